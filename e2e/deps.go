@@ -1,0 +1,50 @@
+//go:build deps
+
+package e2e
+
+import (
+	_ "github.com/cockroachdb/datadriven"
+	_ "github.com/golang/snappy"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	_ "github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	_ "github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	_ "github.com/hashicorp/terraform-plugin-framework/providerserver"
+	_ "github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	_ "github.com/hashicorp/terraform-plugin-log/tflog"
+	_ "github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	_ "github.com/hashicorp/terraform-exec/tfexec"
+	_ "github.com/spf13/cobra"
+	_ "github.com/gofrs/flock"
+	_ "go.starlark.net/starlark"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/cpu"
+	_ "golang.org/x/term"
+	_ "google.golang.org/grpc"
+	_ "google.golang.org/protobuf/proto"
+	_ "k8s.io/api/core/v1"
+	_ "k8s.io/apimachinery/pkg/api/resource"
+	_ "k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/rest"
+	_ "k8s.io/client-go/tools/cache"
+	_ "k8s.io/client-go/util/csaupgrade"
+	_ "k8s.io/client-go/tools/watch"
+	_ "k8s.io/client-go/tools/clientcmd"
+	_ "pgregory.net/rapid"
+	_ "sigs.k8s.io/yaml"
+	_ "gopkg.in/yaml.v3"
+	_ "github.com/schollz/progressbar/v3"
+)
+
+import (
+	_ "go.etcd.io/etcd/server/v3/embed"
+	_ "github.com/creack/pty"
+	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	_ "k8s.io/client-go/util/flowcontrol"
+	_ "sigs.k8s.io/kind/pkg/cluster"
+	_ "sigs.k8s.io/e2e-framework/pkg/env"
+	_ "github.com/google/go-containerregistry/pkg/v1/tarball"
+)

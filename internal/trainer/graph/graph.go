@@ -1,0 +1,191 @@
+// Package graph is a training model as data: the layers that a model file built, its loss, its optimizer, and how
+// a record becomes the model's input. It is what internal/trainer/modelfile produces, what internal/trainer/nn
+// compiles, and what a job's lineage is computed from. It holds no arithmetic.
+package graph
+
+// Op names a layer's operation.
+type Op string
+
+// The operations of this version; nn refuses a graph that holds another.
+const (
+	Input     Op = "input"
+	Reshape   Op = "reshape"
+	Conv2D    Op = "conv2d"
+	Dense     Op = "dense"
+	BatchNorm Op = "batch_norm"
+	MaxPool   Op = "max_pool"
+	Dropout   Op = "dropout"
+	Flatten   Op = "flatten"
+	ReLU      Op = "relu"
+)
+
+// Node is one layer application. Shapes leave out the batch dimension; images are height, width, channels (NHWC).
+type Node struct {
+	Op     Op     `json:"op"`
+	Name   string `json:"name"` // as Keras would name it: conv2d, conv2d_1, batch_normalization, …
+	Inputs []int  `json:"inputs,omitempty"`
+	Shape  []int  `json:"shape"`
+
+	Conv2D    *Conv2DAttrs    `json:"conv2d,omitempty"`
+	Dense     *DenseAttrs     `json:"dense,omitempty"`
+	BatchNorm *BatchNormAttrs `json:"batch_norm,omitempty"`
+	MaxPool   *MaxPoolAttrs   `json:"max_pool,omitempty"`
+	Dropout   *DropoutAttrs   `json:"dropout,omitempty"`
+
+	Line int `json:"-"` // of the model file, for messages; decides nothing
+}
+
+// Conv2DAttrs: kernel [KernelH, KernelW, in, Filters], stride 1 and "valid" padding unless said otherwise.
+// A fused activation is a ReLU node of its own behind this one.
+type Conv2DAttrs struct {
+	Filters int    `json:"filters"`
+	KernelH int    `json:"kernel_h"`
+	KernelW int    `json:"kernel_w"`
+	StrideH int    `json:"stride_h"`
+	StrideW int    `json:"stride_w"`
+	Padding string `json:"padding"` // "valid" or "same"
+	UseBias bool   `json:"use_bias"`
+}
+
+// DenseAttrs: kernel [in, Units].
+type DenseAttrs struct {
+	Units   int  `json:"units"`
+	UseBias bool `json:"use_bias"`
+}
+
+// BatchNormAttrs normalizes over the last axis.
+type BatchNormAttrs struct {
+	Momentum float64 `json:"momentum"`
+	Epsilon  float64 `json:"epsilon"`
+	Scale    bool    `json:"scale"`
+	Center   bool    `json:"center"`
+	// TrainingAlways records a `training=True` in the call. Training honours it (as it does anyway); evaluation,
+	// prediction and the saved model use inference mode all the same, and `elastic-trainer model` says so.
+	TrainingAlways bool `json:"training_always"`
+}
+
+// MaxPoolAttrs: "valid" padding.
+type MaxPoolAttrs struct {
+	PoolH   int `json:"pool_h"`
+	PoolW   int `json:"pool_w"`
+	StrideH int `json:"stride_h"`
+	StrideW int `json:"stride_w"`
+}
+
+// DropoutAttrs: Rate in [0, 1).
+type DropoutAttrs struct {
+	Rate           float64 `json:"rate"`
+	TrainingAlways bool    `json:"training_always"`
+}
+
+// LossKind names a loss over a minibatch; every loss is the mean over its records.
+type LossKind string
+
+// SparseSoftmaxCrossEntropy takes logits [n, classes] and integer labels [n].
+const SparseSoftmaxCrossEntropy LossKind = "sparse_softmax_cross_entropy"
+
+// OptimizerKind names an update rule.
+type OptimizerKind string
+
+// SGD is w ← w − rate·g, without momentum.
+const SGD OptimizerKind = "sgd"
+
+// Optimizer is an update rule with its numbers.
+type Optimizer struct {
+	Kind         OptimizerKind `json:"kind"`
+	LearningRate float64       `json:"learning_rate"`
+}
+
+// MetricKind names a metric.
+type MetricKind string
+
+// Accuracy is the share of records whose largest output (the first of equals) is the label.
+const Accuracy MetricKind = "accuracy"
+
+// Metric is a metric under the name that the model file gave it.
+type Metric struct {
+	Name string     `json:"name"`
+	Kind MetricKind `json:"kind"`
+}
+
+// Model is a whole model file.
+type Model struct {
+	Name      string    `json:"name"`
+	Nodes     []Node    `json:"nodes"` // in creation order, which is topological; weights are initialized in it
+	Output    int       `json:"output"`
+	Loss      LossKind  `json:"loss"`
+	Optimizer Optimizer `json:"optimizer"`
+	Metrics   []Metric  `json:"metrics,omitempty"`
+	Feed      Feed      `json:"feed"`
+}
+
+// DType is the type of a feature's elements in a record.
+type DType string
+
+// The element types of record features.
+const (
+	Float32 DType = "float32"
+	Int64   DType = "int64"
+	Int32   DType = "int32"
+	Uint8   DType = "uint8"
+)
+
+// Feature is one named, typed, shaped value of a record. The order of a model's features is the order of the
+// `bytes` codec.
+type Feature struct {
+	Name  string `json:"name"`
+	DType DType  `json:"dtype"`
+	Shape []int  `json:"shape"`
+}
+
+// Elements is the number of values in the feature.
+func (f Feature) Elements() int {
+	n := 1
+	for _, d := range f.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Transform is one rounded float32 operation applied to every element, in order.
+type Transform struct {
+	Op    string  `json:"op"` // "divide", "multiply", "add", "subtract"
+	Value float64 `json:"value"`
+}
+
+// Column says how one feature becomes one model input: converted to float32, then transformed, elements in order.
+type Column struct {
+	Feature    string      `json:"feature"`
+	Transforms []Transform `json:"transforms,omitempty"`
+}
+
+// Feed says how records become a minibatch. Features includes the label. Exactly one of Columns (traced from
+// `feed` or `dataset_fn`: one per model input, in order) and Function (an `input_fn` over numpy, run on real
+// values) decides the inputs.
+type Feed struct {
+	Features []Feature `json:"features"`
+	Columns  []Column  `json:"columns,omitempty"`
+	Label    string    `json:"label"`
+
+	// Function runs an input_fn on the decoded values of a minibatch's records. FunctionDigest identifies what it
+	// computes (the SHA-256 of its source text), for the lineage.
+	Function       func(records []Example) (inputs [][]float32, labels []int32, err error) `json:"-"`
+	FunctionDigest string                                                                  `json:"function_digest,omitempty"`
+}
+
+// Example is one record's decoded values, in the order of Feed.Features.
+type Example []Value
+
+// Value holds a feature's elements in exactly one of its slices, by its DType (Int32 and Int64 both in Ints).
+type Value struct {
+	Floats []float32
+	Ints   []int64
+	Bytes  []byte
+}
+
+// Batch is a minibatch as the network takes it.
+type Batch struct {
+	N      int
+	Inputs [][]float32 // one per Input node, in node order; N × elements, records one behind the other
+	Labels []int32     // N
+}

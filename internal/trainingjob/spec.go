@@ -1,0 +1,130 @@
+// Package trainingjob is an elastic training job as data: what job.json and workers.json say to the master, what
+// the master's status says to everybody else, and the Kubernetes objects that make up a job. It is pure: the
+// provider applies what it renders, and the trainer reads what it defines.
+package trainingjob
+
+import corev1 "k8s.io/api/core/v1"
+
+// Keys of ConfigMap NAME-job, mounted at ConfigDir in the master, and of NAME-status and NAME-model.
+const (
+	JobKey     = "job.json"     // a Job: decides the result; changing it replaces the job
+	WorkersKey = "workers.json" // a Workers: may change while the job runs
+	ModelKey   = "model.py"     // the model file's text
+	StatusKey  = "status.json"  // a Status, in ConfigMap NAME-status
+)
+
+// Where the pods find their files, and the ports they use.
+const (
+	ConfigDir      = "/etc/elastic"             // ConfigMap NAME-job
+	CredentialsDir = "/etc/elastic-credentials" // Secret NAME-credentials: tls.crt, tls.key, token
+	MasterPort     = 50001                      // gRPC, as in the tutorial
+)
+
+// Labels of every pod. The first two are the tutorial's.
+const (
+	LabelApp      = "app"                                  // "elasticdl"
+	LabelJobName  = "elasticdl_job_name"                   // the job's name
+	LabelRole     = "elastic-training.github.io/role"      // "master" or "worker"
+	LabelJobUID   = "elastic-training.github.io/job-uid"   // UID of the master's Job; set by the master on worker pods
+	LabelWorkerID = "elastic-training.github.io/worker-id" // a worker's number
+	LabelFloor    = "elastic-training.github.io/floor"     // "true" on workers that carry the floor's priority class
+)
+
+// AnnotationLastWorkerID on the Job is the highest worker number ever used.
+const AnnotationLastWorkerID = "elastic-training.github.io/last-worker-id"
+
+// Names of a job's objects, all in its namespace.
+func ConfigMapName(job string) string      { return job + "-job" }
+func StatusName(job string) string         { return job + "-status" }
+func ModelName(job string) string          { return job + "-model" } // ConfigMap with the final model when it is small
+func CredentialsName(job string) string    { return job + "-credentials" }
+func MasterName(job string) string         { return job + "-master" } // Service, Lease, TLS server name
+func ServiceAccountName(job string) string { return job }             // ServiceAccount, Role, RoleBinding
+
+// MaxModelConfigMapBytes is the largest model that is kept in ConfigMap NAME-model, below etcd's 1 MiB with room
+// for base64 left to the API server's own encoding of binaryData.
+const MaxModelConfigMapBytes = 900 << 10
+
+// Job is job.json: what decides the result, and where input and output are.
+type Job struct {
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace"`
+	Model     Model    `json:"model"`
+	Data      Data     `json:"data"`
+	Training  Training `json:"training"`
+	Output    string   `json:"output,omitempty"` // a directory; "" keeps the model in ConfigMap NAME-model only
+}
+
+// Model names the model file (a path; in a pod ConfigDir/model.py) or a built-in model. Exactly one is set.
+type Model struct {
+	File string `json:"file,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// Data says where the records are and how they are stored.
+type Data struct {
+	Training       string `json:"training"`             // file, directory or synthetic://digits?records=10000&seed=1
+	Validation     string `json:"validation,omitempty"` // as Training; "" for none
+	Format         string `json:"format"`               // "recordio" or "idx"; of no effect on synthetic data
+	Codec          string `json:"codec"`                // "bytes" or "tf_example"
+	RecordsPerTask int    `json:"records_per_task"`     // records in a range
+}
+
+// Training holds the numbers of a run.
+type Training struct {
+	Epochs        int      `json:"epochs"`
+	MinibatchSize int      `json:"minibatch_size"`
+	GradsToWait   int      `json:"grads_to_wait"` // virtual workers
+	Seed          uint64   `json:"seed"`
+	LearningRate  *float64 `json:"learning_rate,omitempty"` // overrides the model file's
+}
+
+// Workers is workers.json: how many workers, and what their pods look like. The master watches it.
+type Workers struct {
+	Min                    int                    `json:"min"` // the floor
+	Max                    int                    `json:"max"`
+	FloorPriorityClassName string                 `json:"floor_priority_class_name,omitempty"` // of the first Min workers
+	Template               corev1.PodTemplateSpec `json:"template"`                            // of a worker pod; the master adds name, owner, number and arguments
+}
+
+// Phase of a job.
+type Phase string
+
+// The phases of a job, in the usual order.
+const (
+	PhasePending    Phase = "Pending"    // no master has reported yet
+	PhaseWaiting    Phase = "Waiting"    // fewer workers than the floor
+	PhaseRunning    Phase = "Running"    // training
+	PhaseEvaluating Phase = "Evaluating" // the last step is done, validation data is being evaluated
+	PhaseCannotSave Phase = "CannotSave" // the final model cannot be written; retried every 10 s
+	PhaseSucceeded  Phase = "Succeeded"
+	PhaseFailed     Phase = "Failed"
+)
+
+// Status is status.json, written by the master at most every 2 s and at every change of phase.
+type Status struct {
+	Phase          Phase              `json:"phase"`
+	Message        string             `json:"message,omitempty"` // why it waits, or why it failed
+	Generation     int64              `json:"generation"`        // of the master that wrote it
+	Epoch          int                `json:"epoch"`
+	StepsDone      int64              `json:"steps_done"`
+	StepsTotal     int64              `json:"steps_total"`
+	Loss           *float64           `json:"loss,omitempty"` // of the last step while training; of the validation data at the end where there is any
+	Metrics        map[string]float64 `json:"metrics,omitempty"`
+	WorkersRunning int                `json:"workers_running"` // members: connected and in step
+	WorkersPending int                `json:"workers_pending"`
+	Workers        []WorkerStatus     `json:"workers,omitempty"`
+	Preemptions    int                `json:"preemptions"`
+	ModelSHA256    string             `json:"model_sha256,omitempty"`
+	OutputFiles    []string           `json:"output_files,omitempty"`
+	JobDigest      string             `json:"job_digest,omitempty"`
+}
+
+// WorkerStatus is one worker as its master sees it.
+type WorkerStatus struct {
+	ID        int    `json:"id"`
+	Pod       string `json:"pod,omitempty"`
+	State     string `json:"state"` // "pending", "starting", "joining", "ready"
+	Reason    string `json:"reason,omitempty"`
+	Gradients int64  `json:"gradients"` // virtual-worker gradients taken from it
+}
