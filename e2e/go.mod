@@ -245,6 +245,7 @@ replace (
 require (
 	github.com/cockroachdb/datadriven v1.0.2
 	github.com/creack/pty v1.1.18
+	github.com/elastic-training/terraform-provider-elastic v0.0.0
 	github.com/gofrs/flock v0.13.1
 	github.com/golang/snappy v1.0.0
 	github.com/google/go-cmp v0.7.0

@@ -1,0 +1,132 @@
+// Package eventlog is what happened in a scenario, as data: one JSON object per line, in the order in which it was
+// seen. Everything that is said about a run (checks, narration, the timeline picture) is a function of its log, so
+// that a log from another machine can be judged and drawn again. It is pure but for reading and writing lines.
+package eventlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Event is one observation. Time is when the recorder saw it; exactly one of the others is set.
+type Event struct {
+	Time time.Time `json:"time"`
+
+	Node    *Node    `json:"node,omitempty"`
+	Pod     *Pod     `json:"pod,omitempty"`
+	Job     *Job     `json:"job,omitempty"`
+	Stage   *Stage   `json:"stage,omitempty"`
+	Plan    *Plan    `json:"plan,omitempty"`
+	Listing *Listing `json:"listing,omitempty"`
+	Result  *Result  `json:"result,omitempty"`
+	Left    *Left    `json:"left,omitempty"`
+}
+
+// Node is a node at the start of the story.
+type Node struct {
+	Name   string `json:"name"`
+	CPU    string `json:"cpu"`    // allocatable, a quantity
+	Memory string `json:"memory"` // allocatable, a quantity
+}
+
+// Pod is the state of a job's pod at one moment.
+type Pod struct {
+	Name          string `json:"name"`
+	UID           string `json:"uid"`
+	Job           string `json:"job"`
+	Role          string `json:"role"` // "master" or "worker"
+	PriorityClass string `json:"priority_class,omitempty"`
+	Node          string `json:"node,omitempty"` // "" until it is bound
+	Phase         string `json:"phase"`          // Kubernetes' PodPhase
+
+	Unschedulable string `json:"unschedulable,omitempty"` // the scheduler's message while it finds no room
+	Disruption    string `json:"disruption,omitempty"`    // reason of the DisruptionTarget condition
+	Cause         string `json:"cause,omitempty"`         // its message
+	Deleting      bool   `json:"deleting,omitempty"`      // a deletion timestamp is set
+	Deleted       bool   `json:"deleted,omitempty"`       // the object is gone
+	ExitCode      *int32 `json:"exit_code,omitempty"`
+	Reason        string `json:"reason,omitempty"` // of the container's waiting or terminated state
+}
+
+// PreemptionByScheduler is Pod.Disruption of a pod that made room for a more important one.
+const PreemptionByScheduler = "PreemptionByScheduler"
+
+// Job is what a job's master reported.
+type Job struct {
+	Name   string             `json:"name"`
+	Status trainingjob.Status `json:"status"`
+}
+
+// Stage is a step of the story: what the story does now.
+type Stage struct {
+	Name string `json:"name"`
+	Text string `json:"text,omitempty"` // for a reader
+}
+
+// Plan is what `terraform plan` answered after a stage: addresses with their actions; none when nothing would change.
+type Plan struct {
+	After   string   `json:"after"`
+	Changes []string `json:"changes,omitempty"`
+}
+
+// Listing is what the API server answered to a label selector.
+type Listing struct {
+	Selector string   `json:"selector"`
+	Pods     []string `json:"pods"`
+}
+
+// Result compares the final model of a job with an undisturbed run of the same flags.
+type Result struct {
+	Job               string        `json:"job"`
+	SHA256            string        `json:"sha256"`
+	UndisturbedSHA256 string        `json:"undisturbed_sha256"`
+	UndisturbedTook   time.Duration `json:"undisturbed_took_ns"`
+}
+
+// Left is what `terraform destroy` left behind, as kind/name; nothing when it did its work.
+type Left struct {
+	Objects []string `json:"objects,omitempty"`
+}
+
+// Write appends one event as a line.
+func Write(w io.Writer, event Event) error {
+	line, err := json.Marshal(event)
+	if err != nil {
+		return fmt.Errorf("write an event: %w", err)
+	}
+	if _, err := w.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write an event: %w", err)
+	}
+	return nil
+}
+
+// maxLine bounds a line of a log: a pod or a status is a few KiB.
+const maxLine = 4 << 20
+
+// Read reads a log. A line that is no event is an error with its number.
+func Read(r io.Reader) ([]Event, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	var events []Event
+	number := 0
+	for lines.Scan() {
+		number++
+		var event Event
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			return nil, fmt.Errorf("event log, line %d: %w", number, err)
+		}
+		events = append(events, event)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("event log, line %d: longer than %d bytes", number+1, maxLine)
+	} else if err != nil {
+		return nil, fmt.Errorf("event log, after line %d: %w", number, err)
+	}
+	return events, nil
+}
