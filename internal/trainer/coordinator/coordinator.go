@@ -1,0 +1,303 @@
+// Package coordinator decides everything in a training run: who is a member, who computes which virtual worker,
+// when a step is complete, how many worker pods there should be, and when the job is done. It is a state machine
+// without I/O, clock or goroutine, in the manner of etcd-io/raft: Step takes an event and returns effects, time
+// passes by Tick events, and the same core runs in the master, in the local trainer and in the simulator.
+//
+// It leaves to others: moving bytes (the sums of gradients, the state), computing hashes, creating pods and
+// writing files. It imports nothing but the standard library.
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Config is what a coordinator knows before the first event. Counts are positive unless said otherwise.
+type Config struct {
+	// Steps is the number of updates of the whole job.
+	Steps int64
+	// Minibatches gives the number of virtual workers of a step, 0 ≤ step < Steps. It is pure, and at least 1.
+	Minibatches func(step int64) int
+	// EvaluationParts is the number of ranges of validation data to evaluate after the last step; 0 for none.
+	EvaluationParts int
+
+	// Identity is what a worker must have in common with this job.
+	Identity Identity
+
+	// Min is the floor: with fewer ready workers nothing is computed. 1 ≤ Min ≤ Max.
+	Min int
+	// Max is the number of worker pods that are kept alive.
+	Max int
+	// LastWorkerID is the highest worker number ever used, −1 for none. New pods are numbered from it.
+	LastWorkerID int
+
+	// SilentTicks is how many ticks without a frame make a worker lost. 10 ticks of 100 ms suit a data centre.
+	SilentTicks int
+	// RetainedUpdates is how many of the newest updates the master keeps for workers that are a little behind.
+	RetainedUpdates int64
+	// HashEvery is the number of steps between two comparisons of all members' states.
+	HashEvery int64
+	// MaxFailures is how many workers may fail one after the other, none of them contributing a gradient, before
+	// the job is given up. Preempted workers do not count.
+	MaxFailures int
+}
+
+// Identity is what decides that two processes compute the same thing.
+type Identity struct {
+	Lineage  string // decides the state at step s
+	Job      string // lineage and number of epochs
+	Numerics int    // version of the arithmetic
+}
+
+// Phase of a run, as in the job's status.
+type Phase int
+
+// The phases, in the usual order.
+const (
+	Waiting Phase = iota // fewer ready workers than the floor
+	Running
+	Evaluating
+	Saving
+	CannotSave // the final model could not be written; retried
+	Dismissing // everything is done; workers are told and awaited
+	Done
+	Failed
+)
+
+func (p Phase) String() string {
+	return [...]string{"Waiting", "Running", "Evaluating", "Saving", "CannotSave", "Dismissing", "Done", "Failed"}[p]
+}
+
+// In ticks of 100 ms.
+const (
+	saveRetryTicks = 100 // "retrying every 10 s"
+	dismissTicks   = 100 // workers are awaited 10 s
+	backoffTicks   = 10  // before a failed worker is replaced: 1 s, doubling
+	maxBackoff     = 600
+	stopTicks      = 100 // a step in hand is awaited 10 s after a stop
+)
+
+// Coordinator is the state of a run. It is for one goroutine.
+type Coordinator struct {
+	cfg     Config
+	phase   Phase
+	step    int64 // updates applied; the step being computed
+	members map[int]*member
+	work    ledger // of the current step, or of the evaluation
+	evals   bool   // work is the evaluation's
+
+	pods     map[int]*pod
+	lastID   int
+	min, max int
+	failures int
+	backoff  int // ticks until pods may be created again
+
+	votes      map[int]string // hashes of the state at voteStep, by worker; own below
+	voteStep   int64
+	ownVote    string
+	mismatches int
+
+	preemptions int
+	stopping    int // ticks left to finish the step in hand after a stop; 0 when not stopping
+	timer       int // ticks left of CannotSave or Dismissing
+	reason      string
+	finalHash   string
+
+	effects []Effect
+}
+
+// New returns a coordinator at step 0. A Config that breaks its own rules is a programming error and panics.
+func New(cfg Config) *Coordinator {
+	if cfg.Steps < 1 || cfg.Min < 1 || cfg.Max < cfg.Min || cfg.SilentTicks < 1 || cfg.HashEvery < 1 || cfg.MaxFailures < 1 {
+		panic(fmt.Sprintf("coordinator: impossible configuration %+v", cfg))
+	}
+	c := &Coordinator{cfg: cfg, members: map[int]*member{}, pods: map[int]*pod{}, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1}
+	c.work.reset(cfg.Minibatches(0))
+	return c
+}
+
+// Step takes one event and returns what has to be done about it, in order. The slice is valid until the next call.
+func (c *Coordinator) Step(e Event) []Effect {
+	c.effects = c.effects[:0]
+	before := c.phase
+	switch e := e.(type) {
+	case Start:
+	case Hello:
+		c.hello(e)
+	case Applied:
+		c.applied(e)
+	case Gradient:
+		c.gradient(e)
+	case EvaluationPart:
+		c.evaluationPart(e)
+	case Left:
+		c.remove(e.Worker, "left")
+	case Lost:
+		c.remove(e.Worker, e.Reason)
+	case Overflow:
+		c.overflow(e.Worker)
+	case StateHash:
+		c.stateHash(e)
+	case PodChanged:
+		c.podChanged(e)
+	case Resize:
+		c.resize(e)
+	case ModelSaved:
+		c.modelSaved(e)
+	case ModelNotSaved:
+		c.modelNotSaved(e)
+	case Unhealthy:
+		c.fail(e.Reason)
+	case GenerationLost:
+		c.emit(Exit{Code: ExitInterrupted, Reason: e.Reason})
+		c.phase = Done
+	case Stop:
+		c.stop()
+	case Tick:
+		c.tick(e)
+	default:
+		panic(fmt.Sprintf("coordinator: unknown event %T", e))
+	}
+	c.settlePhase()
+	c.reconcilePods()
+	if c.phase != before {
+		c.report()
+	}
+	return c.effects
+}
+
+// report asks for a status, before an Exit that ends everything.
+func (c *Coordinator) report() {
+	c.emit(Report{})
+	if n := len(c.effects); n > 1 {
+		if exit, ok := c.effects[n-2].(Exit); ok {
+			c.effects[n-2], c.effects[n-1] = Report{}, exit
+		}
+	}
+}
+
+func (c *Coordinator) emit(e Effect) { c.effects = append(c.effects, e) }
+
+// training reports whether steps are still being computed.
+func (c *Coordinator) training() bool { return c.phase == Waiting || c.phase == Running }
+
+// finished reports whether the result is decided, so that joining, losing and resizing change nothing any more.
+func (c *Coordinator) finished() bool { return c.phase >= Saving }
+
+// settlePhase moves between Waiting and Running, and deals what nobody computes as soon as the floor is met.
+func (c *Coordinator) settlePhase() {
+	if c.phase > Evaluating {
+		return
+	}
+	enough := len(c.ready()) >= c.min && c.stopping == 0
+	if enough {
+		c.dealOrphans()
+	}
+	if c.training() {
+		c.phase = Waiting
+		if enough || (c.stopping > 0 && len(c.ready()) > 0) {
+			c.phase = Running
+		}
+	}
+}
+
+// gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
+func (c *Coordinator) gradient(e Gradient) {
+	m := c.members[e.Worker]
+	if m == nil || !c.training() || e.Step != c.step {
+		return // of a step that is complete: another worker was given the same work meanwhile
+	}
+	for v := e.Lo; v < e.Hi; v++ {
+		if !c.work.valid(v) || c.work.done[v] {
+			return // the same bits are here already
+		}
+	}
+	for v := e.Lo; v < e.Hi; v++ {
+		c.work.finish(v)
+		m.gradients++
+	}
+	c.failures = 0
+	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi})
+	if c.work.missing == 0 {
+		c.completeStep()
+	}
+}
+
+// completeStep publishes the update of the current step together with what everybody computes next.
+func (c *Coordinator) completeStep() {
+	done := c.step
+	c.step++
+	publish := Publish{Step: done, Hash: c.step%c.cfg.HashEvery == 0 && c.step < c.cfg.Steps}
+	if publish.Hash {
+		c.openVote(c.step)
+	}
+	for _, m := range c.members {
+		if m.ready {
+			m.step = c.step // by the time it can answer, it has applied it
+		}
+	}
+	if c.step < c.cfg.Steps {
+		previous := c.work.owner
+		c.work.reset(c.cfg.Minibatches(c.step))
+		if ready := c.ready(); len(ready) >= c.min && c.stopping == 0 {
+			publish.Next = deal(len(c.work.owner), ready, previous)
+			c.work.assign(publish.Next)
+		}
+		c.emit(publish)
+		if c.stopping > 0 {
+			c.emit(Exit{Code: ExitInterrupted, Reason: "stopped after the step in hand"})
+			c.phase = Done
+		}
+		return
+	}
+	c.emit(publish)
+	if c.cfg.EvaluationParts > 0 {
+		c.phase, c.evals = Evaluating, true
+		c.work.reset(c.cfg.EvaluationParts)
+		return
+	}
+	c.save()
+}
+
+func (c *Coordinator) evaluationPart(e EvaluationPart) {
+	m := c.members[e.Worker]
+	if m == nil || c.phase != Evaluating || !c.work.valid(e.Part) || c.work.done[e.Part] {
+		return
+	}
+	c.work.finish(e.Part)
+	c.emit(AcceptEvaluation{Worker: e.Worker, Part: e.Part})
+	if c.work.missing == 0 {
+		c.save()
+	}
+}
+
+// dealOrphans gives work of the current step that nobody has to the ready members, evenly.
+func (c *Coordinator) dealOrphans() {
+	ready := c.ready()
+	if len(ready) == 0 || !c.work.hasOrphans() {
+		return
+	}
+	given := c.work.dealOrphans(ready)
+	for _, w := range ready {
+		if len(given[w]) == 0 {
+			continue
+		}
+		if c.evals {
+			c.emit(Evaluate{Worker: w, Parts: given[w]})
+		} else {
+			c.emit(Assign{Worker: w, Step: c.step, VirtualWorkers: given[w]})
+		}
+	}
+}
+
+// ready lists the members that can be dealt work, by number.
+func (c *Coordinator) ready() []int {
+	var ids []int
+	for id, m := range c.members {
+		if m.ready {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

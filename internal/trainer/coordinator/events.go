@@ -1,0 +1,242 @@
+package coordinator
+
+// Event is something that happened.
+type Event interface{ event() }
+
+// The events.
+type (
+	// Start is the first event, after the PodChanged events of pods that were there before.
+	Start struct{}
+
+	// Hello is a worker that has loaded the job and says what it holds. OwnHash is the hash of the master's own
+	// state, at the coordinator's step.
+	Hello struct {
+		Worker   int
+		Identity Identity
+		Step     int64 // updates applied to its state
+		Hash     string
+		OwnHash  string
+	}
+
+	// Applied is a worker's word that its state is at Step.
+	Applied struct {
+		Worker int
+		Step   int64
+	}
+
+	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full.
+	Gradient struct {
+		Worker int
+		Step   int64
+		Lo, Hi int
+	}
+
+	// EvaluationPart is the result of one range of validation data.
+	EvaluationPart struct{ Worker, Part int }
+
+	// Left is a worker that ends in good order: it has sent what it had.
+	Left struct{ Worker int }
+
+	// Lost is a worker whose stream broke or that broke the protocol.
+	Lost struct {
+		Worker int
+		Reason string
+	}
+
+	// Overflow is a worker that reads too slowly: its outgoing queue was full and has been emptied.
+	Overflow struct{ Worker int }
+
+	// StateHash is a worker's hash of its state at Step; Own is the master's, with Worker −1.
+	StateHash struct {
+		Worker int
+		Step   int64
+		Hash   string
+	}
+
+	// PodChanged is the newest known state of a worker's pod or process.
+	PodChanged struct {
+		Worker      int
+		State       PodState
+		Floor       bool   // it carries the floor's priority class
+		Terminating bool   // somebody has asked for its end
+		Preempted   bool   // … and it was the scheduler, for a pod of higher priority
+		Reason      string // why it is pending, or why it ended
+		Disrupted   bool   // it ended through no fault of its own: deleted, preempted, SIGTERM, node lost
+	}
+
+	// Resize is the user's new floor and size.
+	Resize struct{ Min, Max int }
+
+	// ModelSaved says that the final model and its description are on disk.
+	ModelSaved struct{ SHA256 string }
+
+	// ModelNotSaved says why they are not.
+	ModelNotSaved struct{ Reason string }
+
+	// Unhealthy ends the job: a loss that is not finite, data that changed under the run, two answers that differ.
+	Unhealthy struct{ Reason string }
+
+	// GenerationLost says that another master has taken over.
+	GenerationLost struct{ Reason string }
+
+	// Stop is SIGTERM to the master.
+	Stop struct{}
+
+	// Tick is the passing of 100 ms. Heard lists the workers that a frame came from since the last one. Late says
+	// that the tick itself came more than 500 ms late: then it was us who were stopped, and nobody is suspected.
+	Tick struct {
+		Heard []int
+		Late  bool
+	}
+)
+
+// PodState is as much of a pod's phase as matters here.
+type PodState int
+
+// The states of a worker's pod.
+const (
+	PodPending PodState = iota
+	PodRunning
+	PodEnded // succeeded, failed, or no longer there
+)
+
+func (s PodState) String() string { return [...]string{"pending", "running", "ended"}[s] }
+
+func (Start) event()          {}
+func (Hello) event()          {}
+func (Applied) event()        {}
+func (Gradient) event()       {}
+func (EvaluationPart) event() {}
+func (Left) event()           {}
+func (Lost) event()           {}
+func (Overflow) event()       {}
+func (StateHash) event()      {}
+func (PodChanged) event()     {}
+func (Resize) event()         {}
+func (ModelSaved) event()     {}
+func (ModelNotSaved) event()  {}
+func (Unhealthy) event()      {}
+func (GenerationLost) event() {}
+func (Stop) event()           {}
+func (Tick) event()           {}
+
+// Effect is something that has to be done.
+type Effect interface{ effect() }
+
+// The effects.
+type (
+	// Accept says that the gradient just received is the first answer for its virtual workers: add it to the sum.
+	Accept struct {
+		Worker int
+		Step   int64
+		Lo, Hi int
+	}
+
+	// AcceptEvaluation says the same of an evaluation part.
+	AcceptEvaluation struct{ Worker, Part int }
+
+	// Publish says that all gradients of Step are there: apply the sum, and send it to every subscribed worker,
+	// with what that worker computes in the next step. With Hash everybody, the master included, hashes the state
+	// that results.
+	Publish struct {
+		Step int64
+		Next map[int][]int // worker → virtual workers of Step+1
+		Hash bool
+	}
+
+	// Assign gives a worker more virtual workers of the current step.
+	Assign struct {
+		Worker         int
+		Step           int64
+		VirtualWorkers []int
+	}
+
+	// Evaluate gives a worker ranges of validation data.
+	Evaluate struct {
+		Worker int
+		Parts  []int
+	}
+
+	// SendState sends a worker the current state, and from then on every update.
+	SendState struct{ Worker int }
+
+	// SendUpdates sends a worker the retained updates from step From on, and from then on every update.
+	SendUpdates struct {
+		Worker int
+		From   int64
+	}
+
+	// Subscribe sends a worker every update from now on: it holds the current state.
+	Subscribe struct{ Worker int }
+
+	// Refuse answers a hello with a sentence and ends the stream.
+	Refuse struct {
+		Worker int
+		Reason string
+	}
+
+	// Disconnect ends a worker's stream.
+	Disconnect struct {
+		Worker int
+		Reason string
+	}
+
+	// Dismiss tells a worker that the job is over; it exits 0.
+	Dismiss struct{ Worker int }
+
+	// CreatePod starts a worker.
+	CreatePod struct {
+		Worker int
+		Floor  bool
+	}
+
+	// DeletePod ends a worker's pod by SIGTERM.
+	DeletePod struct {
+		Worker int
+		Reason string
+	}
+
+	// SaveModel writes the final model.
+	SaveModel struct{}
+
+	// Report says that the status should be written now.
+	Report struct{}
+
+	// Notice is for a person: a Kubernetes Event and a line of the log.
+	Notice struct {
+		Warning bool
+		Reason  string // one word in CamelCase
+		Message string
+	}
+
+	// Exit ends the master.
+	Exit struct {
+		Code   int
+		Reason string
+	}
+)
+
+// Exit codes of the master. Its Job ignores the second and gives up at the third.
+const (
+	ExitDone        = 0
+	ExitInterrupted = 143
+	ExitJobFailed   = 64
+)
+
+func (Accept) effect()           {}
+func (AcceptEvaluation) effect() {}
+func (Publish) effect()          {}
+func (Assign) effect()           {}
+func (Evaluate) effect()         {}
+func (SendState) effect()        {}
+func (SendUpdates) effect()      {}
+func (Subscribe) effect()        {}
+func (Refuse) effect()           {}
+func (Disconnect) effect()       {}
+func (Dismiss) effect()          {}
+func (CreatePod) effect()        {}
+func (DeletePod) effect()        {}
+func (SaveModel) effect()        {}
+func (Report) effect()           {}
+func (Notice) effect()           {}
+func (Exit) effect()             {}

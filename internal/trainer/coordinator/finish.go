@@ -1,0 +1,69 @@
+package coordinator
+
+// save asks for the final model; its presence is the job's completion.
+func (c *Coordinator) save() {
+	c.phase = Saving
+	c.emit(SaveModel{})
+}
+
+func (c *Coordinator) modelNotSaved(e ModelNotSaved) {
+	if c.phase != Saving {
+		return
+	}
+	c.phase, c.reason, c.timer = CannotSave, e.Reason, saveRetryTicks
+	c.emit(Notice{Warning: true, Reason: "CannotSave", Message: e.Reason + "; tried again every 10 s"})
+}
+
+// modelSaved dismisses the workers and deletes the pods that never ran.
+func (c *Coordinator) modelSaved(e ModelSaved) {
+	if c.phase != Saving {
+		return
+	}
+	c.finalHash, c.reason = e.SHA256, ""
+	c.phase, c.timer = Dismissing, dismissTicks
+	c.dismissAll("the job is done")
+	if len(c.members) == 0 {
+		c.done()
+	}
+}
+
+func (c *Coordinator) dismissAll(reason string) {
+	for _, id := range sortedKeys(c.pods) {
+		if p := c.pods[id]; p.alive() && c.members[id] == nil {
+			c.retire(id, reason)
+		}
+	}
+	for _, id := range sortedKeys(c.members) {
+		c.emit(Dismiss{Worker: id})
+	}
+}
+
+// done ends the master, after the workers have gone or their time is up.
+func (c *Coordinator) done() {
+	c.phase = Done
+	c.emit(Exit{Code: ExitDone})
+}
+
+// fail ends the job with a reason that no restart would mend.
+func (c *Coordinator) fail(reason string) {
+	if c.phase >= Done {
+		return
+	}
+	c.phase, c.reason = Failed, reason
+	c.emit(Notice{Warning: true, Reason: "JobFailed", Message: reason})
+	c.dismissAll("the job failed")
+	c.emit(Exit{Code: ExitJobFailed, Reason: reason})
+}
+
+// stop finishes the step in hand and no more. A master past its last step goes on: what is left takes seconds.
+func (c *Coordinator) stop() {
+	if !c.training() || c.stopping > 0 {
+		return
+	}
+	c.stopping = stopTicks
+	if c.work.missing == len(c.work.owner) || len(c.ready()) == 0 {
+		c.stopping = 0
+		c.emit(Exit{Code: ExitInterrupted, Reason: "stopped between two steps"})
+		c.phase = Done
+	}
+}

@@ -1,0 +1,244 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// world plays workers against a coordinator and checks, at every effect, what must never be otherwise.
+type world struct {
+	t        *rapid.T
+	c        *Coordinator
+	k        int
+	todo     map[int]map[int]bool // worker → virtual workers of the current step in hand
+	state    map[int]int64        // worker → step of its state, for workers with a stream
+	accepted map[string]bool
+	step     int64
+	pods     map[int]bool
+	over     bool
+	saved    bool
+}
+
+func (w *world) do(e Event) {
+	if w.over {
+		return
+	}
+	// Step's result is valid until the next call only.
+	for _, e := range append([]Effect{}, w.c.Step(e)...) {
+		w.effect(e)
+	}
+}
+
+func (w *world) effect(e Effect) {
+	switch e := e.(type) {
+	case Accept:
+		for v := e.Lo; v < e.Hi; v++ {
+			key := fmt.Sprint(e.Step, "/", v)
+			if w.accepted[key] {
+				w.t.Fatalf("virtual worker %d of step %d was accepted twice", v, e.Step)
+			}
+			w.accepted[key] = true
+		}
+	case Publish:
+		if e.Step != w.step {
+			w.t.Fatalf("step %d was published after step %d", e.Step, w.step-1)
+		}
+		for v := range w.k {
+			if !w.accepted[fmt.Sprint(e.Step, "/", v)] {
+				w.t.Fatalf("step %d was published without virtual worker %d", e.Step, v)
+			}
+		}
+		w.step++
+		for id := range w.state {
+			if w.state[id] == e.Step {
+				w.state[id] = w.step
+			}
+			w.todo[id] = map[int]bool{}
+		}
+		for id, vs := range e.Next {
+			w.deal(id, vs)
+		}
+	case Assign:
+		if e.Step != w.step {
+			w.t.Fatalf("work of step %d was dealt during step %d", e.Step, w.step)
+		}
+		w.deal(e.Worker, e.VirtualWorkers)
+	case SendState, SendUpdates:
+		id := 0
+		if s, ok := e.(SendState); ok {
+			id = s.Worker
+		} else {
+			id = e.(SendUpdates).Worker
+		}
+		w.state[id] = w.step
+	case Disconnect:
+		delete(w.state, e.Worker)
+		delete(w.todo, e.Worker)
+	case Refuse:
+		delete(w.state, e.Worker)
+		delete(w.todo, e.Worker)
+	case CreatePod:
+		w.pods[e.Worker] = true
+	case SaveModel:
+		w.saved = true
+	case Exit:
+		w.over = true
+	}
+}
+
+func (w *world) deal(id int, vs []int) {
+	if at, there := w.state[id]; !there || at != w.step {
+		w.t.Fatalf("worker %d was dealt step %d but its state is at %d (connected %v)", id, w.step, at, there)
+	}
+	for _, v := range vs {
+		if w.accepted[fmt.Sprint(w.step, "/", v)] {
+			w.t.Fatalf("virtual worker %d of step %d was dealt again after it was accepted", v, w.step)
+		}
+		for other, todo := range w.todo {
+			if todo[v] {
+				w.t.Fatalf("virtual worker %d of step %d is with workers %d and %d", v, w.step, other, id)
+			}
+		}
+		w.todo[id][v] = true
+	}
+}
+
+func (w *world) hello(id int, step int64) {
+	delete(w.todo, id)
+	w.todo[id] = map[int]bool{}
+	w.state[id] = step
+	w.do(Hello{Worker: id, Identity: w.c.cfg.Identity, Step: step, Hash: "h", OwnHash: "h"})
+	if _, there := w.state[id]; there {
+		w.do(Applied{Worker: id, Step: w.state[id]})
+	}
+}
+
+func (w *world) lose(id int) {
+	delete(w.state, id)
+	delete(w.todo, id)
+	w.do(Lost{Worker: id, Reason: "was lost"})
+}
+
+func (w *world) compute(id, v int) {
+	delete(w.todo[id], v)
+	w.do(Gradient{Worker: id, Step: w.step, Lo: v, Hi: v + 1})
+}
+
+func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJobEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(1, 6).Draw(t, "k")
+		steps := rapid.Int64Range(1, 12).Draw(t, "steps")
+		minimum := rapid.IntRange(1, 3).Draw(t, "min")
+		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, accepted: map[string]bool{}, pods: map[int]bool{}}
+		w.c = New(Config{
+			Steps: steps, Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
+			Min: minimum, Max: minimum + 2, LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
+		})
+		w.do(Start{})
+		for range rapid.IntRange(0, 150).Draw(t, "events") {
+			id := rapid.IntRange(0, 5).Draw(t, "worker")
+			_, connected := w.state[id]
+			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "overflow", "tick", "resize", "pod"}).Draw(t, "event") {
+			case "hello":
+				if !connected {
+					w.hello(id, rapid.SampledFrom([]int64{0, w.step, max(0, w.step-2)}).Draw(t, "at"))
+				}
+			case "lose":
+				if connected {
+					w.lose(id)
+				}
+			case "leave":
+				if connected {
+					delete(w.state, id)
+					delete(w.todo, id)
+					w.do(Left{Worker: id})
+				}
+			case "compute":
+				if vs := sortedKeys(w.todo[id]); len(vs) > 0 {
+					w.compute(id, vs[0])
+				}
+			case "overflow":
+				if connected {
+					w.todo[id] = map[int]bool{}
+					w.do(Overflow{Worker: id})
+					w.do(Applied{Worker: id, Step: w.step})
+				}
+			case "tick":
+				w.do(Tick{Heard: sortedKeys(w.state), Late: rapid.Bool().Draw(t, "late")})
+			case "resize":
+				size := rapid.IntRange(1, 3).Draw(t, "min")
+				w.do(Resize{Min: size, Max: size + 1})
+			case "pod":
+				w.do(PodChanged{Worker: id, State: PodState(rapid.IntRange(0, 2).Draw(t, "state")), Terminating: true, Disrupted: true})
+			}
+		}
+		// The chaos is over: workers come, and the job must end.
+		w.do(Resize{Min: 1, Max: 2})
+		for id := range 2 {
+			if _, connected := w.state[id]; !connected {
+				w.hello(id, w.step)
+			}
+		}
+		for range int(steps+1) * k * 8 {
+			for _, id := range sortedKeys(w.state) {
+				w.do(Applied{Worker: id, Step: w.state[id]})
+				if vs := sortedKeys(w.todo[id]); len(vs) > 0 {
+					w.compute(id, vs[0])
+				}
+			}
+		}
+		if !w.saved || w.step != steps {
+			t.Fatalf("the job stands at step %d of %d, phase %v, in hand %v", w.step, steps, w.c.phase, w.todo)
+		}
+		if alive, _ := w.c.count(); alive > w.c.max {
+			t.Fatalf("%d pods alive, at most %d wanted", alive, w.c.max)
+		}
+	})
+}
+
+func TestDealingIsEvenAndMovesAsLittleAsPossible(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "virtual workers")
+		workers := rapid.SliceOfNDistinct(rapid.IntRange(0, 30), 1, 9, rapid.ID[int]).Draw(t, "workers")
+		previous := rapid.SliceOfN(rapid.IntRange(-1, 30), 0, 45).Draw(t, "previous")
+		dealt := deal(n, workers, previous)
+		owner := map[int]int{}
+		smallest, largest := n, 0
+		for _, w := range workers {
+			smallest, largest = min(smallest, len(dealt[w])), max(largest, len(dealt[w]))
+			for _, v := range dealt[w] {
+				if _, twice := owner[v]; twice {
+					t.Fatalf("virtual worker %d was dealt twice", v)
+				}
+				owner[v] = w
+			}
+		}
+		if len(owner) != n || largest-smallest > 1 {
+			t.Fatalf("%d of %d dealt, sizes from %d to %d", len(owner), n, smallest, largest)
+		}
+		// No even deal keeps more: a worker keeps at most its quota, and the larger quotas go to the largest holders.
+		kept, held := 0, map[int]int{}
+		for v := range min(n, len(previous)) {
+			if slices.Contains(workers, previous[v]) {
+				held[previous[v]]++
+			}
+			if owner[v] == previous[v] {
+				kept++
+			}
+		}
+		best, extra := 0, n%len(workers)
+		for _, w := range workers {
+			best += min(held[w], n/len(workers))
+			if held[w] > n/len(workers) && extra > 0 {
+				best++
+				extra--
+			}
+		}
+		if kept != best {
+			t.Fatalf("%d virtual workers stayed, %d could have", kept, best)
+		}
+	})
+}

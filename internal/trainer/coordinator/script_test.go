@@ -1,0 +1,233 @@
+package coordinator
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestTheStoriesUnderTestdataHappenAsWritten replays each file of testdata: one event a line, and below it what the
+// coordinator does. `go test ./internal/trainer/coordinator -rewrite` writes the answers; review them as text.
+func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".txt"), "_", " ")
+		t.Run(name, func(t *testing.T) {
+			var c *Coordinator
+			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+				if d.Cmd == "job" {
+					c = New(scriptConfig(t, d))
+					return "ok\n"
+				}
+				var out strings.Builder
+				for _, line := range append([]string{strings.TrimSpace(d.Cmd + " " + joinArgs(d.CmdArgs))}, lines(d.Input)...) {
+					event, times := parseEvent(t, d, line)
+					for range times {
+						for _, e := range c.Step(event) {
+							out.WriteString(describe(e) + "\n")
+						}
+					}
+				}
+				if out.Len() == 0 {
+					return "nothing\n"
+				}
+				return out.String()
+			})
+		})
+	}
+}
+
+func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
+	t.Helper()
+	steps, k, minimum, maximum, evaluation, hashEvery, failures := 3, 2, 1, 2, 0, 100, 3
+	for key, into := range map[string]*int{"steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
+		if d.HasArg(key) {
+			d.ScanArgs(t, key, into)
+		}
+	}
+	return Config{
+		Steps: int64(steps), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation,
+		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
+		Min:      minimum, Max: maximum, LastWorkerID: -1,
+		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
+	}
+}
+
+func joinArgs(args []datadriven.CmdArg) string {
+	var s []string
+	for _, a := range args {
+		s = append(s, a.String())
+	}
+	return strings.Join(s, " ")
+}
+
+func lines(s string) []string {
+	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+}
+
+// parseEvent reads one line of a story, such as `gradient w0 step=0 v0-v1` or `tick heard=w0 times=11`.
+func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) {
+	t.Helper()
+	fields := strings.Fields(line)
+	positional := []string{}
+	named := map[string]string{}
+	for _, f := range fields[1:] {
+		if key, value, ok := strings.Cut(f, "="); ok {
+			named[key] = strings.Trim(value, "()")
+		} else {
+			positional = append(positional, f)
+		}
+	}
+	number := func(s string) int {
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimLeft(s, "wvp"), "%d", &n); err != nil {
+			d.Fatalf(t, "%q: %q is no number", line, s)
+		}
+		return n
+	}
+	arg := func(key string, otherwise int) int {
+		if v, ok := named[key]; ok {
+			return number(v)
+		}
+		return otherwise
+	}
+	text := func(key, otherwise string) string {
+		if v, ok := named[key]; ok {
+			return v
+		}
+		return otherwise
+	}
+	worker := func() int { return number(positional[0]) }
+	times := arg("times", 1)
+	switch fields[0] {
+	case "start":
+		return Start{}, times
+	case "hello":
+		identity := Identity{Lineage: text("lineage", "lineage"), Job: text("digest", "job"), Numerics: arg("numerics", 1)}
+		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good"}, times
+	case "applied":
+		return Applied{Worker: worker(), Step: int64(arg("step", 0))}, times
+	case "gradient":
+		lo, hi, isRange := strings.Cut(positional[1], "-")
+		g := Gradient{Worker: worker(), Step: int64(arg("step", 0)), Lo: number(lo), Hi: number(lo) + 1}
+		if isRange {
+			g.Hi = number(hi) + 1
+		}
+		return g, times
+	case "evaluated":
+		return EvaluationPart{Worker: worker(), Part: number(positional[1])}, times
+	case "leave":
+		return Left{Worker: worker()}, times
+	case "lose":
+		return Lost{Worker: worker(), Reason: text("reason", "was lost")}, times
+	case "overflow":
+		return Overflow{Worker: worker()}, times
+	case "hash":
+		if positional[0] == "master" {
+			return StateHash{Worker: -1, Step: int64(arg("step", 0)), Hash: text("is", "good")}, times
+		}
+		return StateHash{Worker: worker(), Step: int64(arg("step", 0)), Hash: text("is", "good")}, times
+	case "pod":
+		e := PodChanged{Worker: worker(), Reason: text("reason", "")}
+		for _, word := range positional[1:] {
+			switch word {
+			case "pending":
+				e.State = PodPending
+			case "running":
+				e.State = PodRunning
+			case "ended":
+				e.State = PodEnded
+			case "preempted":
+				e.Terminating, e.Preempted, e.Disrupted = true, true, true
+			case "terminating":
+				e.Terminating, e.Disrupted = true, true
+			case "floor":
+				e.Floor = true
+			default:
+				d.Fatalf(t, "%q: unknown word %q", line, word)
+			}
+		}
+		return e, times
+	case "resize":
+		return Resize{Min: arg("min", 1), Max: arg("max", 1)}, times
+	case "saved":
+		return ModelSaved{SHA256: "5ad1"}, times
+	case "not-saved":
+		return ModelNotSaved{Reason: "disk full"}, times
+	case "unhealthy":
+		return Unhealthy{Reason: text("reason", "")}, times
+	case "generation-lost":
+		return GenerationLost{Reason: "generation 4 has taken over"}, times
+	case "stop":
+		return Stop{}, times
+	case "tick":
+		e := Tick{Late: slices.Contains(positional, "late")}
+		if h, ok := named["heard"]; ok {
+			for _, w := range strings.Split(h, ",") {
+				e.Heard = append(e.Heard, number(w))
+			}
+		}
+		return e, times
+	}
+	d.Fatalf(t, "unknown event %q", line)
+	return nil, 0
+}
+
+// describe is an effect as a line of a story.
+func describe(e Effect) string {
+	list := func(vs []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(vs), " ", " v"), "[]") }
+	switch e := e.(type) {
+	case Accept:
+		return fmt.Sprintf("accept w%d step=%d v%d…v%d", e.Worker, e.Step, e.Lo, e.Hi-1)
+	case AcceptEvaluation:
+		return fmt.Sprintf("accept w%d part %d", e.Worker, e.Part)
+	case Publish:
+		s := fmt.Sprintf("publish step=%d", e.Step)
+		for _, w := range sortedKeys(e.Next) {
+			s += fmt.Sprintf(" | w%d: v%s", w, list(e.Next[w]))
+		}
+		if e.Hash {
+			s += " | everybody hashes"
+		}
+		return s
+	case Assign:
+		return fmt.Sprintf("assign w%d step=%d: v%s", e.Worker, e.Step, list(e.VirtualWorkers))
+	case Evaluate:
+		return fmt.Sprintf("evaluate w%d: parts %s", e.Worker, strings.Trim(fmt.Sprint(e.Parts), "[]"))
+	case SendState:
+		return fmt.Sprintf("send state to w%d", e.Worker)
+	case SendUpdates:
+		return fmt.Sprintf("send updates from %d to w%d", e.From, e.Worker)
+	case Subscribe:
+		return fmt.Sprintf("subscribe w%d", e.Worker)
+	case Refuse:
+		return fmt.Sprintf("refuse w%d: %s", e.Worker, e.Reason)
+	case Disconnect:
+		return fmt.Sprintf("disconnect w%d: %s", e.Worker, e.Reason)
+	case Dismiss:
+		return fmt.Sprintf("dismiss w%d", e.Worker)
+	case CreatePod:
+		if e.Floor {
+			return fmt.Sprintf("create pod w%d (floor)", e.Worker)
+		}
+		return fmt.Sprintf("create pod w%d", e.Worker)
+	case DeletePod:
+		return fmt.Sprintf("delete pod w%d: %s", e.Worker, e.Reason)
+	case SaveModel:
+		return "save the model"
+	case Report:
+		return "report"
+	case Notice:
+		return fmt.Sprintf("notice %s: %s", e.Reason, e.Message)
+	case Exit:
+		return strings.TrimSuffix(fmt.Sprintf("exit %d: %s", e.Code, e.Reason), ": ")
+	}
+	return fmt.Sprintf("%T", e)
+}

@@ -1,0 +1,52 @@
+package coordinator
+
+// Status is what a person should know of the run.
+type Status struct {
+	Phase       Phase
+	Step        int64
+	Reason      string // why it cannot save, or why it failed
+	Min, Max    int
+	Preemptions int
+	ModelSHA256 string
+	Workers     []WorkerStatus // by number
+}
+
+// WorkerStatus is one worker.
+type WorkerStatus struct {
+	Worker    int
+	State     string // "pending", "starting", "joining", "ready"
+	Floor     bool
+	Reason    string
+	Gradients int64 // virtual workers of steps taken from it
+}
+
+// Status returns the state of the run as of the last event.
+func (c *Coordinator) Status() Status {
+	s := Status{Phase: c.phase, Step: c.step, Reason: c.reason, Min: c.min, Max: c.max, Preemptions: c.preemptions, ModelSHA256: c.finalHash}
+	seen := map[int]WorkerStatus{}
+	for id, p := range c.pods {
+		w := WorkerStatus{Worker: id, State: "pending", Floor: p.floor, Reason: p.reason}
+		if p.state == PodRunning {
+			w.State = "starting"
+		}
+		seen[id] = w
+	}
+	for id, m := range c.members {
+		w := seen[id]
+		w.Worker, w.State, w.Gradients = id, "joining", m.gradients
+		if m.ready {
+			w.State = "ready"
+		}
+		seen[id] = w
+	}
+	for _, id := range sortedKeys(seen) {
+		s.Workers = append(s.Workers, seen[id])
+	}
+	return s
+}
+
+// StepsDone is the number of updates applied.
+func (c *Coordinator) StepsDone() int64 { return c.step }
+
+// LastWorkerID is the highest worker number ever used.
+func (c *Coordinator) LastWorkerID() int { return c.lastID }
