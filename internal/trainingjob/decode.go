@@ -1,0 +1,82 @@
+package trainingjob
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// DecodeJob reads job.json. A field that this version does not know is refused: ignoring it would train another
+// model. The job is checked; the error lists every problem.
+func DecodeJob(text []byte) (Job, error) {
+	var job Job
+	if err := strictDecode(text, &job); err != nil {
+		return Job{}, fmt.Errorf("read %s: %w", JobKey, err)
+	}
+	if err := asError(JobKey, job.Problems()); err != nil {
+		return Job{}, err
+	}
+	return job, nil
+}
+
+// DecodeWorkers reads workers.json, as DecodeJob does.
+func DecodeWorkers(text []byte) (Workers, error) {
+	var w Workers
+	if err := strictDecode(text, &w); err != nil {
+		return Workers{}, fmt.Errorf("read %s: %w", WorkersKey, err)
+	}
+	if err := asError(WorkersKey, w.Problems()); err != nil {
+		return Workers{}, err
+	}
+	return w, nil
+}
+
+// DecodeStatus reads the status from ConfigMap NAME-status. Fields of a newer master are ignored; a ConfigMap without
+// a status is a job whose master has not reported yet.
+func DecodeStatus(cm *corev1.ConfigMap) (Status, error) {
+	text, ok := cm.Data[StatusKey]
+	if !ok || text == "" {
+		return Status{Phase: PhasePending}, nil
+	}
+	var s Status
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return Status{}, fmt.Errorf("read %s of ConfigMap %s/%s: %w", StatusKey, cm.Namespace, cm.Name, err)
+	}
+	if s.Phase == "" {
+		s.Phase = PhasePending
+	}
+	return s, nil
+}
+
+// Finished says whether a job has come to its end.
+func (p Phase) Finished() bool { return p == PhaseSucceeded || p == PhaseFailed }
+
+// strictDecode decodes one JSON value, refusing unknown fields and anything behind it.
+func strictDecode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the end of the JSON value")
+	}
+	return nil
+}
+
+// asError is one error with a line for each problem, or nil.
+func asError(file string, problems []Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.String()
+	}
+	return fmt.Errorf("%s: %s", file, strings.Join(lines, "; "))
+}

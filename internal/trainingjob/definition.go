@@ -1,0 +1,120 @@
+package trainingjob
+
+import (
+	"encoding/json"
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Definition is what a user asked for: everything that Render needs to write a job's objects, and what
+// DefinitionOf reads back from them.
+type Definition struct {
+	Job       Job               // job.json; Model.File is set by Render
+	ModelText string            // model.py
+	Labels    map[string]string // of every object of the job; pods have their own in PodSettings
+	// Annotations are those of every object of the job.
+	Annotations map[string]string
+
+	Min                    int
+	Max                    int
+	FloorPriorityClassName string
+
+	Settings
+}
+
+// Settings is definition.json: the part of a Definition that can be read from no other object without loss, because
+// it is merged with defaults, with the pod_overrides or with what the API server adds.
+type Settings struct {
+	Image              string            `json:"image"`
+	ImagePullPolicy    corev1.PullPolicy `json:"image_pull_policy,omitempty"`
+	ImagePullSecrets   []string          `json:"image_pull_secrets,omitempty"`
+	ServiceAccountName string            `json:"service_account_name,omitempty"` // the master's; "" makes one with its Role
+	Volumes            []Volume          `json:"volumes,omitempty"`
+	Master             PodSettings       `json:"master"`
+	Workers            PodSettings       `json:"workers"`
+}
+
+// PodSettings is what a user may say about the master's pod, or about the workers'.
+type PodSettings struct {
+	PriorityClassName             string                       `json:"priority_class_name,omitempty"`
+	Resources                     *corev1.ResourceRequirements `json:"resources,omitempty"` // nil: DefaultResources
+	NodeSelector                  map[string]string            `json:"node_selector,omitempty"`
+	Tolerations                   []corev1.Toleration          `json:"tolerations,omitempty"`
+	Affinity                      *corev1.Affinity             `json:"affinity,omitempty"`
+	Env                           map[string]string            `json:"env,omitempty"`
+	Labels                        map[string]string            `json:"labels,omitempty"`
+	Annotations                   map[string]string            `json:"annotations,omitempty"`
+	TerminationGracePeriodSeconds *int64                       `json:"termination_grace_period_seconds,omitempty"` // nil: 30
+	RuntimeClassName              string                       `json:"runtime_class_name,omitempty"`
+	// PodOverrides is a strategic-merge patch of the pod ({"spec": {…}}), applied last.
+	PodOverrides json.RawMessage `json:"pod_overrides,omitempty"`
+}
+
+// Which pods mount a volume.
+const (
+	MountAll     = "all"
+	MountMaster  = "master"
+	MountWorkers = "workers"
+)
+
+// Volume is one volume and where it is mounted. Exactly one of PVC, HostPath, EmptyDir and ConfigMap is set.
+type Volume struct {
+	Name      string    `json:"name"`
+	MountPath string    `json:"mount_path"`
+	PVC       string    `json:"pvc,omitempty"`       // a claim's name
+	HostPath  string    `json:"host_path,omitempty"` // a path of the node
+	EmptyDir  *EmptyDir `json:"empty_dir,omitempty"`
+	ConfigMap string    `json:"config_map,omitempty"` // a ConfigMap's name
+	Mount     string    `json:"mount,omitempty"`      // MountAll (also ""), MountMaster or MountWorkers
+	// ReadOnly, when nil, is true on workers, which only read data, and false on the master, which writes the output.
+	ReadOnly *bool `json:"read_only,omitempty"`
+}
+
+// EmptyDir is a directory that lives as long as its pod.
+type EmptyDir struct {
+	Medium    corev1.StorageMedium `json:"medium,omitempty"`
+	SizeLimit *resource.Quantity   `json:"size_limit,omitempty"`
+}
+
+// DefaultResources are those of ElasticDL's client at the tutorial's time: 100m and 1024Mi for the master, 1000m and
+// 4096Mi for a worker, as requests and as limits.
+func DefaultResources(role string) corev1.ResourceRequirements {
+	cpu, memory := "1000m", "4096Mi"
+	if role == RoleMaster {
+		cpu, memory = "100m", "1024Mi"
+	}
+	list := func() corev1.ResourceList {
+		return corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse(cpu),
+			corev1.ResourceMemory: resource.MustParse(memory),
+		}
+	}
+	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
+}
+
+const (
+	// RoleMaster and RoleWorker are the values of LabelRole and the names of the pods' first container.
+	RoleMaster = "master"
+	RoleWorker = "worker"
+
+	// DefaultTerminationGracePeriodSeconds is Kubernetes' own; a worker needs the time of one minibatch of it, a
+	// master that of one step and a checkpoint.
+	DefaultTerminationGracePeriodSeconds = 30
+
+	// userID is the user and group that run in the pods: "nonroot" of the distroless images.
+	userID = 65532
+
+	// unreachableSeconds is how long a pod stays on a node that stopped reporting: Kubernetes' 300 s would hold a lost
+	// worker's place for five minutes.
+	unreachableSeconds = 15
+
+	// backoffLimit is as good as none: the limit to restarts is the supervisor's in the pod, and a Job that gives up
+	// loses training that could go on.
+	backoffLimit = math.MaxInt32
+
+	// Exit codes with a meaning for the Job (the protocol's "Leaving" and "The master dies").
+	ExitJobFailed = 64  // the training itself failed: never run it again
+	ExitStopped   = 143 // told to stop, half done: run it again, and do not count it as a failure
+)

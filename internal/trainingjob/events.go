@@ -1,0 +1,49 @@
+package trainingjob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// LastEvents are the newest n events about a job's own objects and pods, oldest first, a line each.
+func LastEvents(job string, events []corev1.Event, n int) []string {
+	var ours []corev1.Event
+	for _, e := range events {
+		name := e.InvolvedObject.Name
+		if name == job || name == MasterName(job) || strings.HasPrefix(name, job+"-worker-") || masterPodOf(job, e) {
+			ours = append(ours, e)
+		}
+	}
+	slices.SortStableFunc(ours, func(a, b corev1.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	ours = ours[max(0, len(ours)-n):]
+	out := make([]string, len(ours))
+	for i, e := range ours {
+		out[i] = fmt.Sprintf("%s %s %s/%s: %s", eventTime(e).UTC().Format(time.RFC3339), e.Reason,
+			strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, strings.TrimSpace(e.Message))
+	}
+	return out
+}
+
+// masterPodOf says whether an event is about a pod that the Job made: its name is the Job's and five characters.
+func masterPodOf(job string, e corev1.Event) bool {
+	suffix, ok := strings.CutPrefix(e.InvolvedObject.Name, job+"-")
+	return ok && e.InvolvedObject.Kind == "Pod" && len(suffix) == 5 && !strings.Contains(suffix, "-")
+}
+
+// eventTime is when an event was seen last; the newer API leaves the older fields empty.
+func eventTime(e corev1.Event) time.Time {
+	switch {
+	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	default:
+		return e.CreationTimestamp.Time
+	}
+}

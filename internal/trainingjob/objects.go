@@ -1,0 +1,197 @@
+package trainingjob
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// DefinitionKey in ConfigMap NAME-job is Settings.
+const DefinitionKey = "definition.json"
+
+// Object is one of a job's objects.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Objects make up a job. The Job is created first, and suspended: it owns the others, which are therefore created
+// with its UID, and it starts its master only when it is resumed, with everything in place.
+type Objects struct {
+	Job            *batchv1.Job
+	ConfigMap      *corev1.ConfigMap
+	Status         *corev1.ConfigMap
+	Model          *corev1.ConfigMap
+	Credentials    *corev1.Secret
+	ServiceAccount *corev1.ServiceAccount // nil, with Role and RoleBinding, when the user names an account
+	Role           *rbacv1.Role
+	RoleBinding    *rbacv1.RoleBinding
+	Lease          *coordinationv1.Lease
+	Service        *corev1.Service
+}
+
+// Render writes the objects of a job. The definition is valid (Definition.Problems is empty).
+func Render(d Definition, c Credentials) (*Objects, error) {
+	job, err := d.batchJob()
+	if err != nil {
+		return nil, err
+	}
+	data, err := d.ConfigData()
+	if err != nil {
+		return nil, err
+	}
+	status, err := json.Marshal(Status{Phase: PhasePending})
+	if err != nil {
+		return nil, fmt.Errorf("encode the first status: %w", err)
+	}
+	name := d.Job.Name
+	o := &Objects{
+		Job: job,
+		ConfigMap: &corev1.ConfigMap{
+			TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: d.meta(ConfigMapName(name)), Data: data,
+		},
+		Status: &corev1.ConfigMap{
+			TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: d.meta(StatusName(name)),
+			Data: map[string]string{StatusKey: string(status)},
+		},
+		Model: &corev1.ConfigMap{
+			TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: d.meta(ModelName(name)),
+		},
+		Credentials: &corev1.Secret{
+			TypeMeta: typeMeta("v1", "Secret"), ObjectMeta: d.meta(CredentialsName(name)),
+			Type: corev1.SecretTypeOpaque,
+			Data: map[string][]byte{
+				TLSCertificateKey: c.Certificate, TLSPrivateKey: c.PrivateKey, TokenKey: []byte(c.Token),
+			},
+		},
+		Lease: &coordinationv1.Lease{
+			TypeMeta: typeMeta("coordination.k8s.io/v1", "Lease"), ObjectMeta: d.meta(MasterName(name)),
+		},
+		Service: d.service(),
+	}
+	if d.ServiceAccountName == "" {
+		o.ServiceAccount = &corev1.ServiceAccount{
+			TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: d.meta(ServiceAccountName(name)),
+		}
+		o.Role, o.RoleBinding = d.role(), d.roleBinding()
+	}
+	return o, nil
+}
+
+// Parts are the objects that the Job owns, in the order in which they are created.
+func (o *Objects) Parts() []Object {
+	parts := []Object{o.ConfigMap, o.Status, o.Model, o.Credentials}
+	if o.ServiceAccount != nil {
+		parts = append(parts, o.ServiceAccount, o.Role, o.RoleBinding)
+	}
+	return append(parts, o.Lease, o.Service)
+}
+
+// Own makes the Job the owner of every part and labels each with its UID, so that nothing is left when the Job is
+// deleted by hand, and nobody else's object is taken for the job's.
+func (o *Objects) Own(job JobRef) {
+	for _, part := range o.Parts() {
+		part.SetOwnerReferences([]metav1.OwnerReference{job.owner()})
+		part.SetLabels(merge(part.GetLabels(), map[string]string{LabelJobUID: string(job.UID)}))
+	}
+}
+
+// ConfigData is the data of ConfigMap NAME-job.
+func (d Definition) ConfigData() (map[string]string, error) {
+	d.Job.Model.File = ConfigDir + "/" + ModelKey
+	template, err := d.WorkerTemplate()
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]string{ModelKey: d.ModelText}
+	for key, value := range map[string]any{
+		JobKey: d.Job,
+		WorkersKey: Workers{
+			Min: d.Min, Max: d.Max, FloorPriorityClassName: d.FloorPriorityClassName, Template: template,
+		},
+		DefinitionKey: d.Settings,
+	} {
+		text, err := json.MarshalIndent(value, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", key, err)
+		}
+		data[key] = string(text) + "\n"
+	}
+	return data, nil
+}
+
+func (d Definition) batchJob() (*batchv1.Job, error) {
+	template, err := d.MasterTemplate()
+	if err != nil {
+		return nil, err
+	}
+	return &batchv1.Job{
+		TypeMeta:   typeMeta("batch/v1", "Job"),
+		ObjectMeta: d.meta(d.Job.Name),
+		Spec: batchv1.JobSpec{
+			Suspend:      new(true),
+			Completions:  new(int32(1)),
+			Parallelism:  new(int32(1)),
+			BackoffLimit: new(int32(backoffLimit)),
+			// A new master starts when the old one is gone, never beside it.
+			PodReplacementPolicy: new(batchv1.Failed),
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+				{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: onExitCode(ExitJobFailed)},
+				{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+				}},
+				{Action: batchv1.PodFailurePolicyActionIgnore, OnExitCodes: onExitCode(ExitStopped)},
+			}},
+			Template: template,
+		},
+	}, nil
+}
+
+func onExitCode(code int32) *batchv1.PodFailurePolicyOnExitCodesRequirement {
+	return &batchv1.PodFailurePolicyOnExitCodesRequirement{
+		ContainerName: new(RoleMaster), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code},
+	}
+}
+
+// service gives the workers an address of the master that outlives its pod. Not-ready addresses are published: the
+// workers must reach a master that has just started.
+func (d Definition) service() *corev1.Service {
+	return &corev1.Service{
+		TypeMeta: typeMeta("v1", "Service"), ObjectMeta: d.meta(MasterName(d.Job.Name)),
+		Spec: corev1.ServiceSpec{
+			Type:                     corev1.ServiceTypeClusterIP,
+			PublishNotReadyAddresses: true,
+			Selector:                 map[string]string{LabelJobName: d.Job.Name, LabelRole: RoleMaster},
+			Ports: []corev1.ServicePort{{
+				Name: "grpc", Port: MasterPort, TargetPort: intstr.FromInt32(MasterPort), Protocol: corev1.ProtocolTCP,
+			}},
+		},
+	}
+}
+
+func (d Definition) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:        name,
+		Namespace:   d.Job.Namespace,
+		Labels:      merge(d.Labels, objectLabels(d.Job.Name)),
+		Annotations: maps.Clone(d.Annotations),
+	}
+}
+
+func typeMeta(apiVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+}
+
+// OwnedBy says whether an object is a part of the Job with that UID.
+func OwnedBy(o metav1.Object, job JobRef) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == job.UID })
+}

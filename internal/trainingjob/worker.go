@@ -1,0 +1,71 @@
+package trainingjob
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// JobRef names the master's Job.
+type JobRef struct {
+	Name      string
+	Namespace string
+	UID       types.UID
+}
+
+// WorkerName is the name of a worker's pod.
+func WorkerName(job string, id int) string { return job + "-worker-" + strconv.Itoa(id) }
+
+// WorkerPod is the pod of worker number id. A floor pod carries the floor's priority class, where there is one. The
+// owner reference is for garbage collection only: controller and blockOwnerDeletion stay unset, else the Job
+// controller would strip it or count the worker as its own.
+func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) *corev1.Pod {
+	t := w.Template.DeepCopy()
+	pod := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            WorkerName(job.Name, id),
+			Namespace:       job.Namespace,
+			Labels:          maps.Clone(t.Labels),
+			Annotations:     maps.Clone(t.Annotations),
+			OwnerReferences: []metav1.OwnerReference{job.owner()},
+		},
+		Spec: t.Spec,
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	for _, key := range jobSelectorLabels {
+		delete(pod.Labels, key)
+	}
+	pod.Labels[LabelJobUID] = string(job.UID)
+	pod.Labels[LabelWorkerID] = strconv.Itoa(id)
+	if floor {
+		pod.Labels[LabelFloor] = "true"
+		if w.FloorPriorityClassName != "" {
+			pod.Spec.PriorityClassName = w.FloorPriorityClassName
+		}
+	}
+	if i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == RoleWorker }); i >= 0 {
+		c := &pod.Spec.Containers[i]
+		c.Args = append(c.Args, "--master", masterAddress, "--id", strconv.Itoa(id))
+	}
+	return pod
+}
+
+func (j JobRef) owner() metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: j.Name, UID: j.UID,
+	}
+}
+
+// WorkerID is the number of a worker's pod, from its label.
+func WorkerID(pod *corev1.Pod) (int, bool) {
+	id, err := strconv.Atoi(pod.Labels[LabelWorkerID])
+	return id, err == nil && id >= 0
+}
