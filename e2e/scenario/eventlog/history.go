@@ -58,7 +58,7 @@ type Point struct {
 
 // Last is the newest report, the zero Point without one.
 func (j *JobHistory) Last() Point {
-	if j == nil || len(j.Points) == 0 {
+	if len(j.Points) == 0 {
 		return Point{}
 	}
 	return j.Points[len(j.Points)-1]
@@ -66,9 +66,6 @@ func (j *JobHistory) Last() Point {
 
 // Reached is when a phase was first reported; zero when it was not.
 func (j *JobHistory) Reached(phase trainingjob.Phase) time.Time {
-	if j == nil {
-		return time.Time{}
-	}
 	for _, point := range j.Points {
 		if point.Status.Phase == phase {
 			return point.Time
@@ -77,14 +74,14 @@ func (j *JobHistory) Reached(phase trainingjob.Phase) time.Time {
 	return time.Time{}
 }
 
-// Job is the history of the job with that name; nil when the log does not mention it.
+// Job is the history of the job with that name, without reports when the log does not mention it.
 func (h *History) Job(name string) *JobHistory {
 	for _, job := range h.Jobs {
 		if job.Name == name {
 			return job
 		}
 	}
-	return nil
+	return &JobHistory{Name: name}
 }
 
 // PodsOf are the pods of a job in a role, in the order of their creation.
@@ -120,8 +117,7 @@ func Replay(events []Event) *History {
 			life.observe(event.Time, *event.Pod)
 		case event.Job != nil:
 			job := h.Job(event.Job.Name)
-			if job == nil {
-				job = &JobHistory{Name: event.Job.Name}
+			if len(job.Points) == 0 {
 				h.Jobs = append(h.Jobs, job)
 			}
 			job.Points = append(job.Points, Point{Time: event.Time, Status: event.Job.Status})
@@ -156,6 +152,16 @@ func (l *Life) observe(at time.Time, pod Pod) {
 	first(&l.Ended, pod.Deleted || pod.Phase == "Succeeded" || pod.Phase == "Failed")
 	if l.Why == "" {
 		l.Why = pod.Unschedulable
+	}
+	// What is once known of a pod is not forgotten because its last state, that of a deleted object, leaves it out.
+	if pod.Disruption == "" {
+		pod.Disruption, pod.Cause = l.Disruption, l.Cause
+	}
+	if pod.Node == "" {
+		pod.Node = l.Node
+	}
+	if pod.ExitCode == nil {
+		pod.ExitCode = l.ExitCode
 	}
 	l.Pod = pod
 }

@@ -1,22 +1,9 @@
-# As of the last refresh: a job goes on without Terraform.
+# Only what stays the same: an output of a live number (steps_done, workers_running) would be a change at every plan.
+# `terraform apply -refresh-only` followed by `terraform show` prints those.
 
-output "low" {
-  description = "The low-priority job."
+output "watch" {
+  description = "How to look at the pods of each job."
   value = {
-    phase           = elastic_training_job.low.phase
-    steps           = "${elastic_training_job.low.steps_done} of ${elastic_training_job.low.steps_total}"
-    workers_running = elastic_training_job.low.workers_running
-    workers_pending = elastic_training_job.low.workers_pending
-    preemptions     = elastic_training_job.low.preemptions
-    model_sha256    = elastic_training_job.low.model_sha256
+    (elastic_training_job.low.name) = "kubectl get pods -n ${var.namespace} -l elasticdl_job_name=${elastic_training_job.low.name}"
   }
-}
-
-output "high" {
-  description = "The high-priority job; null until it is submitted."
-  value = one([for job in elastic_training_job.high : {
-    phase        = job.phase
-    steps        = "${job.steps_done} of ${job.steps_total}"
-    model_sha256 = job.model_sha256
-  }])
 }

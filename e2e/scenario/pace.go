@@ -1,0 +1,59 @@
+package scenario
+
+import (
+	"math"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+)
+
+// pace is how long one pass over the data takes on this machine with two workers.
+type pace struct {
+	epoch time.Duration
+}
+
+// paceOf derives the pace from two runs of different length, so that what every run costs once cancels out.
+func paceOf(shortEpochs int, short time.Duration, longEpochs int, long time.Duration) pace {
+	perEpoch := (long - short) / time.Duration(longEpochs-shortEpochs)
+	// On a busy machine the short run may happen to be the slower one; the long run's average is then an upper bound.
+	if perEpoch <= 0 {
+		perEpoch = long / time.Duration(longEpochs)
+	}
+	return pace{epoch: max(perEpoch, time.Millisecond)}
+}
+
+// epochs is how many passes last about that long; at least one.
+func (p pace) epochs(lasts time.Duration) int {
+	return max(1, int(math.Round(float64(lasts)/float64(p.epoch))))
+}
+
+// highShare of the low job's remaining time is what the high job may take at most: the low job, slowed down meanwhile,
+// must have time left to grow back and to use it.
+const highShare = 0.3
+
+// highEpochs is how many passes the high job makes. It has one worker where the pace was measured with two, and shares
+// the machine, so one of its passes is reckoned as two.
+func highEpochs(p pace, wanted, lowRemaining time.Duration) int {
+	lasts := min(wanted, time.Duration(highShare*float64(lowRemaining)))
+	return max(1, int(float64(lasts)/float64(2*p.epoch)))
+}
+
+// remainingAt is how long a job goes on, at the pace between its first and last report of steps done.
+func remainingAt(points []eventlog.Point, now time.Time) time.Duration {
+	var first, last *eventlog.Point
+	for i := range points {
+		if points[i].Status.StepsDone == 0 {
+			continue
+		}
+		if first == nil {
+			first = &points[i]
+		}
+		last = &points[i]
+	}
+	if first == nil || last.Status.StepsDone <= first.Status.StepsDone {
+		return 0
+	}
+	perStep := float64(last.Time.Sub(first.Time)) / float64(last.Status.StepsDone-first.Status.StepsDone)
+	end := last.Time.Add(time.Duration(perStep * float64(last.Status.StepsTotal-last.Status.StepsDone)))
+	return max(0, end.Sub(now))
+}

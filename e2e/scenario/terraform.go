@@ -1,0 +1,117 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+)
+
+// variables are a configuration's input variables, as `-var` takes them.
+type variables map[string]string
+
+// terraform runs the real terraform on a configuration, with the provider's executable in the registry's place and
+// its state outside of the configuration's folder.
+type terraform struct {
+	exec  *tfexec.Terraform
+	state string
+	plan  string
+}
+
+// newTerraform prepares runs of a configuration with state in dir; what terraform prints goes to output.
+func newTerraform(executable, provider, configuration, dir string, output io.Writer) (*terraform, error) {
+	// With dev_overrides terraform takes the provider from there and needs no init, lock file or registry. The
+	// block {} of `direct` is left out on purpose: any other provider would be an error instead of a download.
+	config := filepath.Join(dir, "terraform.rc")
+	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n}\n",
+		"registry.terraform.io/elastic-training/elastic", filepath.Dir(provider))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write terraform's configuration: %w", err)
+	}
+
+	tf, err := tfexec.NewTerraform(configuration, executable)
+	if err != nil {
+		return nil, fmt.Errorf("terraform in %s: %w", configuration, err)
+	}
+	environment := map[string]string{}
+	for _, entry := range os.Environ() {
+		// A user's KUBE_* and TF_* would lead the provider to another cluster, or terraform to another state.
+		if name, value, ok := strings.Cut(entry, "="); ok && !strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "KUBE") {
+			environment[name] = value
+		}
+	}
+	environment["TF_CLI_CONFIG_FILE"] = config
+	environment["TF_DATA_DIR"] = filepath.Join(dir, "terraform-data")
+	environment["CHECKPOINT_DISABLE"] = "1"
+	if err := tf.SetEnv(environment); err != nil {
+		return nil, fmt.Errorf("terraform's environment: %w", err)
+	}
+	tf.SetStdout(output)
+	return &terraform{
+		exec:  tf,
+		state: filepath.Join(dir, "terraform.tfstate"),
+		plan:  filepath.Join(dir, "terraform.tfplan"),
+	}, nil
+}
+
+// apply makes it so.
+func (t *terraform) apply(ctx context.Context, vars variables) error {
+	options := []tfexec.ApplyOption{tfexec.State(t.state)}
+	for name, value := range vars {
+		options = append(options, tfexec.Var(name+"="+value))
+	}
+	if err := t.exec.Apply(ctx, options...); err != nil {
+		return fmt.Errorf("terraform apply: %w", err)
+	}
+	return nil
+}
+
+// changes are what a plan would change: resources with their actions, and outputs.
+func (t *terraform) changes(ctx context.Context, vars variables) ([]string, error) {
+	options := []tfexec.PlanOption{tfexec.State(t.state), tfexec.Out(t.plan)}
+	for name, value := range vars {
+		options = append(options, tfexec.Var(name+"="+value))
+	}
+	differs, err := t.exec.Plan(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("terraform plan: %w", err)
+	}
+	if !differs {
+		return nil, nil
+	}
+	plan, err := t.exec.ShowPlanFile(ctx, t.plan)
+	if err != nil {
+		return nil, fmt.Errorf("terraform show of the plan: %w", err)
+	}
+	var changes []string
+	for _, change := range plan.ResourceChanges {
+		if !change.Change.Actions.NoOp() && !change.Change.Actions.Read() {
+			changes = append(changes, fmt.Sprintf("%s %v", change.Address, change.Change.Actions))
+		}
+	}
+	for name, change := range plan.OutputChanges {
+		if !change.Actions.NoOp() {
+			changes = append(changes, fmt.Sprintf("output %s %v", name, change.Actions))
+		}
+	}
+	if len(changes) == 0 {
+		changes = []string{"terraform plan says that there are changes, and its plan file holds none"}
+	}
+	return changes, nil
+}
+
+// destroy removes everything.
+func (t *terraform) destroy(ctx context.Context, vars variables) error {
+	options := []tfexec.DestroyOption{tfexec.State(t.state)}
+	for name, value := range vars {
+		options = append(options, tfexec.Var(name+"="+value))
+	}
+	if err := t.exec.Destroy(ctx, options...); err != nil {
+		return fmt.Errorf("terraform destroy: %w", err)
+	}
+	return nil
+}

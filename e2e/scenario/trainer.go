@@ -1,0 +1,148 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// modelFileName is the final model's name, in ConfigMap NAME-model and below a run's output directory.
+const modelFileName = "model.safetensors"
+
+// PrepareData makes the story's records below dir, as mnist/train and mnist/test in RecordIO: from MNIST's IDX files
+// in mnistDir, its 10,000 test images cut into 8,000 and 2,000, or from synthetic digits when mnistDir is "". What is
+// there already is kept: both are deterministic.
+func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
+	source := "synth"
+	if mnistDir != "" {
+		source = "convert"
+	}
+	for _, part := range []struct {
+		name    string
+		convert string // records of the IDX file
+		count   string // records that are drawn
+		seed    string
+	}{
+		{"train", "0:8000", "8000", "1"},
+		{"test", "8000:10000", "2000", "2"},
+	} {
+		target := filepath.Join(dir, "mnist", part.name)
+		if _, err := os.Stat(target); err == nil {
+			continue
+		}
+		partial := target + ".partial"
+		if err := os.RemoveAll(partial); err != nil {
+			return fmt.Errorf("prepare the data: %w", err)
+		}
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return fmt.Errorf("prepare the data: %w", err)
+		}
+		args := []string{"data", source, "--records", part.count, "--seed", part.seed, "--output", partial}
+		if mnistDir != "" {
+			args = []string{"data", source, "--input", mnistDir, "--records", part.convert, "--output", partial}
+		}
+		if err := run(ctx, trainer, args...); err != nil {
+			return fmt.Errorf("prepare the data: %w", err)
+		}
+		if err := os.Rename(partial, target); err != nil {
+			return fmt.Errorf("prepare the data: %w", err)
+		}
+	}
+	return nil
+}
+
+// Epochs of the two runs that measure the pace.
+const (
+	shortRunEpochs = 1
+	longRunEpochs  = 3
+)
+
+// measurePace runs the tutorial's job twice for a few epochs, without a cluster.
+func (s *ElasticScheduling) measurePace(ctx context.Context) (pace, error) {
+	took := map[int]time.Duration{}
+	for _, epochs := range []int{shortRunEpochs, longRunEpochs} {
+		began := time.Now()
+		if _, err := s.train(ctx, "calibrate", epochs); err != nil {
+			return pace{}, err
+		}
+		took[epochs] = time.Since(began)
+	}
+	return paceOf(shortRunEpochs, took[shortRunEpochs], longRunEpochs, took[longRunEpochs]), nil
+}
+
+// trainUndisturbed is the SHA-256 of the model that the low job's flags give without a cluster and without preemption.
+func (s *ElasticScheduling) trainUndisturbed(ctx context.Context, epochs int) (string, error) {
+	return s.train(ctx, "undisturbed", epochs)
+}
+
+// train runs `elastic-trainer train` with the low job's flags and returns the SHA-256 of its final model.
+func (s *ElasticScheduling) train(ctx context.Context, name string, epochs int) (string, error) {
+	output := filepath.Join(s.Dir, name)
+	// A run that finds its own finished output has nothing to do; this one is to be done.
+	if err := os.RemoveAll(output); err != nil {
+		return "", fmt.Errorf("train without a cluster: %w", err)
+	}
+	err := run(ctx, s.Tools.Trainer, "train",
+		"--job_name", LowJob,
+		"--model_file", s.Data.ModelFile,
+		"--train_data_dir", filepath.Join(s.Data.Dir, "mnist", "train"),
+		"--validation_data_dir", filepath.Join(s.Data.Dir, "mnist", "test"),
+		"--num_epoch", strconv.Itoa(epochs),
+		"--minibatch_size", "10",
+		"--record_per_task", "100",
+		"--num_worker", "2",
+		"--grads_to_wait", "2",
+		"--codec_type", "bytes",
+		"--output", output)
+	if err != nil {
+		return "", fmt.Errorf("train without a cluster: %w", err)
+	}
+	return hashModel(output)
+}
+
+// hashModel is the SHA-256 of the one final model below a run's output directory.
+func hashModel(output string) (string, error) {
+	var found []string
+	for _, pattern := range []string{modelFileName, filepath.Join("*", modelFileName)} {
+		matches, err := filepath.Glob(filepath.Join(output, pattern))
+		if err != nil {
+			return "", fmt.Errorf("look for %s below %s: %w", modelFileName, output, err)
+		}
+		found = append(found, matches...)
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("look for %s below %s: found %d of them", modelFileName, output, len(found))
+	}
+	model, err := os.ReadFile(found[0])
+	if err != nil {
+		return "", fmt.Errorf("the final model: %w", err)
+	}
+	sum := sha256.Sum256(model)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// run runs a command to its end; when the context ends the command is asked to stop, and killed after a while.
+func run(ctx context.Context, executable string, args ...string) error {
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, executable, args...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Run(); err != nil {
+		const tail = 2000
+		text := bytes.TrimSpace(output.Bytes())
+		if len(text) > tail {
+			text = text[len(text)-tail:]
+		}
+		return fmt.Errorf("%s %v: %w\n%s", filepath.Base(executable), args, err, text)
+	}
+	return nil
+}
