@@ -1,0 +1,90 @@
+// Package cluster is the only package that talks to an API server on the provider's side. It connects, creates,
+// applies, deletes and waits, and it explains in sentences what went wrong.
+//
+// It promises: one transport for the whole process; a request that the server asks to repeat is repeated within the
+// caller's context; an unreachable server is an error within ten seconds; nothing that exists is adopted by Create,
+// nothing that was re-created under the same name is changed or deleted, and no other manager's field is taken unless
+// force is asked for. What the objects mean, and in which order they are made, is left to the callers.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Client is a connection to one cluster. It is safe for concurrent use.
+type Client struct {
+	config Config
+	host   string
+	kube   kubernetes.Interface
+
+	identity sync.Mutex // held while the cluster's identity is being asked for
+	verified bool       // the cluster is the expected one
+}
+
+// New reads the files that the configuration names and makes a client. It sends no request.
+func New(config Config) (*Client, error) {
+	if config.FieldManager == "" {
+		config.FieldManager = DefaultFieldManager
+	}
+	restConfig, err := restConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	httpClient, err := rest.HTTPClientFor(restConfig)
+	if err != nil {
+		return nil, fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)
+	}
+	kube, err := kubernetes.NewForConfigAndClient(restConfig, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)
+	}
+	return &Client{config: config, host: restConfig.Host, kube: kube}, nil
+}
+
+// Kubernetes is the typed client. Its requests are retried and bounded like all others of this package, but its
+// errors are the API server's own: pass them through Wrap before Explain.
+func (c *Client) Kubernetes() kubernetes.Interface { return c.kube }
+
+// Host is the API server's address, for messages.
+func (c *Client) Host() string { return c.host }
+
+// FieldManager is the name under which this client owns fields.
+func (c *Client) FieldManager() string { return c.config.FieldManager }
+
+// Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package calls
+// it; callers that use Kubernetes directly to write call it first.
+func (c *Client) Verify(ctx context.Context) error {
+	if c.config.ExpectedClusterUID == "" {
+		return nil
+	}
+	c.identity.Lock()
+	defer c.identity.Unlock()
+	if c.verified {
+		return nil
+	}
+	namespace, err := c.kube.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return c.Wrap("get", Ref{Kind: "Namespace", Name: metav1.NamespaceSystem}, err)
+	}
+	if got := string(namespace.UID); got != c.config.ExpectedClusterUID {
+		return &WrongClusterError{Host: c.host, Expected: c.config.ExpectedClusterUID, Got: got}
+	}
+	c.verified = true
+	return nil
+}
+
+// Wrap says what was attempted on what, for Explain. A nil error stays nil, and a wrapped one stays as it is.
+func (c *Client) Wrap(verb string, ref Ref, err error) error {
+	var already *Error
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	return &Error{Verb: verb, Ref: ref, Host: c.host, Err: err}
+}

@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Error says what was attempted on what, and where. Every error of this package that comes from the cluster is one.
+type Error struct {
+	Verb string // "get", "create", "update", "delete", "list", "watch"
+	Ref  Ref
+	Host string
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s %s at %s: %v", e.Verb, e.Ref, e.Host, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }
+
+// AlreadyExistsError says that Create found an object of that name.
+type AlreadyExistsError struct {
+	UID      types.UID // "" when it may not be read
+	Managers []string  // who wrote it
+}
+
+func (e *AlreadyExistsError) Error() string {
+	if len(e.Managers) == 0 {
+		return "it exists already"
+	}
+	return "it exists already (written by " + strings.Join(e.Managers, ", ") + ")"
+}
+
+// LostAnswerError says that a create may or may not have been processed, and that it could not be found out.
+type LostAnswerError struct {
+	Create error // why the answer was lost
+	Get    error // why the object could not be looked up
+}
+
+func (e *LostAnswerError) Error() string {
+	return fmt.Sprintf("the answer was lost (%v), and whether the object was made could not be seen (%v)", e.Create, e.Get)
+}
+func (e *LostAnswerError) Unwrap() []error { return []error{e.Create, e.Get} }
+
+// RecreatedError says that the name belongs to another object than before.
+type RecreatedError struct{ Expected, Got types.UID }
+
+func (e *RecreatedError) Error() string {
+	return fmt.Sprintf("it was deleted and made anew by somebody else: expected UID %s, found %s", e.Expected, e.Got)
+}
+
+// StillThereError says that a deleted object did not go in time.
+type StillThereError struct {
+	Finalizers []string
+	Deleting   bool // it is marked for deletion
+	Err        error
+}
+
+func (e *StillThereError) Error() string {
+	switch {
+	case len(e.Finalizers) > 0:
+		return "it is still there, held by finalizers " + strings.Join(e.Finalizers, ", ") + ": " + e.Err.Error()
+	case e.Deleting:
+		return "it is marked for deletion but still there: " + e.Err.Error()
+	default:
+		return "it is still there: " + e.Err.Error()
+	}
+}
+func (e *StillThereError) Unwrap() error { return e.Err }
+
+// WrongClusterError says that the cluster is not the expected one.
+type WrongClusterError struct{ Host, Expected, Got string }
+
+func (e *WrongClusterError) Error() string {
+	return fmt.Sprintf("the cluster at %s is not the expected one: the UID of its namespace kube-system is %s, expected %s", e.Host, e.Got, e.Expected)
+}
+
+// ConflictError says which fields of a server-side apply belong to other managers.
+type ConflictError struct {
+	Conflicts []Conflict
+	Err       error
+}
+
+// Conflict is one field that another manager owns.
+type Conflict struct {
+	Manager string // "kubectl-edit"
+	Field   string // ".metadata.labels.team"
+}
+
+func (e *ConflictError) Error() string {
+	var fields []string
+	for _, c := range e.Conflicts {
+		fields = append(fields, fmt.Sprintf("%s (%s)", c.Field, c.Manager))
+	}
+	return "fields owned by other managers: " + strings.Join(fields, ", ")
+}
+func (e *ConflictError) Unwrap() error { return e.Err }
+
+var conflictingManager = regexp.MustCompile(`^conflict with "([^"]*)"`)
+
+// asConflict is a ConflictError when err is the API server's, and err otherwise.
+func asConflict(err error) error {
+	if found := conflicts(err); len(found) > 0 {
+		return &ConflictError{Conflicts: found, Err: err}
+	}
+	return err
+}
+
+// conflicts are the causes of a server-side apply's conflict. The manager's name stands only in the message.
+func conflicts(err error) []Conflict {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var found []Conflict
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		manager := "another manager"
+		if match := conflictingManager.FindStringSubmatch(cause.Message); match != nil {
+			manager = match[1]
+		}
+		found = append(found, Conflict{Manager: manager, Field: cause.Field})
+	}
+	return found
+}
+
+// neverSent holds for errors that came before the request could reach the server.
+func neverSent(err error) bool {
+	var noAnswer *NoAnswerError
+	if errors.As(err, &noAnswer) {
+		return !noAnswer.Connected
+	}
+	var operation *net.OpError
+	if errors.As(err, &operation) && (operation.Op == "dial" || operation.Op == "proxyconnect") {
+		return true
+	}
+	return certificateProblem(err) != "" || errors.Is(err, http.ErrSchemeMismatch)
+}

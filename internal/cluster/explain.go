@@ -1,0 +1,204 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Explain turns an error of this package into a summary of one line and a detail that says what was found and what to
+// do. It never returns empty strings for an error.
+func Explain(err error) (summary, detail string) {
+	summary = "Request to the cluster failed"
+	var failed *Error
+	if errors.As(err, &failed) {
+		summary = fmt.Sprintf("Cannot %s %s", failed.Verb, failed.Ref)
+	}
+	if errors.Is(err, ErrNoCluster) {
+		return "No cluster is configured",
+			"The provider needs one of config_path (or KUBE_CONFIG_PATH), host (or KUBE_HOST), or in_cluster = true. " +
+				"It never reads ~/.kube/config unless config_path names it, and never assumes localhost."
+	}
+	var wrong *WrongClusterError
+	if errors.As(err, &wrong) {
+		return "This is not the expected cluster",
+			fmt.Sprintf("The UID of namespace kube-system at %s is %s, but expected_cluster_uid is %s. Nothing was changed. "+
+				"Check host, config_path and config_context, or correct expected_cluster_uid.", wrong.Host, wrong.Got, wrong.Expected)
+	}
+	if detail = explainOwnership(err); detail != "" {
+		return summary, detail
+	}
+	if failed != nil {
+		if detail = explainConnection(failed.Host, failed.Err); detail != "" {
+			return summary, detail
+		}
+	}
+	if detail = explainStatus(err); detail != "" {
+		return summary, detail
+	}
+	if failed != nil {
+		return summary, sentence(failed.Err.Error())
+	}
+	return summary, sentence(err.Error())
+}
+
+// explainOwnership covers what others did to the object.
+func explainOwnership(err error) string {
+	var exists *AlreadyExistsError
+	if errors.As(err, &exists) {
+		by := ""
+		if len(exists.Managers) > 0 {
+			by = " It was written by " + strings.Join(exists.Managers, ", ") + "."
+		}
+		return "An object of this name exists already, and creating does not adopt it." + by +
+			" Import it, choose another name, or delete it first."
+	}
+	var recreated *RecreatedError
+	if errors.As(err, &recreated) {
+		return fmt.Sprintf("The object was deleted and made anew by somebody else: its UID was %s and is %s. Nothing was changed. "+
+			"Run terraform plan again to see what is there now.", recreated.Expected, recreated.Got)
+	}
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		var b strings.Builder
+		b.WriteString("These fields are managed by somebody else, with another value:\n\n")
+		for _, c := range conflict.Conflicts {
+			fmt.Fprintf(&b, "  - %s, managed by %q\n", c.Field, c.Manager)
+		}
+		b.WriteString("\nNothing was changed. There are three ways out:\n\n" +
+			"  1. remove the attribute from this resource, and leave it to the other manager;\n" +
+			"  2. set force_conflicts = true in the provider's configuration, and take it;\n" +
+			"  3. stop the other manager from writing it.")
+		return b.String()
+	}
+	var still *StillThereError
+	if errors.As(err, &still) {
+		switch {
+		case len(still.Finalizers) > 0:
+			return "The object is marked for deletion, and is held by finalizers: " + strings.Join(still.Finalizers, ", ") +
+				". Each is removed by the controller it names, once what depends on the object is gone. See what still uses it, and whether that controller runs."
+		default:
+			return "The object was still there when the time for deleting it had passed. Run terraform apply again to go on waiting."
+		}
+	}
+	return ""
+}
+
+// explainConnection covers what happens before the API server says anything.
+func explainConnection(host string, err error) string {
+	if problem := certificateProblem(err); problem != "" {
+		return fmt.Sprintf("The API server at %s is not trusted: %s. Check cluster_ca_certificate (or the kubeconfig's certificate-authority), "+
+			"and tls_server_name when the server is reached under another name than its certificate's.", host, problem)
+	}
+	var resolve *net.DNSError
+	if errors.As(err, &resolve) {
+		return fmt.Sprintf("The API server at %s cannot be reached: the name %s cannot be resolved (%s). Check host, the network, and whether the cluster still exists.",
+			host, resolve.Name, resolve.Err)
+	}
+	var noAnswer *NoAnswerError
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &noAnswer) && noAnswer.Connected:
+		return fmt.Sprintf("The API server at %s does not answer: %v. Check that it is healthy, and that host and proxy_url lead to it.", host, noAnswer)
+	case errors.As(err, &noAnswer):
+		return fmt.Sprintf("The API server at %s cannot be reached: %v. %s", host, noAnswer, unreachableAdvice)
+	case errors.As(err, &operation) && operation.Op == "dial":
+		return fmt.Sprintf("The API server at %s cannot be reached: %v. %s", host, operation, unreachableAdvice)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The time for this operation had passed before it was done."
+	case errors.Is(err, context.Canceled):
+		return "The operation was interrupted."
+	}
+	return ""
+}
+
+const unreachableAdvice = "Check that the cluster runs, that host (or the kubeconfig's server) is its address, " +
+	"and that a VPN, firewall or proxy between lets the connection through."
+
+// certificateProblem is what is wrong with the server's certificate, or "" when nothing is known to be.
+func certificateProblem(err error) string {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &unknown):
+		return "its certificate is signed by an unknown authority"
+	case errors.As(err, &name):
+		return "its certificate is for another name (" + name.Error() + ")"
+	case errors.As(err, &invalid):
+		return "its certificate is not valid (" + invalid.Error() + ")"
+	case errors.As(err, &verification):
+		return verification.Error()
+	case errors.As(err, &record):
+		return "it does not speak TLS (" + record.Error() + ")"
+	default:
+		return ""
+	}
+}
+
+// denied matches the API server's own words for a request that RBAC does not allow.
+var denied = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)?`)
+
+// explainStatus covers what the API server says in words that need more.
+func explainStatus(err error) string {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return "The API server does not accept the credentials (401 Unauthorized). A token may have expired; check token, client_certificate and client_key, " +
+			"or that the exec command prints a credential for this cluster."
+	case apierrors.IsForbidden(err):
+		if match := denied.FindStringSubmatch(err.Error()); match != nil {
+			return explainDenied(match[1], match[2], match[3], match[4], match[5])
+		}
+	case apierrors.IsTooManyRequests(err):
+		return "The API server was too busy and refused the request again and again (429 Too Many Requests). Try later, with a smaller -parallelism."
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return ""
+	}
+	return "The API server refused the request: " + sentence(status.Status().Message)
+}
+
+// explainDenied names what is missing, and the commands that grant it.
+func explainDenied(user, verb, resource, group, namespace string) string {
+	qualified, object, _ := strings.Cut(resource, "/") // pods/log
+	if group != "" {
+		qualified += "." + group
+	}
+	if object != "" {
+		qualified += "/" + object
+	}
+	name := "elastic-" + strings.ReplaceAll(resource, "/", "-")
+	subject := "--user=" + user
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		subject = "--serviceaccount=" + account
+	}
+	where, role, scope := "in the whole cluster", "clusterrole", ""
+	if namespace != "" {
+		where, role, scope = "in namespace "+namespace, "role", " --namespace="+namespace
+	}
+	return fmt.Sprintf("User %q may not %s %s %s (403 Forbidden). Somebody who may grants it with:\n\n"+
+		"  kubectl create %s %s --verb=get,list,watch,create,patch,delete --resource=%s%s\n"+
+		"  kubectl create %sbinding %s --%s=%s %s%s",
+		user, verb, qualified, where,
+		role, name, qualified, scope,
+		role, name, role, name, subject, scope)
+}
+
+// sentence ends a message with a full stop.
+func sentence(message string) string {
+	message = strings.TrimSpace(message)
+	if message == "" || strings.HasSuffix(message, ".") {
+		return message
+	}
+	return message + "."
+}
