@@ -1,0 +1,181 @@
+// Package quantity is Kubernetes' resource.Quantity as a Terraform type: "3000m" and "3" are the same value, both when
+// the API server answers in its canonical form and when a plan is made.
+//
+// Two mechanisms are needed. The semantic equality of Value keeps the user's spelling when a read yields another one of
+// the same amount; Terraform never asks it at plan time, so that KeepEqual, a plan modifier, keeps the prior state
+// where a configuration only spells it differently.
+package quantity
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Type is the attribute type of a quantity: a string such as "500m", "3" or "4Gi".
+type Type struct {
+	basetypes.StringType
+}
+
+var (
+	_ basetypes.StringTypable                    = Type{}
+	_ basetypes.StringValuableWithSemanticEquals = Value{}
+	_ xattr.ValidateableAttribute                = Value{}
+	_ function.ValidateableParameter             = Value{}
+)
+
+// String names the type in messages.
+func (Type) String() string { return "quantity.Type" }
+
+// Equal holds for this type only.
+func (Type) Equal(other attr.Type) bool {
+	_, ok := other.(Type)
+	return ok
+}
+
+// ValueType is an empty Value.
+func (Type) ValueType(context.Context) attr.Value { return Value{} }
+
+// ValueFromString makes a Value of a framework string.
+func (Type) ValueFromString(_ context.Context, in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
+	return Value{StringValue: in}, nil
+}
+
+// ValueFromTerraform makes a Value of what Terraform sends.
+func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
+	value, err := t.StringType.ValueFromTerraform(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := value.(basetypes.StringValue)
+	if !ok {
+		return nil, fmt.Errorf("unexpected value %T for a quantity", value)
+	}
+	return Value{StringValue: text}, nil
+}
+
+// Value is a quantity as the user spelled it.
+type Value struct {
+	basetypes.StringValue
+}
+
+// New is a known quantity, spelled as given.
+func New(text string) Value { return Value{StringValue: basetypes.NewStringValue(text)} }
+
+// Null is no quantity.
+func Null() Value { return Value{StringValue: basetypes.NewStringNull()} }
+
+// Unknown is a quantity that is known after apply.
+func Unknown() Value { return Value{StringValue: basetypes.NewStringUnknown()} }
+
+// Type is the type of this value.
+func (Value) Type(context.Context) attr.Type { return Type{} }
+
+// Equal holds for the same spelling. StringSemanticEquals compares amounts.
+func (v Value) Equal(other attr.Value) bool {
+	o, ok := other.(Value)
+	return ok && v.StringValue.Equal(o.StringValue)
+}
+
+// StringSemanticEquals holds for the same amount, however it is spelled.
+func (v Value) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
+	o, ok := other.(Value)
+	return ok && sameAmount(v, o), nil
+}
+
+// Quantity is the amount. It fails for text that is no quantity; null and unknown are zero.
+func (v Value) Quantity() (resource.Quantity, error) {
+	if v.IsNull() || v.IsUnknown() {
+		return resource.Quantity{}, nil
+	}
+	return Parse(v.ValueString())
+}
+
+// ValidateAttribute refuses text that is no quantity.
+func (v Value) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
+	if v.IsNull() || v.IsUnknown() {
+		return
+	}
+	if _, err := Parse(v.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a Kubernetes quantity", err.Error())
+	}
+}
+
+// ValidateParameter refuses text that is no quantity, where a function takes one.
+func (v Value) ValidateParameter(_ context.Context, req function.ValidateParameterRequest, resp *function.ValidateParameterResponse) {
+	if v.IsNull() || v.IsUnknown() {
+		return
+	}
+	if _, err := Parse(v.ValueString()); err != nil {
+		resp.Error = function.NewArgumentFuncError(req.Position, err.Error())
+	}
+}
+
+// Parse reads a quantity; its error is a sentence that offers what may have been meant.
+func Parse(text string) (resource.Quantity, error) {
+	amount, err := resource.ParseQuantity(text)
+	if err == nil {
+		return amount, nil
+	}
+	if meant := suggestions(text); meant != "" {
+		return resource.Quantity{}, fmt.Errorf("%q is not a Kubernetes quantity; did you mean %s?", text, meant)
+	}
+	return resource.Quantity{}, fmt.Errorf(`%q is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`, text)
+}
+
+// Canonical is the API server's spelling of an amount: "3" for "3000m", "1Gi" for "1024Mi".
+func Canonical(text string) (string, error) {
+	amount, err := Parse(text)
+	if err != nil {
+		return "", err
+	}
+	return amount.String(), nil
+}
+
+var spelled = regexp.MustCompile(`^([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)\s*([A-Za-z]+)$`)
+
+// suggestions are spellings that are quantities, for the usual mistakes: bytes as "GB", small "k" as "K", a blank.
+func suggestions(text string) string {
+	match := spelled.FindStringSubmatch(strings.TrimSpace(text))
+	if match == nil {
+		return ""
+	}
+	number, unit := match[1], strings.ToLower(match[2])
+	unit = strings.TrimSuffix(strings.TrimSuffix(unit, "ytes"), "b")
+	var meant []string
+	for _, suffix := range []string{"k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", "Ei", "m"} {
+		lower := strings.ToLower(suffix)
+		if unit != lower && unit+"i" != lower || suffix == "m" && match[2] != "m" {
+			continue
+		}
+		if _, err := resource.ParseQuantity(number + suffix); err == nil {
+			meant = append(meant, number+suffix)
+		}
+	}
+	if unit == "" || unit == "cpu" || unit == "cores" || unit == "core" {
+		meant = append(meant, number)
+	}
+	return strings.Join(meant, " or ")
+}
+
+// sameAmount holds for equal amounts; text that is no quantity is only equal to itself.
+func sameAmount(a, b Value) bool {
+	if a.IsNull() || b.IsNull() || a.IsUnknown() || b.IsUnknown() {
+		return a.StringValue.Equal(b.StringValue)
+	}
+	x, errX := resource.ParseQuantity(a.ValueString())
+	y, errY := resource.ParseQuantity(b.ValueString())
+	if errX != nil || errY != nil {
+		return a.ValueString() == b.ValueString()
+	}
+	return x.Cmp(y) == 0
+}
