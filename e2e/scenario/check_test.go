@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+func TestAStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
+	for _, violation := range CheckElasticScheduling(storytesting.ElasticScheduling()) {
+		t.Error(violation)
+	}
+}
+
+func TestAnEmptyLogBreaksEveryPromise(t *testing.T) {
+	if got, want := len(CheckElasticScheduling(nil)), len(elasticSchedulingRules); got != want {
+		t.Errorf("%d of %d promises are broken", got, want)
+	}
+}
+
+// TestWhatGoesWrongIsNamed bends the good story in one place and expects the promise that this breaks.
+func TestWhatGoesWrongIsNamed(t *testing.T) {
+	pods := func(name string, bend func(*eventlog.Pod)) func([]eventlog.Event) []eventlog.Event {
+		return func(events []eventlog.Event) []eventlog.Event {
+			for _, event := range events {
+				if event.Pod != nil && event.Pod.Name == name {
+					bend(event.Pod)
+				}
+			}
+			return events
+		}
+	}
+	reports := func(job string, bend func(*trainingjob.Status)) func([]eventlog.Event) []eventlog.Event {
+		return func(events []eventlog.Event) []eventlog.Event {
+			for _, event := range events {
+				if event.Job != nil && event.Job.Name == job {
+					bend(&event.Job.Status)
+				}
+			}
+			return events
+		}
+	}
+	without := func(drop func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
+		return func(events []eventlog.Event) []eventlog.Event { return slices.DeleteFunc(events, drop) }
+	}
+	for name, test := range map[string]struct {
+		bend func([]eventlog.Event) []eventlog.Event
+		want string // part of a violation
+	}{
+		"the high worker that finds room at once": {
+			pods("high-prio-job-worker-0", func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"is Pending for lack of room before it runs: high-prio-job-worker-0 was never reported unschedulable",
+		},
+		"a master that is preempted": {
+			pods(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			"2 pods were preempted",
+		},
+		"the older worker as the victim": {
+			func(events []eventlog.Event) []eventlog.Event {
+				pods("low-prio-job-worker-0", func(p *eventlog.Pod) { p.Name = "elder" })(events)
+				pods("low-prio-job-worker-1", func(p *eventlog.Pod) { p.Disruption = "" })(events)
+				b := storytesting.New()
+				victim := storytesting.LowWorker0
+				victim.Phase, victim.Disruption = "Running", eventlog.PreemptionByScheduler
+				b.Pod(18.54, victim)
+				at := slices.IndexFunc(events, func(e eventlog.Event) bool { return e.Time.After(b.Events[0].Time) })
+				return slices.Insert(events, at, b.Events...)
+			},
+			"low-prio-job-worker-1 had started later",
+		},
+		"a replacement that never comes": {
+			pods("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Job = "another" }),
+			"no worker was made in place of low-prio-job-worker-1",
+		},
+		"a replacement that does nothing": {
+			reports(LowJob, func(s *trainingjob.Status) {
+				for i := range s.Workers {
+					if s.Workers[i].Pod == "low-prio-job-worker-2" {
+						s.Workers[i].Gradients = 0
+					}
+				}
+			}),
+			"no report before the last step counts a gradient of low-prio-job-worker-2; the job ended 14.5s after it ran",
+		},
+		"a job that stands still while it is shrunk": {
+			reports(LowJob, func(s *trainingjob.Status) {
+				if s.WorkersPending == 1 {
+					s.StepsDone = 200
+				}
+			}),
+			"no step was done between the preemption and the replacement (step 200)",
+		},
+		"a job that fails": {
+			reports(HighJob, func(s *trainingjob.Status) {
+				if s.Phase == trainingjob.PhaseSucceeded {
+					s.Phase, s.Message = trainingjob.PhaseFailed, "no data"
+				}
+			}),
+			`high-prio-job is "Failed" no data`,
+		},
+		"another model": {
+			func(events []eventlog.Event) []eventlog.Event {
+				events[len(events)-1].Result.SHA256 = "beef"
+				return events
+			},
+			`SHA-256 "beef", undisturbed "5f0c2e9d1b7a"`,
+		},
+		"a plan that is not empty while the job is shrunk": {
+			func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Plan != nil && event.Plan.After == StageSubmitHigh {
+						event.Plan.Changes = []string{"elastic_training_job.low [update]"}
+					}
+				}
+				return events
+			},
+			`after "submit-high" it would change [elastic_training_job.low [update]]`,
+		},
+		"a plan that nobody made": {
+			without(func(e eventlog.Event) bool { return e.Plan != nil && e.Plan.After == StageFinished }),
+			`no plan was made after "finished"`,
+		},
+		"an object that destroy leaves": {
+			func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Left != nil {
+						event.Left.Objects = []string{"lease/low-prio-job-master"}
+					}
+				}
+				return events
+			},
+			"terraform destroy leaves nothing: lease/low-prio-job-master",
+		},
+		"a listing without a worker": {
+			func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Listing != nil {
+						event.Listing.Pods = event.Listing.Pods[:2]
+					}
+				}
+				return events
+			},
+			"elasticdl_job_name=low-prio-job lists",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []string
+			for _, violation := range CheckElasticScheduling(test.bend(storytesting.ElasticScheduling())) {
+				all = append(all, violation.String())
+			}
+			if !strings.Contains(strings.Join(all, "\n"), test.want) {
+				t.Errorf("violations:\n%s\nwant one with:\n%s", strings.Join(all, "\n"), test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package eventlog
+
+import (
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Summary is a job in a few numbers.
+type Summary struct {
+	Job         string
+	Phase       trainingjob.Phase
+	StepsDone   int64
+	StepsTotal  int64
+	Loss        *float64
+	Accuracy    *float64 // of the validation data, 0 to 1
+	Preemptions int
+	Took        time.Duration // from its first pod to its last
+	Waited      time.Duration // of its workers for room, added up
+	SHA256      string        // of its final model
+}
+
+// accuracyMetric is the accuracy's name in a report.
+const accuracyMetric = "accuracy"
+
+// Summarize tells every job in a few numbers, in the order in which the jobs turned up.
+func (h *History) Summarize() []Summary {
+	summaries := make([]Summary, 0, len(h.Jobs))
+	for _, name := range h.JobNames() {
+		status := h.Job(name).Last().Status
+		summary := Summary{
+			Job: name, Phase: status.Phase, StepsDone: status.StepsDone, StepsTotal: status.StepsTotal,
+			Loss: status.Loss, Preemptions: status.Preemptions, SHA256: status.ModelSHA256,
+		}
+		if accuracy, ok := status.Metrics[accuracyMetric]; ok {
+			summary.Accuracy = &accuracy
+		}
+		var first, last time.Time
+		for _, life := range h.Pods {
+			if life.Job != name {
+				continue
+			}
+			if first.IsZero() {
+				first = life.Created
+			}
+			if ended := life.EndedBy(h.End); ended.After(last) {
+				last = ended
+			}
+			if wait, waited := life.Waited(h.End); waited && life.Role == "worker" {
+				summary.Waited += wait
+			}
+		}
+		summary.Took = last.Sub(first)
+		summaries = append(summaries, summary)
+	}
+	return summaries
+}
+
+// JobNames are the names of the jobs whose pods or reports were seen, in that order.
+func (h *History) JobNames() []string {
+	var all []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			all = append(all, name)
+		}
+	}
+	for _, life := range h.Pods {
+		add(life.Job)
+	}
+	for _, job := range h.Jobs {
+		add(job.Name)
+	}
+	return all
+}
+
+// EndedBy is when the pod ended, or the end of the log where it had not.
+func (l *Life) EndedBy(end time.Time) time.Time {
+	if l.Ended.IsZero() {
+		return end
+	}
+	return l.Ended
+}
+
+// Waited is how long the pod waited for room, and whether it had to.
+func (l *Life) Waited(end time.Time) (time.Duration, bool) {
+	if l.Unschedulable.IsZero() {
+		return 0, false
+	}
+	if !l.Bound.IsZero() {
+		end = l.Bound
+	}
+	return end.Sub(l.Created), true
+}

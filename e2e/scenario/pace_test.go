@@ -1,0 +1,59 @@
+package scenario
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+func TestWhatEveryRunCostsOnceIsNotInThePace(t *testing.T) {
+	start, epoch := 700*time.Millisecond, 900*time.Millisecond
+	p := paceOf(1, start+epoch, 3, start+3*epoch)
+	if p.epoch != epoch {
+		t.Errorf("an epoch takes %s, want %s", p.epoch, epoch)
+	}
+	if got := p.epochs(time.Minute); got != 67 {
+		t.Errorf("%d epochs for a minute, want 67", got)
+	}
+}
+
+func TestAnyTwoMeasurementsGiveAtLeastOneEpoch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		duration := func(name string) time.Duration {
+			return time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, name))
+		}
+		p := paceOf(1, duration("short"), 3, duration("long"))
+		if low := p.epochs(duration("wanted")); low < 1 {
+			t.Errorf("the low job would make %d epochs", low)
+		}
+		wanted, remaining := duration("high wanted"), duration("remaining")
+		high := highEpochs(p, wanted, remaining)
+		if high < 1 {
+			t.Errorf("the high job would make %d epochs", high)
+		}
+		if high > 1 && time.Duration(high)*2*p.epoch > remaining/2 {
+			t.Errorf("%d epochs of %s, taken twice, leave the low job too little of %s", high, p.epoch, remaining)
+		}
+	})
+}
+
+func TestRemainingTimeFollowsThePaceOfTheReports(t *testing.T) {
+	start := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	report := func(second int, step int64) eventlog.Point {
+		return eventlog.Point{
+			Time:   start.Add(time.Duration(second) * time.Second),
+			Status: trainingjob.Status{StepsDone: step, StepsTotal: 1000},
+		}
+	}
+	points := []eventlog.Point{report(0, 0), report(5, 100), report(10, 200)}
+	if got := remainingAt(points, start.Add(11*time.Second)); got != 39*time.Second {
+		t.Errorf("remaining %s, want 39s: 800 steps at 20 a second from the last report", got)
+	}
+	if got := remainingAt(points[:2], start); got != 0 {
+		t.Errorf("remaining %s from one report, want 0: it tells no pace", got)
+	}
+}

@@ -1,0 +1,254 @@
+package timeline
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+)
+
+const (
+	jobColours  = 4 // .job0 to .job3 of page.html
+	headHeight  = 30.0
+	axisHeight  = 26.0
+	chartHeight = 110.0
+	chartGap    = 34.0
+)
+
+// drawing is one picture at one width.
+type drawing struct {
+	history *eventlog.History
+	stages  []eventlog.StageAt
+	colours map[string]int
+	id      string // sets this picture's pattern names apart from the other's
+	width   float64
+	scale   scale
+	w       io.Writer
+}
+
+func (d *drawing) put(format string, args ...any) { fmt.Fprintf(d.w, format+"\n", args...) }
+
+func (d *drawing) draw(w io.Writer) {
+	d.w = w
+	lanes := lay(d.history, d.scale)
+	lanesHeight := headHeight
+	for _, lane := range lanes {
+		lanesHeight += lane.height() + laneGap
+	}
+	charts := d.charts()
+	height := lanesHeight + axisHeight + float64(len(charts))*(chartHeight+chartGap)
+
+	d.put(`<svg class=%q viewBox="0 0 %g %g" role="img" aria-label="Timeline: pods by node">`, d.id, d.width, height)
+	d.patterns()
+	d.stageLines(lanesHeight)
+	y := headHeight
+	for _, lane := range lanes {
+		d.lane(lane, y)
+		y += lane.height() + laneGap
+	}
+	d.axis(lanesHeight)
+	y = lanesHeight + axisHeight
+	for _, chart := range charts {
+		y += chartGap
+		d.chart(chart, y)
+		y += chartHeight
+	}
+	d.put(`</svg>`)
+}
+
+// patterns are the hatchings of waiting pods, one per job's colour.
+func (d *drawing) patterns() {
+	d.put(`<defs>`)
+	for i := range jobColours {
+		d.put(`<pattern id="%s-wait%d" class="job%d" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
+			`<rect class="tint" width="7" height="7"/><rect class="solid" width="2.6" height="7"/></pattern>`, d.id, i, i)
+	}
+	d.put(`</defs>`)
+}
+
+// stageLines are numbered at the top and run through all lanes.
+func (d *drawing) stageLines(bottom float64) {
+	taken := math.Inf(-1) // right edge of the last number
+	for i, stage := range d.stages {
+		x := d.scale.x(stage.Time)
+		at := min(max(x, taken+2*markRadius+3, markRadius+1), d.width-markRadius-1)
+		taken = at
+		d.put(`<line class="stage" x1="%.1f" x2="%.1f" y1="%g" y2="%.1f"/>`, x, x, 2*markRadius+2, bottom)
+		d.put(`<circle class="stagedot" cx="%.1f" cy="%g" r="%g"/><text class="stagenumber" x="%.1f" y="%g">%d</text>`,
+			at, markRadius+1, markRadius, at, markRadius+4.5, i+1)
+	}
+}
+
+func (d *drawing) lane(l lane, y float64) {
+	class := "lane"
+	if l.waiting {
+		class = "lane waiting"
+	}
+	d.put(`<rect class=%q x="0" y="%.1f" width="%g" height="%.1f" rx="5"/>`, class, y, d.width, l.height())
+	d.put(`<text class="lanetitle" x="8" y="%.1f">%s</text>`, y+14.5, html.EscapeString(l.title))
+	for _, b := range l.bars {
+		d.bar(b, l.waiting, y+laneTitle+float64(b.row)*(rowHeight+rowGap))
+	}
+}
+
+func (d *drawing) bar(b bar, waiting bool, y float64) {
+	colour := d.colours[b.life.Job]
+	d.put(`<g class="job%d %s"><title>%s</title>`, colour, html.EscapeString(b.life.Role), html.EscapeString(describe(b.life, d.scale.from)))
+	rect := func(class, style string, x1, x2 float64) {
+		if x2-x1 > 0.05 {
+			d.put(`<rect class=%q %s x="%.1f" y="%.1f" width="%.1f" height="%g" rx="3"/>`, class, style, x1, y, x2-x1, rowHeight)
+		}
+	}
+	if waiting {
+		rect("wait", fmt.Sprintf(`fill="url(#%s-wait%d)"`, d.id, colour), b.x1, b.x2)
+	} else {
+		rect("tint", "", b.x1, b.x2)
+		rect("run", "", b.running, b.leaving)
+	}
+	anchor, class := "start", "label"
+	if b.labelAnchorsEnd {
+		anchor = "end"
+	}
+	if b.labelInside && !waiting {
+		class = "label inside"
+	}
+	if b.labelInside && waiting {
+		// Hatching makes text hard to read: give it a ground.
+		d.put(`<rect class="ground" x="%.1f" y="%.1f" width="%.1f" height="%g" rx="3"/>`,
+			b.labelX-3, y+3, float64(len([]rune(b.label)))*charWidth+6, rowHeight-6)
+	}
+	d.put(`<text class=%q text-anchor=%q x="%.1f" y="%.1f">%s</text>`, class, anchor, b.labelX, y+15, html.EscapeString(b.label))
+	if !waiting && b.life.Preempted() {
+		d.preempted(b.x2, y+rowHeight/2)
+	}
+	d.put(`</g>`)
+}
+
+// preempted is the mark at the end of a preempted pod's bar.
+func (d *drawing) preempted(x, y float64) {
+	const arm = 3.2
+	d.put(`<circle class="preempted" cx="%.1f" cy="%.1f" r="%g"/>`, x, y, markRadius)
+	d.put(`<path class="cross" d="M%.1f %.1fl%g %gm0 %gl%g %g"/>`, x-arm, y-arm, 2*arm, 2*arm, -2*arm, -2*arm, 2*arm)
+}
+
+// axis is the seconds since the picture's start.
+func (d *drawing) axis(y float64) {
+	seconds := d.scale.to.Sub(d.scale.from).Seconds()
+	step := tick(seconds / (d.width / 75))
+	d.put(`<line class="axis" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, d.scale.x0, d.scale.x1, y, y)
+	for at := 0.0; at <= seconds; at += step {
+		x := d.scale.x(d.scale.from.Add(time.Duration(at * float64(time.Second))))
+		anchor := "middle"
+		if at == 0 {
+			anchor = "start"
+		} else if x > d.scale.x1-18 {
+			anchor = "end"
+		}
+		d.put(`<line class="axis" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, y, y+4)
+		d.put(`<text class="tick" text-anchor=%q x="%.1f" y="%.1f">%g s</text>`, anchor, x, y+17, at)
+	}
+}
+
+// tick is the smallest of 1, 2, 5 × 10ⁿ that is at least the given distance.
+func tick(atLeast float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(atLeast)))
+	for _, factor := range []float64{1, 2, 5} {
+		if factor*power >= atLeast {
+			return factor * power
+		}
+	}
+	return 10 * power
+}
+
+// curves is a chart of one number of every job over time.
+type curves struct {
+	title  string
+	format string  // of the labels at its top
+	top    float64 // the value at the upper edge; the lower edge is 0
+	jobs   []curve
+}
+
+type curve struct {
+	job    string
+	times  []time.Time
+	values []float64
+}
+
+// charts are progress and loss, each where there is something to show.
+func (d *drawing) charts() []curves {
+	progress := curves{title: "steps done, in % of each job's", format: "%.0f %%", top: 100}
+	loss := curves{title: "loss of the last step", format: "%.2g"}
+	for _, job := range d.history.Jobs {
+		p, l := curve{job: job.Name}, curve{job: job.Name}
+		for _, point := range job.Points {
+			if total := point.Status.StepsTotal; total > 0 {
+				p.times = append(p.times, point.Time)
+				p.values = append(p.values, 100*float64(point.Status.StepsDone)/float64(total))
+			}
+			// With the last step done the loss is that of the validation data, another quantity.
+			if value := point.Status.Loss; value != nil && point.Status.StepsDone < point.Status.StepsTotal {
+				l.times = append(l.times, point.Time)
+				l.values = append(l.values, *value)
+				loss.top = max(loss.top, *value)
+			}
+		}
+		progress.jobs = append(progress.jobs, p)
+		loss.jobs = append(loss.jobs, l)
+	}
+	var charts []curves
+	for _, chart := range []curves{progress, loss} {
+		for _, c := range chart.jobs {
+			if len(c.values) > 1 {
+				charts = append(charts, chart)
+				break
+			}
+		}
+	}
+	return charts
+}
+
+func (d *drawing) chart(c curves, y float64) {
+	top := c.top
+	if top <= 0 {
+		top = 1
+	}
+	d.put(`<text class="charttitle" x="2" y="%.1f">%s</text>`, y-8, html.EscapeString(c.title))
+	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, html.EscapeString(fmt.Sprintf(c.format, top)))
+	d.put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
+	for _, curve := range c.jobs {
+		if len(curve.values) == 0 {
+			continue
+		}
+		path := ""
+		for i, value := range curve.values {
+			verb := "L"
+			if i == 0 {
+				verb = "M"
+			}
+			path += fmt.Sprintf("%s%.1f %.1f", verb, d.scale.x(curve.times[i]), y+4+(chartHeight-8)*(1-value/top))
+		}
+		d.put(`<path class="curve job%d" d="%s"><title>%s</title></path>`, d.colours[curve.job], path, html.EscapeString(curve.job))
+	}
+}
+
+// describe is a pod's life in a sentence, for the tooltip.
+func describe(life *eventlog.Life, from time.Time) string {
+	text := fmt.Sprintf("%s (%s)", life.Name, life.PriorityClass)
+	at := func(what string, t time.Time) {
+		if !t.IsZero() {
+			text += fmt.Sprintf("; %s at %.2f s", what, t.Sub(from).Seconds())
+		}
+	}
+	at("created", life.Created)
+	if life.Why != "" {
+		text += "; " + life.Why
+	}
+	at("bound to "+life.Node, life.Bound)
+	at("running", life.Running)
+	at("disrupted ("+life.Disruption+")", life.Disrupted)
+	at("ended", life.Ended)
+	return text
+}

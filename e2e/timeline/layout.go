@@ -1,0 +1,236 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+)
+
+// All lengths are in the SVG's user units, which are CSS pixels at the width that the layout was made for.
+const (
+	rowHeight   = 22.0
+	rowGap      = 4.0
+	laneTitle   = 20.0 // above a lane's rows
+	laneGap     = 10.0
+	minBar      = 6.0 // so that a wait of 40 ms is seen
+	charWidth   = 6.4 // of the labels' font, an upper estimate
+	labelMargin = 6.0
+	markRadius  = 7.0
+)
+
+// scale maps times to x.
+type scale struct {
+	from, to time.Time
+	x0, x1   float64
+}
+
+func (s scale) x(t time.Time) float64 {
+	switch {
+	case t.Before(s.from):
+		t = s.from
+	case t.After(s.to):
+		t = s.to
+	}
+	return s.x0 + (s.x1-s.x0)*float64(t.Sub(s.from))/float64(s.to.Sub(s.from))
+}
+
+// extent is the time from a little before the first pod to a little after the last thing that pods or masters did:
+// what happens before and after (calibration, the undisturbed run) is not the cluster's.
+func extent(h *eventlog.History) (from, to time.Time, ok bool) {
+	for _, life := range h.Pods {
+		if from.IsZero() || life.Created.Before(from) {
+			from = life.Created
+		}
+		for _, t := range []time.Time{life.Created, life.Bound, life.Running, life.Ended} {
+			if t.After(to) {
+				to = t
+			}
+		}
+	}
+	for _, job := range h.Jobs {
+		if last := job.Last().Time; last.After(to) {
+			to = last
+		}
+	}
+	if from.IsZero() || !to.After(from) {
+		return from, to, false
+	}
+	margin := to.Sub(from) / 60
+	return from.Add(-margin), to.Add(margin), true
+}
+
+// lane is a band of the picture: a node, or the place where pods wait for room.
+type lane struct {
+	title   string
+	waiting bool
+	bars    []bar
+	rows    int
+}
+
+func (l lane) height() float64 { return laneTitle + float64(l.rows)*(rowHeight+rowGap) }
+
+// bar is a pod's time in a lane. x2 is the end of the drawn bar, running where its running part begins (x2 when there
+// is none), leaving where it was asked to go (x2 when it never was).
+type bar struct {
+	life            *eventlog.Life
+	row             int
+	x1, x2          float64
+	running         float64
+	leaving         float64
+	label           string
+	labelX          float64
+	labelInside     bool
+	labelAnchorsEnd bool
+}
+
+// lay distributes the pods' lives over lanes: one for waiting, then one per node in the nodes' order.
+func lay(h *eventlog.History, s scale) []lane {
+	waiting := lane{title: "waiting for room", waiting: true}
+	nodes := map[string]*lane{}
+	var order []string
+	addNode := func(name, title string) {
+		if nodes[name] == nil {
+			nodes[name] = &lane{title: title}
+			order = append(order, name)
+		}
+	}
+	for _, node := range h.Nodes {
+		addNode(node.Name, fmt.Sprintf("%s · %s CPU", node.Name, cores(node.CPU)))
+	}
+	for _, life := range h.Pods {
+		if wait, waited := life.Waited(h.End); waited {
+			end := life.EndedBy(s.to)
+			if !life.Bound.IsZero() {
+				end = life.Bound
+			}
+			label := fmt.Sprintf("%s waited %s", shortName(life), brief(wait))
+			waiting.bars = append(waiting.bars, place(s, life, life.Created, end, time.Time{}, time.Time{}, label))
+		}
+		if life.Bound.IsZero() {
+			continue
+		}
+		addNode(life.Node, life.Node)
+		running := life.Running
+		if running.IsZero() {
+			running = life.EndedBy(s.to)
+		}
+		nodes[life.Node].bars = append(nodes[life.Node].bars,
+			place(s, life, life.Bound, life.EndedBy(s.to), running, life.Deleting, shortName(life)))
+	}
+	lanes := []lane{}
+	if len(waiting.bars) > 0 {
+		lanes = append(lanes, waiting)
+	}
+	for _, name := range order {
+		lanes = append(lanes, *nodes[name])
+	}
+	for i := range lanes {
+		lanes[i].rows = stack(lanes[i].bars)
+	}
+	return lanes
+}
+
+// place gives a life's time in a lane its x and finds room for its label: inside the bar, behind it, or before it.
+func place(s scale, life *eventlog.Life, from, to, running, leaving time.Time, label string) bar {
+	b := bar{life: life, x1: s.x(from), label: label}
+	b.x2 = max(s.x(to), b.x1+minBar)
+	b.running, b.leaving = b.x2, b.x2
+	if !running.IsZero() {
+		b.running = min(s.x(running), b.x2)
+	}
+	if !leaving.IsZero() && leaving.Before(to) {
+		b.leaving = max(b.x1, min(s.x(leaving), b.x2))
+	}
+	width := float64(utf8.RuneCountInString(label)) * charWidth
+	behind := b.x2 + labelMargin + b.endMark()
+	switch {
+	case width+2*labelMargin+b.endMark() <= b.x2-b.x1:
+		b.labelInside, b.labelX = true, b.x1+labelMargin
+	case behind+width <= s.x1:
+		b.labelX = behind
+	default:
+		b.labelX, b.labelAnchorsEnd = b.x1-labelMargin, true
+	}
+	return b
+}
+
+// endMark is how far the mark at the bar's end reaches to either side.
+func (b bar) endMark() float64 {
+	if b.life.Preempted() {
+		return markRadius
+	}
+	return 0
+}
+
+// occupied is the horizontal room of the bar with its label.
+func (b bar) occupied() (from, to float64) {
+	width := float64(utf8.RuneCountInString(b.label)) * charWidth
+	switch {
+	case b.labelInside:
+		return b.x1, b.x2 + b.endMark()
+	case b.labelAnchorsEnd:
+		return b.labelX - width, b.x2 + b.endMark()
+	}
+	return b.x1, b.labelX + width
+}
+
+// stack gives each bar the first row where it overlaps nothing, and says how many rows there are; at least one.
+func stack(bars []bar) int {
+	slices.SortStableFunc(bars, func(a, b bar) int {
+		switch {
+		case a.x1 < b.x1:
+			return -1
+		case a.x1 > b.x1:
+			return 1
+		}
+		return 0
+	})
+	ends := []float64{0}
+	for i := range bars {
+		from, to := bars[i].occupied()
+		row := slices.IndexFunc(ends, func(end float64) bool { return end <= from })
+		if row < 0 {
+			row = len(ends)
+			ends = append(ends, 0)
+		}
+		bars[i].row, ends[row] = row, to
+	}
+	return len(ends)
+}
+
+// shortName is the pod's name without what its colour says already: the job's name, and the suffix that a Job gives.
+func shortName(life *eventlog.Life) string {
+	if life.Role == "master" {
+		return "master"
+	}
+	name := strings.TrimPrefix(life.Name, life.Job+"-")
+	return strings.ReplaceAll(name, "-", " ")
+}
+
+// cores is a CPU quantity in cores where it is in thousandths ("3920m" is 3.92).
+func cores(quantity string) string {
+	if milli, ok := strings.CutSuffix(quantity, "m"); ok {
+		var n float64
+		if _, err := fmt.Sscanf(milli, "%g", &n); err == nil {
+			return fmt.Sprintf("%g", n/1000)
+		}
+	}
+	return quantity
+}
+
+// brief is a duration for a reader: 40 ms, 3.2 s, 1 min 12 s.
+func brief(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+}
