@@ -1,0 +1,171 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// maxFieldManagerLength leaves room, in the API's 128 characters, for the token under which objects are created.
+const maxFieldManagerLength = 110
+
+// configModel is the provider's configuration as Terraform sends it.
+type configModel struct {
+	Host                 types.String `tfsdk:"host"`
+	Token                types.String `tfsdk:"token"`
+	ClusterCACertificate types.String `tfsdk:"cluster_ca_certificate"`
+	ClientCertificate    types.String `tfsdk:"client_certificate"`
+	ClientKey            types.String `tfsdk:"client_key"`
+	Insecure             types.Bool   `tfsdk:"insecure"`
+	TLSServerName        types.String `tfsdk:"tls_server_name"`
+	ProxyURL             types.String `tfsdk:"proxy_url"`
+
+	ConfigPath            types.String `tfsdk:"config_path"`
+	ConfigPaths           types.List   `tfsdk:"config_paths"`
+	ConfigContext         types.String `tfsdk:"config_context"`
+	ConfigContextCluster  types.String `tfsdk:"config_context_cluster"`
+	ConfigContextAuthInfo types.String `tfsdk:"config_context_auth_info"`
+	Exec                  types.Object `tfsdk:"exec"`
+	InCluster             types.Bool   `tfsdk:"in_cluster"`
+
+	QPS                types.Float64 `tfsdk:"qps"`
+	Burst              types.Int64   `tfsdk:"burst"`
+	FieldManager       types.String  `tfsdk:"field_manager"`
+	ForceConflicts     types.Bool    `tfsdk:"force_conflicts"`
+	ExpectedClusterUID types.String  `tfsdk:"expected_cluster_uid"`
+}
+
+// execModel is the value of exec.
+type execModel struct {
+	APIVersion types.String `tfsdk:"api_version"`
+	Command    types.String `tfsdk:"command"`
+	Args       types.List   `tfsdk:"args"`
+	Env        types.Map    `tfsdk:"env"`
+}
+
+func configAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		// Which cluster, and as whom.
+		"host": schema.StringAttribute{
+			MarkdownDescription: "Address of the API server, such as `https://203.0.113.7:6443`. Environment: `KUBE_HOST`.",
+			Optional:            true,
+		},
+		"token": schema.StringAttribute{
+			MarkdownDescription: "Bearer token. Environment: `KUBE_TOKEN`.",
+			Optional:            true,
+			Sensitive:           true,
+		},
+		"cluster_ca_certificate": schema.StringAttribute{
+			MarkdownDescription: "Certificates (PEM) of the authority that signed the API server's. Environment: `KUBE_CLUSTER_CA_CERT_DATA`.",
+			Optional:            true,
+		},
+		"client_certificate": schema.StringAttribute{
+			MarkdownDescription: "Client certificate (PEM); needs `client_key`. Environment: `KUBE_CLIENT_CERT_DATA`.",
+			Optional:            true,
+		},
+		"client_key": schema.StringAttribute{
+			MarkdownDescription: "Key (PEM) of `client_certificate`. Environment: `KUBE_CLIENT_KEY_DATA`.",
+			Optional:            true,
+			Sensitive:           true,
+		},
+		"insecure": schema.BoolAttribute{
+			MarkdownDescription: "Do not verify the API server's certificate; refused together with `cluster_ca_certificate`. Environment: `KUBE_INSECURE`.",
+			Optional:            true,
+		},
+		"tls_server_name": schema.StringAttribute{
+			MarkdownDescription: "Name in the API server's certificate, where it is not the host's. Environment: `KUBE_TLS_SERVER_NAME`.",
+			Optional:            true,
+		},
+		"proxy_url": schema.StringAttribute{
+			MarkdownDescription: "Proxy (http, https or socks5) for all requests. Environment: `KUBE_PROXY_URL`.",
+			Optional:            true,
+		},
+
+		// From a kubeconfig.
+		"config_path": schema.StringAttribute{
+			MarkdownDescription: "Path of a kubeconfig file. No file is read unless it is named here. Environment: `KUBE_CONFIG_PATH`.",
+			Optional:            true,
+		},
+		"config_paths": schema.ListAttribute{
+			MarkdownDescription: "Paths of several kubeconfig files, merged as kubectl does. Environment: `KUBE_CONFIG_PATHS`, separated as in `PATH`.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+		"config_context": schema.StringAttribute{
+			MarkdownDescription: "Context to use instead of the kubeconfig's current one. Environment: `KUBE_CTX`.",
+			Optional:            true,
+		},
+		"config_context_cluster": schema.StringAttribute{
+			MarkdownDescription: "Cluster to use instead of the context's. Environment: `KUBE_CTX_CLUSTER`.",
+			Optional:            true,
+		},
+		"config_context_auth_info": schema.StringAttribute{
+			MarkdownDescription: "User to use instead of the context's. Environment: `KUBE_CTX_AUTH_INFO`.",
+			Optional:            true,
+		},
+		"exec": execAttribute(),
+		"in_cluster": schema.BoolAttribute{
+			MarkdownDescription: "Use the service account of the pod in which Terraform runs.",
+			Optional:            true,
+		},
+
+		// How to talk to it.
+		"qps": schema.Float64Attribute{
+			MarkdownDescription: "Requests per second of this client. There is no limit by default: the API server's priority and fairness governs, and its 429 is honoured.",
+			Optional:            true,
+			Validators:          []validator.Float64{float64validator.AtLeast(0.1)},
+		},
+		"burst": schema.Int64Attribute{
+			MarkdownDescription: "Requests above `qps` at once; needs `qps`, and is twice as many by default.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.Between(1, 100_000)},
+		},
+		"field_manager": schema.StringAttribute{
+			MarkdownDescription: "Name under which fields are owned in server-side apply; `terraform-provider-elastic` by default. Changing it leaves the fields to the old name.",
+			Optional:            true,
+			Validators:          []validator.String{stringvalidator.LengthBetween(1, maxFieldManagerLength)},
+		},
+		"force_conflicts": schema.BoolAttribute{
+			MarkdownDescription: "Take fields that other managers own, instead of an error that names them. False by default.",
+			Optional:            true,
+		},
+		"expected_cluster_uid": schema.StringAttribute{
+			MarkdownDescription: "UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). Nothing is read from or written to any other cluster.",
+			Optional:            true,
+		},
+	}
+}
+
+func execAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "A command that prints a credential, such as `gke-gcloud-auth-plugin`.",
+		Optional:            true,
+		Attributes: map[string]schema.Attribute{
+			"api_version": schema.StringAttribute{
+				MarkdownDescription: "`client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`.",
+				Required:            true,
+				Validators: []validator.String{stringvalidator.OneOf(
+					"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")},
+			},
+			"command": schema.StringAttribute{
+				MarkdownDescription: "The program.",
+				Required:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"args": schema.ListAttribute{
+				MarkdownDescription: "Its arguments.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"env": schema.MapAttribute{
+				MarkdownDescription: "Its environment, besides Terraform's own.",
+				ElementType:         types.StringType,
+				Optional:            true,
+				Sensitive:           true,
+			},
+		},
+	}
+}

@@ -1,0 +1,65 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+// connection is what the provider hands to its resources: the cluster, connected on first use, so that a plan that
+// needs no cluster works before there is one. All resources share one client.
+type connection struct {
+	config  cluster.Config
+	unknown []string // attributes of the provider's configuration that are not known yet
+
+	once   sync.Once
+	client *cluster.Client
+	err    error
+}
+
+func newConnection(config cluster.Config, unknown []string) *connection {
+	return &connection{config: config, unknown: unknown}
+}
+
+// cluster is the client, or the reason why there is none.
+func (c *connection) cluster() (*cluster.Client, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	if len(c.unknown) > 0 {
+		diags.AddError("The cluster is not known yet", fmt.Sprintf(
+			"The provider's %s not known until apply, and this step has to ask the cluster. "+
+				"Create first what that value comes from (terraform apply -target=ADDRESS), or give a value that is known when planning.",
+			isOrAre(c.unknown)))
+		return nil, diags
+	}
+	c.once.Do(func() { c.client, c.err = cluster.New(c.config) })
+	if c.err != nil {
+		summary, detail := cluster.Explain(c.err)
+		diags.AddError(summary, detail)
+		return nil, diags
+	}
+	return c.client, diags
+}
+
+// isOrAre is `host is` or `host and token are`, for a sentence.
+func isOrAre(names []string) string {
+	if len(names) == 1 {
+		return "attribute " + names[0] + " is"
+	}
+	return "attributes " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " are"
+}
+
+// connectionOf reads what Configure received; it is nil while Terraform only validates.
+func connectionOf(providerData any, diags *diag.Diagnostics) *connection {
+	if providerData == nil {
+		return nil
+	}
+	c, ok := providerData.(*connection)
+	if !ok {
+		diags.AddError("The provider is broken", fmt.Sprintf("A resource was configured with a %T; please report this.", providerData))
+	}
+	return c
+}

@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+// labelsAttribute, annotationsAttribute and uidAttribute are the same in every resource.
+func labelsAttribute() schema.MapAttribute {
+	return schema.MapAttribute{
+		MarkdownDescription: "Labels of the object. Labels that others put on it are left alone and are no difference.",
+		ElementType:         types.StringType,
+		Optional:            true,
+		Validators:          []validator.Map{labels{}},
+	}
+}
+
+func annotationsAttribute() schema.MapAttribute {
+	return schema.MapAttribute{
+		MarkdownDescription: "Annotations of the object. Annotations that others put on it are left alone and are no difference.",
+		ElementType:         types.StringType,
+		Optional:            true,
+		Validators:          []validator.Map{annotations{}},
+	}
+}
+
+func uidAttribute() schema.StringAttribute {
+	return schema.StringAttribute{
+		MarkdownDescription: "UID that the API server gave the object.",
+		Computed:            true,
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// ownedEntries is what state says of the map metadata.FIELD: the entries that state had before, as they are now, and
+// those that our field manager owns. All others are somebody else's.
+func ownedEntries(client *cluster.Client, object metav1.Object, field string, prior types.Map) (types.Map, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	owned, err := cluster.OwnedKeys(client, object, field)
+	if err != nil {
+		diags.AddError("Cannot tell who owns the "+field, err.Error())
+		return prior, diags
+	}
+	live := object.GetLabels()
+	if field == "annotations" {
+		live = object.GetAnnotations()
+	}
+	before := prior.Elements()
+	entries := map[string]attr.Value{}
+	for key, value := range live {
+		if _, had := before[key]; had || owned[key] {
+			entries[key] = types.StringValue(value)
+		}
+	}
+	if len(entries) == 0 && prior.IsNull() {
+		return prior, diags
+	}
+	return types.MapValue(types.StringType, entries)
+}
+
+// stringMap is a map for the API: nil for null, and without entries that are null.
+func stringMap(ctx context.Context, value types.Map) (map[string]string, diag.Diagnostics) {
+	if value.IsNull() || value.IsUnknown() {
+		return nil, nil
+	}
+	var entries map[string]types.String
+	diags := value.ElementsAs(ctx, &entries, false)
+	texts := make(map[string]string, len(entries))
+	for key, entry := range entries {
+		if !entry.IsNull() {
+			texts[key] = entry.ValueString()
+		}
+	}
+	return texts, diags
+}

@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// subdomain is the API's rule for names of most objects (RFC 1123).
+type subdomain struct{}
+
+func (subdomain) Description(context.Context) string {
+	return "a DNS subdomain: small letters, digits, '-' and '.', at most 253 characters"
+}
+func (s subdomain) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
+
+func (subdomain) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if problems := validation.IsDNS1123Subdomain(req.ConfigValue.ValueString()); len(problems) > 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a Kubernetes object",
+			fmt.Sprintf("%q: %s.", req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
+	}
+}
+
+// labels is the API's rule for labels.
+type labels struct{}
+
+func (labels) Description(context.Context) string               { return "keys and values as Kubernetes takes them" }
+func (l labels) MarkdownDescription(ctx context.Context) string { return l.Description(ctx) }
+
+func (labels) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	checkKeys(req, resp, "label")
+	for key, element := range req.ConfigValue.Elements() {
+		value, ok := element.(types.String)
+		if !ok || value.IsNull() || value.IsUnknown() {
+			continue
+		}
+		if problems := validation.IsValidLabelValue(value.ValueString()); len(problems) > 0 {
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Not a value for a label",
+				fmt.Sprintf("%q: %s. An annotation may hold any text.", value.ValueString(), strings.Join(problems, "; ")))
+		}
+	}
+}
+
+// annotations is the API's rule for annotations.
+type annotations struct{}
+
+func (annotations) Description(context.Context) string               { return "keys as Kubernetes takes them" }
+func (a annotations) MarkdownDescription(ctx context.Context) string { return a.Description(ctx) }
+
+func (annotations) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	checkKeys(req, resp, "annotation")
+}
+
+// checkKeys refuses keys the API refuses, and entries without a value, which cannot be told from absent ones.
+func checkKeys(req validator.MapRequest, resp *validator.MapResponse, what string) {
+	for key, value := range req.ConfigValue.Elements() {
+		lower := key
+		if what == "annotation" {
+			lower = strings.ToLower(key) // the API validates annotations' keys in lower case
+		}
+		if problems := content.IsQualifiedName(lower); len(problems) > 0 {
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Not a key for "+article(what),
+				fmt.Sprintf("%q: %s.", key, strings.Join(problems, "; ")))
+		}
+		if value.IsNull() {
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "No value for "+article(what),
+				fmt.Sprintf("%q is null. Leave the key out instead, for example with { for k, v in … : k => v if v != null }.", key))
+		}
+	}
+}
+
+func article(noun string) string {
+	if strings.HasPrefix(noun, "a") {
+		return "an " + noun
+	}
+	return "a " + noun
+}

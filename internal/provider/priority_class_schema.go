@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// highestUserPriority is the API's limit for classes that are not the system's (HighestUserDefinablePriority in
+	// k8s.io/kubernetes/pkg/apis/scheduling).
+	highestUserPriority = 1_000_000_000
+	// lowestPriority is the smallest number that the API's field, an int32, holds.
+	lowestPriority = -2_147_483_648
+	// systemPrefix begins the names that the API reserves.
+	systemPrefix = "system-"
+)
+
+func priorityClassSchema() schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): how important pods are to the scheduler, and whether they preempt others.\n\n" +
+			"The API does not let `value` and `preemption_policy` change, so that changing them replaces the class under the same name: it is deleted " +
+			"first (`create_before_destroy` cannot work), pods that exist keep their priority, and pods that are created in between are refused.",
+		Attributes: map[string]schema.Attribute{
+			// Required.
+			"name": schema.StringAttribute{
+				MarkdownDescription: "Name of the class, as in a pod's `priorityClassName`. Changing it replaces the class.",
+				Required:            true,
+				Validators:          []validator.String{subdomain{}, notReserved{}},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"value": schema.Int64Attribute{
+				MarkdownDescription: "The priority: the higher, the more important. At most 1000000000. Changing it replaces the class.",
+				Required:            true,
+				Validators:          []validator.Int64{priorityValue{}},
+				PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
+			},
+
+			// Optional.
+			"global_default": schema.BoolAttribute{
+				MarkdownDescription: "Whether pods that name no class get this one. At most one class of a cluster may say so. False by default.",
+				Optional:            true,
+				Computed:            true,
+				Default:             booldefault.StaticBool(false),
+			},
+			"preemption_policy": schema.StringAttribute{
+				MarkdownDescription: "`PreemptLowerPriority` (default): pods may take the place of less important ones. `Never`: they wait, ahead of less important ones. Changing it replaces the class.",
+				Optional:            true,
+				Computed:            true,
+				Default:             stringdefault.StaticString(string(corev1.PreemptLowerPriority)),
+				Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PreemptLowerPriority), string(corev1.PreemptNever))},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"description": schema.StringAttribute{
+				MarkdownDescription: "When to use this class.",
+				Optional:            true,
+			},
+			"labels":      labelsAttribute(),
+			"annotations": annotationsAttribute(),
+
+			// Computed.
+			"uid": uidAttribute(),
+		},
+	}
+}
+
+// notReserved refuses the names of the system's own classes.
+type notReserved struct{}
+
+func (notReserved) Description(context.Context) string               { return "does not begin with " + systemPrefix }
+func (n notReserved) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
+
+func (notReserved) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if strings.HasPrefix(req.ConfigValue.ValueString(), systemPrefix) {
+		resp.Diagnostics.AddAttributeError(req.Path, "Reserved name",
+			fmt.Sprintf("%q begins with %q, which Kubernetes reserves for its own priority classes. Choose another name.", req.ConfigValue.ValueString(), systemPrefix))
+	}
+}
+
+// priorityValue refuses numbers that the API refuses.
+type priorityValue struct{}
+
+func (priorityValue) Description(context.Context) string {
+	return fmt.Sprintf("between %d and %d", lowestPriority, highestUserPriority)
+}
+func (v priorityValue) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v priorityValue) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
+	value := req.ConfigValue
+	if value.IsNull() || value.IsUnknown() || value.ValueInt64() >= lowestPriority && value.ValueInt64() <= highestUserPriority {
+		return
+	}
+	resp.Diagnostics.AddAttributeError(req.Path, "Priority out of range",
+		fmt.Sprintf("The value of a priority class must be %s; higher values are Kubernetes' own. It is %d.", v.Description(ctx), value.ValueInt64()))
+}

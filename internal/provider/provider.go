@@ -1,0 +1,75 @@
+// Package provider is the Terraform surface: schemas, plans and state. It translates between HCL and Kubernetes objects;
+// what goes to the cluster goes through internal/cluster, and what a training job consists of is internal/trainingjob's.
+// It promises that a plan needs no cluster where nothing has to be refreshed, that state is written before anything
+// is waited for, and that an error names what to do about it.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+// TypeName is the first word of every resource's type.
+const TypeName = "elastic"
+
+// elastic is the provider.
+type elastic struct {
+	version string
+	env     Environment
+}
+
+var _ provider.Provider = &elastic{}
+
+// New makes the provider's constructor. The version goes into the schema and into the User-Agent of requests; the
+// environment is read when the provider is configured.
+func New(version string, env Environment) func() provider.Provider {
+	return func() provider.Provider { return &elastic{version: version, env: env} }
+}
+
+func (p *elastic) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName, resp.Version = TypeName, p.version
+}
+
+func (p *elastic) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Elastic, preemptible training on Kubernetes: priority classes, training jobs that go on with fewer workers, " +
+			"and a plan that says what will happen. The attributes that say which cluster to use, and their `KUBE_*` environment variables, " +
+			"are those of the hashicorp/kubernetes provider, so that its configuration can be copied.",
+		Attributes: configAttributes(),
+	}
+}
+
+// Configure resolves the configuration. It sends no request and reads no file: the cluster may not exist yet.
+func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var model configModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	config, unknown, diags := resolve(ctx, model, p.env)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if len(unknown) > 0 && req.ClientCapabilities.DeferralAllowed {
+		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
+	}
+	config.UserAgent = "terraform-provider-elastic/" + p.version + " terraform/" + req.TerraformVersion
+	connection := newConnection(config, unknown)
+	resp.ResourceData = connection
+	resp.DataSourceData = connection
+}
+
+// Resources lists the kinds of resources, in the order of the documentation.
+func (p *elastic) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{
+		newPriorityClass,
+	}
+}
+
+// DataSources lists the kinds of data sources.
+func (p *elastic) DataSources(context.Context) []func() datasource.DataSource { return nil }
