@@ -1,0 +1,259 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// Compile checks the model and lays out its program and memory. The network owns threads until Close.
+func Compile(m *graph.Model, o Options) (*Network, error) {
+	if o.Kernel.Gemm == nil {
+		return nil, fmt.Errorf("model %q: no kernel set was chosen", m.Name)
+	}
+	if o.MaxBatch < 1 {
+		return nil, fmt.Errorf("model %q: the largest minibatch is %d records, it must be at least 1", m.Name, o.MaxBatch)
+	}
+	o.Threads = max(o.Threads, 1)
+	n := &Network{model: m, kernel: o.Kernel, options: o}
+	c := compiler{n: n}
+	if err := c.chain(); err != nil {
+		return nil, fmt.Errorf("model %q: %w", m.Name, err)
+	}
+	for i, node := range c.nodes {
+		var next *graph.Node
+		if i+1 < len(c.nodes) {
+			next = c.nodes[i+1]
+		}
+		if err := c.layer(node, next); err != nil {
+			return nil, fmt.Errorf("model %q: layer %q (line %d of the model file): %w", m.Name, node.Name, node.Line, err)
+		}
+	}
+	if err := c.finish(); err != nil {
+		return nil, fmt.Errorf("model %q: %w", m.Name, err)
+	}
+	n.threads = startThreads(o.Threads)
+	return n, nil
+}
+
+// compiler holds what is known up to the layer at hand.
+type compiler struct {
+	n     *Network
+	nodes []*graph.Node // from input to output
+	arena arena
+	ints  []intReservation
+
+	value     *tensor // the last layer's output
+	gradient  *tensor // its gradient, written by the layer behind and read by the layer that made it
+	readOnly  bool    // the output is the caller's array
+	shape     []int
+	conv      *conv // the layer that made it, when that is a convolution
+	relu      bool  // the node at hand was done by the layer before
+	trainable bool  // there are variables before this point, so that gradients must come this far
+	dropouts  int
+
+	gradients []*tensor
+	stats     []*Param
+	prepare   []func() // of the training program, before the first layer
+	pack      []func() // of both programs, before the first layer
+	forward   []operation
+	phases    []phase
+	infer     []operation
+	backward  []backwardStep // in forward order
+	final     []phase        // of the training program, behind the backward pass
+}
+
+type intReservation struct {
+	into   *[]int32
+	length int
+}
+
+// backwardStep is a layer's part of the backward pass. A step with a barrier ends its phase: sums over the whole
+// minibatch are needed before the operations behind it.
+type backwardStep struct {
+	before  []operation
+	barrier func()
+	behind  []operation
+}
+
+// chain finds the layers between input and output.
+func (c *compiler) chain() error {
+	m := c.n.model
+	if m.Output < 0 || m.Output >= len(m.Nodes) {
+		return fmt.Errorf("output is node %d of %d", m.Output, len(m.Nodes))
+	}
+	for at := m.Output; ; {
+		node := &m.Nodes[at]
+		c.nodes = append(c.nodes, node)
+		if node.Op == graph.Input {
+			break
+		}
+		if len(node.Inputs) != 1 {
+			return fmt.Errorf("layer %q (line %d of the model file) has %d inputs; only chains of layers with one input are implemented", node.Name, node.Line, len(node.Inputs))
+		}
+		if node.Inputs[0] < 0 || node.Inputs[0] >= at {
+			return fmt.Errorf("layer %q (line %d of the model file) takes node %d, which does not stand before it", node.Name, node.Line, node.Inputs[0])
+		}
+		at = node.Inputs[0]
+	}
+	slices.Reverse(c.nodes)
+	inputs := 0
+	for i := range m.Nodes {
+		if m.Nodes[i].Op == graph.Input {
+			inputs++
+		}
+	}
+	if inputs != 1 {
+		return fmt.Errorf("%d inputs; only models with one input are implemented", inputs)
+	}
+	if m.Loss != graph.SparseSoftmaxCrossEntropy {
+		return fmt.Errorf("loss %q is not implemented; implemented: %s", m.Loss, graph.SparseSoftmaxCrossEntropy)
+	}
+	if m.Optimizer.Kind != graph.SGD {
+		return fmt.Errorf("optimizer %q is not implemented; implemented: %s", m.Optimizer.Kind, graph.SGD)
+	}
+	return nil
+}
+
+func (c *compiler) layer(node, next *graph.Node) error {
+	size := elements(node.Shape)
+	if size < 1 {
+		return fmt.Errorf("shape %v has no elements", node.Shape)
+	}
+	params, stats := len(c.n.params), len(c.stats)
+	form := ""
+	var err error
+	switch node.Op {
+	case graph.Input:
+		c.value, c.readOnly = &tensor{size: size}, true
+		c.n.input = c.value
+	case graph.Reshape, graph.Flatten:
+		if size != c.value.size {
+			err = fmt.Errorf("shape %v cannot be reshaped to %v", c.shape, node.Shape)
+		}
+		c.conv = nil
+	case graph.Conv2D:
+		form = "fma chain"
+		err = c.addConv(node, next)
+	case graph.Dense:
+		form, err = c.addDense(node)
+	case graph.BatchNorm:
+		form = "chains of 8 blocks"
+		err = c.addBatchNorm(node)
+	case graph.MaxPool:
+		err = c.addMaxPool(node)
+	case graph.Dropout:
+		err = c.addDropout(node)
+	case graph.ReLU:
+		err = c.addReLU(node)
+	default:
+		err = fmt.Errorf("operation %q is not implemented", node.Op)
+	}
+	if err != nil {
+		return err
+	}
+	c.shape = node.Shape
+	info := LayerInfo{Name: node.Name, Op: string(node.Op), OutputShape: node.Shape, Form: form}
+	for _, p := range c.n.params[params:] {
+		info.Params += p.Size
+	}
+	for _, p := range c.stats[stats:] {
+		info.Params += p.Size
+		info.NonTrainable += p.Size
+	}
+	c.n.layers = append(c.n.layers, info)
+	return nil
+}
+
+// finish adds the loss, strings the phases together and allocates.
+func (c *compiler) finish() error {
+	n := c.n
+	if len(c.shape) != 1 {
+		return fmt.Errorf("the output %q has shape %v; the loss takes one axis of classes", c.nodes[len(c.nodes)-1].Name, c.shape)
+	}
+	if !c.trainable {
+		return fmt.Errorf("there are no variables to train")
+	}
+	if c.readOnly {
+		return fmt.Errorf("the input is the output")
+	}
+	n.output = c.value
+	c.addLoss()
+
+	n.trainable = n.state
+	for _, p := range c.stats {
+		p.Offset = n.state
+		n.state += p.Size
+		n.params = append(n.params, *p)
+	}
+	n.rate = float32(n.model.Optimizer.LearningRate)
+
+	operations := c.forward
+	for i := len(c.backward) - 1; i >= 0; i-- {
+		step := c.backward[i]
+		operations = append(operations, step.before...)
+		if step.barrier != nil {
+			c.phases = append(c.phases, n.overBlocks(operations, step.barrier))
+			operations = nil
+		}
+		operations = append(operations, step.behind...)
+	}
+	if len(operations) > 0 {
+		c.phases = append(c.phases, n.overBlocks(operations, nil))
+	}
+	n.inference = append(n.inference, each(c.pack))
+	n.training = append(n.training, each(slices.Concat(c.pack, c.prepare)))
+	n.training = append(n.training, c.phases...)
+	n.training = append(n.training, c.final...)
+	n.inference = append(n.inference, n.overBlocks(c.infer, nil))
+
+	for _, g := range c.gradients {
+		count := n.options.MaxBatch
+		if g.perThread {
+			count = n.options.Threads
+		}
+		c.arena.reserve(&g.data, count*g.size)
+	}
+	c.arena.allocate()
+	for _, r := range c.ints {
+		*r.into = make([]int32, r.length)
+	}
+	return nil
+}
+
+// output makes the tensor of a layer's output, and the gradient of it, which is per thread until someone objects.
+func (c *compiler) output(size int) {
+	c.value = &tensor{size: size}
+	c.arena.reserve(&c.value.data, c.n.options.MaxBatch*size)
+	c.gradient = &tensor{size: size, perThread: true}
+	c.gradients = append(c.gradients, c.gradient)
+	c.readOnly, c.conv = false, nil
+}
+
+// variable adds a trainable variable.
+func (c *compiler) variable(name string, transposed bool, shape ...int) Param {
+	p := Param{Name: name, Shape: shape, Offset: c.n.state, Size: elements(shape), Trainable: true, Transposed: transposed}
+	c.n.state += p.Size
+	c.n.params = append(c.n.params, p)
+	c.trainable = true
+	return p
+}
+
+// statistic adds a moving statistic; its offset is known when all layers are.
+func (c *compiler) statistic(name string, size int) *Param {
+	p := &Param{Name: name, Shape: []int{size}, Size: size}
+	c.stats = append(c.stats, p)
+	return p
+}
+
+func (n *Network) weights(p Param) []float32  { return n.run.state[p.Offset : p.Offset+p.Size] }
+func (n *Network) gradient(p Param) []float32 { return n.run.gradient[p.Offset : p.Offset+p.Size] }
+
+func elements(shape []int) int {
+	size := 1
+	for _, d := range shape {
+		size *= d
+	}
+	return size
+}

@@ -1,0 +1,114 @@
+package nn_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// modelBuilder builds chains of layers the way a model file does.
+type modelBuilder struct {
+	m     graph.Model
+	names map[string]int
+}
+
+func model(shape ...int) *modelBuilder {
+	b := &modelBuilder{names: map[string]int{}}
+	b.m = graph.Model{
+		Name: "test", Loss: graph.SparseSoftmaxCrossEntropy,
+		Optimizer: graph.Optimizer{Kind: graph.SGD, LearningRate: 0.1},
+	}
+	b.m.Nodes = []graph.Node{{Op: graph.Input, Name: "input", Shape: shape}}
+	return b
+}
+
+func (b *modelBuilder) shape() []int { return b.m.Nodes[len(b.m.Nodes)-1].Shape }
+
+func (b *modelBuilder) add(base string, n graph.Node) *modelBuilder {
+	n.Name = base
+	if k := b.names[base]; k > 0 {
+		n.Name = fmt.Sprintf("%s_%d", base, k)
+	}
+	b.names[base]++
+	n.Inputs = []int{len(b.m.Nodes) - 1}
+	n.Line = len(b.m.Nodes) + 10
+	b.m.Nodes = append(b.m.Nodes, n)
+	b.m.Output = len(b.m.Nodes) - 1
+	return b
+}
+
+func (b *modelBuilder) reshape(shape ...int) *modelBuilder {
+	return b.add("reshape", graph.Node{Op: graph.Reshape, Shape: shape})
+}
+
+func (b *modelBuilder) conv(filters, kh, kw int) *modelBuilder {
+	s := b.shape()
+	return b.add("conv2d", graph.Node{Op: graph.Conv2D, Shape: []int{s[0] - kh + 1, s[1] - kw + 1, filters}, Conv2D: &graph.Conv2DAttrs{
+		Filters: filters, KernelH: kh, KernelW: kw, StrideH: 1, StrideW: 1, Padding: "valid", UseBias: true,
+	}})
+}
+
+func (b *modelBuilder) relu() *modelBuilder {
+	return b.add("re_lu", graph.Node{Op: graph.ReLU, Shape: b.shape()})
+}
+
+func (b *modelBuilder) batchNorm() *modelBuilder {
+	return b.add("batch_normalization", graph.Node{Op: graph.BatchNorm, Shape: b.shape(), BatchNorm: &graph.BatchNormAttrs{
+		Momentum: 0.99, Epsilon: 1e-3, Scale: true, Center: true,
+	}})
+}
+
+func (b *modelBuilder) maxPool(h, w int) *modelBuilder {
+	s := b.shape()
+	return b.add("max_pooling2d", graph.Node{Op: graph.MaxPool, Shape: []int{s[0] / h, s[1] / w, s[2]}, MaxPool: &graph.MaxPoolAttrs{
+		PoolH: h, PoolW: w, StrideH: h, StrideW: w,
+	}})
+}
+
+func (b *modelBuilder) dropout(rate float64) *modelBuilder {
+	return b.add("dropout", graph.Node{Op: graph.Dropout, Shape: b.shape(), Dropout: &graph.DropoutAttrs{Rate: rate}})
+}
+
+func (b *modelBuilder) flatten() *modelBuilder {
+	size := 1
+	for _, d := range b.shape() {
+		size *= d
+	}
+	return b.add("flatten", graph.Node{Op: graph.Flatten, Shape: []int{size}})
+}
+
+func (b *modelBuilder) dense(units int) *modelBuilder {
+	return b.add("dense", graph.Node{Op: graph.Dense, Shape: []int{units}, Dense: &graph.DenseAttrs{Units: units, UseBias: true}})
+}
+
+func (b *modelBuilder) build() *graph.Model { return &b.m }
+
+// mnist is the tutorial's network.
+func mnist() *graph.Model {
+	return model(28, 28).reshape(28, 28, 1).conv(32, 3, 3).relu().conv(64, 3, 3).relu().
+		batchNorm().maxPool(2, 2).dropout(0.25).flatten().dense(10).build()
+}
+
+// batch makes records that a model can learn: a noisy pattern per class.
+func batch(m *graph.Model, n int, seed uint64) *graph.Batch {
+	size := 1
+	for _, d := range m.Nodes[0].Shape {
+		size *= d
+	}
+	classes := m.Nodes[m.Output].Shape[0]
+	rng := rand.New(rand.NewPCG(seed, 1))
+	b := &graph.Batch{N: n, Inputs: [][]float32{make([]float32, n*size)}, Labels: make([]int32, n)}
+	for r := range n {
+		label := rng.IntN(classes)
+		b.Labels[r] = int32(label)
+		for i := range size {
+			v := 0.5 * rng.Float32()
+			if (i/3+label*5)%7 < 3 {
+				v += 0.5
+			}
+			b.Inputs[0][r*size+i] = v
+		}
+	}
+	return b
+}

@@ -1,0 +1,205 @@
+// Package nn trains a graph.Model: it compiles the graph to a program over one static arena and runs it with the
+// kernels of internal/trainer/kernel. A gradient is a function of (state, minibatch, step, virtual worker, seed) to the
+// bit, whatever the kernel set and the number of threads; kernel's package comment is the contract. Nothing is
+// allocated after Compile.
+//
+// Of the graphs it takes chains: one input, every layer fed by the one before. What it does not implement is refused
+// by Compile with the layer's name and line. Schedules, gradients' sums over virtual workers and files are others'.
+package nn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+)
+
+// Options of a network.
+type Options struct {
+	Kernel   kernel.Set
+	Threads  int // that compute at once, the caller's included; 0 is 1
+	MaxBatch int // records of the largest minibatch
+}
+
+// Param is one variable. The state is one []float32: the trainable variables in creation order, then the moving
+// statistics in creation order.
+type Param struct {
+	Name         string // as Keras names it: "conv2d/kernel"
+	Shape        []int  // as Keras shapes it
+	Offset, Size int    // in the state, in floats
+	Trainable    bool
+	Transposed   bool // the state holds a Dense kernel as [out, in]; see numerics rule 4
+}
+
+// Result is what a minibatch gave.
+type Result struct {
+	LossSum float64 // sum of the records' losses
+	Correct int     // records whose largest output (the first of equals) is the label
+	Records int
+}
+
+// ErrNotFinite is wrapped by the errors about an infinity or a NaN.
+var ErrNotFinite = errors.New("not finite")
+
+// Network is a compiled model. Its methods must not be called at the same time; Close ends its threads.
+type Network struct {
+	model   *graph.Model
+	kernel  kernel.Set
+	options Options
+	threads *threads
+
+	input     *tensor
+	output    *tensor
+	labels    []int32
+	params    []Param
+	trainable int
+	state     int
+	layers    []LayerInfo
+
+	training   program
+	inference  program
+	batchNorms []*batchNorm
+	loss       *softmaxLoss
+	rate       float32
+
+	run run
+}
+
+// run is what the layers of the program at work need to know about it.
+type run struct {
+	state         []float32
+	gradient      []float32
+	records       int
+	start         float32 // the derivative that the backward pass starts from
+	step          int64
+	virtualWorker int
+	seed          uint64
+}
+
+// Params lists the variables in the order of the state.
+func (n *Network) Params() []Param { return n.params }
+
+// StateSize is the length of the state, in floats.
+func (n *Network) StateSize() int { return n.state }
+
+// TrainableSize is the length of the part of the state that gradients are for.
+func (n *Network) TrainableSize() int { return n.trainable }
+
+// StatsSize is the length of the moving statistics. A gradient buffer is TrainableSize + StatsSize long: the batch
+// statistics of the virtual worker stand behind the gradient in the order of the moving ones.
+func (n *Network) StatsSize() int { return n.state - n.trainable }
+
+// Close ends the network's threads and waits for them. The network must not be used afterwards.
+func (n *Network) Close() { n.threads.close() }
+
+// Gradient computes the gradient of the sum of the minibatch's losses divided by stepRecords into out (TrainableSize +
+// StatsSize floats): that is the minibatch's part of the mean over all records of the step, so that the gradients of
+// a step's virtual workers are added. step and virtualWorker choose the dropout masks. An infinity or a NaN in loss or
+// gradient is an error that wraps ErrNotFinite and names the layer.
+func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32) (Result, error) {
+	if len(out) != n.state {
+		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats, the network's gradient and statistics %d", step, virtualWorker, len(out), n.state)
+	}
+	if err := n.begin(state, b); err != nil {
+		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: %w", step, virtualWorker, err)
+	}
+	if stepRecords < b.N {
+		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: a minibatch of %d records cannot be part of a step of %d", step, virtualWorker, b.N, stepRecords)
+	}
+	n.run.gradient = out
+	n.run.start = float32(b.N) / float32(stepRecords) / float32(b.N)
+	n.run.step, n.run.virtualWorker, n.run.seed = step, virtualWorker, seed
+	n.execute(n.training)
+	result := n.loss.result(b.N)
+	if !finite(result.LossSum) {
+		return result, fmt.Errorf("step %d, virtual worker %d: the loss of layer %q is %w (%v): training diverged; a lower learning rate may help, or the input holds such values",
+			step, virtualWorker, n.model.Nodes[n.model.Output].Name, ErrNotFinite, result.LossSum)
+	}
+	if !n.kernel.Finite(out) {
+		return result, n.notFinite(out, step, virtualWorker)
+	}
+	return result, nil
+}
+
+// Evaluate computes loss and hits in inference mode: moving statistics, no dropout.
+func (n *Network) Evaluate(state []float32, b *graph.Batch) (Result, error) {
+	if err := n.begin(state, b); err != nil {
+		return Result{}, fmt.Errorf("evaluation: %w", err)
+	}
+	for _, bn := range n.batchNorms {
+		bn.useMovingStatistics()
+	}
+	n.execute(n.inference)
+	result := n.loss.result(b.N)
+	if !finite(result.LossSum) {
+		return result, fmt.Errorf("evaluation: the loss is %w (%v): the model or the input holds infinities or NaN", ErrNotFinite, result.LossSum)
+	}
+	return result, nil
+}
+
+// Outputs is the output layer's values for the records of the last Gradient or Evaluate, valid until the next.
+func (n *Network) Outputs() []float32 { return n.output.data[:n.run.records*n.output.size] }
+
+// Apply makes the state of the next step. gradient (TrainableSize floats) is the sum over the step's virtual workers;
+// stats holds the statistics of each virtual worker in order: the tails of their gradient buffers. The moving statistics
+// take one Keras update per virtual worker, not weighted: moving ← moving + (1 − momentum)·(batch − moving); then the
+// optimizer steps. A state that would not be finite is an error, and step only names it there.
+func (n *Network) Apply(state, gradient []float32, stats [][]float32, step int64) error {
+	if len(state) != n.state || len(gradient) != n.trainable {
+		return fmt.Errorf("update of step %d: state of %d and gradient of %d floats for a network of %d and %d", step, len(state), len(gradient), n.state, n.trainable)
+	}
+	for v, s := range stats {
+		if len(s) != n.StatsSize() {
+			return fmt.Errorf("update of step %d: virtual worker %d sent %d floats of statistics, the network has %d", step, v, len(s), n.StatsSize())
+		}
+	}
+	for _, s := range stats {
+		for _, bn := range n.batchNorms {
+			bn.move(state, s, n.trainable)
+		}
+	}
+	n.kernel.SGD(state[:n.trainable], gradient, n.rate)
+	if !n.kernel.Finite(state) {
+		return n.notFinite(state, step, -1)
+	}
+	return nil
+}
+
+func (n *Network) begin(state []float32, b *graph.Batch) error {
+	switch {
+	case len(state) != n.state:
+		return fmt.Errorf("state of %d floats for a network of %d", len(state), n.state)
+	case b.N < 1 || b.N > n.options.MaxBatch:
+		return fmt.Errorf("minibatch of %d records, the network was compiled for 1 to %d", b.N, n.options.MaxBatch)
+	case len(b.Inputs) != 1 || len(b.Inputs[0]) != b.N*n.input.size:
+		return fmt.Errorf("minibatch of %d records: the input should be one array of %d × %d floats", b.N, b.N, n.input.size)
+	case len(b.Labels) != b.N:
+		return fmt.Errorf("minibatch of %d records has %d labels", b.N, len(b.Labels))
+	}
+	for i, label := range b.Labels {
+		if label < 0 || int(label) >= n.output.size {
+			return fmt.Errorf("record %d of the minibatch has label %d, the output layer %q has %d classes (0 to %d)", i, label, n.model.Nodes[n.model.Output].Name, n.output.size, n.output.size-1)
+		}
+	}
+	n.input.data = b.Inputs[0]
+	n.labels = b.Labels
+	n.run.state, n.run.records = state, b.N
+	return nil
+}
+
+func (n *Network) notFinite(values []float32, step int64, virtualWorker int) error {
+	for _, p := range n.params {
+		for i, v := range values[p.Offset : p.Offset+p.Size] {
+			if !finite(float64(v)) {
+				if virtualWorker < 0 {
+					return fmt.Errorf("step %d: variable %q is %w after the update (element %d is %v): training diverged; a lower learning rate may help", step, p.Name, ErrNotFinite, i, v)
+				}
+				return fmt.Errorf("step %d, virtual worker %d: the gradient of %q is %w (element %d is %v): training diverged; a lower learning rate may help", step, virtualWorker, p.Name, ErrNotFinite, i, v)
+			}
+		}
+	}
+	panic("nn: an infinity or a NaN outside all variables")
+}
+
+func finite(v float64) bool { return v-v == 0 }

@@ -1,0 +1,263 @@
+package nn_test
+
+import (
+	"math"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+)
+
+// reference is the same model in float64, written from the definitions: loops over indices, no blocking, no fusion.
+type reference struct {
+	m      *graph.Model
+	params map[string][]float64 // in Keras' layout
+	grads  map[string][]float64
+	stats  map[string][]float64 // batch statistics, as the moving ones take them
+	seed   uint64
+	step   int64
+	worker int
+	infer  bool
+
+	loss    float64
+	correct int
+}
+
+func newReference(m *graph.Model, tensors []nn.Tensor) *reference {
+	r := &reference{m: m, params: map[string][]float64{}}
+	for _, t := range tensors {
+		v := make([]float64, len(t.Data))
+		for i, x := range t.Data {
+			v[i] = float64(x)
+		}
+		r.params[t.Name] = v
+	}
+	return r
+}
+
+// run does forward and backward; weight multiplies the derivative of the sum of losses.
+func (r *reference) run(b *graph.Batch, weight float64) {
+	r.grads, r.stats = map[string][]float64{}, map[string][]float64{}
+	x := make([]float64, len(b.Inputs[0]))
+	for i, v := range b.Inputs[0] {
+		x[i] = float64(v)
+	}
+	var backs []func(dy []float64) []float64
+	shape := r.m.Nodes[0].Shape
+	dropouts := 0
+	for _, node := range r.m.Nodes[1:] {
+		var back func([]float64) []float64
+		switch node.Op {
+		case graph.Conv2D:
+			x, back = r.conv(node, x, shape, b.N)
+		case graph.Dense:
+			x, back = r.dense(node, x, b.N)
+		case graph.BatchNorm:
+			x, back = r.batchNorm(node, x, b.N)
+		case graph.MaxPool:
+			x, back = r.maxPool(node, x, shape, b.N)
+		case graph.Dropout:
+			x, back = r.dropout(node, x, dropouts)
+			dropouts++
+		case graph.ReLU:
+			x, back = relu(x)
+		default:
+			back = func(dy []float64) []float64 { return dy }
+		}
+		shape = node.Shape
+		backs = append(backs, back)
+	}
+	classes := shape[0]
+	d := make([]float64, len(x))
+	r.loss, r.correct = 0, 0
+	for n := range b.N {
+		z, dz, label := x[n*classes:][:classes], d[n*classes:], int(b.Labels[n])
+		sum, best := 0.0, 0
+		for c, v := range z {
+			sum += math.Exp(v)
+			if v > z[best] {
+				best = c
+			}
+		}
+		for c, v := range z {
+			dz[c] = math.Exp(v) / sum * weight
+		}
+		dz[label] -= weight
+		r.loss += math.Log(sum) - z[label]
+		if best == label {
+			r.correct++
+		}
+	}
+	for i := len(backs) - 1; i >= 0; i-- {
+		d = backs[i](d)
+	}
+}
+
+func (r *reference) conv(node graph.Node, x []float64, in []int, n int) ([]float64, func([]float64) []float64) {
+	a, out := node.Conv2D, node.Shape
+	w, bias := r.params[node.Name+"/kernel"], r.params[node.Name+"/bias"]
+	y := make([]float64, n*out[0]*out[1]*out[2])
+	each := func(f func(xi, wi, yi int)) {
+		for b := range n {
+			for oy := range out[0] {
+				for ox := range out[1] {
+					for ky := range a.KernelH {
+						for kx := range a.KernelW {
+							for ci := range in[2] {
+								for co := range out[2] {
+									f(((b*in[0]+oy+ky)*in[1]+ox+kx)*in[2]+ci, ((ky*a.KernelW+kx)*in[2]+ci)*out[2]+co, ((b*out[0]+oy)*out[1]+ox)*out[2]+co)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	for i := range y {
+		y[i] = bias[i%out[2]]
+	}
+	each(func(xi, wi, yi int) { y[yi] += x[xi] * w[wi] })
+	return y, func(dy []float64) []float64 {
+		dx, dw, db := make([]float64, len(x)), make([]float64, len(w)), make([]float64, len(bias))
+		each(func(xi, wi, yi int) {
+			dx[xi] += dy[yi] * w[wi]
+			dw[wi] += dy[yi] * x[xi]
+		})
+		for i, v := range dy {
+			db[i%out[2]] += v
+		}
+		r.grads[node.Name+"/kernel"], r.grads[node.Name+"/bias"] = dw, db
+		return dx
+	}
+}
+
+func (r *reference) dense(node graph.Node, x []float64, n int) ([]float64, func([]float64) []float64) {
+	units, inputs := node.Dense.Units, len(x)/n
+	w, bias := r.params[node.Name+"/kernel"], r.params[node.Name+"/bias"]
+	y := make([]float64, n*units)
+	for i := range y {
+		y[i] = bias[i%units]
+		for k := range inputs {
+			y[i] += x[i/units*inputs+k] * w[k*units+i%units]
+		}
+	}
+	return y, func(dy []float64) []float64 {
+		dx, dw, db := make([]float64, len(x)), make([]float64, len(w)), make([]float64, units)
+		for i, d := range dy {
+			db[i%units] += d
+			for k := range inputs {
+				dx[i/units*inputs+k] += d * w[k*units+i%units]
+				dw[k*units+i%units] += d * x[i/units*inputs+k]
+			}
+		}
+		r.grads[node.Name+"/kernel"], r.grads[node.Name+"/bias"] = dw, db
+		return dx
+	}
+}
+
+func (r *reference) batchNorm(node graph.Node, x []float64, n int) ([]float64, func([]float64) []float64) {
+	c := node.Shape[len(node.Shape)-1]
+	count := float64(len(x) / c)
+	gamma, beta := r.params[node.Name+"/gamma"], r.params[node.Name+"/beta"]
+	mean, variance := make([]float64, c), make([]float64, c)
+	for i, v := range x {
+		mean[i%c] += v / count
+	}
+	for i, v := range x {
+		variance[i%c] += (v - mean[i%c]) * (v - mean[i%c]) / count
+	}
+	moving := make([]float64, c)
+	for i, v := range variance {
+		moving[i] = v
+		if len(node.Shape) == 3 && count > 1 {
+			moving[i] = v * count / (count - 1)
+		}
+	}
+	r.stats[node.Name+"/moving_mean"], r.stats[node.Name+"/moving_variance"] = mean, moving
+	if r.infer {
+		mean, variance = r.params[node.Name+"/moving_mean"], r.params[node.Name+"/moving_variance"]
+	}
+	hat := make([]float64, len(x))
+	y := make([]float64, len(x))
+	for i, v := range x {
+		hat[i] = (v - mean[i%c]) / math.Sqrt(variance[i%c]+node.BatchNorm.Epsilon)
+		y[i] = gamma[i%c]*hat[i] + beta[i%c]
+	}
+	return y, func(dy []float64) []float64 {
+		dg, db, dx := make([]float64, c), make([]float64, c), make([]float64, len(x))
+		for i, d := range dy {
+			dg[i%c] += d * hat[i]
+			db[i%c] += d
+		}
+		for i, d := range dy {
+			j := i % c
+			dx[i] = gamma[j] / math.Sqrt(variance[j]+node.BatchNorm.Epsilon) * (d - db[j]/count - hat[i]*dg[j]/count)
+		}
+		r.grads[node.Name+"/gamma"], r.grads[node.Name+"/beta"] = dg, db
+		return dx
+	}
+}
+
+func (r *reference) maxPool(node graph.Node, x []float64, in []int, n int) ([]float64, func([]float64) []float64) {
+	a, out := node.MaxPool, node.Shape
+	y := make([]float64, n*out[0]*out[1]*out[2])
+	from := make([]int, len(y))
+	for i := range y {
+		c, ox, oy, b := i%out[2], i/out[2]%out[1], i/out[2]/out[1]%out[0], i/out[2]/out[1]/out[0]
+		y[i] = math.Inf(-1)
+		for ky := range a.PoolH {
+			for kx := range a.PoolW {
+				if at := ((b*in[0]+oy*a.StrideH+ky)*in[1]+ox*a.StrideW+kx)*in[2] + c; x[at] > y[i] {
+					y[i], from[i] = x[at], at
+				}
+			}
+		}
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i, d := range dy {
+			dx[from[i]] += d
+		}
+		return dx
+	}
+}
+
+func (r *reference) dropout(node graph.Node, x []float64, number int) ([]float64, func([]float64) []float64) {
+	if r.infer {
+		return x, func(dy []float64) []float64 { return dy }
+	}
+	rate := node.Dropout.Rate
+	key := philox.NewKey(r.seed, philox.Dropout)
+	mask := make([]float64, len(x))
+	y := make([]float64, len(x))
+	for i, v := range x {
+		if float64(key.Element(philox.Index{uint32(r.step), uint32(r.worker), uint32(number)}, uint64(i))) >= math.Floor(rate*(1<<32)) {
+			mask[i] = 1 / (1 - rate)
+		}
+		y[i] = v * mask[i]
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i, d := range dy {
+			dx[i] = d * mask[i]
+		}
+		return dx
+	}
+}
+
+func relu(x []float64) ([]float64, func([]float64) []float64) {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = max(v, 0)
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i, d := range dy {
+			if x[i] > 0 {
+				dx[i] = d
+			}
+		}
+		return dx
+	}
+}
