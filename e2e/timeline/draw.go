@@ -89,8 +89,14 @@ func (d *drawing) lane(l lane, y float64) {
 	}
 	d.put(`<rect class=%q x="0" y="%.1f" width="%g" height="%.1f" rx="5"/>`, class, y, d.width, l.height())
 	d.put(`<text class="lanetitle" x="8" y="%.1f">%s</text>`, y+14.5, html.EscapeString(l.title))
+	rowY := func(b bar) float64 { return y + laneTitle + float64(b.row)*(rowHeight+rowGap) }
 	for _, b := range l.bars {
-		d.bar(b, l.waiting, y+laneTitle+float64(b.row)*(rowHeight+rowGap))
+		d.bar(b, l.waiting, rowY(b))
+	}
+	for _, b := range l.bars {
+		if !l.waiting && b.life.Preempted() {
+			d.preempted(b.x2, rowY(b)+rowHeight/2)
+		}
 	}
 }
 
@@ -121,9 +127,6 @@ func (d *drawing) bar(b bar, waiting bool, y float64) {
 			b.labelX-3, y+3, float64(len([]rune(b.label)))*charWidth+6, rowHeight-6)
 	}
 	d.put(`<text class=%q text-anchor=%q x="%.1f" y="%.1f">%s</text>`, class, anchor, b.labelX, y+15, html.EscapeString(b.label))
-	if !waiting && b.life.Preempted() {
-		d.preempted(b.x2, y+rowHeight/2)
-	}
 	d.put(`</g>`)
 }
 

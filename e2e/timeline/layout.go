@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
 )
 
 // All lengths are in the SVG's user units, which are CSS pixels at the width that the layout was made for.
@@ -38,7 +39,7 @@ func (s scale) x(t time.Time) float64 {
 	return s.x0 + (s.x1-s.x0)*float64(t.Sub(s.from))/float64(s.to.Sub(s.from))
 }
 
-// extent is the time from a little before the first pod to a little after the last thing that pods or masters did:
+// extent is the time from the stage that made the first pod to a little after the last thing that pods or masters did:
 // what happens before and after (calibration, the undisturbed run) is not the cluster's.
 func extent(h *eventlog.History) (from, to time.Time, ok bool) {
 	for _, life := range h.Pods {
@@ -58,6 +59,12 @@ func extent(h *eventlog.History) (from, to time.Time, ok bool) {
 	}
 	if from.IsZero() || !to.After(from) {
 		return from, to, false
+	}
+	first := from
+	for _, stage := range h.Stages {
+		if !stage.Time.After(first) {
+			from = stage.Time
+		}
 	}
 	margin := to.Sub(from) / 60
 	return from.Add(-margin), to.Add(margin), true
@@ -107,7 +114,7 @@ func lay(h *eventlog.History, s scale) []lane {
 			if !life.Bound.IsZero() {
 				end = life.Bound
 			}
-			label := fmt.Sprintf("%s waited %s", shortName(life), brief(wait))
+			label := fmt.Sprintf("%s waited %s", shortName(life), wording.Duration(wait))
 			waiting.bars = append(waiting.bars, place(s, life, life.Created, end, time.Time{}, time.Time{}, label))
 		}
 		if life.Bound.IsZero() {
@@ -147,9 +154,13 @@ func place(s scale, life *eventlog.Life, from, to, running, leaving time.Time, l
 	}
 	width := float64(utf8.RuneCountInString(label)) * charWidth
 	behind := b.x2 + labelMargin + b.endMark()
+	inside := b.x1 + labelMargin
+	if !running.IsZero() {
+		inside = b.running + labelMargin // on the solid part, where it is read best
+	}
 	switch {
-	case width+2*labelMargin+b.endMark() <= b.x2-b.x1:
-		b.labelInside, b.labelX = true, b.x1+labelMargin
+	case inside+width+labelMargin+b.endMark() <= b.x2:
+		b.labelInside, b.labelX = true, inside
 	case behind+width <= s.x1:
 		b.labelX = behind
 	default:
@@ -166,14 +177,15 @@ func (b bar) endMark() float64 {
 	return 0
 }
 
-// occupied is the horizontal room of the bar with its label.
+// occupied is the horizontal room of the bar with its label. A preemption's mark takes none: it is drawn over what
+// follows, which is whoever took the room.
 func (b bar) occupied() (from, to float64) {
 	width := float64(utf8.RuneCountInString(b.label)) * charWidth
 	switch {
 	case b.labelInside:
-		return b.x1, b.x2 + b.endMark()
+		return b.x1, b.x2
 	case b.labelAnchorsEnd:
-		return b.labelX - width, b.x2 + b.endMark()
+		return b.labelX - width, b.x2
 	}
 	return b.x1, b.labelX + width
 }
@@ -202,14 +214,7 @@ func stack(bars []bar) int {
 	return len(ends)
 }
 
-// shortName is the pod's name without what its colour says already: the job's name, and the suffix that a Job gives.
-func shortName(life *eventlog.Life) string {
-	if life.Role == "master" {
-		return "master"
-	}
-	name := strings.TrimPrefix(life.Name, life.Job+"-")
-	return strings.ReplaceAll(name, "-", " ")
-}
+func shortName(life *eventlog.Life) string { return wording.Pod(life.Job, life.Role, life.Name) }
 
 // cores is a CPU quantity in cores where it is in thousandths ("3920m" is 3.92).
 func cores(quantity string) string {
@@ -220,17 +225,4 @@ func cores(quantity string) string {
 		}
 	}
 	return quantity
-}
-
-// brief is a duration for a reader: 40 ms, 3.2 s, 1 min 12 s.
-func brief(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
 )
 
 // Widths for which the picture is drawn.
@@ -28,13 +29,11 @@ var ErrNothing = errors.New("the event log shows no pod for any time, so there i
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"brief":   brief,
-	"percent": func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) },
-	"loss":    func(loss float64) string { return fmt.Sprintf("%.3g", loss) },
-	"count":   thousands,
-	"name":    shortName,
-	"add":     func(a, b int) int { return a + b },
-	"hash":    func(sum string) string { return sum[:min(12, len(sum))] },
+	"duration": wording.Duration,
+	"percent":  wording.Percent,
+	"loss":     wording.Loss,
+	"count":    wording.Count,
+	"hash":     wording.Hash,
 }).Parse(pageText))
 
 // Render writes the page of a log. The log may be that of a story that failed.
@@ -70,17 +69,17 @@ func Render(w io.Writer, title string, events []eventlog.Event) error {
 	for _, life := range h.Pods {
 		row := podRow{Life: life, Ended: ending(life)}
 		if wait, waited := life.Waited(h.End); waited {
-			row.Waited = brief(wait)
+			row.Waited = wording.Duration(wait)
 		}
 		if !life.Running.IsZero() {
-			row.Ran = brief(life.EndedBy(to).Sub(life.Running))
+			row.Ran = wording.Duration(life.EndedBy(to).Sub(life.Running))
 		}
 		pods = append(pods, row)
 	}
 	err := page.Execute(w, map[string]any{
 		"Title": title, "Wide": pictures["wide"], "Narrow": pictures["narrow"], "Stages": stages,
 		"Summaries": h.Summarize(), "Colours": colours, "Results": h.Results, "Pods": pods,
-		"Began": from.UTC().Format("2 January 2006, 15:04 UTC"), "Took": brief(to.Sub(from)),
+		"Began": from.UTC().Format("2 January 2006, 15:04 UTC"), "Took": wording.Duration(to.Sub(from)),
 	})
 	if err != nil {
 		return fmt.Errorf("draw the timeline: %w", err)
@@ -101,13 +100,4 @@ func ending(life *eventlog.Life) string {
 		return fmt.Sprintf("%s, exit code %d", strings.ToLower(life.Reason), *life.ExitCode)
 	}
 	return "removed"
-}
-
-// thousands is a number with its digits in groups.
-func thousands(n int64) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }

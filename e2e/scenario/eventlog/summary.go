@@ -20,8 +20,8 @@ type Summary struct {
 	SHA256      string        // of its final model
 }
 
-// accuracyMetric is the accuracy's name in a report.
-const accuracyMetric = "accuracy"
+// AccuracyMetric is the accuracy's name in a report.
+const AccuracyMetric = "accuracy"
 
 // Summarize tells every job in a few numbers, in the order in which the jobs turned up.
 func (h *History) Summarize() []Summary {
@@ -32,7 +32,7 @@ func (h *History) Summarize() []Summary {
 			Job: name, Phase: status.Phase, StepsDone: status.StepsDone, StepsTotal: status.StepsTotal,
 			Loss: status.Loss, Preemptions: status.Preemptions, SHA256: status.ModelSHA256,
 		}
-		if accuracy, ok := status.Metrics[accuracyMetric]; ok {
+		if accuracy, ok := status.Metrics[AccuracyMetric]; ok {
 			summary.Accuracy = &accuracy
 		}
 		var first, last time.Time

@@ -1,0 +1,173 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Tone is how a line is meant, for whoever prints it.
+type Tone int
+
+// The tones of a narration.
+const (
+	Plain   Tone = iota
+	Heading      // a stage of the story
+	Good         // Running, no changes, equal
+	Bad          // preempted, different, left behind
+	Waiting      // Pending
+)
+
+// Line is something worth telling.
+type Line struct {
+	At   time.Duration // since the first event
+	Job  string        // "" when it is not about one
+	Who  string        // a pod's short name, or ""
+	Text string
+	Tone Tone
+}
+
+// Narrator tells a story's events as they come: what a person would want to know, and not every state that a watch
+// shows. It has no clock and prints nothing.
+type Narrator struct {
+	start time.Time
+	pods  map[string]podSaid
+	phase map[string]trainingjob.Phase
+}
+
+// podSaid is what has been told of a pod.
+type podSaid struct {
+	created, pending, running, disrupted, ended bool
+	waitingSince                                time.Time
+}
+
+// Tell takes the next event and says what is new in it.
+func (n *Narrator) Tell(event eventlog.Event) []Line {
+	if n.start.IsZero() {
+		n.start, n.pods, n.phase = event.Time, map[string]podSaid{}, map[string]trainingjob.Phase{}
+	}
+	var lines []Line
+	switch {
+	case event.Stage != nil:
+		lines = []Line{{Text: event.Stage.Text, Tone: Heading}}
+	case event.Pod != nil:
+		lines = n.pod(event.Time, *event.Pod)
+	case event.Job != nil:
+		lines = n.job(*event.Job)
+	case event.Plan != nil:
+		lines = []Line{{Text: "terraform plan: no changes", Tone: Good}}
+		if len(event.Plan.Changes) > 0 {
+			lines = []Line{{Text: "terraform plan would change " + strings.Join(event.Plan.Changes, ", "), Tone: Bad}}
+		}
+	case event.Listing != nil:
+		lines = []Line{{Text: fmt.Sprintf("kubectl get pods -l %s: %s", event.Listing.Selector, strings.Join(event.Listing.Pods, ", "))}}
+	case event.Left != nil:
+		lines = []Line{{Text: "nothing is left", Tone: Good}}
+		if len(event.Left.Objects) > 0 {
+			lines = []Line{{Text: "left behind: " + strings.Join(event.Left.Objects, ", "), Tone: Bad}}
+		}
+	case event.Result != nil:
+		lines = []Line{n.result(*event.Result)}
+	}
+	for i := range lines {
+		lines[i].At = event.Time.Sub(n.start)
+	}
+	return lines
+}
+
+func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
+	said := n.pods[pod.UID]
+	defer func() { n.pods[pod.UID] = said }()
+	var lines []Line
+	say := func(done *bool, happened bool, tone Tone, format string, args ...any) {
+		if *done || !happened {
+			return
+		}
+		*done = true
+		lines = append(lines, Line{
+			Job: pod.Job, Who: wording.Pod(pod.Job, pod.Role, pod.Name), Text: fmt.Sprintf(format, args...), Tone: tone,
+		})
+	}
+	over := pod.Phase == "Succeeded" || pod.Phase == "Failed" || pod.Deleted
+
+	say(&said.created, pod.Phase == "Pending" && pod.Unschedulable == "", Plain, "Pending")
+	if pod.Unschedulable != "" && said.waitingSince.IsZero() {
+		said.waitingSince = at
+	}
+	say(&said.pending, pod.Unschedulable != "" && pod.Node == "", Waiting, "Pending: %s", pod.Unschedulable)
+	place := "Running on " + pod.Node
+	if !said.waitingSince.IsZero() {
+		place += ", after waiting " + wording.Duration(at.Sub(said.waitingSince))
+	}
+	say(&said.running, pod.Phase == "Running", Good, "%s", place)
+	say(&said.disrupted, pod.Disruption == eventlog.PreemptionByScheduler, Bad, "preempted: %s", pod.Cause)
+	say(&said.disrupted, pod.Disruption != "", Bad, "disrupted, %s: %s", pod.Disruption, pod.Cause)
+	switch {
+	case pod.ExitCode != nil && *pod.ExitCode == 0:
+		say(&said.ended, over, Plain, "completed")
+	case pod.ExitCode != nil:
+		say(&said.ended, over, Plain, "ended with exit code %d", *pod.ExitCode)
+	default:
+		say(&said.ended, over, Plain, "removed")
+	}
+	return lines
+}
+
+func (n *Narrator) job(job eventlog.Job) []Line {
+	status := job.Status
+	changed := n.phase[job.Name] != status.Phase
+	n.phase[job.Name] = status.Phase
+	if !changed && status.Phase != trainingjob.PhaseRunning {
+		return nil
+	}
+	parts := []string{}
+	if changed {
+		parts = append(parts, string(status.Phase))
+	}
+	if status.StepsDone > 0 {
+		parts = append(parts, fmt.Sprintf("step %s of %s", wording.Count(status.StepsDone), wording.Count(status.StepsTotal)))
+	}
+	if status.Loss != nil {
+		parts = append(parts, "loss "+wording.Loss(*status.Loss))
+	}
+	if accuracy, ok := status.Metrics[eventlog.AccuracyMetric]; ok {
+		parts = append(parts, "accuracy "+wording.Percent(accuracy))
+	}
+	if status.Phase == trainingjob.PhaseRunning {
+		workers := fmt.Sprintf("%d workers", status.WorkersRunning)
+		if status.WorkersRunning == 1 {
+			workers = "1 worker"
+		}
+		if status.WorkersPending > 0 {
+			workers += fmt.Sprintf(", %d pending", status.WorkersPending)
+		}
+		parts = append(parts, workers)
+	}
+	if status.Message != "" {
+		parts = append(parts, status.Message)
+	}
+	line := Line{Job: job.Name, Text: strings.Join(parts, " · ")}
+	switch status.Phase {
+	case trainingjob.PhaseSucceeded:
+		line.Tone = Good
+	case trainingjob.PhaseFailed, trainingjob.PhaseCannotSave:
+		line.Tone = Bad
+	case trainingjob.PhaseWaiting:
+		line.Tone = Waiting
+	}
+	return []Line{line}
+}
+
+func (n *Narrator) result(result eventlog.Result) Line {
+	line := Line{Job: result.Job, Tone: Good, Text: fmt.Sprintf("its model and the undisturbed one are equal, bit for bit: SHA-256 %s",
+		wording.Hash(result.SHA256))}
+	if result.SHA256 != result.UndisturbedSHA256 {
+		line.Tone = Bad
+		line.Text = fmt.Sprintf("its model %s differs from the undisturbed one %s", wording.Hash(result.SHA256), wording.Hash(result.UndisturbedSHA256))
+	}
+	return line
+}

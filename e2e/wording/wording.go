@@ -1,0 +1,48 @@
+// Package wording says numbers, times and pods' names to a reader, the same on a terminal and in a picture.
+package wording
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Duration is a duration in the unit that suits it: 40 ms, 3.2 s, 12 s, 1 min 12 s.
+func Duration(d time.Duration) string {
+	switch seconds := d.Seconds(); {
+	case seconds < 0.9995:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	case seconds < 9.95:
+		return fmt.Sprintf("%.1f s", seconds)
+	case seconds < 59.5:
+		return fmt.Sprintf("%.0f s", seconds)
+	}
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// Count is a number with its digits in groups of three: 24,000.
+func Count(n int64) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Percent is a share of one in percent, with one decimal.
+func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// Loss is a loss with three significant digits.
+func Loss(loss float64) string { return fmt.Sprintf("%.3g", loss) }
+
+// Hash is the beginning of a SHA-256, long enough to tell two apart by eye.
+func Hash(sum string) string { return sum[:min(12, len(sum))] }
+
+// Pod is a pod's name where its job is known already: "worker 1", or "master" without the suffix that a Job gives it.
+func Pod(job, role, name string) string {
+	if role == "master" {
+		return role
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(name, job+"-"), "-", " ")
+}

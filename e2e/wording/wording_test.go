@@ -1,0 +1,42 @@
+package wording_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+)
+
+func TestDurationsAreSaidInTheUnitThatSuitsThem(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                         "0 ms",
+		41 * time.Millisecond:     "41 ms",
+		999600 * time.Microsecond: "1.0 s",
+		3210 * time.Millisecond:   "3.2 s",
+		9960 * time.Millisecond:   "10 s",
+		59600 * time.Millisecond:  "1 min 00 s",
+		72 * time.Second:          "1 min 12 s",
+		3725 * time.Second:        "62 min 05 s",
+	} {
+		if got := wording.Duration(d); got != want {
+			t.Errorf("%s is said as %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestDigitsAreGroupedByThree(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 24300: "24,300", -123: "-123", -1234567: "-1,234,567"} {
+		if got := wording.Count(n); got != want {
+			t.Errorf("%d is said as %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestAPodIsNamedWithoutItsJob(t *testing.T) {
+	if got := wording.Pod("low-prio-job", "worker", "low-prio-job-worker-12"); got != "worker 12" {
+		t.Errorf("the worker is %q", got)
+	}
+	if got := wording.Pod("low-prio-job", "master", "low-prio-job-x2k9p"); got != "master" {
+		t.Errorf("the master is %q", got)
+	}
+}
