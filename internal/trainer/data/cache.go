@@ -1,0 +1,118 @@
+package data
+
+import (
+	"container/list"
+	"context"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// maxDefaultCacheBytes is the default of --data-cache where memory is plentiful.
+const maxDefaultCacheBytes = 256 << 20
+
+// DefaultCacheBytes is the cache's size unless it is set: 256 MiB, or an eighth of the memory limit (GOMEMLIMIT or the
+// container's) where that is less.
+func DefaultCacheBytes() int64 {
+	limit := debug.SetMemoryLimit(-1) // asks only
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // no cgroup of that version
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil { // or "max"
+			limit = min(limit, n)
+		}
+	}
+	if limit == math.MaxInt64 {
+		return maxDefaultCacheBytes
+	}
+	return min(maxDefaultCacheBytes, limit/8)
+}
+
+// chunkKey names a chunk of a data set.
+type chunkKey struct{ file, chunk int }
+
+// cache holds decoded chunks, the least recently used of which go first. A chunk that several ask for at once is loaded
+// once. The most recently used chunk always stays, even when it is larger than the limit.
+type cache struct {
+	limit int64
+
+	mu      sync.Mutex
+	used    int64
+	largest int64 // of all chunks so far
+	cached  map[chunkKey]*cached
+	recent  list.List // of *cached that are loaded, most recent in front
+}
+
+type cached struct {
+	key     chunkKey
+	ready   chan struct{} // closed when records, err and bytes are set
+	records [][]byte
+	err     error
+	bytes   int64
+	element *list.Element
+}
+
+func newCache(limit int64) *cache {
+	return &cache{limit: limit, cached: map[chunkKey]*cached{}}
+}
+
+// get returns a chunk's records, from memory or from load.
+func (c *cache) get(ctx context.Context, key chunkKey, s source) ([][]byte, error) {
+	c.mu.Lock()
+	e, ok := c.cached[key]
+	if ok {
+		if e.element != nil {
+			c.recent.MoveToFront(e.element)
+			c.mu.Unlock()
+			return e.records, nil
+		}
+		c.mu.Unlock()
+		select {
+		case <-e.ready:
+			return e.records, e.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if ctx.Err() != nil {
+		c.mu.Unlock()
+		return nil, context.Cause(ctx)
+	}
+	e = &cached{key: key, ready: make(chan struct{})}
+	c.cached[key] = e
+	c.mu.Unlock()
+
+	e.records, e.err = s.load(key.chunk)
+	for _, r := range e.records {
+		e.bytes += int64(len(r)) + 24 // the slice's header
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(e.ready)
+	if e.err != nil {
+		delete(c.cached, key) // the next one who asks tries again
+		return nil, e.err
+	}
+	e.element = c.recent.PushFront(e)
+	c.used += e.bytes
+	c.largest = max(c.largest, e.bytes)
+	for c.used > c.limit && c.recent.Len() > 1 {
+		last := c.recent.Remove(c.recent.Back()).(*cached)
+		delete(c.cached, last.key)
+		c.used -= last.bytes
+	}
+	return e.records, nil
+}
+
+// wants says whether loading a chunk ahead of its use is of use: it is not there, and it would not push out the one in use.
+func (c *cache) wants(key chunkKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, there := c.cached[key]
+	return !there && 2*c.largest <= c.limit
+}

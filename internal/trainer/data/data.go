@@ -1,0 +1,270 @@
+// Package data reads training data: which files a data set is made of, what identifies it, random access to its records,
+// and minibatches of them as the network takes them.
+//
+// It promises that a data set is what its fingerprint says for as long as it is open: files are checked for changes
+// whenever they are read, RecordIO's checksums are verified before a chunk is used, and a record that does not fit the
+// model's schema is an error with file and record, never other numbers. A chunk of records is read and decompressed once
+// and kept in a cache of bounded size.
+//
+// The formats are in the packages recordio and idx, the digit generator in synth, record codecs in codec and example,
+// and what people do with data sets at a command line in datacmd. Which records make a minibatch is the schedule's to say.
+package data
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// The formats of files, in job.json and flags.
+const (
+	RecordIO = "recordio"
+	IDX      = "idx"
+)
+
+// Spec says what to open.
+type Spec struct {
+	// Path is a file, a directory, or synthetic://digits?records=10000&seed=1.
+	Path string
+	// Format is RecordIO or IDX; "" looks at the names of the files. Of no effect on synthetic data.
+	Format string
+	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic data, whose records are an
+	// image and a label.
+	Codec string
+	// Features is the model's schema: the first record of every file is checked against it. Without one nothing is
+	// checked, and the records can only be read as bytes.
+	Features []graph.Feature
+	// CacheBytes bounds the memory of decoded chunks (--data-cache); 0 means DefaultCacheBytes().
+	CacheBytes int64
+}
+
+// File is one file of a data set (one pair of files for IDX), in the order in which ranges are cut from them.
+type File struct {
+	Path    string            `json:"path"` // relative to the data set's, slash-separated
+	Records int64             `json:"records"`
+	Bytes   int64             `json:"bytes"`  // as stored
+	Digest  [sha256.Size]byte `json:"digest"` // of path, bytes, records and checksums
+}
+
+// Dataset is an open data set. It is safe for concurrent use. Close stops its goroutine.
+type Dataset struct {
+	spec    Spec
+	files   []File
+	sources []source
+	notices []string
+	cache   *cache
+
+	ahead   chan ahead
+	closing chan struct{}
+	done    sync.WaitGroup
+	close   sync.Once
+}
+
+// Open lists the files of a data set, reads their indexes (not their records), and checks the first record of each
+// against the schema. Empty files are left out and named in Notices; no records at all is an error.
+func Open(ctx context.Context, spec Spec) (*Dataset, error) {
+	if spec.Codec == "" {
+		spec.Codec = codec.Bytes
+	}
+	if spec.CacheBytes == 0 {
+		spec.CacheBytes = DefaultCacheBytes()
+	}
+	d := &Dataset{spec: spec, cache: newCache(spec.CacheBytes), ahead: make(chan ahead, aheadRequests), closing: make(chan struct{})}
+	var err error
+	if isSynthetic(spec.Path) {
+		err = d.openSynthetic()
+	} else {
+		err = d.openFiles(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(d.files) == 0 {
+		return nil, fmt.Errorf("data %q holds no records%s", spec.Path, because(d.notices))
+	}
+	if len(spec.Features) > 0 {
+		if err := d.checkSchema(); err != nil {
+			return nil, err
+		}
+	}
+	d.done.Add(1)
+	go d.readAhead()
+	return d, nil
+}
+
+func because(notices []string) string {
+	if len(notices) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(notices, "; ")
+}
+
+func (d *Dataset) openFiles(ctx context.Context) error {
+	entries, notices, err := listFiles(d.spec.Path)
+	if err != nil {
+		return err
+	}
+	d.notices = notices
+	if d.spec.Format == "" {
+		d.spec.Format = guessFormat(entries)
+	}
+	switch d.spec.Format {
+	case RecordIO:
+		for _, e := range entries {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if e.stamp.size == 0 {
+				d.notices = append(d.notices, fmt.Sprintf("data %q is empty and is left out", e.absolute))
+				continue
+			}
+			s, err := openRecordIO(e)
+			if err != nil {
+				return err
+			}
+			if err := d.add(e.relative, e.absolute, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	case IDX:
+		images, labels, err := pickPair(d.spec.Path, entries)
+		if err != nil {
+			return err
+		}
+		s, err := openIDX(images, labels)
+		if err != nil {
+			return err
+		}
+		return d.add(images.relative, images.absolute, s)
+	default:
+		return fmt.Errorf("data format %q is not known; use %q or %q", d.spec.Format, RecordIO, IDX)
+	}
+}
+
+// add appends a source that has records.
+func (d *Dataset) add(relative, absolute string, s source) error {
+	if s.records() == 0 {
+		d.notices = append(d.notices, fmt.Sprintf("data %q holds no records and is left out", absolute))
+		return nil
+	}
+	f := File{Path: relative, Records: s.records(), Bytes: s.bytes()}
+	if err := f.identify(s); err != nil {
+		return err
+	}
+	d.files = append(d.files, f)
+	d.sources = append(d.sources, s)
+	return nil
+}
+
+// checkSchema decodes the first record of every file.
+func (d *Dataset) checkSchema() error {
+	decoder, err := d.newDecoder(d.spec.Features)
+	if err != nil {
+		return fmt.Errorf("data %q: %w", d.spec.Path, err)
+	}
+	values := codec.NewExample(d.spec.Features)
+	for i, s := range d.sources {
+		record, err := s.firstRecord()
+		if err != nil {
+			return err
+		}
+		if err := decoder.Decode(record, values); err != nil {
+			return d.recordError(i, 0, err)
+		}
+	}
+	return nil
+}
+
+// Pixels says that the records are an image and a label, as IDX and synthetic data have them, and returns the shape of
+// the image. Such records have no codec.
+func (d *Dataset) Pixels() (shape []int, ok bool) {
+	switch s := d.sources[0].(type) {
+	case *idxFile:
+		return s.pair.Shape, true
+	case *syntheticFile:
+		return syntheticShape(), true
+	default:
+		return nil, false
+	}
+}
+
+func (d *Dataset) newDecoder(features []graph.Feature) (codec.Decoder, error) {
+	if shape, ok := d.Pixels(); ok {
+		return newPixelsDecoder(shape, features)
+	}
+	return codec.NewDecoder(d.spec.Codec, features)
+}
+
+// recordError says which record an error is about.
+func (d *Dataset) recordError(file int, record int64, err error) error {
+	return fmt.Errorf("data %q: record %d: %w", d.nameOf(file), record, err)
+}
+
+// nameOf is a file's name in messages.
+func (d *Dataset) nameOf(file int) string {
+	switch s := d.sources[file].(type) {
+	case *recordioFile:
+		return s.absolute
+	case *idxFile:
+		return s.images.absolute
+	default:
+		return d.files[file].Path
+	}
+}
+
+// Files lists the files that hold records, in bytewise order of their paths. The caller must not change it.
+func (d *Dataset) Files() []File { return d.files }
+
+// Notices says what a person should know: files that were left out.
+func (d *Dataset) Notices() []string { return d.notices }
+
+// Records is the number of records in all files.
+func (d *Dataset) Records() int64 {
+	n := int64(0)
+	for _, f := range d.files {
+		n += f.Records
+	}
+	return n
+}
+
+// Read returns records lo … hi−1 of a file. They are the cache's: the caller must not change them.
+func (d *Dataset) Read(ctx context.Context, file int, lo, hi int64) ([][]byte, error) {
+	if err := d.checkRange(file, lo, hi); err != nil {
+		return nil, err
+	}
+	all := make([][]byte, 0, hi-lo)
+	for at := lo; at < hi; {
+		records, first, err := d.chunk(ctx, file, at)
+		if err != nil {
+			return nil, err
+		}
+		end := min(hi, first+int64(len(records)))
+		all = append(all, records[at-first:end-first]...)
+		at = end
+	}
+	return all, nil
+}
+
+func (d *Dataset) checkRange(file int, lo, hi int64) error {
+	if file < 0 || file >= len(d.files) {
+		return fmt.Errorf("data %q: file number %d of %d", d.spec.Path, file, len(d.files))
+	}
+	if lo < 0 || lo > hi || hi > d.files[file].Records {
+		return fmt.Errorf("data %q: records %d to %d, and it holds %d", d.nameOf(file), lo, hi, d.files[file].Records)
+	}
+	return nil
+}
+
+// chunk returns the records of the chunk that holds record, and the number of its first.
+func (d *Dataset) chunk(ctx context.Context, file int, record int64) ([][]byte, int64, error) {
+	s := d.sources[file]
+	n := s.chunkOf(record)
+	records, err := d.cache.get(ctx, chunkKey{file, n}, s)
+	return records, s.first(n), err
+}

@@ -1,0 +1,118 @@
+package data
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// entry is a regular file of a data set: relative is its slash-separated path below the data set's, or the base name when
+// the data set is one file.
+type entry struct {
+	relative string
+	absolute string
+	stamp    stamp
+}
+
+// stamp is what tells a changed file: cheap to ask for, and enough against an accident, which is what it is for.
+type stamp struct {
+	size    int64
+	changed time.Time
+}
+
+func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime()} }
+
+// check compares with what the file is now.
+func (s stamp) check(info os.FileInfo, name string) error {
+	if now := stampOf(info); now.size != s.size || !now.changed.Equal(s.changed) {
+		return fmt.Errorf("data %q: the file was changed while it was in use (%d bytes of %s, and now %d of %s); data must stay as it is during a run",
+			name, s.size, s.changed.UTC().Format(time.RFC3339Nano), now.size, now.changed.UTC().Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// listFiles finds the regular files below root (or root itself) in bytewise order of their relative paths. Links are
+// followed; names that begin with "." or "_" are left out, so that a ConfigMap's ..data and Spark's _SUCCESS are no
+// data; two paths to one file or directory are refused, because its records would count twice.
+func listFiles(root string) (entries []entry, notices []string, err error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening data: %w", err)
+	}
+	if !info.IsDir() {
+		if !info.Mode().IsRegular() {
+			return nil, nil, fmt.Errorf("data %q is neither a regular file nor a directory (%s)", root, info.Mode().Type())
+		}
+		return []entry{{filepath.Base(root), root, stampOf(info)}}, nil, nil
+	}
+	l := lister{root: root, seen: map[stamp][]seen{}}
+	if err := l.once("", info); err != nil {
+		return nil, nil, err
+	}
+	if err := l.walk(""); err != nil {
+		return nil, nil, err
+	}
+	sort.Slice(l.entries, func(i, j int) bool { return l.entries[i].relative < l.entries[j].relative })
+	return l.entries, l.notices, nil
+}
+
+type lister struct {
+	root    string
+	entries []entry
+	notices []string
+	seen    map[stamp][]seen // by stamp, because os.SameFile only compares two
+}
+
+type seen struct {
+	relative string
+	info     os.FileInfo
+}
+
+func (l *lister) walk(dir string) error {
+	names, err := os.ReadDir(filepath.Join(l.root, filepath.FromSlash(dir)))
+	if err != nil {
+		return fmt.Errorf("listing data: %w", err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name.Name(), ".") || strings.HasPrefix(name.Name(), "_") {
+			continue
+		}
+		relative := path.Join(dir, name.Name())
+		absolute := filepath.Join(l.root, filepath.FromSlash(relative))
+		info, err := os.Stat(absolute)
+		if err != nil {
+			return fmt.Errorf("listing data: %w", err)
+		}
+		if !info.IsDir() && !info.Mode().IsRegular() {
+			l.notices = append(l.notices, fmt.Sprintf("data %q is not a regular file (%s) and is left out", absolute, info.Mode().Type()))
+			continue
+		}
+		if err := l.once(relative, info); err != nil {
+			return err
+		}
+		if info.IsDir() {
+			if err := l.walk(relative); err != nil {
+				return err
+			}
+			continue
+		}
+		l.entries = append(l.entries, entry{relative, absolute, stampOf(info)})
+	}
+	return nil
+}
+
+// once refuses a file or directory that was met before under another path.
+func (l *lister) once(relative string, info os.FileInfo) error {
+	key := stampOf(info)
+	for _, other := range l.seen[key] {
+		if os.SameFile(other.info, info) {
+			return fmt.Errorf("data %q: %q and %q are the same file, so its records would count twice; remove one of the links", l.root, other.relative, relative)
+		}
+	}
+	l.seen[key] = append(l.seen[key], seen{relative, info})
+	return nil
+}

@@ -1,0 +1,262 @@
+// Package idx reads and writes the IDX files of MNIST and Fashion-MNIST: a pair of one file of images (unsigned bytes,
+// three or more dimensions) and one of labels (unsigned bytes, one dimension), each plain or gzip-compressed.
+// The format is Yann LeCun's: two zero bytes, a type (8 = unsigned byte), the number of dimensions, each dimension as a
+// big-endian uint32, and the elements.
+//
+// A record is one image and its label: the pixels, row by row, followed by one byte of label. Nothing is allocated by a
+// number in a file that the file's own size does not bear out, and every error names file and offset.
+package idx
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+)
+
+const (
+	unsignedByte  = 0x08
+	maxDimensions = 4 // records, height, width, channels
+	// maxExpansion is what DEFLATE can expand a byte to at most; a gzip file that claims more is lying.
+	maxExpansion = 1032
+)
+
+// MaxPairBytes is the largest pair whose records are read into memory at once, which gzip-compressed files need.
+const MaxPairBytes = 1 << 30
+
+// Errors that callers can tell apart with errors.Is; the text around them names file, offset and finding.
+var (
+	// ErrDamaged is a file that ends early, or late, or does not decompress.
+	ErrDamaged = errors.New("the file is damaged or incomplete; copy it again")
+	// ErrForeign is a file that is not IDX, or not of images or labels.
+	ErrForeign = errors.New("this is not an IDX file of images or labels as MNIST's")
+)
+
+// Header is the beginning of an IDX file.
+type Header struct {
+	Dims []int // the first is the number of records
+}
+
+func (h Header) records() int64 { return int64(h.Dims[0]) }
+
+// elementBytes is the size of one record's part.
+func (h Header) elementBytes() int64 {
+	n := int64(1)
+	for _, d := range h.Dims[1:] {
+		n *= int64(d)
+	}
+	return n
+}
+
+func (h Header) headerBytes() int64 { return 4 + 4*int64(len(h.Dims)) }
+
+// ReadHeader reads and checks the beginning of an IDX file; name is for messages, offsets count decompressed bytes.
+func ReadHeader(r io.Reader, name string) (Header, error) {
+	var b [4 + 4*maxDimensions]byte
+	if n, err := io.ReadFull(r, b[:4]); err != nil {
+		return Header{}, failure(name, int64(n), ErrDamaged, "the header is not whole: %v", err)
+	}
+	dims := int(b[3])
+	switch {
+	case b[0] != 0 || b[1] != 0:
+		return Header{}, failure(name, 0, ErrForeign, "it begins with % x, and IDX with 00 00", b[:4])
+	case b[2] != unsignedByte:
+		return Header{}, failure(name, 2, ErrForeign, "element type %#02x; MNIST's is 0x08 (unsigned byte)", b[2])
+	case dims < 1 || dims > maxDimensions:
+		return Header{}, failure(name, 3, ErrForeign, "%d dimensions; labels have 1 and images 3 or 4", dims)
+	}
+	if n, err := io.ReadFull(r, b[4:4+4*dims]); err != nil {
+		return Header{}, failure(name, int64(4+n), ErrDamaged, "the header is not whole: %v", err)
+	}
+	h := Header{Dims: make([]int, dims)}
+	product := int64(1)
+	for i := range h.Dims {
+		d := int64(binary.BigEndian.Uint32(b[4+4*i:]))
+		if i > 0 && (d == 0 || product > math.MaxInt32/d) {
+			return Header{}, failure(name, int64(4+4*i), ErrForeign, "dimension %d is %d, which makes no image", i, d)
+		}
+		if i > 0 {
+			product *= d
+		}
+		h.Dims[i] = int(d)
+	}
+	return h, nil
+}
+
+// AppendHeader appends the beginning of an IDX file of unsigned bytes with these dimensions.
+func AppendHeader(b []byte, dims ...int) []byte {
+	b = append(b, 0, 0, unsignedByte, byte(len(dims)))
+	for _, d := range dims {
+		b = binary.BigEndian.AppendUint32(b, uint32(d))
+	}
+	return b
+}
+
+// Pair is a file of images and the file of their labels, checked against each other.
+type Pair struct {
+	ImagesPath, LabelsPath string
+	Shape                  []int // of an image: height, width and, where there are, channels
+	Records                int64
+
+	images, labels part
+}
+
+// part is one file of a pair.
+type part struct {
+	path       string
+	header     Header
+	compressed bool
+}
+
+// OpenPair reads both headers and checks that the files fit each other and are as large as they say (a compressed one:
+// could be).
+func OpenPair(imagesPath, labelsPath string) (*Pair, error) {
+	images, err := openPart(imagesPath)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := openPart(labelsPath)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(images.header.Dims) < 3:
+		return nil, failure(imagesPath, 3, ErrForeign, "%d dimensions where images have 3 or 4", len(images.header.Dims))
+	case len(labels.header.Dims) != 1:
+		return nil, failure(labelsPath, 3, ErrForeign, "%d dimensions where labels have 1", len(labels.header.Dims))
+	case images.header.records() != labels.header.records():
+		return nil, fmt.Errorf("data %q holds %d images, and its labels %q are %d: these are not of one data set", imagesPath, images.header.records(), labelsPath, labels.header.records())
+	}
+	return &Pair{
+		ImagesPath: imagesPath,
+		LabelsPath: labelsPath,
+		Shape:      images.header.Dims[1:],
+		Records:    images.header.records(),
+		images:     images,
+		labels:     labels,
+	}, nil
+}
+
+func openPart(path string) (part, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return part{}, fmt.Errorf("opening IDX data: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	info, err := f.Stat()
+	if err != nil {
+		return part{}, fmt.Errorf("opening IDX data: %w", err)
+	}
+	p := part{path: path, compressed: IsCompressed(path)}
+	r, err := p.reader(f)
+	if err != nil {
+		return part{}, err
+	}
+	if p.header, err = ReadHeader(r, path); err != nil {
+		return part{}, err
+	}
+	need := p.header.headerBytes() + p.header.records()*p.header.elementBytes()
+	switch {
+	case !p.compressed && need != info.Size():
+		return part{}, failure(path, p.header.headerBytes(), ErrDamaged, "%v unsigned bytes need a file of %d bytes, and it has %d", p.header.Dims, need, info.Size())
+	case p.compressed && need > MaxPairBytes:
+		return part{}, fmt.Errorf("data %q: %v unsigned bytes are more than the %d that are read from a compressed file: decompress it", path, p.header.Dims, MaxPairBytes)
+	case p.compressed && need/maxExpansion > info.Size():
+		return part{}, failure(path, 4, ErrDamaged, "%v unsigned bytes cannot come from a compressed file of %d bytes", p.header.Dims, info.Size())
+	}
+	return p, nil
+}
+
+// IsCompressed says by its name whether a file is gzip-compressed.
+func IsCompressed(path string) bool { return strings.HasSuffix(path, ".gz") }
+
+// Compressed says that reading any record decompresses all before it.
+func (p *Pair) Compressed() bool { return p.images.compressed || p.labels.compressed }
+
+// RecordBytes is the size of a record: the pixels and one byte of label.
+func (p *Pair) RecordBytes() int { return int(p.images.header.elementBytes()) + 1 }
+
+// Read returns records lo … hi−1 as slices of one buffer that belongs to the caller. When hi is the last record it checks
+// that the files end there.
+func (p *Pair) Read(lo, hi int64) ([][]byte, error) {
+	if lo < 0 || lo > hi || hi > p.Records {
+		return nil, fmt.Errorf("data %q: records %d to %d of %d", p.ImagesPath, lo, hi, p.Records)
+	}
+	pixels := p.RecordBytes() - 1
+	if int64(pixels+1) > MaxPairBytes/max(hi-lo, 1) {
+		return nil, fmt.Errorf("data %q: %d records of %d bytes are more than %d bytes at once", p.ImagesPath, hi-lo, pixels+1, MaxPairBytes)
+	}
+	buffer := make([]byte, int(hi-lo)*(pixels+1))
+	records := make([][]byte, hi-lo)
+	for i := range records {
+		records[i] = buffer[i*(pixels+1) : (i+1)*(pixels+1) : (i+1)*(pixels+1)]
+	}
+	if err := p.images.read(lo, records, 0, pixels, hi == p.Records); err != nil {
+		return nil, err
+	}
+	if err := p.labels.read(lo, records, pixels, pixels+1, hi == p.Records); err != nil {
+		return nil, err
+	}
+	return records, nil
+}
+
+// read fills bytes from … to of every record.
+func (p part) read(first int64, records [][]byte, from, to int, last bool) error {
+	f, err := os.Open(p.path)
+	if err != nil {
+		return fmt.Errorf("reading IDX data: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	at := p.header.headerBytes() + first*int64(to-from)
+	if !p.compressed {
+		if _, err := f.Seek(at, io.SeekStart); err != nil {
+			return fmt.Errorf("data %q: seeking to offset %d: %w", p.path, at, err)
+		}
+	}
+	r, err := p.reader(f)
+	if err != nil {
+		return err
+	}
+	if p.compressed {
+		if n, err := io.CopyN(io.Discard, r, at); err != nil {
+			return failure(p.path, n, ErrDamaged, "it ends before record %d: %v", first, err)
+		}
+	}
+	for i, record := range records {
+		if n, err := io.ReadFull(r, record[from:to]); err != nil {
+			return failure(p.path, at+int64(n), ErrDamaged, "it ends in record %d of %d: %v", first+int64(i), p.header.records(), err)
+		}
+		at += int64(to - from)
+	}
+	if !last {
+		return nil
+	}
+	// Asking for one byte more also verifies gzip's own checksum.
+	var more [1]byte
+	if n, err := io.ReadFull(r, more[:]); n > 0 || !errors.Is(err, io.EOF) {
+		return failure(p.path, at, ErrDamaged, "it should end here, behind record %d (%d bytes more, %v)", p.header.records()-1, n, err)
+	}
+	return nil
+}
+
+// reader is a buffered reader of the decompressed bytes from f's current position.
+func (p part) reader(f io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(f, 64<<10)
+	if !p.compressed {
+		return b, nil
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, failure(p.path, 0, ErrDamaged, "its name ends in .gz, and it is not a gzip file: %v", err)
+	}
+	return z, nil
+}
+
+func failure(name string, offset int64, kind error, format string, args ...any) error {
+	return fmt.Errorf("data %q: offset %d: %s: %w", name, offset, fmt.Sprintf(format, args...), kind)
+}
