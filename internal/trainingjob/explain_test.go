@@ -1,0 +1,111 @@
+package trainingjob
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestExplain(t *testing.T) {
+	waiting := func(reason, message string) corev1.PodStatus {
+		return corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "worker", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		}}}
+	}
+	exited := func(code int32, reason string) corev1.PodStatus {
+		return corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "worker", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}},
+		}}}
+	}
+	unschedulable := corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available: 3 Insufficient cpu.",
+	}}}
+	nominated := *unschedulable.DeepCopy()
+	nominated.NominatedNodeName = "node-2"
+
+	for name, c := range map[string]struct {
+		pod    corev1.Pod
+		events []corev1.Event
+		want   string // "" for nothing
+	}{
+		"a running pod is not mentioned":   {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, nil, ""},
+		"a succeeded pod is not mentioned": {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, nil, ""},
+		"a pod that fits nowhere is said in the scheduler's words": {
+			corev1.Pod{Status: unschedulable}, nil, "cannot be scheduled: 0/3 nodes are available: 3 Insufficient cpu.",
+		},
+		"a preemptor is said with its node": {
+			corev1.Pod{Status: nominated}, nil,
+			"cannot be scheduled: 0/3 nodes are available: 3 Insufficient cpu.; pods of lower priority are being preempted for it on node node-2",
+		},
+		"a gated pod is said with its gate": {
+			corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, Status: corev1.PodStatus{Phase: corev1.PodPending}},
+			nil, `waits for scheduling gate "kueue.x-k8s.io/admission" to be removed`,
+		},
+		"a missing image is said with the remedy": {
+			corev1.Pod{Status: waiting("ErrImagePull", "no such image")}, nil,
+			"container worker: ErrImagePull: no such image; check the image's name, and image_pull_secrets for a private registry",
+		},
+		"a volume that cannot be mounted is said by its newest event": {
+			corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}, Status: waiting("ContainerCreating", "")},
+			[]corev1.Event{
+				{Type: "Warning", Reason: "FailedMount", Message: "old", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w"}, LastTimestamp: metav1.Unix(1, 0)},
+				{Type: "Warning", Reason: "FailedMount", Message: `configmap "x" not found`, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w"}, LastTimestamp: metav1.Unix(2, 0)},
+				{Type: "Warning", Reason: "FailedMount", Message: "of another pod of that name", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w", UID: "other"}, LastTimestamp: metav1.Unix(3, 0)},
+			},
+			`FailedMount: configmap "x" not found`,
+		},
+		"a pod without any reason waits for the scheduler": {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, nil, "waits for the scheduler"},
+		"too much memory is said with the limit": {
+			corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "worker", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": resource.MustParse("64Mi")}}}}}, Status: exited(137, "OOMKilled")},
+			nil, "container worker used more memory than its limit (64Mi) and was killed; raise resources.limits.memory",
+		},
+		"an exit code is said": {corev1.Pod{Status: exited(2, "Error")}, nil, "container worker exited with code 2"},
+		"a preempted pod is said with the reason": {
+			corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler", Message: "default-scheduler: preempting to accommodate a higher priority pod",
+			}}}},
+			nil, "was taken away (PreemptionByScheduler): default-scheduler: preempting to accommodate a higher priority pod",
+		},
+		"a pod held by a finalizer is said with it": {
+			corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, Finalizers: []string{"example.com/hold"}}}, nil,
+			"is being deleted and waits for finalizer example.com/hold",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.pod.Name = "w"
+			var want []string
+			if c.want != "" {
+				want = []string{"pod w: " + c.want}
+			}
+			if got := Explain([]corev1.Pod{c.pod}, c.events); !slices.Equal(got, want) {
+				t.Errorf("\n got %q\nwant %q", got, want)
+			}
+		})
+	}
+}
+
+func TestLastEvents(t *testing.T) {
+	t.Run("the newest events of the job, its pods and its Lease, and of no other job", func(t *testing.T) {
+		event := func(kind, name string, second int64) corev1.Event {
+			return corev1.Event{
+				Reason: "R", Message: "m", InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name},
+				EventTime: metav1.NewMicroTime(time.Unix(second, 0)),
+			}
+		}
+		got := LastEvents("a", []corev1.Event{
+			event("Pod", "a-worker-0", 5), event("Job", "a", 4), event("Pod", "a-x7k2p", 3), event("Lease", "a-master", 2),
+			event("Pod", "a-b-x7k2p", 9), event("Job", "a-b", 9), event("Pod", "b-worker-0", 9), event("Job", "a", 1),
+		}, 4)
+		want := []string{
+			"1970-01-01T00:00:02Z R lease/a-master: m", "1970-01-01T00:00:03Z R pod/a-x7k2p: m",
+			"1970-01-01T00:00:04Z R job/a: m", "1970-01-01T00:00:05Z R pod/a-worker-0: m",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("\n got %q\nwant %q", got, want)
+		}
+	})
+}

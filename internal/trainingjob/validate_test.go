@@ -1,0 +1,178 @@
+package trainingjob
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+)
+
+func TestProblems(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Definition)
+		field  string // of the only problem
+		says   string
+	}{
+		"a name with capitals":                {func(d *Definition) { d.Job.Name = "Low" }, "name", "lower case"},
+		"no name":                             {func(d *Definition) { d.Job.Name = "" }, "name", "empty"},
+		"a name of 51 characters":             {func(d *Definition) { d.Job.Name = strings.Repeat("a", 51) }, "name", "at most 50"},
+		"a name that begins with a digit":     {func(d *Definition) { d.Job.Name = "7-job" }, "name", "begin with a letter"},
+		"no model":                            {func(d *Definition) { d.ModelText = "" }, "model.file", "empty"},
+		"a model larger than a ConfigMap":     {func(d *Definition) { d.ModelText = strings.Repeat("#", MaxModelConfigMapBytes+1) }, "model.file", "at most"},
+		"no image":                            {func(d *Definition) { d.Image = "" }, "image", "empty"},
+		"no workers":                          {func(d *Definition) { d.Min = 0 }, "workers.min", "at least 1"},
+		"a maximum below the floor":           {func(d *Definition) { d.Min = 3 }, "workers.max", "never reach its floor"},
+		"no gradients":                        {func(d *Definition) { d.Job.Training.GradsToWait = 0 }, "training.grads_to_wait", "at least 1"},
+		"a learning rate of zero":             {func(d *Definition) { d.Job.Training.LearningRate = new(0.0) }, "training.learning_rate", "positive"},
+		"data that nobody reads yet":          {func(d *Definition) { d.Job.Data.Training = "s3://bucket/x" }, "data.training", "synthetic://"},
+		"data at a relative path":             {func(d *Definition) { d.Job.Data.Validation = "mnist" }, "data.validation", "absolute"},
+		"a format that nobody reads yet":      {func(d *Definition) { d.Job.Data.Format = "parquet" }, "data.format", "recordio"},
+		"an unknown codec":                    {func(d *Definition) { d.Job.Data.Codec = "json" }, "data.codec", "tf_example"},
+		"an output that is no path":           {func(d *Definition) { d.Job.Output = "out" }, "output", "absolute"},
+		"a volume without a source":           {func(d *Definition) { d.Volumes[0].PVC = "" }, "volumes[0]", "0 sources"},
+		"a volume with two sources":           {func(d *Definition) { d.Volumes[0].HostPath = "/x" }, "volumes[0]", "2 sources"},
+		"two volumes of one name":             {func(d *Definition) { d.Volumes[1].Name = "output" }, "volumes[1].name", "another volume"},
+		"two volumes at one path":             {func(d *Definition) { d.Volumes[1].MountPath = "/output" }, "volumes[1].mount_path", `volume "output"`},
+		"a volume over the job's own files":   {func(d *Definition) { d.Volumes[1].MountPath = "/etc/elastic" }, "volumes[1].mount_path", "own files"},
+		"a volume that climbs":                {func(d *Definition) { d.Volumes[1].MountPath = "/data/../etc" }, "volumes[1].mount_path", ".."},
+		"an unknown mount":                    {func(d *Definition) { d.Volumes[1].Mount = "some" }, "volumes[1].mount", "workers"},
+		"a variable that the job sets itself": {func(d *Definition) { d.Workers.Env = map[string]string{"MY_POD_IP": "1"} }, "workers.env", "sets MY_POD_IP"},
+		"a label that the job sets itself":    {func(d *Definition) { d.Master.Labels = map[string]string{"app": "x"} }, "master.labels", `"app"`},
+		"a negative grace period":             {func(d *Definition) { d.Master.TerminationGracePeriodSeconds = new(int64(-1)) }, "master.termination_grace_period_seconds", "negative"},
+		"a limit below its request": {func(d *Definition) {
+			d.Workers.Resources.Limits[corev1.ResourceCPU] = resource.MustParse("2")
+		}, "workers.resources", "cannot be below"},
+		"overrides that are no patch":    {func(d *Definition) { d.Workers.PodOverrides = json.RawMessage(`[]`) }, "workers.pod_overrides", "apply pod_overrides"},
+		"overrides of an unknown field":  {func(d *Definition) { d.Workers.PodOverrides = json.RawMessage(`{"spec":{"hostNet":true}}`) }, "workers.pod_overrides", "hostNet"},
+		"overrides that restart the pod": {func(d *Definition) { d.Master.PodOverrides = json.RawMessage(`{"spec":{"restartPolicy":"Always"}}`) }, "master.pod_overrides", "only Never"},
+		"overrides that hide the pod":    {func(d *Definition) { d.Master.PodOverrides = json.RawMessage(`{"metadata":{"labels":{"app":"x"}}}`) }, "master.pod_overrides", `"app"`},
+		"overrides that make a worker the Job's": {func(d *Definition) {
+			d.Workers.PodOverrides = json.RawMessage(`{"metadata":{"labels":{"job-name":"x"}}}`)
+		}, "workers.pod_overrides", `"job-name"`},
+		"overrides that take the container away": {func(d *Definition) {
+			d.Workers.PodOverrides = json.RawMessage(`{"spec":{"containers":[{"$patch":"replace","name":"x"}]}}`)
+		}, "workers.pod_overrides", "container"},
+		"overrides that are not even JSON at all": {func(d *Definition) { d.Workers.PodOverrides = json.RawMessage(`{`) }, "workers.pod_overrides", "apply"},
+	} {
+		t.Run(name+" is one problem, of "+c.field, func(t *testing.T) {
+			d := tutorial()
+			d.Volumes = append([]Volume(nil), d.Volumes...)
+			c.change(&d)
+			problems := d.Problems()
+			if len(problems) != 1 || problems[0].Field != c.field || !strings.Contains(problems[0].Message, c.says) {
+				t.Errorf("got %q, want one of %s that says %q", problems, c.field, c.says)
+			}
+		})
+	}
+	t.Run("synthetic data need neither format nor codec", func(t *testing.T) {
+		d := tutorial()
+		d.Job.Data = Data{Training: "synthetic://digits?records=10000&seed=1", RecordsPerTask: 100}
+		if problems := d.Problems(); len(problems) > 0 {
+			t.Error(problems)
+		}
+	})
+}
+
+func TestWarnings(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Definition)
+		field  string
+	}{
+		"tasks that no minibatch divides":             {func(d *Definition) { d.Job.Data.RecordsPerTask = 105 }, "data.records_per_task"},
+		"more workers than gradients":                 {func(d *Definition) { d.Max = 3 }, "workers.max"},
+		"output outside of every volume":              {func(d *Definition) { d.Job.Output = "/elsewhere" }, "output"},
+		"output in an empty_dir":                      {func(d *Definition) { d.Volumes[0].PVC, d.Volumes[0].EmptyDir = "", &EmptyDir{} }, "output"},
+		"output in a volume that the master lacks":    {func(d *Definition) { d.Volumes[0].Mount = MountWorkers }, "output"},
+		"output in a volume mounted read-only":        {func(d *Definition) { d.Volumes[0].ReadOnly = new(true) }, "output"},
+		"output beside a volume with a similar path":  {func(d *Definition) { d.Job.Output = "/output2/x" }, "output"},
+		"output in a ConfigMap, which nobody writes":  {func(d *Definition) { d.Volumes[0].PVC, d.Volumes[0].ConfigMap = "", "x" }, "output"},
+		"nothing about the tutorial's job as written": {func(*Definition) {}, ""},
+	} {
+		t.Run("a warning about "+name, func(t *testing.T) {
+			d := tutorial()
+			d.Volumes = append([]Volume(nil), d.Volumes...)
+			c.change(&d)
+			warnings := d.Warnings()
+			if c.field == "" {
+				if len(warnings) != 0 {
+					t.Error(warnings)
+				}
+				return
+			}
+			if len(warnings) != 1 || warnings[0].Field != c.field {
+				t.Errorf("got %q, want one about %s", warnings, c.field)
+			}
+		})
+	}
+}
+
+func TestValidDefinitionsRenderAndDecode(t *testing.T) {
+	t.Run("what has no problems renders, and the trainer reads it", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := tutorial()
+			d.Job.Name = rapid.StringMatching(`[a-z]([-a-z0-9]{0,53}[a-z0-9])?`).Draw(t, "name")
+			d.Min, d.Max = rapid.IntRange(-1, 4).Draw(t, "min"), rapid.IntRange(-1, 4).Draw(t, "max")
+			d.Job.Training.GradsToWait = rapid.IntRange(0, 3).Draw(t, "grads_to_wait")
+			d.Workers.TerminationGracePeriodSeconds = new(rapid.Int64Range(-1, 60).Draw(t, "grace"))
+			if len(d.Problems()) > 0 {
+				return
+			}
+			o, err := Render(d, credentials())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := DecodeJob([]byte(o.ConfigMap.Data[JobKey])); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := DecodeWorkers([]byte(o.ConfigMap.Data[WorkersKey])); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := DecodeStatus(o.Status); err != nil || s.Phase != PhasePending {
+				t.Fatal(s, err)
+			}
+		})
+	})
+}
+
+func TestDecode(t *testing.T) {
+	t.Run("a field of job.json that this version does not know is refused by name", func(t *testing.T) {
+		_, err := DecodeJob([]byte(`{"name":"a","dropout":1}`))
+		if err == nil || !strings.Contains(err.Error(), "dropout") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("all problems of job.json are said at once", func(t *testing.T) {
+		_, err := DecodeJob([]byte(`{"name":"a","model":{"name":"mnist"},"data":{"training":"/x","format":"idx","codec":"bytes"}}`))
+		for _, field := range []string{"records_per_task", "epochs", "minibatch_size", "grads_to_wait"} {
+			if err == nil || !strings.Contains(err.Error(), field) {
+				t.Errorf("%s is missing in %v", field, err)
+			}
+		}
+	})
+	t.Run("a status of a newer master is read as far as it is known", func(t *testing.T) {
+		s, err := DecodeStatus(&corev1.ConfigMap{Data: map[string]string{StatusKey: `{"phase":"Running","steps_done":3,"new":1}`}})
+		if err != nil || s.Phase != PhaseRunning || s.StepsDone != 3 {
+			t.Errorf("got %+v, %v", s, err)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"name":"a","namespace":"b","model":{"file":"/m"},"data":{"training":"synthetic://digits","format":"","codec":"","records_per_task":1},"training":{"epochs":1,"minibatch_size":1,"grads_to_wait":1,"seed":1}}`))
+	f.Add([]byte(`{"min":1,"max":2,"template":{"spec":{"containers":[{"name":"worker"}],"restartPolicy":"Never"}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if job, err := DecodeJob(text); err == nil && len(job.Problems()) > 0 {
+			t.Errorf("accepted with problems: %v", job.Problems())
+		}
+		if w, err := DecodeWorkers(text); err == nil {
+			WorkerPod(w, JobRef{Name: "a"}, 1, true, "a:1")
+		}
+		_, _ = DecodeStatus(&corev1.ConfigMap{Data: map[string]string{StatusKey: string(text)}})
+		_, _ = DefinitionOf(&corev1.ConfigMap{Data: map[string]string{
+			JobKey: string(text), WorkersKey: string(text), ModelKey: "", DefinitionKey: string(text),
+		}})
+	})
+}
