@@ -17,6 +17,12 @@ import (
 // modelFileName is the final model's name, in ConfigMap NAME-model and below a run's output directory.
 const modelFileName = "model.safetensors"
 
+// The story's records: MNIST's 10,000 test images, where they are given, cut in two.
+const (
+	trainPart, trainRecords = "train", 8000
+	testPart, testRecords   = "test", 2000
+)
+
 // PrepareData makes the story's records below dir, as mnist/train and mnist/test in RecordIO: from MNIST's IDX files
 // in mnistDir, its 10,000 test images cut into 8,000 and 2,000, or from synthetic digits when mnistDir is "". What is
 // there already is kept: both are deterministic.
@@ -26,13 +32,12 @@ func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
 		source = "convert"
 	}
 	for _, part := range []struct {
-		name    string
-		convert string // records of the IDX file
-		count   string // records that are drawn
-		seed    string
+		name        string
+		first, size int // records
+		seed        string
 	}{
-		{"train", "0:8000", "8000", "1"},
-		{"test", "8000:10000", "2000", "2"},
+		{trainPart, 0, trainRecords, "1"},
+		{testPart, trainRecords, testRecords, "2"},
 	} {
 		target := filepath.Join(dir, "mnist", part.name)
 		if _, err := os.Stat(target); err == nil {
@@ -45,9 +50,10 @@ func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return fmt.Errorf("prepare the data: %w", err)
 		}
-		args := []string{"data", source, "--records", part.count, "--seed", part.seed, "--output", partial}
+		args := []string{"data", source, "--records", strconv.Itoa(part.size), "--seed", part.seed, "--output", partial}
 		if mnistDir != "" {
-			args = []string{"data", source, "--input", mnistDir, "--records", part.convert, "--output", partial}
+			records := fmt.Sprintf("%d:%d", part.first, part.first+part.size)
+			args = []string{"data", source, "--input", mnistDir, "--records", records, "--output", partial}
 		}
 		if err := run(ctx, trainer, args...); err != nil {
 			return fmt.Errorf("prepare the data: %w", err)
@@ -65,26 +71,28 @@ const (
 	longRunEpochs  = 3
 )
 
-// measurePace runs the tutorial's job twice for a few epochs, without a cluster.
+// measurePace runs the tutorial's job twice for a few epochs, without a cluster, on the smaller part of the data.
 func (s *ElasticScheduling) measurePace(ctx context.Context) (pace, error) {
 	took := map[int]time.Duration{}
 	for _, epochs := range []int{shortRunEpochs, longRunEpochs} {
 		began := time.Now()
-		if _, err := s.train(ctx, "calibrate", epochs); err != nil {
+		if _, err := s.train(ctx, "calibrate", testPart, epochs); err != nil {
 			return pace{}, err
 		}
 		took[epochs] = time.Since(began)
 	}
-	return paceOf(shortRunEpochs, took[shortRunEpochs], longRunEpochs, took[longRunEpochs]), nil
+	measured := paceOf(shortRunEpochs, took[shortRunEpochs], longRunEpochs, took[longRunEpochs])
+	return pace{epoch: measured.epoch * trainRecords / testRecords}, nil
 }
 
 // trainUndisturbed is the SHA-256 of the model that the low job's flags give without a cluster and without preemption.
 func (s *ElasticScheduling) trainUndisturbed(ctx context.Context, epochs int) (string, error) {
-	return s.train(ctx, "undisturbed", epochs)
+	return s.train(ctx, "undisturbed", trainPart, epochs)
 }
 
-// train runs `elastic-trainer train` with the low job's flags and returns the SHA-256 of its final model.
-func (s *ElasticScheduling) train(ctx context.Context, name string, epochs int) (string, error) {
+// train runs `elastic-trainer train` with the low job's flags on a part of the data and returns the SHA-256 of its
+// final model.
+func (s *ElasticScheduling) train(ctx context.Context, name, part string, epochs int) (string, error) {
 	output := filepath.Join(s.Dir, name)
 	// A run that finds its own finished output has nothing to do; this one is to be done.
 	if err := os.RemoveAll(output); err != nil {
@@ -93,8 +101,8 @@ func (s *ElasticScheduling) train(ctx context.Context, name string, epochs int) 
 	err := run(ctx, s.Tools.Trainer, "train",
 		"--job_name", LowJob,
 		"--model_file", s.Data.ModelFile,
-		"--train_data_dir", filepath.Join(s.Data.Dir, "mnist", "train"),
-		"--validation_data_dir", filepath.Join(s.Data.Dir, "mnist", "test"),
+		"--train_data_dir", filepath.Join(s.Data.Dir, "mnist", part),
+		"--validation_data_dir", filepath.Join(s.Data.Dir, "mnist", testPart),
 		"--num_epoch", strconv.Itoa(epochs),
 		"--minibatch_size", "10",
 		"--record_per_task", "100",
