@@ -1,0 +1,102 @@
+package modelfile
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// limits bound one run of a model file's code.
+type limits struct {
+	steps        uint64 // Starlark instructions
+	arrayBytes   int64  // of one array
+	elements     int64  // written to arrays in total; also bounds the time spent in array operations
+	sequenceSize int    // elements of a list or bytes of a string that an operator makes
+	integerBits  int    // of a product
+}
+
+// defaultLimits leave room for anything that a model file does: 10⁸ instructions are a few seconds.
+var defaultLimits = limits{steps: 1e8, arrayBytes: 256 << 20, elements: 1 << 29, sequenceSize: 1 << 20, integerBits: 4096}
+
+// session is what one run of a model file's code may touch: Load has one, and every call of Feed.Function.
+type session struct {
+	limits   limits
+	report   *Report // nil after Load: a call on real records has nobody to report to
+	elements int64   // charged so far
+
+	layers *layerGraph // nil when the model is complete: no layer can be made any more
+	schema *schema     // what parse_single_example declared so far
+	known  func() []string
+}
+
+const sessionKey = "session"
+
+func (s *session) thread(name string) *starlark.Thread {
+	t := &starlark.Thread{Name: name, Print: func(*starlark.Thread, string) {}}
+	t.SetLocal(sessionKey, s)
+	t.SetMaxExecutionSteps(s.limits.steps)
+	t.OnMaxSteps = func(t *starlark.Thread) {
+		t.Cancel(fmt.Sprintf("the file did not finish within %d steps; does a loop never end?", s.limits.steps))
+	}
+	return t
+}
+
+func sessionOf(t *starlark.Thread) *session { return t.Local(sessionKey).(*session) }
+
+// charge accounts for an array of n elements.
+func (s *session) charge(n int) error {
+	if int64(n)*8 > s.limits.arrayBytes {
+		return fmt.Errorf("an array of %d elements is larger than a model file may make (%d bytes)", n, s.limits.arrayBytes)
+	}
+	if s.elements += int64(n); s.elements > s.limits.elements {
+		return fmt.Errorf("the file's arrays took more than %d elements in total", s.limits.elements)
+	}
+	return nil
+}
+
+func (s *session) notice(t *starlark.Thread, format string, args ...any) {
+	if s.report != nil {
+		add(&s.report.Notices, lineOf(t), format, args...)
+	}
+}
+
+func (s *session) warn(line int, format string, args ...any) {
+	if s.report != nil {
+		add(&s.report.Warnings, line, format, args...)
+	}
+}
+
+// lineOf is the line of the model file that called the built-in function which runs now.
+func lineOf(t *starlark.Thread) int {
+	if t.CallStackDepth() < 2 {
+		return 0
+	}
+	return int(t.CallFrame(1).Pos.Line)
+}
+
+// schema is the set of features that records hold, in the order of their first declaration.
+type schema struct{ features []graph.Feature }
+
+func (s *schema) find(name string) (graph.Feature, int, bool) {
+	for i, f := range s.features {
+		if f.Name == name {
+			return f, i, true
+		}
+	}
+	return graph.Feature{}, 0, false
+}
+
+// declare adds a feature; declaring it twice with the same type and shape is no harm.
+func (s *schema) declare(f graph.Feature) error {
+	have, _, found := s.find(f.Name)
+	if !found {
+		s.features = append(s.features, f)
+		return nil
+	}
+	if have.DType != f.DType || fmt.Sprint(have.Shape) != fmt.Sprint(f.Shape) {
+		return fmt.Errorf("feature %q is declared as %s%v here and as %s%v before", f.Name, f.DType, f.Shape, have.DType, have.Shape)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package modelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// contractNames are the names that ElasticDL looks for in a model file. Everything that training runs is reached from
+// them or from the statements at the top of the file.
+var contractNames = []string{
+	"model", "custom_model", "loss", "optimizer", "feed", "dataset_fn", "input_fn", "eval_metrics_fn",
+	"feature_columns", "label_columns", "callbacks", "custom_data_reader",
+}
+
+type statementKind int
+
+const (
+	otherStatement statementKind = iota
+	defStatement
+	classStatement
+	mainStatement // if __name__ == "__main__":
+	importStatement
+)
+
+// statement is one top-level statement: the logical lines from one that starts in column 1 to the next.
+type statement struct {
+	kind     statementKind
+	name     string // of a def or class
+	lines    []logicalLine
+	binds    []string // the top-level names that it binds, as far as reachability needs them
+	problems []*Error // constructs that cannot be run
+	skipped  bool     // nothing reaches it: it is blanked
+}
+
+func (s *statement) line() int { return s.lines[0][0].line }
+
+// names calls yield for every name that the statement mentions; attributes are not names.
+func (s *statement) names(yield func(string)) {
+	for _, line := range s.lines {
+		for i, t := range line {
+			if t.kind == nameToken && (i == 0 || !line[i-1].is(".")) {
+				yield(t.text)
+			}
+		}
+	}
+}
+
+// statements groups logical lines into top-level statements.
+func statements(lines []logicalLine) ([]*statement, *Error) {
+	var all []*statement
+	decorated := false
+	for _, line := range lines {
+		first := line[0]
+		continues := line.indent() > 1 || decorated ||
+			slices.ContainsFunc([]string{"else", "elif", "except", "finally"}, first.is)
+		if continues && len(all) == 0 {
+			return nil, &Error{Line: first.line, Column: first.col, Msg: "unexpected indentation"}
+		}
+		if !continues {
+			all = append(all, &statement{})
+		}
+		last := all[len(all)-1]
+		last.lines = append(last.lines, line)
+		decorated = first.is("@") && line.indent() == 1
+	}
+	for _, s := range all {
+		s.classify()
+	}
+	return all, nil
+}
+
+func (s *statement) classify() {
+	head := s.lines[0]
+	for _, line := range s.lines { // behind the decorators
+		if head = line; !line[0].is("@") {
+			break
+		}
+	}
+	switch {
+	case (head[0].is("def") || head[0].is("class")) && len(head) > 1:
+		s.kind, s.name = defStatement, head[1].text
+		if head[0].is("class") {
+			s.kind = classStatement
+		}
+		s.binds = []string{s.name}
+	case head[0].is("if") && len(head) > 4 && head[2].is("==") && (head[1].is("__name__") || head[3].is("__name__")):
+		s.kind = mainStatement
+		for _, line := range s.lines[1:] {
+			s.binds = append(s.binds, boundNames(line)...)
+		}
+	case head[0].is("import") || head[0].is("from"):
+		s.kind = importStatement
+	}
+}
+
+// boundNames are the names that a line of an `if __name__` block binds for the whole module.
+func boundNames(line logicalLine) []string {
+	if line[0].is("def") || line[0].is("class") || line[0].is("import") || line[0].is("from") || line[0].is("for") {
+		var names []string
+		for _, t := range line[1:] {
+			if t.kind == nameToken {
+				names = append(names, t.text)
+			}
+		}
+		return names
+	}
+	var names []string
+	for i, t := range line {
+		if i > 0 && t.is("=") && t.depth == 0 && line[i-1].kind == nameToken {
+			names = append(names, line[i-1].text)
+		}
+	}
+	return names
+}
+
+// skipUnreachable marks the functions, classes and `if __name__` blocks that training never runs; they are not read,
+// so they may hold anything. What is reached and cannot be run is refused.
+func skipUnreachable(all []*statement, report *Report) *Error {
+	reached := map[string]bool{}
+	var queue []*statement
+	visit := func(name string) {
+		if !reached[name] {
+			reached[name] = true
+			for _, s := range all {
+				if slices.Contains(s.binds, name) {
+					queue = append(queue, s)
+				}
+			}
+		}
+	}
+	for _, name := range contractNames {
+		visit(name)
+	}
+	for _, s := range all {
+		if s.kind == otherStatement {
+			s.names(visit)
+		}
+	}
+	kept := map[*statement]bool{}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		if !kept[s] {
+			kept[s] = true
+			s.names(visit)
+		}
+	}
+	for _, s := range all {
+		switch {
+		case kept[s] || s.kind == otherStatement || s.kind == importStatement:
+			if err := s.refusal(); err != nil {
+				return err
+			}
+		case s.kind == mainStatement && s.hasElse():
+			return &Error{Line: s.line(), Column: 1, Msg: "the else branch of `if __name__ == \"__main__\"` would run when the file is imported; write its statements without the if"}
+		default:
+			s.skipped = true
+			switch s.kind {
+			case classStatement:
+				add(&report.Notices, s.line(), "class %s is not used by training and was not read", s.name)
+			case mainStatement:
+				add(&report.Notices, s.line(), "the block of `if __name__ == \"__main__\"` is not used by training and was not read")
+			case defStatement:
+				if len(s.problems) > 0 {
+					add(&report.Notices, s.line(), "function %s is not used by training and was not read", s.name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *statement) hasElse() bool {
+	return slices.ContainsFunc(s.lines[1:], func(l logicalLine) bool { return l.indent() == 1 })
+}
+
+// refusal explains why a statement that training needs cannot be run, or is nil.
+func (s *statement) refusal() *Error {
+	switch {
+	case s.kind == classStatement:
+		return &Error{Line: s.line(), Column: 1, Msg: fmt.Sprintf("class %s is used by training, and classes cannot be run: build the model from tf.keras.layers in custom_model()", s.name)}
+	case s.kind == mainStatement:
+		return &Error{Line: s.line(), Column: 1, Msg: fmt.Sprintf("the block of `if __name__ == \"__main__\"` binds names that training uses (%s); move them out of the block", strings.Join(s.binds, ", "))}
+	case len(s.problems) > 0:
+		return s.problems[0]
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package modelfile
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// sgd is what an optimizer's constructor returns.
+type sgd struct{ graph.Optimizer }
+
+func (o sgd) String() string        { return fmt.Sprintf("SGD(%v)", o.LearningRate) }
+func (o sgd) Type() string          { return "optimizer" }
+func (o sgd) Freeze()               {}
+func (o sgd) Truth() starlark.Bool  { return true }
+func (o sgd) Hash() (uint32, error) { return starlark.String(o.String()).Hash() }
+
+// tensorFunctions are the functions of tf that losses, metrics and feeds are written with. On traced values they trace,
+// on tensors with values they compute.
+func tensorFunctions() map[string]starlark.Value {
+	values := map[string]starlark.Value{
+		"tensorflow.nn.sparse_softmax_cross_entropy_with_logits": function(signature{
+			name: "tf.nn.sparse_softmax_cross_entropy_with_logits", positional: []string{"labels", "logits"}, keywords: []string{"name"},
+		}, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
+			labels, logits := a.symbol("labels"), a.symbol("logits")
+			return &symbol{op: opSparseXent, args: []*symbol{labels, logits}, dtype: float32Type}, nil
+		}),
+		"tensorflow.convert_to_tensor": function(signature{
+			name: "tf.convert_to_tensor", positional: []string{"value"}, keywords: []string{"name"}, only: map[string][]starlark.Value{"dtype": none, "dtype_hint": none},
+		}, func(t *starlark.Thread, a *arguments) (starlark.Value, error) { return a.tensorLike(t, "value"), nil }),
+	}
+	for name, f := range map[string]starlark.Value{
+		"reduce_mean": reduceMean(), "reshape": reshapeFunction(), "cast": castFunction(), "argmax": argmaxFunction(), "equal": equalFunction(),
+		"divide": binaryFunction("divide", syntax.SLASH), "multiply": binaryFunction("multiply", syntax.STAR),
+		"add": binaryFunction("add", syntax.PLUS), "subtract": binaryFunction("subtract", syntax.MINUS),
+	} {
+		values["tensorflow."+name] = f
+		if name != "reshape" && name != "cast" {
+			values["tensorflow.math."+name] = f
+		}
+	}
+	values["tensorflow.dtypes.cast"] = values["tensorflow.cast"]
+	sgdOnly := map[string][]starlark.Value{
+		"momentum": {starlark.MakeInt(0), starlark.Float(0)}, "nesterov": falseOnly, "decay": {starlark.MakeInt(0), starlark.Float(0)},
+		"clipnorm": none, "clipvalue": none,
+	}
+	for _, path := range []string{"tensorflow.optimizers.SGD", "tensorflow.keras.optimizers.SGD"} {
+		values[path] = optimizerFunction(signature{name: display(path), positional: []string{"learning_rate", "momentum", "nesterov"}, keywords: []string{"lr", "name"}, only: sgdOnly}, 0.01)
+	}
+	values["tensorflow.train.GradientDescentOptimizer"] = optimizerFunction(signature{
+		name: "tf.train.GradientDescentOptimizer", positional: []string{"learning_rate", "use_locking"}, keywords: []string{"name"}, only: map[string][]starlark.Value{"use_locking": falseOnly},
+	}, 0)
+	return values
+}
+
+// symbol reads an argument that must be traced.
+func (a *arguments) symbol(name string) *symbol {
+	s, ok := a.values[name].(*symbol)
+	if !ok {
+		a.wrong(name, "the model's output or the labels")
+	}
+	return s
+}
+
+// tensorLike reads a traced value or a tensor; arrays become tensors.
+func (a *arguments) tensorLike(t *starlark.Thread, name string) starlark.Value {
+	switch v := a.values[name].(type) {
+	case *symbol, eager:
+		return v
+	case *array:
+		return eager{v}
+	case *starlark.List:
+		if made, err := makeArray(sessionOf(t), v, ""); err == nil {
+			return eager{made}
+		}
+	}
+	a.wrong(name, "a tensor")
+	return starlark.None
+}
+
+func reduceMean() starlark.Value {
+	sig := signature{
+		name: "tf.reduce_mean", positional: []string{"input_tensor", "axis"}, keywords: []string{"name"},
+		only: map[string][]starlark.Value{"axis": none, "keepdims": falseOnly},
+	}
+	return function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
+		return &symbol{op: opReduceMean, args: []*symbol{a.symbol("input_tensor")}, dtype: float32Type}, nil
+	})
+}
+
+func reshapeFunction() starlark.Value {
+	sig := signature{name: "tf.reshape", positional: []string{"tensor", "shape"}, keywords: []string{"name"}}
+	return function(sig, func(t *starlark.Thread, a *arguments) (starlark.Value, error) {
+		x, dims := a.tensorLike(t, "tensor"), a.dims("shape", -1)
+		if a.err != nil {
+			return nil, a.err
+		}
+		if e, ok := x.(eager); ok {
+			v, err := e.a.reshape(dims)
+			return eager{v}, err
+		}
+		s := x.(*symbol)
+		return &symbol{op: opReshape, args: []*symbol{s}, detail: fmt.Sprint(dims), dims: dims, dtype: s.dtype}, nil
+	})
+}
+
+func castFunction() starlark.Value {
+	sig := signature{name: "tf.cast", positional: []string{"x", "dtype"}, keywords: []string{"name"}}
+	return function(sig, func(t *starlark.Thread, a *arguments) (starlark.Value, error) {
+		x, d := a.tensorLike(t, "x"), a.dtype("dtype")
+		if a.err != nil {
+			return nil, a.err
+		}
+		if e, ok := x.(eager); ok {
+			v, err := e.a.convert(sessionOf(t), d)
+			return eager{v}, err
+		}
+		return &symbol{op: opCast, args: []*symbol{x.(*symbol)}, detail: string(d), dtype: d}, nil
+	})
+}
+
+func argmaxFunction() starlark.Value {
+	sig := signature{name: "tf.argmax", positional: []string{"input", "axis", "output_type"}, keywords: []string{"name"}}
+	return function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
+		axis := 0
+		if !a.none("axis") {
+			axis = a.integer("axis", -maxRank, maxRank)
+		}
+		d := int64Type
+		if a.has("output_type") {
+			d = a.dtype("output_type")
+		}
+		return &symbol{op: opArgmax, args: []*symbol{a.symbol("input")}, detail: fmt.Sprintf("axis=%d", axis), dims: []int{axis}, dtype: d}, nil
+	})
+}
+
+func equalFunction() starlark.Value {
+	sig := signature{name: "tf.equal", positional: []string{"x", "y"}, keywords: []string{"name"}}
+	return function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
+		return &symbol{op: opEqual, args: []*symbol{a.symbol("x"), a.symbol("y")}, dtype: boolType}, nil
+	})
+}
+
+func binaryFunction(name string, op syntax.Token) starlark.Value {
+	sig := signature{name: "tf.math." + name, positional: []string{"x", "y"}, keywords: []string{"name"}}
+	return function(sig, func(t *starlark.Thread, a *arguments) (starlark.Value, error) {
+		for _, arg := range []string{"x", "y"} {
+			if !a.has(arg) {
+				a.wrong(arg, "")
+				return nil, a.err
+			}
+		}
+		x, y := a.values["x"], a.values["y"]
+		if v, ok := x.(*array); ok { // TensorFlow converts arrays before it computes
+			x = eager{v}
+		}
+		if v, ok := y.(*array); ok {
+			y = eager{v}
+		}
+		v, err := operate(sessionOf(t), op, x, y)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", sig.name, err)
+		}
+		return v, nil
+	})
+}
+
+// optimizerFunction registers a plain gradient descent; absent 0 means that the rate must be given.
+func optimizerFunction(sig signature, absent float64) starlark.Value {
+	return function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
+		rate, name := absent, "learning_rate"
+		if a.has("lr") {
+			name = "lr"
+		}
+		if a.has(name) || absent == 0 {
+			rate = a.number(name)
+		}
+		if a.err == nil && !(rate > 0) {
+			a.wrong(name, "a number above 0")
+		}
+		return sgd{graph.Optimizer{Kind: graph.SGD, LearningRate: rate}}, nil
+	})
+}
+
+// isMeanLoss recognizes reduce_mean(sparse_softmax_cross_entropy_with_logits(labels, output)).
+func isMeanLoss(s *symbol) bool {
+	if s.op != opReduceMean || s.args[0].op != opSparseXent {
+		return false
+	}
+	labels, logits := s.args[0].args[0], s.args[0].args[1]
+	return isLabels(labels) && logits.op == opOutput
+}
+
+// isLabels recognizes the labels, flattened or cast to an integer type.
+func isLabels(s *symbol) bool {
+	for s.op == opReshape && len(s.dims) == 1 && s.dims[0] == -1 || s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type) {
+		s = s.args[0]
+	}
+	return s.op == opLabels
+}
+
+// isAccuracy recognizes equal(argmax(output, 1), labels) in either order, cast to a float and averaged or not.
+func isAccuracy(s *symbol) bool {
+	if s.op == opReduceMean {
+		s = s.args[0]
+		if s.op != opCast || !s.dtype.float() {
+			return false
+		}
+	}
+	if s.op == opCast && s.dtype.float() {
+		s = s.args[0]
+	}
+	if s.op != opEqual {
+		return false
+	}
+	x, y := s.args[0], s.args[1]
+	return isPrediction(x) && isLabels(y) || isPrediction(y) && isLabels(x)
+}
+
+func isPrediction(s *symbol) bool {
+	for s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type) {
+		s = s.args[0]
+	}
+	return s.op == opArgmax && (s.dims[0] == 1 || s.dims[0] == -1) && s.args[0].op == opOutput
+}

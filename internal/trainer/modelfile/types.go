@@ -1,0 +1,136 @@
+package modelfile
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+// dtypeValue is np.float32 or tf.float32.
+type dtypeValue struct{ d dtype }
+
+func (v dtypeValue) String() string        { return string(v.d) }
+func (v dtypeValue) Type() string          { return "dtype" }
+func (v dtypeValue) Freeze()               {}
+func (v dtypeValue) Truth() starlark.Bool  { return true }
+func (v dtypeValue) Hash() (uint32, error) { return starlark.String(v.d).Hash() }
+
+// typeValue is a class, for isinstance.
+type typeValue string
+
+func (v typeValue) String() string        { return string(v) }
+func (v typeValue) Type() string          { return "type" }
+func (v typeValue) Freeze()               {}
+func (v typeValue) Truth() starlark.Bool  { return true }
+func (v typeValue) Hash() (uint32, error) { return starlark.String(v).Hash() }
+
+const (
+	eagerClass typeValue = "EagerTensor"
+	arrayClass typeValue = "np.ndarray"
+)
+
+// The values of ElasticDL's Mode class.
+const (
+	modeTraining   = "training"
+	modeEvaluation = "evaluation"
+	modePrediction = "prediction"
+)
+
+func typeValues() map[string]starlark.Value {
+	const constants = "elasticdl.python.common.constants.Mode."
+	values := map[string]starlark.Value{
+		"tensorflow.python.framework.ops.EagerTensor": eagerClass,
+		"numpy.ndarray":            arrayClass,
+		constants + "TRAINING":     starlark.String(modeTraining),
+		constants + "EVALUATION":   starlark.String(modeEvaluation),
+		constants + "PREDICTION":   starlark.String(modePrediction),
+		"tensorflow.string":        unknown{"tf.string", "is not implemented: features are numbers"},
+		"tensorflow.dtypes.string": unknown{"tf.dtypes.string", "is not implemented: features are numbers"},
+	}
+	for _, d := range []dtype{uint8Type, int32Type, int64Type, float32Type, float64Type} {
+		values["tensorflow."+string(d)] = dtypeValue{d}
+		values["tensorflow.dtypes."+string(d)] = dtypeValue{d}
+		values["numpy."+string(d)] = dtypeValue{d}
+	}
+	return values
+}
+
+// asDtype reads np.float32, tf.float32 or "float32".
+func asDtype(v starlark.Value) (dtype, bool) {
+	switch v := v.(type) {
+	case dtypeValue:
+		return v.d, true
+	case starlark.String:
+		for _, d := range []dtype{uint8Type, int32Type, int64Type, float32Type, float64Type} {
+			if string(d) == string(v) {
+				return d, true
+			}
+		}
+	}
+	return "", false
+}
+
+// dtype reads an argument that names an element type.
+func (a *arguments) dtype(name string) dtype {
+	d, ok := asDtype(a.values[name])
+	if !ok {
+		a.wrong(name, "uint8, int32, int64, float32 or float64")
+	}
+	return d
+}
+
+// isInstance is Python's, for the classes that have a meaning here.
+func isInstance(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var x, class starlark.Value
+	if err := starlark.UnpackPositionalArgs("isinstance", args, kwargs, 2, &x, &class); err != nil {
+		return nil, err
+	}
+	classes, ok := class.(starlark.Tuple)
+	if !ok {
+		classes = starlark.Tuple{class}
+	}
+	for _, c := range classes {
+		is, err := hasClass(x, c)
+		if is || err != nil {
+			return starlark.Bool(is), err
+		}
+	}
+	return starlark.False, nil
+}
+
+func hasClass(x, class starlark.Value) (bool, error) {
+	if err := checkTyped(x); err != nil {
+		return false, err
+	}
+	switch c := class.(type) {
+	case unknown:
+		return false, c.use()
+	case typeValue:
+		switch x.(type) {
+		case eager:
+			return c == eagerClass, nil
+		case *array:
+			return c == arrayClass, nil
+		}
+		return false, nil
+	case *starlark.Builtin:
+		if starlark.Universe[c.Name()] != nil || plainClasses[c.Name()] != "" {
+			_, isBool := x.(starlark.Bool)
+			return plainClasses[c.Name()] == x.Type() || c.Name() == "int" && isBool, nil
+		}
+	}
+	return false, fmt.Errorf("isinstance with %s is not implemented", printed(class))
+}
+
+// checkTyped refuses to say of a traced value which class it will have.
+func checkTyped(x starlark.Value) error {
+	if s, ok := x.(*symbol); ok {
+		return s.knownOnlyWhileTraining("the class")
+	}
+	return checkValue(x, "the class")
+}
+
+// plainClasses maps Python's classes to Starlark's names for them.
+var plainClasses = map[string]string{
+	"int": "int", "float": "float", "str": "string", "bool": "bool", "list": "list", "dict": "dict", "tuple": "tuple", "set": "set",
+}
