@@ -47,6 +47,15 @@ var elasticSchedulingRules = []struct {
 	{"terraform destroy leaves nothing", nothingIsLeft},
 }
 
+// Promises are what the elastic-scheduling story is checked for, in words.
+func Promises() []string {
+	var promises []string
+	for _, rule := range elasticSchedulingRules {
+		promises = append(promises, rule.promise)
+	}
+	return promises
+}
+
 // CheckElasticScheduling says which promises of the elastic-scheduling story a complete log does not keep.
 func CheckElasticScheduling(events []eventlog.Event) []Violation {
 	history := eventlog.Replay(events)

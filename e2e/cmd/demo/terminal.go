@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+)
+
+// terminal prints lines, in colour where a person looks at it.
+type terminal struct {
+	w      io.Writer
+	colour bool
+	jobs   map[string]string // the colour of each job, in the order of their turning up
+}
+
+// ANSI colours that are readable on light and dark grounds.
+const (
+	reset, bold, dim          = "\x1b[0m", "\x1b[1m", "\x1b[2m"
+	red, green, yellow        = "\x1b[31m", "\x1b[32m", "\x1b[33m"
+	blue, magenta, cyanOnDark = "\x1b[34m", "\x1b[35m", "\x1b[36m"
+)
+
+var jobColours = []string{blue, yellow, magenta, cyanOnDark}
+
+// newTerminal prints to file. NO_COLOR (any value) and TERM=dumb switch colours off, as elsewhere.
+func newTerminal(file *os.File) *terminal {
+	colour := term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return &terminal{w: file, colour: colour, jobs: map[string]string{}}
+}
+
+func (t *terminal) paint(colour, text string) string {
+	if !t.colour || colour == "" {
+		return text
+	}
+	return colour + text + reset
+}
+
+func (t *terminal) job(name string) string {
+	if _, known := t.jobs[name]; !known {
+		t.jobs[name] = jobColours[len(t.jobs)%len(jobColours)]
+	}
+	return t.jobs[name]
+}
+
+// say prints a line of the demo's own.
+func (t *terminal) say(format string, args ...any) {
+	fmt.Fprintf(t.w, format+"\n", args...)
+}
+
+// line prints a line of the story: time, job, pod, text.
+func (t *terminal) line(line scenario.Line) {
+	at := t.paint(dim, fmt.Sprintf("%7.2f s", line.At.Seconds()))
+	if line.Tone == scenario.Heading {
+		fmt.Fprintf(t.w, "\n%s  %s\n", at, t.paint(bold, line.Text))
+		return
+	}
+	text := line.Text
+	switch line.Tone {
+	case scenario.Good:
+		text = t.paint(green, text)
+	case scenario.Bad:
+		text = t.paint(red, text)
+	case scenario.Waiting:
+		text = t.paint(yellow, text)
+	}
+	who := fmt.Sprintf("%-14s", line.Job)
+	if line.Job != "" {
+		who = t.paint(t.job(line.Job), who)
+	}
+	fmt.Fprintf(t.w, "%s  %s %-9s %s\n", at, who, line.Who, text)
+}
+
+// summary prints the jobs as a table and what was promised.
+func (t *terminal) summary(events []eventlog.Event, violations []scenario.Violation) {
+	h := eventlog.Replay(events)
+	fmt.Fprintln(t.w)
+	table := tabwriter.NewWriter(t.w, 0, 0, 3, ' ', 0)
+	row := func(cells ...string) { fmt.Fprintln(table, "  "+strings.Join(cells, "\t")) }
+	row("job", "phase", "steps", "loss", "accuracy", "preempted", "waited", "took", "model")
+	for _, s := range h.Summarize() {
+		loss, accuracy, waited := "", "", ""
+		if s.Loss != nil {
+			loss = wording.Loss(*s.Loss)
+		}
+		if s.Accuracy != nil {
+			accuracy = wording.Percent(*s.Accuracy)
+		}
+		if s.Waited > 0 {
+			waited = wording.Duration(s.Waited)
+		}
+		row(s.Job, string(s.Phase), wording.Count(s.StepsDone)+" of "+wording.Count(s.StepsTotal), loss, accuracy,
+			fmt.Sprint(s.Preemptions), waited, wording.Duration(s.Took), wording.Hash(s.SHA256))
+	}
+	for _, result := range h.Results {
+		row(result.Job+", undisturbed", "", "", "", "", "", "", wording.Duration(result.UndisturbedTook), wording.Hash(result.UndisturbedSHA256))
+	}
+	table.Flush() //nolint:errcheck // a failed write to a terminal has nobody to be told
+	fmt.Fprintln(t.w)
+	for _, promise := range scenario.Promises() {
+		mark, detail := t.paint(green, "kept  "), ""
+		for _, violation := range violations {
+			if violation.Rule == promise {
+				mark, detail = t.paint(red, "BROKEN"), ": "+violation.Detail
+			}
+		}
+		fmt.Fprintf(t.w, "  %s  %s%s\n", mark, promise, detail)
+	}
+}
