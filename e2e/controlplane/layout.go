@@ -1,0 +1,161 @@
+package controlplane
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// maxSocketPath is the length of the longest path that a Unix socket can be bound to on Linux: sun_path has 108 bytes,
+// and the last is NUL (unix(7)).
+const maxSocketPath = 107
+
+// A Layout says where everything of one cluster lies. All paths are absolute.
+type Layout struct {
+	// Dir is the state directory; everything but (perhaps) the sockets is below it.
+	Dir string
+	// Sockets is the directory of the Unix sockets: Dir/run where that is short enough for a socket's path, else a
+	// directory of its own below the system's temporary directory, whose name is derived from Dir.
+	Sockets string
+}
+
+// NewLayout returns the layout of the cluster whose state directory is dir. It creates nothing.
+func NewLayout(dir string) (Layout, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Layout{}, fmt.Errorf("state directory %q: %w", dir, err)
+	}
+	layout := Layout{Dir: abs, Sockets: filepath.Join(abs, "run")}
+	if layout.socketsFit() {
+		return layout, nil
+	}
+	sum := sha256.Sum256([]byte(abs))
+	name := "simcluster-" + strconv.Itoa(os.Getuid()) + "-" + hex.EncodeToString(sum[:6])
+	// TMPDIR may itself be what is too long; /tmp exists wherever Linux does.
+	for _, parent := range []string{os.TempDir(), "/tmp"} {
+		layout.Sockets = filepath.Join(parent, name)
+		if layout.socketsFit() {
+			break
+		}
+	}
+	return layout, nil
+}
+
+func (l Layout) socketsFit() bool {
+	for _, socket := range []string{l.EtcdSocket(), l.EtcdPeerSocket(), l.ControlSocket()} {
+		if len(socket) > maxSocketPath {
+			return false
+		}
+	}
+	return true
+}
+
+// Create makes the directories, readable by their owner only.
+func (l Layout) Create() error {
+	for _, dir := range []string{l.Dir, l.PKI(), l.Logs(), l.NodeState()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("creating the state directory: %w", err)
+		}
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return fmt.Errorf("making the state directory private: %w", err)
+		}
+	}
+	return l.createSockets()
+}
+
+// createSockets makes the sockets' directory and refuses one that somebody else put in its place: below a
+// world-writable temporary directory, another user may have made that name first.
+func (l Layout) createSockets() error {
+	err := os.Mkdir(l.Sockets, 0o700)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("creating the sockets' directory: %w", err)
+	}
+	info, err := os.Lstat(l.Sockets)
+	if err != nil {
+		return fmt.Errorf("the sockets' directory: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%q should be a directory of mode 0700 that belongs to uid %d, but it is %s; remove it, or choose a shorter --dir so that the sockets can lie in it",
+			l.Sockets, os.Getuid(), info.Mode())
+	}
+	return nil
+}
+
+// RemoveSockets removes the sockets' directory, which is of no use without processes.
+func (l Layout) RemoveSockets() error { return os.RemoveAll(l.Sockets) }
+
+// PKI is the directory of keys and certificates.
+func (l Layout) PKI() string { return filepath.Join(l.Dir, "pki") }
+
+// Logs is the directory of the components' logs, NAME.log, and those of the run before, NAME.log.1.
+func (l Layout) Logs() string { return filepath.Join(l.Dir, "logs") }
+
+// Log is the file to which the named component, or Supervisor, writes.
+func (l Layout) Log(name string) string { return filepath.Join(l.Logs(), name+".log") }
+
+// NodeState is the node agent's directory.
+func (l Layout) NodeState() string { return filepath.Join(l.Dir, "node") }
+
+// EtcdData is etcd's data directory.
+func (l Layout) EtcdData() string { return filepath.Join(l.Dir, "etcd") }
+
+// EtcdSocket serves etcd's clients, of which there is one, the API server.
+func (l Layout) EtcdSocket() string { return filepath.Join(l.Sockets, "etcd.sock") }
+
+// EtcdPeerSocket serves other members of the etcd cluster, of which there are none.
+func (l Layout) EtcdPeerSocket() string { return filepath.Join(l.Sockets, "etcd-peer.sock") }
+
+// ControlSocket serves the node agent's own interface (node.Dial).
+func (l Layout) ControlSocket() string { return filepath.Join(l.Sockets, "node.sock") }
+
+// AdminKubeconfig is the kubeconfig of the cluster's administrator (group system:masters).
+func (l Layout) AdminKubeconfig() string { return l.Kubeconfig("admin") }
+
+// UserKubeconfig is the kubeconfig of UserName, who may do nothing but what a test grants.
+func (l Layout) UserKubeconfig() string { return l.Kubeconfig("user") }
+
+// Kubeconfig is the kubeconfig of the named client (see clients in pki.go).
+func (l Layout) Kubeconfig(client string) string { return filepath.Join(l.Dir, client+".kubeconfig") }
+
+// configFile holds the cluster as it was declared.
+func (l Layout) configFile() string { return filepath.Join(l.Dir, "cluster.json") }
+
+// statusFile holds what runs: written by the supervisor, read by everyone else.
+func (l Layout) statusFile() string { return filepath.Join(l.Dir, "status.json") }
+
+// lockFile is locked as long as a supervisor runs.
+func (l Layout) lockFile() string { return filepath.Join(l.Dir, "lock") }
+
+// agentConfigFile is the node agent's configuration.
+func (l Layout) agentConfigFile() string { return filepath.Join(l.Dir, "node-agent.json") }
+
+func (l Layout) pki(name string) string { return filepath.Join(l.PKI(), name) }
+
+// writePrivate writes a file that only its owner may read, at once or not at all.
+func writePrivate(path string, content []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // created with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(content)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return nil
+}

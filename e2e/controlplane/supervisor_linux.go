@@ -1,0 +1,303 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	// readyTimeout bounds a start. It takes seconds; a machine under heavy load takes a minute.
+	readyTimeout = 3 * time.Minute
+	// A component that dies this often before the cluster is ready will not become ready by trying again.
+	startFailures = 3
+	// lockPatience is how long a start waits for the lock, which those that merely ask for the status hold for an instant.
+	lockPatience = 500 * time.Millisecond
+)
+
+// ErrRunning is returned by Supervise when the cluster is running already.
+var ErrRunning = errors.New("the cluster is running already")
+
+// Options are what a supervisor needs to know.
+type Options struct {
+	Layout Layout
+	Config Config
+	// Executable is the binary that runs a component when it is given its name as first argument.
+	Executable string
+	// Progress receives a line for everything that a user may want to know, during the start and later.
+	Progress io.Writer
+}
+
+// A supervisor runs the components of one cluster.
+type supervisor struct {
+	Options
+	begin     time.Time
+	processes []*running
+
+	output sync.Mutex // guards Progress
+
+	mutex    sync.Mutex // guards what follows
+	status   Status
+	failures map[string]int
+	failed   context.CancelCauseFunc // ends the start, for good
+}
+
+type running struct {
+	name string
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// Supervise starts the cluster, calls ready once when it can be used, keeps its components running until ctx ends, and
+// then stops them in order. It returns when no process is left: with nil when it was asked to stop, with ErrRunning when
+// there is a supervisor already, and with an error that says what was missing when the cluster did not become ready.
+func Supervise(ctx context.Context, options Options, ready func()) (err error) {
+	if err := options.Config.Validate(); err != nil {
+		return fmt.Errorf("the cluster's declaration: %w", err)
+	}
+	layout := options.Layout
+	if err := layout.Create(); err != nil {
+		return err
+	}
+	lock := flock.New(layout.lockFile(), flock.SetPermissions(0o600))
+	patience, cancel := context.WithTimeout(ctx, lockPatience)
+	locked, err := lock.TryLockContext(patience, pollPause)
+	cancel()
+	if !locked {
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			return ErrRunning
+		}
+		return fmt.Errorf("locking the state directory %q: %w", layout.Dir, err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+
+	s := &supervisor{Options: options, begin: time.Now(), failures: map[string]int{}}
+	ports, reserved, err := choosePorts(ctx, options.Config.Port, lastPorts(layout))
+	if err != nil {
+		return err
+	}
+	defer reserved.release()
+	if err := s.prepare(ports); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop(), layout.RemoveSockets()) }()
+	if err := s.start(ctx, ports); err != nil {
+		if ctx.Err() != nil { // told to stop while it was starting
+			return nil
+		}
+		return err
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+func lastPorts(layout Layout) Ports {
+	status, err := ReadStatus(layout)
+	if err != nil { // no status, or a damaged one: nothing to go on from
+		return Ports{}
+	}
+	return status.Ports
+}
+
+// prepare writes everything that the components read.
+func (s *supervisor) prepare(ports Ports) error {
+	if err := saveJSON(s.Layout.configFile(), s.Config); err != nil {
+		return fmt.Errorf("keeping the cluster's declaration: %w", err)
+	}
+	if err := writePKI(s.Layout, time.Now()); err != nil {
+		return err
+	}
+	if err := writeKubeconfigs(s.Layout, ports.APIServer); err != nil {
+		return err
+	}
+	agent, err := agentConfig(s.Layout, s.Config, ports)
+	if err != nil {
+		return err
+	}
+	if err := saveJSON(s.Layout.agentConfigFile(), agent); err != nil {
+		return fmt.Errorf("writing the node agent's configuration: %w", err)
+	}
+	for _, name := range Components() {
+		if err := rotate(s.Layout.Log(name)); err != nil {
+			return fmt.Errorf("keeping the log of the run before: %w", err)
+		}
+	}
+	s.status = Status{Phase: PhaseStarting, SupervisorPID: os.Getpid(), Started: s.begin, Ports: ports}
+	return s.saveStatus()
+}
+
+// start starts the components and waits until the cluster can be used.
+func (s *supervisor) start(ctx context.Context, ports Ports) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready within %s", readyTimeout))
+	defer cancel()
+	ctx, s.failed = context.WithCancelCause(ctx)
+	defer s.failed(nil)
+
+	probe, err := probeClient(s.Layout)
+	if err != nil {
+		return err
+	}
+	client, err := adminClient(s.Layout)
+	if err != nil {
+		return err
+	}
+	s.progress("keys, certificates and kubeconfigs are written")
+	s.launch(Etcd, ports)
+	if err := s.await(ctx, etcdListens(s.Layout)); err != nil {
+		return err
+	}
+	s.launch(APIServer, ports)
+	if err := s.await(ctx, answersReady(probe, APIServer, ports.APIServer)); err != nil {
+		return err
+	}
+	s.launch(ControllerManager, ports)
+	s.launch(Scheduler, ports)
+	s.launch(NodeAgent, ports)
+	conditions := append(clusterConditions(client, s.Config.NodeNames()), answersReady(probe, Scheduler, ports.Scheduler))
+	for _, condition := range conditions {
+		if err := s.await(ctx, condition); err != nil {
+			return err
+		}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.failures = nil
+	s.status.Phase = PhaseReady
+	return s.saveStatus()
+}
+
+func (s *supervisor) await(ctx context.Context, c condition) error {
+	if err := await(ctx, c); err != nil {
+		return err
+	}
+	s.progress("%s", c.what)
+	return nil
+}
+
+// launch keeps the component running until stop.
+func (s *supervisor) launch(name string, ports Ports) {
+	s.mutex.Lock()
+	s.status.Components = append(s.status.Components, ComponentStatus{Name: name})
+	s.mutex.Unlock()
+	p := &process{
+		name:       name,
+		executable: s.Executable,
+		arguments:  arguments(name, s.Layout, ports),
+		log:        s.Layout.Log(name),
+		stopGrace:  stopGrace(name),
+		started:    s.componentStarted,
+		died:       s.componentDied,
+	}
+	// Not a child of the supervisor's context: components are stopped one after the other.
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{name: name, stop: cancel, done: make(chan struct{})}
+	s.processes = append(s.processes, r)
+	go func() {
+		defer close(r.done)
+		if err := p.run(ctx); err != nil {
+			s.progress("%v", err)
+			s.failed(err)
+		}
+	}()
+}
+
+// stopGrace is how long a component may take to stop by itself.
+func stopGrace(name string) time.Duration {
+	if name == NodeAgent {
+		return 15 * time.Second // it stops every container
+	}
+	// The API server would wait for its clients' open requests for a minute; the state is in etcd.
+	return 5 * time.Second
+}
+
+// stop stops the components in the reverse order of their start.
+func (s *supervisor) stop() error {
+	s.setPhase(PhaseStopping)
+	for i := len(s.processes) - 1; i >= 0; i-- {
+		begin := time.Now()
+		s.processes[i].stop()
+		<-s.processes[i].done
+		s.progress("%s stopped in %.1f s", s.processes[i].name, time.Since(begin).Seconds())
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.status.Phase, s.status.SupervisorPID = PhaseStopped, 0
+	for i := range s.status.Components {
+		s.status.Components[i].PID = 0
+	}
+	return s.saveStatus()
+}
+
+func (s *supervisor) setPhase(phase string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.status.Phase = phase
+	s.reportStatus()
+}
+
+func (s *supervisor) componentStarted(name string, pid int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	component := s.component(name)
+	if !component.Started.IsZero() {
+		component.Restarts++
+	}
+	component.PID, component.Started = pid, time.Now()
+	s.reportStatus()
+}
+
+func (s *supervisor) componentDied(name string, lifetime time.Duration, end error) {
+	s.progress("%s died after %.1f s (%v) and is started again; its log is %s", name, lifetime.Seconds(), end, s.Layout.Log(name))
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.component(name).PID = 0
+	s.reportStatus()
+	if s.status.Phase != PhaseStarting {
+		return
+	}
+	s.failures[name]++
+	if s.failures[name] == startFailures {
+		s.failed(fmt.Errorf("%s ended %d times (%w); the last lines of %s:\n%s", name, startFailures, end, s.Layout.Log(name), tail(s.Layout.Log(name), 5)))
+	}
+}
+
+// component is called with the mutex held.
+func (s *supervisor) component(name string) *ComponentStatus {
+	for i := range s.status.Components {
+		if s.status.Components[i].Name == name {
+			return &s.status.Components[i]
+		}
+	}
+	panic("controlplane: component " + name + " was never launched")
+}
+
+// saveStatus is called with the mutex held, or before anybody else can have it.
+func (s *supervisor) saveStatus() error {
+	if err := saveJSON(s.Layout.statusFile(), s.status); err != nil {
+		return fmt.Errorf("writing the cluster's status: %w", err)
+	}
+	return nil
+}
+
+// reportStatus is saveStatus where a cluster that runs is worth more than a file about it.
+func (s *supervisor) reportStatus() {
+	if err := s.saveStatus(); err != nil {
+		s.progress("%v", err)
+	}
+}
+
+// progress writes a line with the wall clock, to compare with the components' logs, and the time since the start.
+func (s *supervisor) progress(format string, args ...any) {
+	now := time.Now()
+	s.output.Lock()
+	defer s.output.Unlock()
+	// A reader that went away must not stop the cluster.
+	_, _ = fmt.Fprintf(s.Progress, "%s %7.2fs  %s\n", now.Format("15:04:05.000"), now.Sub(s.begin).Seconds(), fmt.Sprintf(format, args...))
+}
