@@ -86,6 +86,8 @@ func (r *priorityClass) Read(ctx context.Context, req resource.ReadRequest, resp
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	// Also for a class that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	live, err := cluster.Get(ctx, client, client.Kubernetes().SchedulingV1().PriorityClasses(), model.Name.ValueString())
 	if apierrors.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
@@ -101,7 +103,6 @@ func (r *priorityClass) Read(ctx context.Context, req resource.ReadRequest, resp
 	}
 	resp.Diagnostics.Append(model.read(client, live)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
 
 func (r *priorityClass) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {

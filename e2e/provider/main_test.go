@@ -1,0 +1,102 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
+)
+
+// kubeconfigVariable names a cluster to test against instead of starting one.
+const kubeconfigVariable = "ELASTIC_TEST_KUBECONFIG"
+
+// adminKubeconfig is the cluster that all tests of this binary share; set by TestMain.
+var adminKubeconfig string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	adminKubeconfig = os.Getenv(kubeconfigVariable)
+	terraform, err := exec.LookPath("terraform")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the provider's acceptance tests need terraform in PATH:", err)
+		return 1
+	}
+	// plugin-testing would look for, and then download, a terraform of its own, and ask checkpoint about it.
+	for name, value := range map[string]string{"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.DevNull} {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// steps runs the steps of a test through the real terraform and the provider in this process.
+func steps(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{
+		IsUnitTest:               true,
+		ProtoV6ProviderFactories: factories(t, nil),
+		Steps:                    steps,
+	})
+}
+
+// factories serve the provider with an environment of its own, and nothing of this process's.
+func factories(t *testing.T, variables map[string]string) map[string]func() (tfprotov6.ProviderServer, error) {
+	t.Helper()
+	environment := provider.Environment{
+		Variable:         func(name string) string { return variables[name] },
+		HomeDirectory:    t.TempDir(),
+		WorkingDirectory: t.TempDir(),
+	}
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"elastic": providerserver.NewProtocol6WithError(provider.New("test", environment)()),
+	}
+}
+
+// adminConfig is full access to the shared cluster.
+func adminConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	return config
+}
+
+func adminClient(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(adminConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// asAdmin is the provider's configuration for the shared cluster, with more lines in it.
+func asAdmin(lines string) string {
+	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n%s\n}\n", adminKubeconfig, lines)
+}
+
+// cleanupContext outlives the test, whose own context has ended when its cleanup runs.
+func cleanupContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}

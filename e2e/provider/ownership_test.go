@@ -1,0 +1,210 @@
+package provider_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// createClass makes a class as somebody else does, and removes it after the test.
+func createClass(t *testing.T, manager string, object *schedulingv1.PriorityClass) {
+	t.Helper()
+	classes := adminClient(t).SchedulingV1().PriorityClasses()
+	if _, err := classes.Create(t.Context(), object, metav1.CreateOptions{FieldManager: manager}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { deleteClass(t, object.Name) })
+}
+
+func deleteClass(t *testing.T, name string) {
+	t.Helper()
+	// The test's own context has ended when its cleanup runs.
+	err := adminClient(t).SchedulingV1().PriorityClasses().Delete(cleanupContext(t), name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}
+
+// owners are the managers of a class, each with its operation.
+func owners(t *testing.T, name string) []string {
+	t.Helper()
+	var owners []string
+	for _, entry := range liveClass(t, name).ManagedFields {
+		owners = append(owners, entry.Manager+" "+string(entry.Operation))
+	}
+	return owners
+}
+
+func TestCreateDoesNotAdopt(t *testing.T) {
+	createClass(t, "kubectl-create", &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "exists"}, Value: 5})
+	steps(t, resource.TestStep{
+		Config: asAdmin("") + priorityClass("exists", "value = 6"),
+		ExpectError: says("Cannot create PriorityClass exists", "exists already", "written by kubectl-create",
+			"terraform import elastic_priority_class.ADDRESS exists", "import {", `id = "exists"`),
+	})
+	if live := liveClass(t, "exists"); live.Value != 5 {
+		t.Errorf("the value became %d", live.Value)
+	}
+}
+
+func TestOneApplyEntryOwnsWhatWeWrote(t *testing.T) {
+	name := "one-owner"
+	steps(t,
+		resource.TestStep{Config: asAdmin("") + priorityClass(name, "value = 1\n labels = { a = \"1\" }")},
+		resource.TestStep{
+			Config:           asAdmin("") + priorityClass(name, "value = 1\n labels = { a = \"2\" }"),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check: func(*terraformState) error {
+				if diff := cmp.Diff([]string{"terraform-provider-elastic Apply"}, owners(t, name)); diff != "" {
+					t.Error(diff)
+				}
+				return nil
+			},
+		},
+		resource.TestStep{ // under another name the fields are the old one's, which is said
+			Config:      asAdmin(`field_manager = "platform-team"`) + priorityClass(name, "value = 1\n labels = { a = \"3\" }"),
+			ExpectError: says(`.metadata.labels.a, managed by "terraform-provider-elastic"`),
+		},
+		resource.TestStep{
+			Config:           asAdmin("field_manager = \"platform-team\"\n force_conflicts = true") + priorityClass(name, "value = 1\n labels = { a = \"3\" }"),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+		},
+	)
+}
+
+func TestWhatIsImportedBecomesOursWhereItIsEqual(t *testing.T) {
+	name := "imported"
+	steps(t,
+		resource.TestStep{
+			PreConfig: func() {
+				createClass(t, "kubectl-create", &schedulingv1.PriorityClass{
+					ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "ml", "theirs": "x"}},
+					Value:       9,
+					Description: "made by hand",
+				})
+			},
+			Config:             asAdmin("") + priorityClass(name, "value = 9\n description = \"made by hand\"\n labels = { team = \"ml\" }"),
+			ResourceName:       class,
+			ImportState:        true,
+			ImportStateId:      name,
+			ImportStatePersist: true,
+		},
+		resource.TestStep{ // labels are not ours yet, so that setting them is an update; nothing is in conflict
+			Config:           asAdmin("") + priorityClass(name, "value = 9\n description = \"made by hand\"\n labels = { team = \"ml\" }"),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+		},
+		resource.TestStep{ // what is ours can be changed and removed, and what is theirs stays
+			Config:           asAdmin("") + priorityClass(name, "value = 9\n description = \"by terraform\""),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check: func(*terraformState) error {
+				live := liveClass(t, name)
+				if diff := cmp.Diff(map[string]string{"theirs": "x"}, live.Labels); diff != "" {
+					t.Error(diff)
+				}
+				if live.Description != "by terraform" {
+					t.Errorf("description %q", live.Description)
+				}
+				return nil
+			},
+		},
+	)
+}
+
+func TestWhatIsImportedConflictsWhereItDiffers(t *testing.T) {
+	name := "imported-other"
+	steps(t,
+		resource.TestStep{
+			PreConfig: func() {
+				createClass(t, "kubectl-create", &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 9, Description: "made by hand"})
+			},
+			Config:             asAdmin("") + priorityClass(name, "value = 9"),
+			ResourceName:       class,
+			ImportState:        true,
+			ImportStateId:      name,
+			ImportStatePersist: true,
+		},
+		resource.TestStep{
+			Config:      asAdmin("") + priorityClass(name, "value = 9\n description = \"by terraform\""),
+			ExpectError: says(`.description, managed by "kubectl-create"`),
+		},
+	)
+}
+
+func TestImportOfWhatIsNotThereSaysSo(t *testing.T) {
+	steps(t, resource.TestStep{
+		Config:        asAdmin("") + priorityClass("not-there", "value = 9"),
+		ResourceName:  class,
+		ImportState:   true,
+		ImportStateId: "not-there",
+		ExpectError:   says("Cannot import non-existent remote object"),
+	})
+}
+
+func TestACreateWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
+	p := newProxy(t)
+	name := "lost-answer"
+	var once atomic.Bool
+	p.setFault(func(w http.ResponseWriter, r *http.Request, forward http.Handler) bool {
+		if r.Method != http.MethodPost || once.Swap(true) {
+			return false
+		}
+		forward.ServeHTTP(httptest.NewRecorder(), r) // processed
+		drop(w)                                      // and not answered
+		return true
+	})
+	steps(t, resource.TestStep{
+		Config:            p.config("") + priorityClass(name, "value = 1"),
+		ConfigPlanChecks:  planned(plancheck.ResourceActionCreate),
+		ConfigStateChecks: []statecheck.StateCheck{state("uid", knownvalue.NotNull())},
+	})
+	if !once.Load() {
+		t.Error("no answer was lost")
+	}
+}
+
+func TestACreateThatNeverArrivedIsAnError(t *testing.T) {
+	p := newProxy(t)
+	p.setFault(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Method == http.MethodPost {
+			drop(w)
+		}
+		return r.Method == http.MethodPost
+	})
+	steps(t, resource.TestStep{
+		Config:      p.config("") + priorityClass("never-arrived", "value = 1"),
+		ExpectError: says("Cannot create PriorityClass never-arrived", "EOF"),
+	})
+}
+
+func TestWhatWasMadeAnewIsNeitherChangedNorDeleted(t *testing.T) {
+	p := newProxy(t)
+	name := "made-anew"
+	steps(t,
+		resource.TestStep{Config: p.config("") + priorityClass(name, "value = 1")},
+		resource.TestStep{ // between plan and apply somebody deletes the class and makes another one
+			PreConfig: func() {
+				var reads atomic.Int32
+				p.setFault(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+					// plan's and apply's refresh read it first
+					if r.Method == http.MethodGet && reads.Add(1) == 2 {
+						deleteClass(t, name)
+						createClass(t, "somebody", &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 1})
+					}
+					return false
+				})
+			},
+			Config:      p.config("") + priorityClass(name, "value = 1\n description = \"x\""),
+			ExpectError: says("Cannot update PriorityClass made-anew", "made anew by somebody else", "Nothing was changed"),
+		},
+	)
+}
