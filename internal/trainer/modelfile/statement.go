@@ -35,11 +35,13 @@ type statement struct {
 
 func (s *statement) line() int { return s.lines[0][0].line }
 
-// names calls yield for every name that the statement mentions; attributes are not names.
+// names calls yield for every name that the statement mentions; attributes and keywords of calls are not names.
 func (s *statement) names(yield func(string)) {
 	for _, line := range s.lines {
 		for i, t := range line {
-			if t.kind == nameToken && (i == 0 || !line[i-1].is(".")) {
+			attribute := i > 0 && line[i-1].is(".")
+			keyword := t.depth > 0 && i+1 < len(line) && line[i+1].is("=")
+			if t.kind == nameToken && !attribute && !keyword {
 				yield(t.text)
 			}
 		}
@@ -94,21 +96,18 @@ func (s *statement) classify() {
 	}
 }
 
-// boundNames are the names that a line of an `if __name__` block binds for the whole module.
+// boundNames are the names that a line of an `if __name__` block binds for the whole module; what it imports, it uses.
 func boundNames(line logicalLine) []string {
-	if line[0].is("def") || line[0].is("class") || line[0].is("import") || line[0].is("from") || line[0].is("for") {
-		var names []string
-		for _, t := range line[1:] {
-			if t.kind == nameToken {
-				names = append(names, t.text)
-			}
-		}
-		return names
-	}
 	var names []string
 	for i, t := range line {
-		if i > 0 && t.is("=") && t.depth == 0 && line[i-1].kind == nameToken {
-			names = append(names, line[i-1].text)
+		defined := i == 1 && (line[0].is("def") || line[0].is("class"))
+		counted := i > 0 && line[0].is("for") && t.kind == nameToken
+		if line[0].is("for") && t.is("in") {
+			break
+		}
+		assigned := t.depth == 0 && i+1 < len(line) && line[i+1].is("=")
+		if t.kind == nameToken && (defined || counted || assigned) {
+			names = append(names, t.text)
 		}
 	}
 	return names
