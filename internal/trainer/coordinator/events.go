@@ -169,10 +169,12 @@ type (
 	// Subscribe sends a worker every update from now on: it holds the current state.
 	Subscribe struct{ Worker int }
 
-	// Refuse answers a hello with a sentence and ends the stream.
+	// Refuse answers a hello with a sentence and ends the stream. With StartOver the worker may come again, its
+	// state thrown away.
 	Refuse struct {
-		Worker int
-		Reason string
+		Worker    int
+		Reason    string
+		StartOver bool
 	}
 
 	// Disconnect ends a worker's stream.

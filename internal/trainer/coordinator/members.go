@@ -10,8 +10,8 @@ type member struct {
 	gradients int64
 }
 
-// hello admits a worker, brings its state up to date, or refuses it. The newest state wins; a worker ahead of its
-// master is refused as long as a master does not take states back.
+// hello admits a worker, brings its state up to date, or refuses it. A worker ahead
+// of its master starts over, as long as masters do not take states back.
 func (c *Coordinator) hello(e Hello) {
 	if _, there := c.members[e.Worker]; there {
 		c.remove(e.Worker, "said hello again")
@@ -27,7 +27,7 @@ func (c *Coordinator) hello(e Hello) {
 	m := &member{step: e.Step}
 	switch behind := c.step - e.Step; {
 	case behind < 0:
-		c.emit(Refuse{Worker: e.Worker, Reason: fmt.Sprintf("its state is at step %d and the master's at %d: it belongs to an earlier master of this job; a new worker takes its place", e.Step, c.step)})
+		c.emit(Refuse{Worker: e.Worker, StartOver: true, Reason: fmt.Sprintf("its state is at step %d and the master's at %d: it is an earlier master's; start over", e.Step, c.step)})
 		return
 	case behind == 0 && e.Hash != e.OwnHash:
 		c.members[e.Worker] = m

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kube"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+func newMaster() *cobra.Command {
+	var c computing
+	var jobFile, listen, credentials string
+	cmd := &cobra.Command{
+		Use:   "master --job FILE",
+		Short: "Run a job's master in its pod",
+		Long: `What the master's pod of an elastic_training_job runs: it creates worker pods, deals
+them work, and writes status and the final model.
+
+Exit codes: 0 the job is done; 64 the job failed and no restart would mend it;
+143 it was asked to stop, or another master has taken over.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runMaster(cmd, &c, jobFile, listen, credentials)
+		},
+	}
+	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "job.json")
+	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "where to listen for workers")
+	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "directory with the job's certificate, key and token")
+	c.register(cmd.Flags())
+	return cmd
+}
+
+func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir string) (err error) {
+	ctx := cmd.Context()
+	log, err := c.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(c.options.Resolve(jobFile))
+	if err != nil {
+		return jobFailed(fmt.Errorf("read the job: %w", err))
+	}
+	spec, err := trainingjob.DecodeJob(text)
+	if err != nil {
+		return jobFailed(err)
+	}
+	credentials, err := wire.LoadCredentials(c.options.Resolve(credentialsDir))
+	if err != nil {
+		return err
+	}
+	cluster, err := kube.Connect(ctx, c.options.Root, spec.Name)
+	if err != nil {
+		return err
+	}
+	fence, err := kube.Acquire(ctx, cluster, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		err = errors.Join(err, fence.Close(releasing))
+	}()
+	reporter := kube.NewReporter(cluster, log)
+	defer reporter.Close()
+	// From here on a job that cannot begin says so in its status.
+	fail := func(err error) error {
+		reporter.Status(trainingjob.Status{Phase: trainingjob.PhaseFailed, Message: err.Error(), Generation: fence.Generation()})
+		return jobFailed(err)
+	}
+	model, err := os.ReadFile(c.options.Resolve(spec.Model.File))
+	if err != nil {
+		return fail(fmt.Errorf("read the model file: %w", err))
+	}
+	name := filepath.Base(spec.Model.File)
+	j, err := job.Load(ctx, spec, name, model, c.options)
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	for _, w := range j.Warnings() {
+		log.Warn(w)
+		reporter.Notice(coordinator.Notice{Warning: true, Reason: "JobWarning", Message: w})
+	}
+	for _, n := range j.Notices() {
+		log.Info(n)
+	}
+	address, err := cluster.ServiceAddress(ctx)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listen for workers on %s: %w", listen, err)
+	}
+	launcher, existing, lastWorker, err := kube.Start(ctx, cluster, address, log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer launcher.Close()
+	floor, most := launcher.Size()
+	output := spec.Output
+	if output != "" {
+		output = c.options.Resolve(output)
+	}
+	log.Info("the master begins", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
+	result, err := master.Run(ctx, master.Config{
+		Job: j, JobJSON: text, ModelName: name, Min: floor, Max: most, LastWorker: lastWorker, Existing: existing,
+		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: reporter,
+		Store: kube.Store{Cluster: cluster, Output: output}, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	if m := result.Model; m != nil {
+		log.Info("the job is done", "sha256", m.SHA256, "steps", m.Steps, "loss", m.Loss, "accuracy", m.Accuracy, "job", m.Job, "files", m.Files)
+	}
+	return failed(result)
+}
+
+// jobFailed is an error that a restart of the master would meet again: its Job gives up at this exit code.
+func jobFailed(err error) error { return &exitError{coordinator.ExitJobFailed, err} }
+
+func newWorker(version string) *cobra.Command {
+	var c computing
+	var cfg worker.Config
+	var credentials string
+	cmd := &cobra.Command{
+		Use:   "worker --master HOST:PORT --id N",
+		Short: "Compute for a master",
+		Long: `What a worker's pod runs. It gets the job from its master, reads the data from its own
+volumes, and computes what it is dealt until the master dismisses it.
+
+Exit codes: 0 dismissed; 143 asked to stop, or no master answered; 1 anything else.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := c.logger(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			cfg.Log, cfg.Job, cfg.Build, cfg.Node = log, c.options, version, os.Getenv("MY_NODE_NAME")
+			if cfg.Credentials, err = wire.LoadCredentials(c.options.Resolve(credentials)); err != nil {
+				return err
+			}
+			return worker.Run(cmd.Context(), cfg)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&cfg.Master, "master", "", "address of the master (required)")
+	f.IntVar(&cfg.ID, "id", 0, "number of this worker (required)")
+	f.StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "directory with the job's certificate and token")
+	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "how long to look for a master")
+	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
+	c.register(f)
+	for _, required := range []string{"master", "id"} {
+		if err := cmd.MarkFlagRequired(required); err != nil {
+			panic(err)
+		}
+	}
+	return cmd
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+)
+
+func newModel() *cobra.Command {
+	return &cobra.Command{
+		Use:   "model FILE",
+		Short: "Show a model file: layers, shapes, parameters, loss, optimizer, and how records become its input",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			m, report, err := modelfile.Load(filepath.Base(args[0]), text, modelfile.Options{})
+			if err != nil {
+				return err
+			}
+			network, err := nn.Compile(m, nn.Options{Kernel: kernel.Portable(), Threads: 1, MaxBatch: 1})
+			if err != nil {
+				return fmt.Errorf("%s: %w", filepath.Base(args[0]), err)
+			}
+			defer network.Close()
+			return describeModel(cmd, m, report, network)
+		},
+	}
+}
+
+func describeModel(cmd *cobra.Command, m *graph.Model, report *modelfile.Report, network *nn.Network) error {
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "model %s\n\n", m.Name)
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "LAYER\tOPERATION\tOUTPUT\tPARAMETERS\tSUMS")
+	all, fixed := 0, 0
+	for _, l := range network.Layers() {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", l.Name, l.Op, shape(l.OutputShape), l.Params, l.Form)
+		all += l.Params
+		fixed += l.NonTrainable
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nparameters  %d trainable, %d not (moving statistics)\n", all-fixed, fixed)
+	fmt.Fprintf(out, "loss        %s\noptimizer   %s, learning rate %v\n", m.Loss, m.Optimizer.Kind, m.Optimizer.LearningRate)
+	for _, metric := range m.Metrics {
+		fmt.Fprintf(out, "metric      %s (%s)\n", metric.Name, metric.Kind)
+	}
+	for _, f := range m.Feed.Features {
+		role := "feature"
+		if f.Name == m.Feed.Label {
+			role = "label"
+		}
+		fmt.Fprintf(out, "%-10s  %s: %s %s\n", role, f.Name, f.DType, shape(f.Shape))
+	}
+	for _, c := range m.Feed.Columns {
+		fmt.Fprintf(out, "input       %s%s\n", c.Feature, transforms(c.Transforms))
+	}
+	if m.Feed.Function != nil {
+		fmt.Fprintln(out, "input       input_fn of the file, run on every minibatch")
+	}
+	for _, w := range report.Warnings {
+		fmt.Fprintf(out, "warning: %s\n", w)
+	}
+	for _, n := range report.Notices {
+		fmt.Fprintf(out, "note: %s\n", n)
+	}
+	return nil
+}
+
+func shape(dims []int) string {
+	s := make([]string, len(dims))
+	for i, d := range dims {
+		s[i] = fmt.Sprint(d)
+	}
+	return "(" + strings.Join(s, ", ") + ")"
+}
+
+func transforms(ts []graph.Transform) string {
+	s := ", as float32"
+	for _, t := range ts {
+		s += fmt.Sprintf(", %s by %v", t.Op, t.Value)
+	}
+	return s
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// progress prints how a local run goes: one line that is written over on a terminal, plain lines elsewhere.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	job      *job.Job
+
+	mu    sync.Mutex
+	open  bool // a line is on the terminal without its end
+	first struct {
+		at   time.Time
+		step int64
+	}
+}
+
+func newProgress(out io.Writer, j *job.Job) *progress {
+	f, isFile := out.(*os.File)
+	return &progress{out: out, job: j, terminal: isFile && term.IsTerminal(int(f.Fd()))}
+}
+
+// begin says what will be trained, and what should be known of it before.
+func (p *progress) begin(workers int) {
+	j := p.job
+	records := j.Training.Records()
+	fmt.Fprintf(p.out, "training %s: %d records, %d epochs, %d steps of up to %d × %d records, %d workers, kernel %s, job %s\n",
+		j.Graph.Name, records, j.Spec.Training.Epochs, j.Schedule.Steps(), j.Spec.Training.GradsToWait, j.Spec.Training.MinibatchSize, workers, j.Kernel.Name, j.Identity.Job[:8])
+	warnings := j.Warnings()
+	if workers > j.Spec.Training.GradsToWait {
+		warnings = append(warnings, fmt.Sprintf("%d workers and grads to wait %d: at most %d of them have work", workers, j.Spec.Training.GradsToWait, j.Spec.Training.GradsToWait))
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(p.out, "warning: %s\n", w)
+	}
+	for _, n := range j.Notices() {
+		fmt.Fprintf(p.out, "note: %s\n", n)
+	}
+}
+
+// Status implements master.Reporter.
+func (p *progress) Status(s trainingjob.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch s.Phase {
+	case trainingjob.PhaseRunning:
+		if p.first.at.IsZero() {
+			p.first.at, p.first.step = time.Now(), s.StepsDone
+			return
+		}
+		p.print(p.line(s), false)
+	case trainingjob.PhaseWaiting, trainingjob.PhaseCannotSave:
+		if !p.first.at.IsZero() || s.Phase == trainingjob.PhaseCannotSave { // starting up is no news
+			p.print(strings.ToLower(string(s.Phase))+": "+s.Message, true)
+		}
+	case trainingjob.PhaseEvaluating:
+		p.print(p.line(s), true)
+	}
+}
+
+// line is one status: where, how well, how fast, how long still.
+func (p *progress) line(s trainingjob.Status) string {
+	done := s.StepsDone
+	var b strings.Builder
+	fmt.Fprintf(&b, "epoch %d/%d  step %d/%d  %3.0f %%", s.Epoch+1, p.job.Spec.Training.Epochs, done, s.StepsTotal, 100*float64(done)/float64(s.StepsTotal))
+	if s.Loss != nil {
+		fmt.Fprintf(&b, "  loss %.4f", *s.Loss)
+	}
+	if elapsed := time.Since(p.first.at).Seconds(); elapsed > 0 && done > p.first.step {
+		perSecond := float64(done-p.first.step) / elapsed
+		perStep := float64(p.job.Training.Records()) / float64(p.job.Schedule.StepsPerEpoch())
+		fmt.Fprintf(&b, "  %.0f records/s", perSecond*perStep)
+		if left := float64(s.StepsTotal-done) / perSecond; left >= 1 {
+			fmt.Fprintf(&b, "  %s left", time.Duration(left*float64(time.Second)).Round(time.Second))
+		}
+	}
+	fmt.Fprintf(&b, "  %d workers", s.WorkersRunning)
+	return b.String()
+}
+
+// print writes a line; on a terminal one that is not final is written over by the next.
+func (p *progress) print(line string, final bool) {
+	if !p.terminal {
+		fmt.Fprintln(p.out, line)
+		return
+	}
+	fmt.Fprint(p.out, "\r\x1b[K"+line)
+	p.open = !final
+	if final {
+		fmt.Fprintln(p.out)
+	}
+}
+
+// Notice implements master.Reporter: who comes and goes by force is worth a line.
+func (p *progress) Notice(n coordinator.Notice) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n.Reason == "WorkerJoined" || (n.Reason == "WorkerLeft" && !n.Warning && p.first.at.IsZero()) {
+		return
+	}
+	if p.open {
+		fmt.Fprintln(p.out)
+		p.open = false
+	}
+	fmt.Fprintln(p.out, n.Message)
+}
+
+// end prints the result, or returns why there is none.
+func (p *progress) end(r master.Result) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open {
+		fmt.Fprintln(p.out)
+	}
+	if err := failed(r); err != nil {
+		return err
+	}
+	m := r.Model
+	fmt.Fprintf(p.out, "model     %s\nsha256    %s\nsteps     %d\nloss      %.6g\naccuracy  %.4f  (%d records of %s)\njob       %s\n",
+		m.Files[0], m.SHA256, m.Steps, m.Loss, m.Accuracy, m.Records, m.Measured, m.Job)
+	return nil
+}
+
+// quiet keeps what progress prints out of the log of a local run.
+func quiet(log *slog.Logger, level string) *slog.Logger {
+	if level == "debug" {
+		return log
+	}
+	return slog.New(slog.DiscardHandler)
+}

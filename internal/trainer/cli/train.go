@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// training are the flags of train.
+type training struct {
+	computing
+	spec         trainingjob.Job
+	learningRate float64
+	workers      int
+	floor        int
+	listen       string
+	pace         time.Duration
+}
+
+func newTrain(version string) *cobra.Command {
+	var t training
+	c := &cobra.Command{
+		Use:   "train --model-file FILE --train-data-dir DIR --output DIR",
+		Short: "Train on this machine: one master, N worker processes",
+		Long: `Train on this machine, without a cluster: one master and N worker processes, with the
+same schedule, protocol and arithmetic as in a cluster. The result depends on the
+model, the data and the numbers below alone: not on the number of workers, nor on
+which of them are killed on the way.
+
+The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
+and what it is to model.json beside it. The same command again finds the job done.
+
+Flags have ElasticDL's names; _ and - are the same.`,
+		Example: `  elastic-trainer data synth --output digits --records 10000
+  elastic-trainer train --model-file examples/models/mnist_functional_api.py \
+      --train-data-dir digits --output out --num-worker 2`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("learning-rate") {
+				t.spec.Training.LearningRate = &t.learningRate
+			}
+			return t.run(cmd)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&t.spec.Name, "job-name", "local", "the job's name, for messages")
+	f.StringVar(&t.spec.Model.File, "model-file", "", "the model file (required)")
+	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, or synthetic://digits?records=10000&seed=1 (required)")
+	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step")
+	f.StringVar(&t.spec.Data.Format, "data-format", "recordio", "recordio or idx")
+	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
+	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records that are dealt out together")
+	f.IntVar(&t.spec.Training.Epochs, "num-epoch", 1, "passes over the data")
+	f.IntVar(&t.spec.Training.MinibatchSize, "minibatch-size", 10, "records of a gradient")
+	f.IntVar(&t.spec.Training.GradsToWait, "grads-to-wait", 2, "gradients averaged per step: the number of virtual workers")
+	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "of weights, order and dropout")
+	f.Float64Var(&t.learningRate, "learning-rate", 0, "overrides the model file's")
+	f.StringVar(&t.spec.Output, "output", "", "directory for the model (required)")
+	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
+	f.IntVar(&t.floor, "min-worker", 1, "below so many workers the job waits")
+	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
+	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
+	t.register(f)
+	for _, required := range []string{"model-file", "train-data-dir", "output"} {
+		if err := c.MarkFlagRequired(required); err != nil {
+			panic(err)
+		}
+	}
+	return c
+}
+
+func (t *training) run(cmd *cobra.Command) (err error) {
+	t.spec.Namespace = "default"
+	if problems := t.spec.Problems(); len(problems) > 0 {
+		return usageError("%s", problems[0])
+	}
+	if t.floor < 1 || t.workers < t.floor {
+		return usageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
+	}
+	// Workers are started elsewhere than where the paths were written.
+	for _, path := range []*string{&t.spec.Model.File, &t.spec.Output} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	for _, path := range []*string{&t.spec.Data.Training, &t.spec.Data.Validation} {
+		if *path, err = absoluteData(*path); err != nil {
+			return err
+		}
+	}
+	model, err := os.ReadFile(t.spec.Model.File)
+	if err != nil {
+		return fmt.Errorf("read the model file: %w", err)
+	}
+	log, err := t.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if t.options.Threads == 0 {
+		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
+	}
+	ctx := cmd.Context()
+	name := filepath.Base(t.spec.Model.File)
+	j, err := job.Load(ctx, t.spec, name, model, t.options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	progress := newProgress(cmd.OutOrStdout(), j)
+	progress.begin(t.workers)
+	text, err := json.Marshal(t.spec)
+	if err != nil {
+		return err
+	}
+	result, err := local.Train(ctx, local.Config{
+		Job: j, JobJSON: text, ModelName: name, Min: t.floor, Max: t.workers, Output: t.spec.Output,
+		WorkerArgs: t.workerArgs(), WorkerLog: cmd.ErrOrStderr(), Listen: t.listen, Reporter: progress, Log: quiet(log, t.level),
+	})
+	if err != nil {
+		return err
+	}
+	return progress.end(result)
+}
+
+// workerArgs hands on how to compute.
+func (t *training) workerArgs() []string {
+	level := t.level
+	if level == "info" {
+		level = "warn" // what workers do is in the master's lines
+	}
+	return []string{
+		"--threads", strconv.Itoa(t.options.Threads), "--kernel", t.options.Kernel, "--data-cache", strconv.FormatInt(t.options.Cache, 10),
+		"--pace", t.pace.String(), "--log-level", level, "--master-timeout", "5s",
+	}
+}
+
+func absoluteData(path string) (string, error) {
+	if path == "" || strings.Contains(path, "://") {
+		return path, nil
+	}
+	return filepath.Abs(path)
+}
+
+// failed is the error of a run that did not end with a model.
+func failed(r master.Result) error {
+	switch r.Code {
+	case coordinator.ExitDone:
+		return nil
+	case coordinator.ExitInterrupted:
+		return &exitError{r.Code, fmt.Errorf("%s; the same command again starts over", r.Reason)}
+	}
+	return &exitError{r.Code, errors.New(r.Reason)}
+}

@@ -1,0 +1,155 @@
+// Package job turns what a job says (trainingjob.Job and the model file's text) into what computes it: the compiled
+// network, the open data, the schedule, and the identity by which master and workers recognise each other. Master,
+// workers and the local trainer load a job the same way, so that they cannot disagree about it silently.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Options are where and how fast a job is computed; they decide nothing about its result.
+type Options struct {
+	Threads int    // 0 means one for each processor, at most 8
+	Kernel  string // "avx512", "avx2" or "portable"; "" chooses
+	Cache   int64  // bytes of decoded data; 0 chooses
+	// Root is put before the absolute paths of a job where they exist below it: containers without a mount namespace
+	// of their own have their volumes there. "" in a real container.
+	Root string
+}
+
+// Resolve is where a path that a job names is found.
+func (o Options) Resolve(path string) string {
+	if o.Root == "" || !filepath.IsAbs(path) {
+		return path
+	}
+	if below := filepath.Join(o.Root, path); exists(below) || exists(filepath.Dir(below)) {
+		return below
+	}
+	return path
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Job is a loaded job. Close ends its goroutines and closes its files.
+type Job struct {
+	Spec      trainingjob.Job
+	ModelText []byte
+	Graph     *graph.Model
+	Report    *modelfile.Report
+	Network   *nn.Network
+	Kernel    kernel.Set
+	Schedule  *schedule.Schedule
+	Identity  coordinator.Identity
+
+	Training   *data.Dataset
+	Validation *data.Dataset    // nil without validation data
+	Parts      []schedule.Range // of the validation data
+}
+
+// Load compiles the model, opens the data and plans the schedule. name is the model file's, for messages.
+func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, o Options) (_ *Job, err error) {
+	j := &Job{Spec: spec, ModelText: model}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}()
+	if j.Graph, j.Report, err = modelfile.Load(name, model, modelfile.Options{LearningRate: spec.Training.LearningRate}); err != nil {
+		return nil, err
+	}
+	if j.Kernel, err = kernel.Choose(o.Kernel); err != nil {
+		return nil, err
+	}
+	if o.Threads == 0 {
+		o.Threads = min(runtime.GOMAXPROCS(0), 8)
+	}
+	t := spec.Training
+	if j.Network, err = nn.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: t.MinibatchSize}); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if j.Training, err = j.open(ctx, spec.Data.Training, o); err != nil {
+		return nil, err
+	}
+	params := schedule.Params{Seed: t.Seed, Epochs: t.Epochs, MinibatchSize: t.MinibatchSize, GradsToWait: t.GradsToWait, RecordsPerTask: spec.Data.RecordsPerTask}
+	if j.Schedule, err = schedule.New(params, records(j.Training)); err != nil {
+		return nil, fmt.Errorf("data %q: %w", spec.Data.Training, err)
+	}
+	j.Identity = identify(j.Graph, params, j.Training.Fingerprint())
+	if spec.Data.Validation != "" {
+		if j.Validation, err = j.open(ctx, spec.Data.Validation, o); err != nil {
+			return nil, err
+		}
+		j.Parts = schedule.Cut(records(j.Validation), spec.Data.RecordsPerTask)
+	}
+	return j, nil
+}
+
+func (j *Job) open(ctx context.Context, path string, o Options) (*data.Dataset, error) {
+	d := j.Spec.Data
+	return data.Open(ctx, data.Spec{Path: o.Resolve(path), Format: d.Format, Codec: d.Codec, Features: j.Graph.Feed.Features, CacheBytes: o.Cache})
+}
+
+func records(d *data.Dataset) []int64 {
+	var n []int64
+	for _, f := range d.Files() {
+		n = append(n, f.Records)
+	}
+	return n
+}
+
+// Close releases what Load opened.
+func (j *Job) Close() error {
+	var errs []error
+	for _, d := range []*data.Dataset{j.Training, j.Validation} {
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
+	}
+	if j.Network != nil {
+		j.Network.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// Warnings are what a person should know before the job is trusted.
+func (j *Job) Warnings() []string {
+	var w []string
+	for _, m := range j.Report.Warnings {
+		w = append(w, fmt.Sprintf("model file, %s", m))
+	}
+	if k, m := j.Spec.Training.GradsToWait, j.Schedule.MinibatchesPerEpoch(); k > m {
+		w = append(w, fmt.Sprintf("grads to wait (%d) exceeds the %d minibatches of an epoch: every epoch is one step", k, m))
+	}
+	return w
+}
+
+// Notices are what a person may want to know.
+func (j *Job) Notices() []string {
+	var n []string
+	for _, m := range j.Report.Notices {
+		n = append(n, fmt.Sprintf("model file, %s", m))
+	}
+	for _, d := range []*data.Dataset{j.Training, j.Validation} {
+		if d != nil {
+			n = append(n, d.Notices()...)
+		}
+	}
+	return n
+}

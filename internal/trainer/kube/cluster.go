@@ -1,0 +1,130 @@
+// Package kube is a master's side of Kubernetes: it creates, watches and removes worker pods, keeps other masters
+// away by a Lease, and writes status, Events and small models. It uses the verbs of trainingjob.MasterRules and no
+// others.
+//
+// It talks to the API server through a scheme of just the types it needs: the clientset would more than double the
+// trainer's binary.
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// serviceAccountDir is where Kubernetes mounts a pod's token.
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// requestTimeout bounds one request; watches have their own.
+const requestTimeout = 10 * time.Second
+
+// Cluster is the API server as one job's master sees it.
+type Cluster struct {
+	Namespace string
+	Pod       string // the master's
+	Job       trainingjob.JobRef
+
+	core, batch, coordination rest.Interface
+	parameters                runtime.ParameterCodec
+}
+
+// Connect finds the API server by the environment that a pod has. root is put before the token's directory; it is ""
+// in a container.
+func Connect(ctx context.Context, root, jobName string) (*Cluster, error) {
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	pod, namespace := os.Getenv("MY_POD_NAME"), os.Getenv("MY_POD_NAMESPACE")
+	if host == "" || port == "" || pod == "" || namespace == "" {
+		return nil, errors.New("the master runs in a pod that elastic_training_job made: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, MY_POD_NAME or MY_POD_NAMESPACE is not set; on one machine use `elastic-trainer train`")
+	}
+	dir := filepath.Join(root, serviceAccountDir)
+	config := &rest.Config{
+		Host:            "https://" + net.JoinHostPort(host, port),
+		BearerTokenFile: filepath.Join(dir, "token"),
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "ca.crt")},
+		QPS:             -1, // the server's priority and fairness governs
+		UserAgent:       "elastic-trainer",
+	}
+	c := &Cluster{Namespace: namespace, Pod: pod}
+	if err := c.dial(config); err != nil {
+		return nil, err
+	}
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", jobName, job); err != nil {
+		return nil, fmt.Errorf("read the master's own Job %s/%s: %w", namespace, jobName, err)
+	}
+	c.Job = trainingjob.JobRef{Name: job.Name, Namespace: namespace, UID: job.UID}
+	return c, nil
+}
+
+// dial makes a client for each API group.
+func (c *Cluster) dial(config *rest.Config) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	codecs := serializer.NewCodecFactory(scheme)
+	c.parameters = runtime.NewParameterCodec(scheme)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	for _, g := range []struct {
+		into    *rest.Interface
+		version schema.GroupVersion
+		path    string
+	}{
+		{&c.core, corev1.SchemeGroupVersion, "/api"},
+		{&c.batch, batchv1.SchemeGroupVersion, "/apis"},
+		{&c.coordination, coordinationv1.SchemeGroupVersion, "/apis"},
+	} {
+		of := rest.CopyConfig(config)
+		of.GroupVersion, of.APIPath = &g.version, g.path
+		of.NegotiatedSerializer = codecs.WithoutConversion()
+		of.ContentType = runtime.ContentTypeProtobuf
+		of.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+		if *g.into, err = rest.RESTClientForConfigAndClient(of, client); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) get(ctx context.Context, client rest.Interface, resource, name string, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return client.Get().Namespace(c.Namespace).Resource(resource).Name(name).Do(ctx).Into(into)
+}
+
+// ServiceAddress is what workers are given: the cluster IP of the master's Service, so that no DNS is needed, and so
+// that they find the next master too.
+func (c *Cluster) ServiceAddress(ctx context.Context) (string, error) {
+	service := &corev1.Service{}
+	name := trainingjob.MasterName(c.Job.Name)
+	if err := c.get(ctx, c.core, "services", name, service); err != nil {
+		return "", fmt.Errorf("read Service %s/%s, by which workers reach their master: %w", c.Namespace, name, err)
+	}
+	host := service.Spec.ClusterIP
+	if host == "" || host == corev1.ClusterIPNone {
+		host = strings.Join([]string{name, c.Namespace, "svc"}, ".")
+	}
+	return net.JoinHostPort(host, fmt.Sprint(trainingjob.MasterPort)), nil
+}

@@ -1,0 +1,307 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Launcher runs workers as pods. It implements master.Launcher.
+type Launcher struct {
+	cluster *Cluster
+	address string // of the master, for workers
+	log     *slog.Logger
+	events  chan coordinator.Event
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	workers  trainingjob.Workers // the newest workers.json
+	creating map[int]context.CancelFunc
+}
+
+// Start reads workers.json and the worker pods that are there already, and watches both. The returned events are the
+// pods'; lastWorker is the highest number ever used.
+func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l *Launcher, existing []coordinator.PodChanged, lastWorker int, err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, creating: map[int]context.CancelFunc{}}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	configMap := &corev1.ConfigMap{}
+	if err := c.get(ctx, c.core, "configmaps", trainingjob.ConfigMapName(c.Job.Name), configMap); err != nil {
+		return nil, nil, 0, fmt.Errorf("read ConfigMap %s/%s: %w", c.Namespace, trainingjob.ConfigMapName(c.Job.Name), err)
+	}
+	if l.workers, err = trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey])); err != nil {
+		return nil, nil, 0, err
+	}
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
+		return nil, nil, 0, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
+	}
+	lastWorker = -1
+	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err == nil {
+		lastWorker = n
+	}
+	pods, err := l.listPods()
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("list the worker pods: %w", err)
+	}
+	for i := range pods.Items {
+		if e, ok := podEvent(&pods.Items[i]); ok {
+			existing = append(existing, e)
+			lastWorker = max(lastWorker, e.Worker)
+		}
+	}
+	l.watch("pods", func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
+		AddFunc:    l.podSeen,
+		UpdateFunc: func(_, pod any) { l.podSeen(pod) },
+		DeleteFunc: l.podGone,
+	})
+	byName := func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", trainingjob.ConfigMapName(c.Job.Name)).String()
+	}
+	l.watch("configmaps", byName, &corev1.ConfigMap{}, cache.ResourceEventHandlerFuncs{
+		AddFunc:    l.configSeen,
+		UpdateFunc: func(_, configMap any) { l.configSeen(configMap) },
+	})
+	return l, existing, lastWorker, nil
+}
+
+// Size is the floor and the greatest number of workers as of now.
+func (l *Launcher) Size() (floor, most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers.Min, l.workers.Max
+}
+
+func (l *Launcher) selector() string {
+	return trainingjob.LabelJobUID + "=" + string(l.cluster.Job.UID) + "," + trainingjob.LabelRole + "=" + trainingjob.RoleWorker
+}
+
+func (l *Launcher) listPods() (*corev1.PodList, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, requestTimeout)
+	defer cancel()
+	pods := &corev1.PodList{}
+	err := l.cluster.core.Get().Namespace(l.cluster.Namespace).Resource("pods").
+		VersionedParams(&metav1.ListOptions{LabelSelector: l.selector()}, l.cluster.parameters).Do(ctx).Into(pods)
+	return pods, err
+}
+
+// watch lists and watches until Close; a stream that is cut, or too old (410), is listed again.
+func (l *Launcher) watch(resource string, options func(*metav1.ListOptions), of runtime.Object, handler cache.ResourceEventHandler) {
+	informer := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(l.cluster.core, resource, l.cluster.Namespace, options), of, 0)
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		panic(err) // only an informer that has ended refuses
+	}
+	l.running.Add(1)
+	go func() {
+		defer l.running.Done()
+		informer.RunWithContext(l.ctx)
+	}()
+}
+
+// Events implements master.Launcher.
+func (l *Launcher) Events() <-chan coordinator.Event { return l.events }
+
+func (l *Launcher) emit(e coordinator.Event) {
+	select {
+	case l.events <- e:
+	case <-l.ctx.Done():
+	}
+}
+
+func (l *Launcher) podSeen(o any) {
+	if e, ok := podEvent(o.(*corev1.Pod)); ok {
+		l.emit(e)
+	}
+}
+
+func (l *Launcher) podGone(o any) {
+	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = unknown.Obj
+	}
+	if pod, ok := o.(*corev1.Pod); ok {
+		if e, ok := podEvent(pod); ok {
+			e.State, e.Terminating, e.Disrupted = coordinator.PodEnded, true, true
+			l.emit(e)
+		}
+	}
+}
+
+func (l *Launcher) configSeen(o any) {
+	configMap := o.(*corev1.ConfigMap)
+	workers, err := trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey]))
+	if err != nil {
+		l.log.Warn("the new workers.json is ignored", "error", err)
+		return
+	}
+	l.mu.Lock()
+	l.workers = workers
+	l.mu.Unlock()
+	l.emit(coordinator.Resize{Min: workers.Min, Max: workers.Max})
+}
+
+// podEvent is a pod as the coordinator sees it.
+func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
+	id, ok := trainingjob.WorkerID(pod)
+	if !ok {
+		return coordinator.PodChanged{}, false
+	}
+	e := coordinator.PodChanged{Worker: id, Floor: pod.Labels[trainingjob.LabelFloor] == "true", Terminating: pod.DeletionTimestamp != nil}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			e.Terminating, e.Disrupted = true, true
+			e.Preempted = e.Preempted || c.Reason == corev1.PodReasonPreemptionByScheduler
+		}
+	}
+	e.Disrupted = e.Disrupted || e.Terminating
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		e.State = coordinator.PodRunning
+	case corev1.PodSucceeded, corev1.PodFailed:
+		e.State = coordinator.PodEnded
+		e.Disrupted = e.Disrupted || endedFromOutside(pod)
+	default:
+		e.State = coordinator.PodPending
+	}
+	if e.State != coordinator.PodRunning {
+		e.Reason = trainingjob.PodReason(pod, nil)
+	}
+	return e, true
+}
+
+// endedFromOutside: asked to stop (143), or killed by something else than the memory limit.
+func endedFromOutside(pod *corev1.Pod) bool {
+	for _, s := range pod.Status.ContainerStatuses {
+		if t := s.State.Terminated; t != nil {
+			return t.ExitCode == coordinator.ExitInterrupted || (t.ExitCode == 137 && t.Reason != "OOMKilled")
+		}
+	}
+	return pod.Status.Reason == "NodeLost" || pod.Status.Reason == "Shutdown" || pod.Status.Reason == "Terminated"
+}
+
+// Create implements master.Launcher: it tries until the pod exists or is no longer wanted, and says why it does not.
+func (l *Launcher) Create(worker int, floor bool) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	l.mu.Lock()
+	l.creating[worker] = cancel
+	l.mu.Unlock()
+	l.running.Add(1)
+	go func() {
+		defer l.running.Done()
+		defer cancel()
+		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
+			err := l.create(ctx, worker, floor)
+			if err == nil || apierrors.IsAlreadyExists(err) || ctx.Err() != nil {
+				break
+			}
+			l.log.Warn("a worker pod cannot be created; trying again", "worker", worker, "error", err)
+			l.emit(coordinator.PodChanged{Worker: worker, Floor: floor, State: coordinator.PodPending, Reason: err.Error()})
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+			}
+		}
+		l.mu.Lock()
+		delete(l.creating, worker)
+		l.mu.Unlock()
+	}()
+}
+
+// create makes one pod. The Job is looked at before: a deleted or suspended one gets no more workers.
+func (l *Launcher) create(ctx context.Context, worker int, floor bool) error {
+	c := l.cluster
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
+		return fmt.Errorf("look at the Job before a worker is created: %w", err)
+	}
+	switch {
+	case job.UID != c.Job.UID || job.DeletionTimestamp != nil:
+		return fmt.Errorf("Job %s is being deleted: no more workers", c.Job.Name)
+	case job.Spec.Suspend != nil && *job.Spec.Suspend:
+		return fmt.Errorf("Job %s is suspended: no more workers until it is resumed", c.Job.Name)
+	}
+	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err != nil || n < worker {
+		if err := l.rememberNumber(ctx, worker); err != nil {
+			return fmt.Errorf("write the highest worker number to the Job: %w", err)
+		}
+	}
+	l.mu.Lock()
+	pod := trainingjob.WorkerPod(l.workers, c.Job, worker, floor, l.address)
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return c.core.Post().Namespace(c.Namespace).Resource("pods").Body(pod).Do(ctx).Error()
+}
+
+func (l *Launcher) rememberNumber(ctx context.Context, worker int) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": l.cluster.Job.UID, "annotations": map[string]string{trainingjob.AnnotationLastWorkerID: strconv.Itoa(worker)},
+	}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return l.cluster.batch.Patch(types.MergePatchType).Namespace(l.cluster.Namespace).Resource("jobs").Name(l.cluster.Job.Name).Body(patch).Do(ctx).Error()
+}
+
+// Delete implements master.Launcher.
+func (l *Launcher) Delete(worker int) {
+	l.mu.Lock()
+	if cancel := l.creating[worker]; cancel != nil {
+		cancel()
+	}
+	l.mu.Unlock()
+	l.running.Add(1)
+	go func() {
+		defer l.running.Done()
+		name := trainingjob.WorkerName(l.cluster.Job.Name, worker)
+		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
+			ctx, cancel := context.WithTimeout(l.ctx, requestTimeout)
+			err := l.cluster.core.Delete().Namespace(l.cluster.Namespace).Resource("pods").Name(name).Do(ctx).Error()
+			cancel()
+			if err == nil || apierrors.IsNotFound(err) || l.ctx.Err() != nil {
+				return
+			}
+			l.log.Warn("a worker pod cannot be deleted; trying again", "worker", worker, "error", err)
+			select {
+			case <-time.After(wait):
+			case <-l.ctx.Done():
+			}
+		}
+	}()
+}
+
+// Close stops watching and creating, after deletions that are under way have been sent.
+func (l *Launcher) Close() {
+	l.mu.Lock()
+	for _, id := range slices.Sorted(maps.Keys(l.creating)) {
+		l.creating[id]()
+	}
+	l.mu.Unlock()
+	l.cancel()
+	l.running.Wait()
+}

@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Store keeps the final model in ConfigMap NAME-model when it is small, and below the output directory where there
+// is one. It implements master.Store.
+type Store struct {
+	Cluster *Cluster
+	Output  string // a directory, or ""
+}
+
+// Finished implements master.Store.
+func (s Store) Finished(jobDigest string) (*master.ModelInfo, error) {
+	if s.Output != "" {
+		return store.Directory{Root: s.Output}.Finished(jobDigest)
+	}
+	configMap, err := s.configMap(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	text := configMap.Data[store.InfoFile]
+	if text == "" {
+		return nil, nil
+	}
+	var info master.ModelInfo
+	if err := json.Unmarshal([]byte(text), &info); err != nil {
+		return nil, fmt.Errorf("read %s of ConfigMap %s/%s: %w", store.InfoFile, configMap.Namespace, configMap.Name, err)
+	}
+	if info.Job != jobDigest {
+		return nil, nil
+	}
+	info.Files = s.files()
+	return &info, nil
+}
+
+func (s Store) files() []string {
+	return []string{fmt.Sprintf("configmap://%s/%s/%s", s.Cluster.Namespace, trainingjob.ModelName(s.Cluster.Job.Name), store.ModelFile)}
+}
+
+func (s Store) configMap(ctx context.Context) (*corev1.ConfigMap, error) {
+	configMap := &corev1.ConfigMap{}
+	name := trainingjob.ModelName(s.Cluster.Job.Name)
+	if err := s.Cluster.get(ctx, s.Cluster.core, "configmaps", name, configMap); err != nil {
+		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", s.Cluster.Namespace, name, err)
+	}
+	return configMap, nil
+}
+
+// Save implements master.Store. With an output directory the directory decides, and the ConfigMap is a copy.
+func (s Store) Save(ctx context.Context, model []byte, info master.ModelInfo, run master.RunInfo, check func(context.Context) error) ([]string, error) {
+	var files []string
+	if s.Output != "" {
+		var err error
+		if files, err = (store.Directory{Root: s.Output}).Save(ctx, model, info, run, check); err != nil {
+			return nil, err
+		}
+	}
+	if len(model) > trainingjob.MaxModelConfigMapBytes {
+		if s.Output == "" {
+			return nil, fmt.Errorf("the model has %d bytes and a ConfigMap holds %d: set output to a directory of a volume", len(model), trainingjob.MaxModelConfigMapBytes)
+		}
+		return files, nil
+	}
+	if err := errors.Join(check(ctx), s.keepCopy(ctx, model, info)); err != nil {
+		return nil, err
+	}
+	return append(files, s.files()...), nil
+}
+
+func (s Store) keepCopy(ctx context.Context, model []byte, info master.ModelInfo) error {
+	configMap, err := s.configMap(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(info, "", "  ")
+	if err != nil {
+		return err
+	}
+	configMap.BinaryData = map[string][]byte{store.ModelFile: model}
+	configMap.Data = map[string]string{store.InfoFile: string(text)}
+	err = s.Cluster.core.Put().Namespace(configMap.Namespace).Resource("configmaps").Name(configMap.Name).Body(configMap).Do(ctx).Error()
+	if err != nil {
+		return fmt.Errorf("write ConfigMap %s/%s: %w", configMap.Namespace, configMap.Name, err)
+	}
+	return nil
+}

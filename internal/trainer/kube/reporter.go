@@ -1,0 +1,168 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Reporter writes the newest status to ConfigMap NAME-status and notices as Events of the Job. It implements
+// master.Reporter: its methods never wait for the API server.
+type Reporter struct {
+	cluster *Cluster
+	log     *slog.Logger
+	status  chan trainingjob.Status // the newest only
+	notices chan coordinator.Notice
+	closing chan struct{}
+	done    sync.WaitGroup
+}
+
+const (
+	statusRetry  = 2 * time.Second
+	lastStatus   = 10 * time.Second // the final status may take so long
+	noticesQueue = 64
+)
+
+// NewReporter starts a reporter; Close writes what is left.
+func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
+	r := &Reporter{cluster: c, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
+	r.done.Add(2)
+	go r.writeStatuses()
+	go r.writeNotices()
+	return r
+}
+
+// Status implements master.Reporter.
+func (r *Reporter) Status(s trainingjob.Status) {
+	for {
+		select {
+		case r.status <- s:
+			return
+		default:
+		}
+		select {
+		case <-r.status: // an older one that has not been written
+		default:
+		}
+	}
+}
+
+// Notice implements master.Reporter. With many of them at once the newest are left out: they are in the log.
+func (r *Reporter) Notice(n coordinator.Notice) {
+	select {
+	case r.notices <- n:
+	default:
+	}
+}
+
+// Close waits until the newest status is written.
+func (r *Reporter) Close() {
+	close(r.closing)
+	r.done.Wait()
+}
+
+func (r *Reporter) writeStatuses() {
+	defer r.done.Done()
+	for {
+		select {
+		case s := <-r.status:
+			r.writeUntilDone(s)
+		case <-r.closing:
+			select {
+			case s := <-r.status:
+				r.writeUntilDone(s)
+			default:
+			}
+			return
+		}
+	}
+}
+
+// writeUntilDone writes a status, or the newer one that has come meanwhile.
+func (r *Reporter) writeUntilDone(s trainingjob.Status) {
+	var deadline <-chan time.Time
+	closing := r.closing
+	for {
+		err := r.write(s)
+		if err == nil {
+			return
+		}
+		r.log.Warn("the status cannot be written; trying again", "error", err)
+		retry := time.NewTimer(statusRetry)
+		select {
+		case s = <-r.status:
+		case <-retry.C:
+		case <-closing:
+			closing, deadline = nil, time.After(lastStatus)
+		case <-deadline:
+			retry.Stop()
+			return
+		}
+		retry.Stop()
+	}
+}
+
+func (r *Reporter) write(s trainingjob.Status) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{trainingjob.StatusKey: string(text)}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	return r.cluster.core.Patch(types.MergePatchType).Namespace(r.cluster.Namespace).Resource("configmaps").
+		Name(trainingjob.StatusName(r.cluster.Job.Name)).Body(patch).Do(ctx).Error()
+}
+
+func (r *Reporter) writeNotices() {
+	defer r.done.Done()
+	for {
+		select {
+		case n := <-r.notices:
+			r.writeNotice(n)
+		case <-r.closing:
+			for {
+				select {
+				case n := <-r.notices:
+					r.writeNotice(n)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *Reporter) writeNotice(n coordinator.Notice) {
+	c := r.cluster
+	kind := corev1.EventTypeNormal
+	if n.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	now := metav1.Now()
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: c.Namespace, Name: fmt.Sprintf("%s.%x", c.Job.Name, now.UnixNano())},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: c.Namespace, Name: c.Job.Name, UID: c.Job.UID},
+		Reason:         n.Reason, Message: n.Message, Type: kind,
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: "elastic-trainer"}, ReportingController: "elastic-trainer", ReportingInstance: c.Pod,
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	if err := c.core.Post().Namespace(c.Namespace).Resource("events").Body(event).Do(ctx).Error(); err != nil {
+		r.log.Warn("an Event cannot be written", "event", n.Reason, "error", err)
+	}
+}

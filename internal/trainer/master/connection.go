@@ -1,0 +1,125 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
+)
+
+// connection is one worker's stream.
+type connection struct {
+	worker     int
+	node       string
+	numerics   int
+	queue      *wire.Queue
+	heard      atomic.Bool
+	subscribed bool // it is sent every update; owned by the loop
+	said       bool // it has said its last word, or been told it; owned by the loop
+}
+
+// input is what a stream's goroutine hands to the loop: a message, with the gradient that it carries, or the
+// stream's end.
+type input struct {
+	conn     *connection
+	message  *wirepb.Message
+	gradient []float32
+	ended    error
+}
+
+// serve is the life of one stream: its goroutine sends what the loop has queued, and another receives.
+func (m *Master) serve(stream grpc.ServerStream) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	first := &wire.Frame{}
+	if err := stream.RecvMsg(first); err != nil {
+		return err
+	}
+	first.Release()
+	join := first.Message.GetJoin()
+	if join == nil {
+		return fmt.Errorf("a worker began with %T", first.Message.Kind)
+	}
+	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), queue: wire.NewQueue(queueUpdates)}
+	if !m.hand(input{conn: c, message: first.Message}) {
+		return errEnded
+	}
+	// When serve returns the stream ends and the receiver with it: a blocked RecvMsg cannot be ended otherwise.
+	go func() {
+		err := m.receive(stream, c)
+		cancel()
+		m.hand(input{conn: c, ended: err})
+	}()
+	if err := c.queue.Run(ctx, stream); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+var errEnded = errors.New("the master has ended")
+
+// hand gives the loop an input, unless it has ended.
+func (m *Master) hand(i input) bool {
+	select {
+	case m.in <- i:
+		return true
+	case <-m.ended:
+		return false
+	}
+}
+
+// receive hands whole messages to the loop until the stream ends. The end in good order is io.EOF.
+func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
+	var gradient wire.Assembly
+	n := m.network
+	for {
+		f := &wire.Frame{}
+		if err := stream.RecvMsg(f); err != nil {
+			return err
+		}
+		c.heard.Store(true)
+		i := input{conn: c, message: f.Message}
+		if g := f.Message.GetGradient(); g != nil {
+			span := int(g.Hi) - int(g.Lo)
+			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Correct) != span {
+				f.Release()
+				return fmt.Errorf("a gradient of virtual workers %d to %d with %d losses", g.Lo, g.Hi, len(g.LossSums))
+			}
+			var err error
+			i.gradient, err = gradient.Add(f, g.Piece, n.TrainableSize()+span*n.StatsSize(), m.buffers.Get)
+			f.Release()
+			if err != nil {
+				return err
+			}
+			if i.gradient == nil {
+				continue // more pieces follow
+			}
+		} else {
+			f.Release()
+		}
+		if f.Message.GetHeartbeat() != nil {
+			continue
+		}
+		if !m.hand(i) {
+			return io.EOF
+		}
+	}
+}
+
+// heard lists the workers from whom anything came since the last call.
+func (m *Master) heard() []int {
+	var ids []int
+	for id, c := range m.conns {
+		if c.heard.Swap(false) {
+			ids = append(ids, id)
+		}
+		c.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{Generation: m.cfg.Fence.Generation()}}})
+	}
+	return ids
+}

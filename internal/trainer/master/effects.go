@@ -1,0 +1,164 @@
+package master
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
+)
+
+// do carries out one effect.
+func (m *Master) do(e coordinator.Effect) {
+	switch e := e.(type) {
+	case coordinator.Accept:
+		m.accept()
+	case coordinator.AcceptEvaluation:
+		m.parts[e.Part] = m.handPart
+	case coordinator.Publish:
+		m.publish(e)
+	case coordinator.Assign:
+		if c := m.conns[e.Worker]; c != nil {
+			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Assign{Assign: &wirepb.Assign{Step: e.Step, VirtualWorkers: narrow(e.VirtualWorkers)}}})
+		}
+	case coordinator.Evaluate:
+		if c := m.conns[e.Worker]; c != nil {
+			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluate{Evaluate: &wirepb.Evaluate{Parts: narrow(e.Parts)}}})
+		}
+	case coordinator.SendState:
+		m.sendState(e.Worker)
+	case coordinator.SendUpdates:
+		m.sendUpdates(e.Worker, e.From)
+	case coordinator.Subscribe:
+		if c := m.conns[e.Worker]; c != nil {
+			c.subscribed = true
+		}
+	case coordinator.Refuse:
+		if c := m.conns[e.Worker]; c != nil {
+			m.log.Warn("refused a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
+			m.refuse(c, e.Reason, e.StartOver)
+		}
+	case coordinator.Disconnect:
+		if c := m.conns[e.Worker]; c != nil {
+			m.log.Warn("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
+			c.said, c.subscribed = true, false
+			c.queue.Drop()
+			c.queue.Close()
+		}
+	case coordinator.Dismiss:
+		if c := m.conns[e.Worker]; c != nil {
+			c.said = true
+			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}})
+			c.queue.Close()
+		}
+	case coordinator.CreatePod:
+		m.cfg.Launcher.Create(e.Worker, e.Floor)
+	case coordinator.DeletePod:
+		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
+		m.cfg.Launcher.Delete(e.Worker)
+	case coordinator.SaveModel:
+		m.save()
+	case coordinator.Report:
+		m.report(true)
+	case coordinator.Notice:
+		m.notice(e)
+	case coordinator.Exit:
+		m.result = &Result{Code: e.Code, Reason: e.Reason, Model: m.info}
+	default:
+		panic(fmt.Sprintf("master: unknown effect %T", e))
+	}
+}
+
+func narrow(vs []int) []int32 {
+	out := make([]int32, len(vs))
+	for i, v := range vs {
+		out[i] = int32(v)
+	}
+	return out
+}
+
+// accept gives the gradient in hand to the tree.
+func (m *Master) accept() {
+	g := &m.inHand
+	n := m.network
+	for i := range g.span.Len() {
+		v := g.span.Lo + i
+		m.results[v] = g.results[i]
+		copy(m.stats[v], g.floats[n.TrainableSize()+i*n.StatsSize():])
+	}
+	if err := m.tree.Add(g.span, g.floats[:n.TrainableSize()]); err != nil {
+		panic("master: " + err.Error()) // the coordinator accepts each virtual worker once
+	}
+	g.floats = nil
+}
+
+// publish sends the sum to everybody, then applies it here too: the workers' time is the scarcer one.
+func (m *Master) publish(e coordinator.Publish) {
+	n := m.network
+	k := m.cfg.Job.Schedule.Minibatches(e.Step)
+	floats := make([]float32, 0, n.TrainableSize()+k*n.StatsSize())
+	floats = append(floats, m.tree.Sum()...)
+	for v := range k {
+		floats = append(floats, m.stats[v]...)
+	}
+	if len(m.updates) == retainedUpdates {
+		m.updates = slices.Delete(m.updates, 0, 1)
+	}
+	m.updates = append(m.updates, update{step: e.Step, floats: floats})
+	for id, c := range m.conns {
+		if c.subscribed {
+			m.sendUpdate(c, m.updates[len(m.updates)-1], e.Next[id], e.Hash)
+		}
+	}
+	m.observe(e.Step, k)
+	if err := worker.ApplyUpdate(n, m.state, floats, e.Step); err != nil {
+		m.pending = append(m.pending, coordinator.Unhealthy{Reason: err.Error()})
+	}
+	if next := e.Step + 1; next < m.cfg.Job.Schedule.Steps() {
+		m.tree.Reset(m.cfg.Job.Schedule.Minibatches(next))
+	}
+	if e.Hash {
+		m.pending = append(m.pending, coordinator.StateHash{Worker: -1, Step: e.Step + 1, Hash: m.ownHash()})
+	}
+}
+
+// sendUpdate queues an update; a worker whose queue is full starts again from a state when it reads again.
+func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
+	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash}}}
+	if !c.queue.SendTensor(message, u.floats, nil) {
+		c.queue.Drop()
+		m.log.Warn("a worker reads too slowly; it gets a fresh state", "worker", c.worker, "node", c.node)
+		m.pending = append(m.pending, coordinator.Overflow{Worker: c.worker})
+	}
+}
+
+func (m *Master) sendState(id int) {
+	c := m.conns[id]
+	if c == nil {
+		return
+	}
+	c.subscribed = true
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StepsDone()}}}
+	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
+}
+
+// sendUpdates brings a worker that is a little behind up to date.
+func (m *Master) sendUpdates(id int, from int64) {
+	c := m.conns[id]
+	if c == nil {
+		return
+	}
+	c.subscribed = true
+	for _, u := range m.updates {
+		if u.step >= from {
+			m.sendUpdate(c, u, nil, false)
+		}
+	}
+}
+
+func (m *Master) refuse(c *connection, reason string, startOver bool) {
+	c.said, c.subscribed = true, false
+	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason, Retry: startOver}}})
+	c.queue.Close()
+}

@@ -1,0 +1,135 @@
+package master
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
+)
+
+// gradient is the sum that the event in hand is about.
+type gradient struct {
+	span    reduce.Span
+	floats  []float32 // sum, then each virtual worker's statistics; nil once the tree has taken it
+	results []nn.Result
+}
+
+// take turns what a stream said into an event.
+func (m *Master) take(i input) {
+	c := i.conn
+	if i.ended != nil {
+		if m.conns[c.worker] != c {
+			return // replaced by a newer stream of the same worker
+		}
+		delete(m.conns, c.worker)
+		if !c.said {
+			m.step(coordinator.Lost{Worker: c.worker, Reason: endReason(i.ended)})
+		} else {
+			m.step(coordinator.Lost{Worker: c.worker, Reason: "ended"})
+		}
+		return
+	}
+	if join := i.message.GetJoin(); join != nil {
+		m.join(c, join)
+		return
+	}
+	if m.conns[c.worker] != c {
+		if i.gradient != nil {
+			m.buffers.Put(i.gradient)
+		}
+		return
+	}
+	switch k := i.message.Kind.(type) {
+	case *wirepb.Message_Hello:
+		h := k.Hello
+		m.step(coordinator.Hello{
+			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
+			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics},
+		})
+	case *wirepb.Message_Applied:
+		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
+	case *wirepb.Message_Gradient:
+		m.takeGradient(c, k.Gradient, i.gradient)
+	case *wirepb.Message_Evaluated:
+		e := k.Evaluated
+		m.handPart = nn.Result{LossSum: e.LossSum, Correct: int(e.Correct), Records: int(e.Records)}
+		m.step(coordinator.EvaluationPart{Worker: c.worker, Part: int(e.Part)})
+	case *wirepb.Message_StateHash:
+		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
+	case *wirepb.Message_Leaving:
+		c.said = true
+		m.step(coordinator.Left{Worker: c.worker})
+	case *wirepb.Message_Problem:
+		p := k.Problem
+		m.log.Warn("a worker has a problem", "worker", c.worker, "node", c.node, "reason", p.Reason)
+		if p.Fatal {
+			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+			return
+		}
+		m.cfg.Reporter.Notice(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+		c.said = true
+		m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})
+	default:
+		m.log.Warn("a worker sent what only masters say", "worker", c.worker, "message", fmt.Sprintf("%T", k))
+	}
+}
+
+func endReason(err error) string {
+	if errors.Is(err, io.EOF) {
+		return "was lost: its stream ended"
+	}
+	return fmt.Sprintf("was lost: %v", err)
+}
+
+// join answers the first message of a stream with the job. The same worker's older stream is dead, whether its end
+// has been noticed or not.
+func (m *Master) join(c *connection, join *wirepb.Join) {
+	if old := m.conns[c.worker]; old != nil {
+		old.queue.Close()
+		m.step(coordinator.Lost{Worker: c.worker, Reason: "came again on a new stream"})
+	}
+	m.conns[c.worker] = c
+	if g := m.cfg.Fence.Generation(); join.Generation > g {
+		m.step(coordinator.GenerationLost{Reason: fmt.Sprintf("worker %d knows a master of generation %d; this one is %d", c.worker, join.Generation, g)})
+		return
+	}
+	files, err := json.Marshal(m.cfg.Job.Training.Files())
+	if err != nil {
+		panic(err) // strings and numbers only
+	}
+	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
+		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName, DataFiles: files,
+	}}})
+}
+
+// takeGradient offers a gradient to the coordinator; if it is the first answer, Accept gives it to the tree.
+func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, floats []float32) {
+	m.inHand = gradient{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: floats}
+	records := m.cfg.Job.Schedule
+	for i := range g.LossSums {
+		m.inHand.results = append(m.inHand.results, nn.Result{LossSum: g.LossSums[i], Correct: int(g.Correct[i])})
+	}
+	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), m.inHand.span) {
+		m.step(coordinator.Lost{Worker: c.worker, Reason: fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span)})
+	} else {
+		m.step(coordinator.Gradient{Worker: c.worker, Step: g.Step, Lo: int(g.Lo), Hi: int(g.Hi)})
+	}
+	if m.inHand.floats != nil {
+		m.buffers.Put(m.inHand.floats)
+		m.inHand.floats = nil
+	}
+}
+
+// ownHash is the hash of the state, computed once for each step at which it is asked for.
+func (m *Master) ownHash() string {
+	if step := m.core.StepsDone(); m.hashStep != step {
+		m.hash, m.hashStep = worker.Hash(m.state), step
+	}
+	return m.hash
+}

@@ -1,0 +1,239 @@
+// Package master runs a training job: it feeds the coordinator with what happens (streams, pods, time, signals) and
+// carries out what it decides. It holds the state, adds the gradients along the tree, and writes the result.
+//
+// One goroutine owns everything; streams, files and the API server are served by others that talk to it through
+// channels. What runs where the workers are (pods or local processes), what keeps a second master away and where the
+// status goes are given to it as Launcher, Fence and Reporter.
+package master
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Launcher starts and ends workers. Its methods return at once; what becomes of a worker comes as PodChanged events
+// from Events. A worker that cannot be started stays pending, with the reason, and is tried again.
+type Launcher interface {
+	Create(worker int, floor bool)
+	Delete(worker int)
+	Events() <-chan coordinator.Event // PodChanged and Resize
+}
+
+// Fence keeps every other master of the job away while this one runs.
+type Fence interface {
+	Generation() int64
+	// Lost delivers the reason, once, when another master has taken over.
+	Lost() <-chan string
+	// Check says whether this master is still the one, where that can be found out.
+	Check(ctx context.Context) error
+}
+
+// Reporter tells others how the job is. Its methods return at once.
+type Reporter interface {
+	Status(s trainingjob.Status)
+	Notice(n coordinator.Notice)
+}
+
+// Config is what a master is started with.
+type Config struct {
+	Job         *job.Job
+	JobJSON     []byte // as the workers are to load it
+	ModelName   string // of the model file, for messages
+	Min, Max    int
+	LastWorker  int // the highest worker number ever used, −1 for none
+	Existing    []coordinator.PodChanged
+	Listener    net.Listener
+	Credentials wire.Credentials
+	Launcher    Launcher
+	Fence       Fence
+	Reporter    Reporter
+	Store       Store
+	Log         *slog.Logger
+}
+
+// Times and counts that suit a data centre; see protocol.md for what follows from them.
+const (
+	tick            = 100 * time.Millisecond
+	lateTick        = 500 * time.Millisecond
+	silentTicks     = 10
+	retainedUpdates = 4
+	hashEvery       = 100
+	maxFailures     = 6
+	statusEvery     = 2 * time.Second
+	queueUpdates    = 8
+)
+
+// Result is how a run ended.
+type Result struct {
+	Code   int // of the process
+	Reason string
+	Model  *ModelInfo // of a job that is done
+}
+
+// Master is a running job.
+type Master struct {
+	cfg     Config
+	log     *slog.Logger
+	network *nn.Network
+	core    *coordinator.Coordinator
+
+	in      chan input
+	ended   chan struct{} // closed when the loop has ended
+	conns   map[int]*connection
+	pending []coordinator.Event // caused by effects; they come before the next from outside
+
+	state    []float32
+	hash     string // of state at hashStep
+	hashStep int64
+	tree     *reduce.Tree
+	results  []nn.Result // of the step in hand, by virtual worker
+	stats    [][]float32
+	inHand   gradient // what the current event is about
+	updates  []update // the newest, oldest first
+	buffers  *wire.Buffers
+	parts    []nn.Result // of the validation data
+	handPart nn.Result   // of the validation data, likewise
+
+	last     nn.Result // of the last step
+	dirty    bool      // something changed since the status was reported
+	reported time.Time
+	began    time.Time
+	info     *ModelInfo
+	saved    chan savedModel
+	saving   sync.WaitGroup
+	result   *Result
+}
+
+// update is one that has been published: the sum of the gradients, then every virtual worker's statistics.
+type update struct {
+	step   int64
+	floats []float32
+}
+
+// Run trains until the job is done, has failed, or ctx ends (SIGTERM). An error is a master that could not run at all.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, hashStep: -1, saved: make(chan savedModel, 1), began: time.Now()}
+	if info, err := cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
+		return Result{}, err
+	} else if info != nil {
+		m.log.Info("the job is done already", "sha256", info.SHA256)
+		m.info = info
+		cfg.Reporter.Status(m.finishedStatus())
+		return Result{Code: coordinator.ExitDone, Model: info}, nil
+	}
+	m.prepare()
+	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve)
+	if err != nil {
+		return Result{}, err
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(cfg.Listener) }()
+	m.loop(ctx, served)
+	close(m.ended)
+	m.disconnectAll(server)
+	m.saving.Wait()
+	return *m.result, nil
+}
+
+// prepare makes the state of step 0 and the coordinator.
+func (m *Master) prepare() {
+	j := m.cfg.Job
+	k := j.Spec.Training.GradsToWait
+	m.state = make([]float32, m.network.StateSize())
+	m.network.Init(m.state, j.Spec.Training.Seed)
+	m.buffers = wire.NewBuffers(m.network.TrainableSize() + k*m.network.StatsSize())
+	m.tree = reduce.NewTree(j.Kernel.Add, m.buffers.Put)
+	m.tree.Reset(j.Schedule.Minibatches(0))
+	m.results = make([]nn.Result, k)
+	m.stats = make([][]float32, k)
+	for v := range m.stats {
+		m.stats[v] = make([]float32, m.network.StatsSize())
+	}
+	m.parts = make([]nn.Result, len(j.Parts))
+	m.core = coordinator.New(coordinator.Config{
+		Steps: j.Schedule.Steps(), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
+		Identity: j.Identity, Min: m.cfg.Min, Max: m.cfg.Max, LastWorkerID: m.cfg.LastWorker,
+		SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, MaxFailures: maxFailures,
+	})
+}
+
+// loop is the one goroutine that owns the job.
+func (m *Master) loop(ctx context.Context, served <-chan error) {
+	for _, e := range m.cfg.Existing {
+		m.step(e)
+	}
+	m.step(coordinator.Start{})
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	last := time.Now()
+	stop := ctx.Done()
+	for m.result == nil {
+		select {
+		case i := <-m.in:
+			m.take(i)
+		case e := <-m.cfg.Launcher.Events():
+			m.step(e)
+		case now := <-ticker.C:
+			m.step(coordinator.Tick{Heard: m.heard(), Late: now.Sub(last) > tick+lateTick})
+			last = now
+			m.report(false)
+		case s := <-m.saved:
+			m.modelSaved(s)
+		case reason := <-m.cfg.Fence.Lost():
+			m.step(coordinator.GenerationLost{Reason: reason})
+		case err := <-served:
+			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("the master's server ended: %v", err)})
+		case <-stop:
+			stop = nil
+			m.log.Info("asked to stop; the step in hand is published first", "step", m.core.StepsDone())
+			m.step(coordinator.Stop{})
+		}
+	}
+}
+
+// step feeds the coordinator and carries out what it decides, and what follows from that.
+func (m *Master) step(e coordinator.Event) {
+	m.pending = append(m.pending, e)
+	for len(m.pending) > 0 && m.result == nil {
+		e := m.pending[0]
+		m.pending = m.pending[1:]
+		for _, effect := range m.core.Step(e) {
+			m.do(effect)
+		}
+		m.dirty = true
+	}
+}
+
+// disconnectAll lets every stream say its last word, and ends the server.
+func (m *Master) disconnectAll(server *grpc.Server) {
+	for _, c := range m.conns {
+		c.queue.Close()
+	}
+	done := make(chan struct{})
+	go func() {
+		server.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(lastWords):
+		server.Stop()
+		<-done
+	}
+}
+
+// lastWords is how long streams may take to end when the master does.
+const lastWords = 2 * time.Second

@@ -1,0 +1,122 @@
+package master
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
+)
+
+// ModelInfo is model.json: what the final model is. It holds nothing that depends on time, workers or restarts, so
+// that it is the same for every run of a job. Its presence with a job's digest is the job's completion.
+type ModelInfo struct {
+	SHA256    string   `json:"sha256"` // of model.safetensors
+	Steps     int64    `json:"steps"`
+	Epochs    int      `json:"epochs"`
+	Loss      float64  `json:"loss"`     // mean over the records of MeasuredOn
+	Accuracy  float64  `json:"accuracy"` // likewise
+	Measured  string   `json:"measured_on"`
+	Records   int      `json:"records"` // measured
+	Job       string   `json:"job_digest"`
+	Lineage   string   `json:"lineage"`
+	Model     string   `json:"model"`
+	Numerics  int      `json:"numerics_version"`
+	Files     []string `json:"-"` // where the store has put them
+	Algorithm string   `json:"optimizer"`
+}
+
+// RunInfo is run.json: how this run went.
+type RunInfo struct {
+	Seconds     float64 `json:"seconds"`
+	Generation  int64   `json:"generation"`
+	Preemptions int     `json:"preemptions"`
+	LastWorker  int     `json:"last_worker"`
+	Kernel      string  `json:"master_kernel"`
+}
+
+// Store keeps final models.
+type Store interface {
+	// Finished returns the model of a job that is done already, or nil.
+	Finished(jobDigest string) (*ModelInfo, error)
+	// Save writes the model, then its description, each atomically. check is asked just before the names appear:
+	// an error of it means that another master has taken over. It returns where the files are.
+	Save(ctx context.Context, model []byte, info ModelInfo, run RunInfo, check func(context.Context) error) (files []string, err error)
+}
+
+type savedModel struct {
+	info ModelInfo
+	err  error
+}
+
+// save writes the final model beside the loop, so that a slow disk does not look like a dead master.
+func (m *Master) save() {
+	info, run, state := m.describe(), m.run(), slices.Clone(m.state)
+	m.saving.Add(1)
+	go func() {
+		defer m.saving.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		defer cancel()
+		var file bytes.Buffer
+		err := safetensors.Write(&file, tensors(m.network.Export(state)), nil)
+		if err == nil {
+			sum := sha256.Sum256(file.Bytes())
+			info.SHA256 = hex.EncodeToString(sum[:])
+			info.Files, err = m.cfg.Store.Save(ctx, file.Bytes(), info, run, m.cfg.Fence.Check)
+		}
+		m.saved <- savedModel{info, err}
+	}()
+}
+
+const saveTimeout = 60 * time.Second
+
+func (m *Master) modelSaved(s savedModel) {
+	if s.err != nil {
+		m.step(coordinator.ModelNotSaved{Reason: fmt.Sprintf("the final model cannot be written: %v", s.err)})
+		return
+	}
+	m.info = &s.info
+	m.step(coordinator.ModelSaved{SHA256: s.info.SHA256})
+}
+
+// describe is model.json without the hash. The parts of the validation data are added in their order.
+func (m *Master) describe() ModelInfo {
+	j := m.cfg.Job
+	measured, on := m.last, "the last training step"
+	if len(m.parts) > 0 {
+		measured, on = nn.Result{}, "validation data"
+		for _, p := range m.parts {
+			measured.LossSum += p.LossSum
+			measured.Correct += p.Correct
+			measured.Records += p.Records
+		}
+	}
+	return ModelInfo{
+		Steps: j.Schedule.Steps(), Epochs: j.Spec.Training.Epochs,
+		Loss: measured.LossSum / float64(measured.Records), Accuracy: float64(measured.Correct) / float64(measured.Records),
+		Measured: on, Records: measured.Records,
+		Job: j.Identity.Job, Lineage: j.Identity.Lineage, Model: j.Graph.Name, Numerics: j.Identity.Numerics,
+		Algorithm: string(j.Graph.Optimizer.Kind),
+	}
+}
+
+func (m *Master) run() RunInfo {
+	return RunInfo{
+		Seconds: time.Since(m.began).Seconds(), Generation: m.cfg.Fence.Generation(), Preemptions: m.core.Status().Preemptions,
+		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name,
+	}
+}
+
+func tensors(exported []nn.Tensor) []safetensors.Tensor {
+	out := make([]safetensors.Tensor, len(exported))
+	for i, t := range exported {
+		out[i] = safetensors.Float32(t.Name, t.Shape, t.Data)
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package master
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// observe keeps what the status says of the step just published: sums in the order of virtual workers.
+func (m *Master) observe(step int64, k int) {
+	m.last = nn.Result{Records: m.cfg.Job.Schedule.Step(step).Records}
+	for v := range k {
+		m.last.LossSum += m.results[v].LossSum
+		m.last.Correct += m.results[v].Correct
+	}
+}
+
+// notice passes on what a person should see.
+func (m *Master) notice(n coordinator.Notice) {
+	if n.Warning {
+		m.log.Warn(n.Message, "event", n.Reason)
+	} else {
+		m.log.Info(n.Message, "event", n.Reason)
+	}
+	m.cfg.Reporter.Notice(n)
+}
+
+// report writes the status when it changed: at once when now is set, else at most every two seconds.
+func (m *Master) report(now bool) {
+	if !now && (!m.dirty || time.Since(m.reported) < statusEvery) {
+		return
+	}
+	m.dirty, m.reported = false, time.Now()
+	m.cfg.Reporter.Status(m.status())
+}
+
+var phases = map[coordinator.Phase]trainingjob.Phase{
+	coordinator.Waiting:    trainingjob.PhaseWaiting,
+	coordinator.Running:    trainingjob.PhaseRunning,
+	coordinator.Evaluating: trainingjob.PhaseEvaluating,
+	coordinator.Saving:     trainingjob.PhaseEvaluating,
+	coordinator.CannotSave: trainingjob.PhaseCannotSave,
+	coordinator.Dismissing: trainingjob.PhaseSucceeded,
+	coordinator.Done:       trainingjob.PhaseSucceeded,
+	coordinator.Failed:     trainingjob.PhaseFailed,
+}
+
+// status is the job as others see it.
+func (m *Master) status() trainingjob.Status {
+	if m.info != nil {
+		return m.withWorkers(m.finishedStatus())
+	}
+	c := m.core.Status()
+	j := m.cfg.Job
+	s := trainingjob.Status{
+		Phase: phases[c.Phase], Message: c.Reason, Generation: m.cfg.Fence.Generation(),
+		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
+		JobDigest: j.Identity.Job,
+	}
+	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be taken up again
+		s.Phase = trainingjob.PhaseWaiting
+		s.Message = "the master was stopped; the job goes on when it is started again"
+	}
+	if m.last.Records > 0 {
+		s.Loss, s.Metrics = m.means(m.last)
+	}
+	s = m.withWorkers(s)
+	if c.Phase == coordinator.Waiting {
+		s.Message = waitingFor(c.Min, s)
+	}
+	return s
+}
+
+func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
+	if m.core == nil {
+		return s
+	}
+	c := m.core.Status()
+	s.Preemptions = c.Preemptions
+	for _, w := range c.Workers {
+		switch w.State {
+		case "ready", "joining":
+			s.WorkersRunning++
+		default:
+			s.WorkersPending++
+		}
+		s.Workers = append(s.Workers, trainingjob.WorkerStatus{
+			ID: w.Worker, Pod: trainingjob.WorkerName(m.cfg.Job.Spec.Name, w.Worker), State: w.State, Reason: w.Reason, Gradients: w.Gradients,
+		})
+	}
+	return s
+}
+
+// waitingFor says which workers are missing, and why.
+func waitingFor(floor int, s trainingjob.Status) string {
+	ready := 0
+	var missing []string
+	for _, w := range s.Workers {
+		switch {
+		case w.State == "ready":
+			ready++
+		case w.Reason != "":
+			missing = append(missing, fmt.Sprintf("worker %d is %s (%s)", w.ID, w.State, w.Reason))
+		default:
+			missing = append(missing, fmt.Sprintf("worker %d is %s", w.ID, w.State))
+		}
+	}
+	text := fmt.Sprintf("%d of at least %d workers are ready", ready, floor)
+	if len(missing) > 0 {
+		text += ": " + strings.Join(missing, "; ")
+	}
+	return text
+}
+
+// finishedStatus is the status of a job that is done.
+func (m *Master) finishedStatus() trainingjob.Status {
+	steps := m.cfg.Job.Schedule.Steps()
+	loss := m.info.Loss
+	s := trainingjob.Status{
+		Phase: trainingjob.PhaseSucceeded, Generation: m.cfg.Fence.Generation(), Epoch: m.cfg.Job.Spec.Training.Epochs - 1,
+		StepsDone: steps, StepsTotal: steps, Loss: &loss, ModelSHA256: m.info.SHA256, JobDigest: m.info.Job, OutputFiles: m.info.Files,
+	}
+	s.Metrics = map[string]float64{}
+	for _, metric := range m.cfg.Job.Graph.Metrics {
+		s.Metrics[metric.Name] = m.info.Accuracy
+	}
+	return s
+}
+
+// means are loss and metrics over the records of a result.
+func (m *Master) means(r nn.Result) (*float64, map[string]float64) {
+	loss := r.LossSum / float64(r.Records)
+	metrics := map[string]float64{}
+	for _, metric := range m.cfg.Job.Graph.Metrics {
+		metrics[metric.Name] = float64(r.Correct) / float64(r.Records) // accuracy is the only metric there is
+	}
+	return &loss, metrics
+}

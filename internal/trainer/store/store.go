@@ -1,0 +1,119 @@
+// Package store keeps final models in directories: OUTPUT/<first 8 digits of the job's digest>/ holds
+// model.safetensors, model.json and run.json. Every file is written under a temporary name, synced and renamed, and
+// model.json last: where it is, the job is done.
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+)
+
+// Names of the files of a finished job.
+const (
+	ModelFile = "model.safetensors"
+	InfoFile  = "model.json"
+	RunFile   = "run.json"
+)
+
+// Directory is a store below Root.
+type Directory struct{ Root string }
+
+// Dir is where the files of a job are.
+func (d Directory) Dir(jobDigest string) string { return filepath.Join(d.Root, jobDigest[:8]) }
+
+// Finished returns the model of a job that is done already, or nil. A description without the model that it
+// describes is an error.
+func (d Directory) Finished(jobDigest string) (*master.ModelInfo, error) {
+	dir := d.Dir(jobDigest)
+	text, err := os.ReadFile(filepath.Join(dir, InfoFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var info master.ModelInfo
+	if err == nil {
+		err = json.Unmarshal(text, &info)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the description of the final model: %w; remove %s to train again", err, dir)
+	}
+	if info.Job != jobDigest {
+		return nil, nil // the first 8 digits of another job
+	}
+	model, err := os.ReadFile(filepath.Join(dir, ModelFile))
+	if err != nil {
+		return nil, fmt.Errorf("the job is done, but its model is not there: %w; remove %s to train again", err, dir)
+	}
+	if sum := sha256.Sum256(model); hex.EncodeToString(sum[:]) != info.SHA256 {
+		return nil, fmt.Errorf("%s: SHA-256 %x, and %s says %s: the file is damaged; remove %s to train again", filepath.Join(dir, ModelFile), sum, InfoFile, info.SHA256, dir)
+	}
+	info.Files = files(dir)
+	return &info, nil
+}
+
+func files(dir string) []string {
+	return []string{filepath.Join(dir, ModelFile), filepath.Join(dir, InfoFile), filepath.Join(dir, RunFile)}
+}
+
+// Save implements master.Store.
+func (d Directory) Save(ctx context.Context, model []byte, info master.ModelInfo, run master.RunInfo, check func(context.Context) error) ([]string, error) {
+	dir := d.Dir(info.Job)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the output directory: %w", err)
+	}
+	for _, f := range []struct {
+		name    string
+		content any
+	}{{ModelFile, model}, {RunFile, run}, {InfoFile, info}} {
+		content, isBytes := f.content.([]byte)
+		if !isBytes {
+			text, err := json.MarshalIndent(f.content, "", "  ")
+			if err != nil {
+				return nil, err
+			}
+			content = append(text, '\n')
+		}
+		temporary := filepath.Join(dir, fmt.Sprintf(".%s.generation-%d", f.name, run.Generation))
+		if err := writeSynced(temporary, content); err != nil {
+			return nil, err
+		}
+		if err := check(ctx); err != nil {
+			return nil, errors.Join(err, os.Remove(temporary))
+		}
+		if err := os.Rename(temporary, filepath.Join(dir, f.name)); err != nil {
+			return nil, err
+		}
+		if err := syncDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	return files(dir), nil
+}
+
+func writeSynced(path string, content []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func syncDir(path string) (err error) {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return d.Sync()
+}

@@ -1,0 +1,189 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+)
+
+// worker is what outlives a stream: the loaded job and its state.
+type worker struct {
+	cfg        Config
+	log        *slog.Logger
+	generation int64 // the newest seen
+
+	job        *job.Job
+	source     string // what job was loaded from
+	training   *data.Batcher
+	validation *data.Batcher
+	state      []float32
+	step       int64 // updates applied to state
+
+	// Of the step in hand.
+	plan    schedule.Step
+	planned int64 // the step that plan is of; −1 for none
+	todo    []int // virtual workers that are dealt and not begun
+	tree    *reduce.Tree
+	results []nn.Result // by virtual worker
+	stats   [][]float32 // by virtual worker: batch statistics, behind the sums when they are sent
+	batch   graph.Batch
+	buffers *wire.Buffers
+}
+
+// load prepares a job for computing, at step 0.
+func (w *worker) load(j *job.Job) error {
+	w.close()
+	w.job = j
+	var err error
+	if w.training, err = data.NewBatcher(j.Training, j.Graph.Feed, j.Spec.Training.MinibatchSize); err != nil {
+		return err
+	}
+	if j.Validation != nil {
+		if w.validation, err = data.NewBatcher(j.Validation, j.Graph.Feed, j.Spec.Training.MinibatchSize); err != nil {
+			return err
+		}
+	}
+	k := j.Spec.Training.GradsToWait
+	w.state = make([]float32, j.Network.StateSize())
+	w.buffers = wire.NewBuffers(j.Network.TrainableSize() + k*j.Network.StatsSize())
+	w.tree = reduce.NewTree(j.Kernel.Add, w.buffers.Put)
+	w.results = make([]nn.Result, k)
+	w.stats = make([][]float32, k)
+	for v := range w.stats {
+		w.stats[v] = make([]float32, j.Network.StatsSize())
+	}
+	w.reset()
+	return nil
+}
+
+// reset puts the state back to the job's first.
+func (w *worker) reset() {
+	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
+	w.step, w.planned, w.todo = 0, -1, nil
+}
+
+func (w *worker) close() {
+	if w.job != nil {
+		if err := w.job.Close(); err != nil {
+			w.log.Warn("closing the job's data", "error", err)
+		}
+		w.job = nil
+	}
+}
+
+// hash identifies the state.
+func (w *worker) hash() string { return Hash(w.state) }
+
+// Hash is the SHA-256 of a state's bytes, by which master and workers compare theirs.
+func Hash(state []float32) string {
+	sum := sha256.Sum256(wire.Bytes(state))
+	return hex.EncodeToString(sum[:])
+}
+
+// deal adds virtual workers of the current step to what is to be done.
+func (w *worker) deal(vs []int32) {
+	if w.planned != w.step {
+		w.plan, w.planned = w.job.Schedule.Step(w.step), w.step
+		w.tree.Reset(len(w.plan.Minibatches))
+		w.todo = w.todo[:0]
+	}
+	for _, v := range vs {
+		if int(v) < len(w.plan.Minibatches) && !slices.Contains(w.todo, int(v)) {
+			w.todo = append(w.todo, int(v))
+		}
+	}
+	w.prefetch()
+}
+
+// prefetch has the data of the next step read while this one is computed: of all virtual workers, since any of them
+// may have to be taken over.
+func (w *worker) prefetch() {
+	if next := w.step + 1; next < w.job.Schedule.Steps() {
+		for _, m := range w.job.Schedule.Step(next).Minibatches {
+			w.job.Training.Prefetch(m.Range.File, m.Range.Lo, m.Range.Hi)
+		}
+	}
+}
+
+// compute does the next virtual worker in hand.
+func (w *worker) compute(ctx context.Context) error {
+	began := time.Now()
+	v := w.todo[0]
+	w.todo = w.todo[1:]
+	m := w.plan.Minibatches[v]
+	if err := w.training.Fill(ctx, m.Range.File, m.Records, &w.batch); err != nil {
+		return err
+	}
+	n := w.job.Network
+	gradient := w.buffers.Get()[:n.TrainableSize()+n.StatsSize()]
+	result, err := n.Gradient(w.state, &w.batch, w.plan.Records, w.step, v, w.job.Spec.Training.Seed, gradient)
+	if err != nil {
+		return err
+	}
+	w.results[v] = result
+	copy(w.stats[v], gradient[n.TrainableSize():])
+	if err := w.tree.Add(reduce.Span{Lo: v, Hi: v + 1}, gradient[:n.TrainableSize()]); err != nil {
+		return err
+	}
+	if rest := w.cfg.Pace - time.Since(began); rest > 0 {
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// apply takes the sum of a step's gradients and every virtual worker's statistics, one behind the other.
+func (w *worker) apply(update []float32) error {
+	if err := ApplyUpdate(w.job.Network, w.state, update, w.step); err != nil {
+		return err
+	}
+	w.step++
+	return nil
+}
+
+// ApplyUpdate brings a state from step to step+1.
+func ApplyUpdate(n *nn.Network, state, update []float32, step int64) error {
+	sum, behind := update[:n.TrainableSize()], update[n.TrainableSize():]
+	var stats [][]float32
+	for size := n.StatsSize(); size > 0 && len(behind) > 0; behind = behind[size:] {
+		stats = append(stats, behind[:size])
+	}
+	return n.Apply(state, sum, stats, step)
+}
+
+// evaluate computes one part of the validation data: the sums over its records.
+func (w *worker) evaluate(ctx context.Context, r schedule.Range) (nn.Result, error) {
+	var sum nn.Result
+	size := int64(w.job.Spec.Training.MinibatchSize)
+	indices := make([]int64, 0, size)
+	for lo := r.Lo; lo < r.Hi; lo += size {
+		indices = indices[:0]
+		for i := lo; i < min(lo+size, r.Hi); i++ {
+			indices = append(indices, i)
+		}
+		if err := w.validation.Fill(ctx, r.File, indices, &w.batch); err != nil {
+			return nn.Result{}, err
+		}
+		part, err := w.job.Network.Evaluate(w.state, &w.batch)
+		if err != nil {
+			return nn.Result{}, err
+		}
+		sum.LossSum += part.LossSum
+		sum.Correct += part.Correct
+		sum.Records += part.Records
+	}
+	return sum, nil
+}

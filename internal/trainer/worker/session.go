@@ -1,0 +1,411 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+const (
+	heartbeat = 100 * time.Millisecond
+	// masterSilence ends a stream on which nothing comes: the master beats ten times a second.
+	masterSilence = 3 * time.Second
+	// leaveTimeout bounds how long the last gradients may take to be sent.
+	leaveTimeout = 5 * time.Second
+	queueTensors = 8
+)
+
+// received is a whole message, with its tensor.
+type received struct {
+	message *wirepb.Message
+	floats  []float32
+}
+
+// session is one stream.
+type session struct {
+	*worker
+	stream grpc.ClientStream
+	queue  *wire.Queue
+	in     chan received
+	broken chan error             // the stream's end; the first one counts
+	loaded atomic.Pointer[worker] // set once the job is loaded: only then may tensors come
+}
+
+// session works on one stream until it ends. met says whether a master answered.
+func (w *worker) session(ctx context.Context, conn *grpc.ClientConn) (met bool, err error) {
+	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stream, err := wire.Open(streamCtx, conn)
+	if err != nil {
+		cancel()
+		return false, asRefusal(err)
+	}
+	s := &session{worker: w, stream: stream, queue: wire.NewQueue(queueTensors), in: make(chan received, 4), broken: make(chan error, 4)}
+	stop := s.start(streamCtx, cancel)
+	defer stop()
+
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Join{Join: &wirepb.Join{
+		Worker: int64(w.cfg.ID), Numerics: kernel.NumericsVersion, Build: w.cfg.Build, Generation: w.generation, Node: w.cfg.Node,
+	}}})
+	first, err := s.next(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := s.begin(ctx, first.message); err != nil {
+		return true, err
+	}
+	return true, s.work(ctx)
+}
+
+// start runs the stream's sender, receiver and heart. What it returns stops and awaits them.
+func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop func()) {
+	done := make(chan struct{}, 3)
+	run := func(f func() error) {
+		go func() {
+			s.broken <- f()
+			done <- struct{}{}
+		}()
+	}
+	run(func() error {
+		if err := s.queue.Run(ctx, s.stream); err != nil {
+			return err
+		}
+		return s.stream.CloseSend()
+	})
+	run(func() error { return s.receive(ctx) })
+	run(func() error {
+		t := time.NewTicker(heartbeat)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				s.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{}}})
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		for range cap(done) {
+			<-done
+		}
+	}
+}
+
+// receive assembles tensors and hands whole messages on. A stream on which nothing comes is broken.
+func (s *session) receive(ctx context.Context) error {
+	silence := time.AfterFunc(masterSilence, func() { s.broken <- errors.New("nothing heard from the master for " + masterSilence.String()) })
+	defer silence.Stop()
+	var state, update wire.Assembly
+	for {
+		f := &wire.Frame{}
+		if err := s.stream.RecvMsg(f); err != nil {
+			return asRefusal(err)
+		}
+		silence.Reset(masterSilence)
+		r := received{message: f.Message}
+		var err error
+		w := s.loaded.Load()
+		if carriesTensor(f.Message) && w == nil {
+			f.Release()
+			return fmt.Errorf("the master sent %T before the job was loaded", f.Message.Kind)
+		}
+		switch k := f.Message.Kind.(type) {
+		case *wirepb.Message_Heartbeat:
+			f.Release()
+			continue
+		case *wirepb.Message_State:
+			n := w.job.Network.StateSize()
+			r.floats, err = state.Add(f, k.State.Piece, n, func() []float32 { return make([]float32, n) })
+		case *wirepb.Message_Update:
+			n := w.job.Network.TrainableSize() + w.job.Schedule.Minibatches(k.Update.Step)*w.job.Network.StatsSize()
+			r.floats, err = update.Add(f, k.Update.Piece, n, w.buffers.Get)
+		}
+		f.Release()
+		if err != nil {
+			return err
+		}
+		if r.floats == nil && carriesTensor(f.Message) {
+			continue // more pieces follow
+		}
+		select {
+		case s.in <- r:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func carriesTensor(m *wirepb.Message) bool { return m.GetState() != nil || m.GetUpdate() != nil }
+
+// asRefusal turns a master's refusal on the level of gRPC into one of ours.
+func asRefusal(err error) error {
+	if s := status.Convert(err); s.Code() == codes.Unauthenticated {
+		return &RefusedError{Reason: s.Message()}
+	}
+	return err
+}
+
+// next waits for a message.
+func (s *session) next(ctx context.Context) (received, error) {
+	select {
+	case r := <-s.in:
+		return r, nil
+	case err := <-s.broken:
+		return received{}, s.lastWord(err)
+	case <-ctx.Done():
+		return received{}, ErrLeft
+	}
+}
+
+// lastWord prefers what the master said last over the end of the stream that followed it.
+func (s *session) lastWord(err error) error {
+	for {
+		select {
+		case r := <-s.in:
+			if end := ending(r.message); end != nil {
+				return end
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// ending is the error by which a message ends the session, or nil.
+func ending(m *wirepb.Message) error {
+	switch k := m.Kind.(type) {
+	case *wirepb.Message_Dismissal:
+		return errDismissed
+	case *wirepb.Message_Refusal:
+		if k.Refusal.Retry {
+			return errStartOver
+		}
+		return &RefusedError{Reason: k.Refusal.Reason}
+	}
+	return nil
+}
+
+// errStartOver: the state belongs to an earlier master; another hello from the first step will do.
+var errStartOver = errors.New("the master asked to start over")
+
+// begin loads the job, unless it is the one in hand, and says what this worker holds.
+func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
+	if err := ending(m); err != nil {
+		return err
+	}
+	j := m.GetJob()
+	if j == nil {
+		return fmt.Errorf("the master began with %T", m.Kind)
+	}
+	if j.Generation < s.generation {
+		return fmt.Errorf("a master of generation %d, and generation %d has taken over", j.Generation, s.generation)
+	}
+	s.generation = j.Generation
+	if s.job == nil || s.source != string(j.JobJson)+string(j.Model) {
+		if err := s.loadFrom(ctx, j); err != nil {
+			s.queue.Send(problem(err, false))
+			s.flush()
+			return &brokenError{err}
+		}
+	}
+	s.todo, s.planned = nil, -1 // what another stream was dealt is void
+	s.loaded.Store(s.worker)
+	id := s.job.Identity
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Hello{Hello: &wirepb.Hello{
+		Lineage: id.Lineage, JobDigest: id.Job, Step: s.step, Hash: s.hash(),
+	}}})
+	return nil
+}
+
+func (s *session) loadFrom(ctx context.Context, m *wirepb.Job) error {
+	spec, err := trainingjob.DecodeJob(m.JobJson)
+	if err != nil {
+		return err
+	}
+	j, err := job.Load(ctx, spec, m.ModelName, m.Model, s.cfg.Job)
+	if err != nil {
+		return err
+	}
+	var files []data.File
+	if err := json.Unmarshal(m.DataFiles, &files); err != nil {
+		return errors.Join(fmt.Errorf("the master's list of data files: %w", err), j.Close())
+	}
+	if err := j.Training.Match(files); err != nil {
+		return errors.Join(err, j.Close())
+	}
+	s.source = string(m.JobJson) + string(m.Model)
+	return s.load(j)
+}
+
+func problem(err error, fatal bool) *wirepb.Message {
+	return &wirepb.Message{Kind: &wirepb.Message_Problem{Problem: &wirepb.Problem{Reason: err.Error(), Fatal: fatal}}}
+}
+
+// work does what the master says, and between two messages what is in hand.
+func (s *session) work(ctx context.Context) error {
+	for {
+		if len(s.todo) > 0 && s.planned == s.step {
+			select {
+			case r := <-s.in:
+				if err := s.handle(ctx, r); err != nil {
+					return err
+				}
+				continue
+			case err := <-s.broken:
+				return s.lastWord(err)
+			case <-ctx.Done():
+				return s.leave()
+			default:
+			}
+			if err := s.compute(ctx); err != nil {
+				return s.report(err)
+			}
+			if len(s.todo) == 0 {
+				s.sendGradients()
+			}
+			continue
+		}
+		r, err := s.next(ctx)
+		if errors.Is(err, ErrLeft) {
+			return s.leave()
+		}
+		if err == nil {
+			err = s.handle(ctx, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// report tells the master why this worker cannot go on. A loss that is not finite would be so on every worker.
+func (s *session) report(err error) error {
+	s.queue.Send(problem(err, errors.Is(err, nn.ErrNotFinite)))
+	s.flush()
+	return &brokenError{err}
+}
+
+func (s *session) handle(ctx context.Context, r received) error {
+	if err := ending(r.message); err != nil {
+		if errors.Is(err, errStartOver) {
+			s.reset()
+		}
+		return err
+	}
+	switch k := r.message.Kind.(type) {
+	case *wirepb.Message_State:
+		s.state, s.step, s.planned, s.todo = r.floats, k.State.Step, -1, nil
+		s.sendApplied()
+	case *wirepb.Message_Update:
+		return s.update(k.Update, r.floats)
+	case *wirepb.Message_Assign:
+		if k.Assign.Step == s.step {
+			s.deal(k.Assign.VirtualWorkers)
+		}
+	case *wirepb.Message_Evaluate:
+		return s.evaluateParts(ctx, k.Evaluate.Parts)
+	default:
+		return fmt.Errorf("the master sent an unexpected %T", k)
+	}
+	return nil
+}
+
+// update applies s → s+1 and ignores what it has applied.
+func (s *session) update(u *wirepb.Update, floats []float32) error {
+	defer s.buffers.Put(floats)
+	switch {
+	case u.Step < s.step:
+		return nil
+	case u.Step > s.step:
+		return fmt.Errorf("an update of step %d reached a state at step %d", u.Step, s.step)
+	}
+	if err := s.apply(floats); err != nil {
+		return s.report(err)
+	}
+	if u.Hash {
+		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_StateHash{StateHash: &wirepb.StateHash{Step: s.step, Hash: s.hash()}}})
+	}
+	if len(u.Next) > 0 && s.step < s.job.Schedule.Steps() {
+		s.deal(u.Next)
+		return nil
+	}
+	s.sendApplied()
+	return nil
+}
+
+func (s *session) sendApplied() {
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Applied{Applied: &wirepb.Applied{Step: s.step}}})
+}
+
+// sendGradients sends the sums of the whole subtrees that are in hand.
+func (s *session) sendGradients() {
+	n := s.job.Network
+	for _, span := range s.tree.Spans() {
+		sum := s.tree.Take(span)
+		g := &wirepb.Gradient{Step: s.step, Lo: int32(span.Lo), Hi: int32(span.Hi)}
+		floats := sum[:n.TrainableSize()+span.Len()*n.StatsSize()]
+		for i := range span.Len() {
+			v := span.Lo + i
+			g.LossSums = append(g.LossSums, s.results[v].LossSum)
+			g.Correct = append(g.Correct, int32(s.results[v].Correct))
+			copy(floats[n.TrainableSize()+i*n.StatsSize():], s.stats[v])
+		}
+		m := &wirepb.Message{Kind: &wirepb.Message_Gradient{Gradient: g}}
+		// The queue cannot be full: it holds at most the spans of one step, and the master answers each step.
+		if !s.queue.SendTensor(m, floats, func() { s.buffers.Put(sum) }) {
+			s.buffers.Put(sum)
+		}
+	}
+}
+
+func (s *session) evaluateParts(ctx context.Context, parts []int32) error {
+	for _, p := range parts {
+		if int(p) >= len(s.job.Parts) {
+			return fmt.Errorf("the master dealt part %d of %d of the validation data", p, len(s.job.Parts))
+		}
+		r, err := s.evaluate(ctx, s.job.Parts[p])
+		if err != nil {
+			if ctx.Err() != nil {
+				return s.leave()
+			}
+			return s.report(err)
+		}
+		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluated{Evaluated: &wirepb.Evaluated{
+			Part: p, LossSum: r.LossSum, Correct: int64(r.Correct), Records: int64(r.Records),
+		}}})
+	}
+	return nil
+}
+
+// leave sends what is done of the step, says so, and ends.
+func (s *session) leave() error {
+	s.sendGradients()
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Leaving{Leaving: &wirepb.Leaving{Reason: "asked to stop"}}})
+	s.flush()
+	return ErrLeft
+}
+
+// flush waits until everything queued has been sent, for a while.
+func (s *session) flush() {
+	s.queue.Close()
+	select {
+	case <-s.broken:
+	case <-time.After(leaveTimeout):
+	}
+}
