@@ -1,3 +1,5 @@
+//go:build !amd64
+
 package kernel
 
 // Available lists the sets that can run here, the fastest first; the last is the portable one.

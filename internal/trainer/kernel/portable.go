@@ -110,10 +110,11 @@ func portableSGD(w, g []float32, rate float32) {
 	}
 }
 
+const exponentBits = 0x7f800000 // of a float32; all set: infinity or NaN
+
 func portableFinite(x []float32) bool {
-	const exponent = 0x7f800000
 	for _, v := range x {
-		if math.Float32bits(v)&exponent == exponent {
+		if math.Float32bits(v)&exponentBits == exponentBits {
 			return false
 		}
 	}

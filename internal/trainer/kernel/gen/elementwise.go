@@ -1,0 +1,220 @@
+package main
+
+// flat is an operation over arrays of the same length, vector by vector. The pointers are in registers; body gets them
+// as operands of the vector at hand.
+func flat(s isa, name string, arrays []string, more []string, begin func(f *function), body func(f *function, at []address)) *function {
+	var params []string
+	for _, a := range arrays {
+		params = append(params, a+" unsafe.Pointer")
+	}
+	params = append(params, "vectors int")
+	f := newFunction(s, name, append(params, more...)...)
+	registers := []gpr{"AX", "BX", "SI"}
+	var elements []address
+	for i, a := range arrays {
+		f.emit("MOVQ", arg(a), registers[i])
+		elements = append(elements, indexed(registers[i], "DI", 1))
+	}
+	f.emit("MOVQ", arg("vectors"), gpr("CX"))
+	f.emit("XORQ", gpr("DI"), gpr("DI"))
+	if begin != nil {
+		begin(f)
+	}
+	f.loop("CX", func() {
+		body(f, elements)
+		f.emit("ADDQ", imm(s.bytes()), gpr("DI"))
+	})
+	return f
+}
+
+func flats(s isa) []*function {
+	exponent := vec(4)
+	finite := flat(s, "finite", []string{"x"}, []string{"exponent uint32"},
+		func(f *function) {
+			f.emit("VBROADCASTSS", arg("exponent"), exponent)
+			f.zero(5)
+		},
+		func(f *function, a []address) {
+			f.emit("VMOVUPS", a[0], vec(0))
+			f.bitwise("VPAND", exponent, 0, 0)
+			f.equalMask(1, 0, exponent)
+			f.keep(1, 1, exponent)
+			f.bitwise("VPOR", 1, 5, 5)
+		})
+	finite.result = param{"hits", "uint64"}
+	finite.lanesToBits(5, "AX")
+	finite.emit("MOVQ", gpr("AX"), arg("hits"))
+
+	return []*function{
+		flat(s, "add", []string{"dst", "a"}, nil, nil, func(f *function, a []address) {
+			f.emit("VMOVUPS", a[0], vec(0))
+			f.emit("VADDPS", a[1], vec(0), vec(0))
+			f.emit("VMOVUPS", vec(0), a[0])
+		}),
+		flat(s, "mul", []string{"dst", "a", "b"}, nil, nil, func(f *function, a []address) {
+			f.emit("VMOVUPS", a[1], vec(0))
+			f.emit("VMULPS", a[2], vec(0), vec(0))
+			f.emit("VMOVUPS", vec(0), a[0])
+		}),
+		flat(s, "relu", []string{"dst", "a"}, nil, func(f *function) { f.zero(2) }, func(f *function, a []address) {
+			f.emit("VMOVUPS", a[1], vec(0))
+			f.greaterMask(1, 0, 2)
+			f.keep(0, 1, 0)
+			f.emit("VMOVUPS", vec(0), a[0])
+		}),
+		flat(s, "reluBack", []string{"dst", "dy", "y"}, nil, func(f *function) { f.zero(2) }, func(f *function, a []address) {
+			f.emit("VMOVUPS", a[1], vec(0))
+			f.emit("VMOVUPS", a[2], vec(3))
+			f.greaterMask(1, 3, 2)
+			f.keep(0, 1, 0)
+			f.emit("VMOVUPS", vec(0), a[0])
+		}),
+		flat(s, "sgd", []string{"w", "dw"}, []string{"rate float32"}, func(f *function) {
+			f.emit("VBROADCASTSS", arg("rate"), vec(2))
+		}, func(f *function, a []address) {
+			f.emit("VMULPS", a[1], vec(2), vec(0))
+			f.emit("VMOVUPS", a[0], vec(1))
+			f.emit("VSUBPS", vec(0), vec(1), vec(1))
+			f.emit("VMOVUPS", vec(1), a[0])
+		}),
+		finite,
+	}
+}
+
+// columns is an operation over rows of channels: as many vectors of channels as `chunk`, then single ones; for each, the
+// per-channel values are loaded, all rows walked, and perhaps the per-channel values stored.
+//
+// rows and channels are the arrays of either kind; registers of the former advance by rowBytes.
+type columnOperation struct {
+	name          string
+	channels      []string // per-channel arrays; vec(i·chunk + q) holds vector q of the i-th
+	rows          []string
+	results       int // so many of the first channel arrays are stored at the end
+	chunk         int
+	begin         func(f *function)
+	body          func(f *function, channel func(i int) vec, row func(i int) address, scratch []vec)
+	scratchPerRow int
+}
+
+func (c columnOperation) build(s isa) *function {
+	var params []string
+	for _, p := range append(append([]string{}, c.channels...), c.rows...) {
+		params = append(params, p+" unsafe.Pointer")
+	}
+	f := newFunction(s, c.name, append(params, "vectors int", "height int", "rowBytes uintptr")...)
+	rowRegisters := []gpr{"AX", "BX", "SI"}
+	f.emit("MOVQ", arg("vectors"), gpr("R12"))
+	f.emit("MOVQ", arg("rowBytes"), gpr("DX"))
+	f.emit("XORQ", gpr("R13"), gpr("R13")) // bytes of channels done
+	if c.begin != nil {
+		c.begin(f)
+	}
+	done := f.newLabel("done")
+	for _, chunk := range []int{c.chunk, 1} {
+		top, next := f.newLabel("columns"), f.newLabel("next")
+		f.place(top)
+		f.emit("CMPQ", gpr("R12"), imm(chunk))
+		f.emit("JLT", next)
+		for i, name := range c.channels {
+			f.emit("MOVQ", arg(name), gpr("R8"))
+			f.emit("ADDQ", gpr("R13"), gpr("R8"))
+			for q := range chunk {
+				f.emit("VMOVUPS", at("R8", q*s.bytes()), vec(i*chunk+q))
+			}
+		}
+		for i, name := range c.rows {
+			f.emit("MOVQ", arg(name), rowRegisters[i])
+			f.emit("ADDQ", gpr("R13"), rowRegisters[i])
+		}
+		f.emit("MOVQ", arg("height"), gpr("CX"))
+		f.loop("CX", func() {
+			for q := range chunk {
+				var scratch []vec
+				for k := range c.scratchPerRow {
+					scratch = append(scratch, vec(len(c.channels)*chunk+k))
+				}
+				c.body(f,
+					func(i int) vec { return vec(i*chunk + q) },
+					func(i int) address { return at(rowRegisters[i], q*s.bytes()) },
+					scratch)
+			}
+			for i := range c.rows {
+				f.emit("ADDQ", gpr("DX"), rowRegisters[i])
+			}
+		})
+		for i := range c.results {
+			f.emit("MOVQ", arg(c.channels[i]), gpr("R8"))
+			f.emit("ADDQ", gpr("R13"), gpr("R8"))
+			for q := range chunk {
+				f.emit("VMOVUPS", vec(i*chunk+q), at("R8", q*s.bytes()))
+			}
+		}
+		f.emit("ADDQ", imm(chunk*s.bytes()), gpr("R13"))
+		f.emit("SUBQ", imm(chunk), gpr("R12"))
+		f.emit("JMP", top)
+		f.place(next)
+	}
+	f.place(done)
+	return f
+}
+
+func columns(s isa) []*function {
+	batchNormBack := func(name string, relu bool) *function {
+		return columnOperation{
+			name: name, channels: []string{"mean", "scale", "offset", "slope"}, rows: []string{"dst", "dy", "x"},
+			chunk: 2, scratchPerRow: 5,
+			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
+				f.emit("VMOVUPS", row(2), t[0])
+				f.emit("VSUBPS", channel(0), t[0], t[1]) // x − mean
+				f.emit("VMOVUPS", row(1), t[2])
+				f.emit("VSUBPS", channel(2), t[2], t[2]) // dy − offset
+				f.emit("VFMADD231PS", channel(3), t[1], t[2])
+				f.emit("VMULPS", channel(1), t[2], t[2])
+				if relu {
+					f.zero(t[3])
+					f.greaterMask(t[4], t[0], t[3])
+					f.keep(t[2], t[4], t[2])
+				}
+				f.emit("VMOVUPS", t[2], row(0))
+			},
+		}.build(s)
+	}
+	return []*function{
+		columnOperation{
+			name: "columnSum", channels: []string{"acc"}, rows: []string{"x"}, results: 1, chunk: 4,
+			body: func(f *function, channel func(int) vec, row func(int) address, _ []vec) {
+				f.emit("VADDPS", row(0), channel(0), channel(0))
+			},
+		}.build(s),
+		columnOperation{
+			name: "columnSquares", channels: []string{"acc", "mean"}, rows: []string{"x"}, results: 1, chunk: 4, scratchPerRow: 1,
+			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
+				f.emit("VMOVUPS", row(0), t[0])
+				f.emit("VSUBPS", channel(1), t[0], t[0])
+				f.emit("VFMADD231PS", t[0], t[0], channel(0))
+			},
+		}.build(s),
+		columnOperation{
+			name: "columnProducts", channels: []string{"sum", "dot", "mean"}, rows: []string{"dy", "x"}, results: 2, chunk: 4, scratchPerRow: 2,
+			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
+				f.emit("VMOVUPS", row(0), t[0])
+				f.emit("VMOVUPS", row(1), t[1])
+				f.emit("VSUBPS", channel(2), t[1], t[1])
+				f.emit("VADDPS", t[0], channel(0), channel(0))
+				f.emit("VFMADD231PS", t[1], t[0], channel(1))
+			},
+		}.build(s),
+		columnOperation{
+			name: "batchNorm", channels: []string{"mean", "scale", "shift"}, rows: []string{"dst", "x"}, chunk: 2, scratchPerRow: 2,
+			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
+				f.emit("VMOVUPS", row(1), t[0])
+				f.emit("VSUBPS", channel(0), t[0], t[0])
+				f.emit("VMOVAPS", channel(2), t[1])
+				f.emit("VFMADD231PS", channel(1), t[0], t[1])
+				f.emit("VMOVUPS", t[1], row(0))
+			},
+		}.build(s),
+		batchNormBack("batchNormBack", false),
+		batchNormBack("batchNormReLUBack", true),
+	}
+}
