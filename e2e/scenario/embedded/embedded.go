@@ -1,0 +1,183 @@
+// Package embedded tells the stories on the embedded cluster: it makes the data, starts a cluster of its own, tells the
+// story, judges its log and draws its timeline. The demo and the end-to-end test are this with different readers.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/timeline"
+)
+
+// Names of what is built, and of the environment variables that say where it is; `make` sets them.
+const (
+	simclusterVariable = simcluster.BinaryVariable
+	trainerVariable    = "ELASTIC_TRAINER_BIN"
+	providerVariable   = "TERRAFORM_PROVIDER_BIN"
+)
+
+// trainerImage is the image in the story's configuration; the embedded cluster runs the trainer's executable for it.
+const trainerImage = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+
+// Binaries are the executables of a story.
+type Binaries struct {
+	Simcluster string
+	scenario.Tools
+}
+
+// FindBinaries finds what `make build` built, and terraform on PATH.
+func FindBinaries() (Binaries, error) {
+	var found Binaries
+	var problems []error
+	for variable, path := range map[string]*string{
+		simclusterVariable: &found.Simcluster,
+		trainerVariable:    &found.Trainer,
+		providerVariable:   &found.Provider,
+	} {
+		*path = os.Getenv(variable)
+		if *path == "" {
+			problems = append(problems, fmt.Errorf("%s is not set", variable))
+		} else if _, err := os.Stat(*path); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", variable, err))
+		}
+	}
+	terraform, err := exec.LookPath("terraform")
+	if err != nil {
+		problems = append(problems, err)
+	}
+	found.Terraform = terraform
+	if len(problems) > 0 {
+		return found, fmt.Errorf("%w; run it by make, which builds what it needs and says where it is", errors.Join(problems...))
+	}
+	return found, nil
+}
+
+// Options of a telling.
+type Options struct {
+	Binaries  Binaries
+	Root      string // the repository
+	Out       string // where the telling leaves its files; what an earlier one left there is removed
+	DataCache string // where prepared records are kept from one telling to the next
+	MNISTDir  string // MNIST's IDX files; "" for synthetic digits
+	LowLasts  time.Duration
+	HighLasts time.Duration
+	Observe   func(eventlog.Event)
+	Say       func(format string, args ...any) // what happens before and after the story
+}
+
+// Outcome is a told story.
+type Outcome struct {
+	Events     []eventlog.Event
+	Violations []scenario.Violation
+	Page       string // the timeline; "" when there was nothing to draw
+}
+
+// ElasticScheduling tells the elastic-scheduling story. Whatever happens, the cluster is stopped when it returns; a
+// story that failed or was interrupted has an outcome too.
+func ElasticScheduling(ctx context.Context, options Options) (outcome Outcome, err error) {
+	unlock, err := freshDir(options.Out)
+	if err != nil {
+		return outcome, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+
+	dataDir := filepath.Join(options.DataCache, "synthetic")
+	if options.MNISTDir != "" {
+		dataDir = filepath.Join(options.DataCache, "mnist")
+		options.Say("Data: MNIST images from %s.", options.MNISTDir)
+	} else {
+		options.Say("Data: synthetic digits (MNIST_DIR=DIR takes MNIST's IDX files from DIR).")
+	}
+	if err := scenario.PrepareData(ctx, options.Binaries.Trainer, options.MNISTDir, dataDir); err != nil {
+		return outcome, err
+	}
+
+	options.Say("Cluster: three nodes of 4 CPU and 15 GB, Kubernetes' own control plane.")
+	began := time.Now()
+	log, err := os.Create(filepath.Join(options.Out, "cluster.log"))
+	if err != nil {
+		return outcome, fmt.Errorf("the cluster's log: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	name, _, _ := strings.Cut(trainerImage, ":")
+	cluster, err := simcluster.Run(ctx, simcluster.Options{
+		Binary:   options.Binaries.Simcluster,
+		Dir:      filepath.Join(options.Out, "cluster"),
+		Images:   map[string]string{name: options.Binaries.Trainer},
+		Progress: log,
+	})
+	if err != nil {
+		return outcome, err
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	options.Say("Cluster: ready after %.1f s. To look at it yourself: export KUBECONFIG=%s", time.Since(began).Seconds(), cluster.Kubeconfig)
+
+	story := scenario.ElasticScheduling{
+		Cluster: scenario.Cluster{Kubeconfig: cluster.Kubeconfig, Namespace: "default", Image: trainerImage, DataDir: dataDir},
+		Tools:   options.Binaries.Tools,
+		Data: scenario.Data{
+			Dir:       dataDir,
+			ModelFile: filepath.Join(options.Root, "examples", "models", "mnist_functional_api.py"),
+		},
+		Configuration: filepath.Join(options.Root, "examples", "tutorials", "elastic-scheduling"),
+		Dir:           options.Out,
+		LowLasts:      options.LowLasts,
+		HighLasts:     options.HighLasts,
+		Observe:       options.Observe,
+	}
+	var told error
+	outcome.Events, told = story.Run(ctx)
+	if told == nil {
+		outcome.Violations = scenario.CheckElasticScheduling(outcome.Events)
+	}
+	page := filepath.Join(options.Out, "timeline.html")
+	switch err := drawPage(page, outcome.Events); {
+	case err == nil:
+		outcome.Page = page
+	case !errors.Is(err, timeline.ErrNothing):
+		told = errors.Join(told, err)
+	}
+	return outcome, told
+}
+
+func drawPage(path string, events []eventlog.Event) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("the timeline: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return timeline.Render(file, "Elastic scheduling: two jobs, one room", events)
+}
+
+// freshDir empties a directory that nobody else uses, and keeps others out of it until unlock is called.
+func freshDir(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("the output directory: %w", err)
+	}
+	// The lock lies beside the directory, so that emptying it leaves the lock alone.
+	lock := flock.New(dir + ".lock")
+	if locked, err := lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	} else if !locked {
+		return nil, fmt.Errorf("another story is being told in %s; wait until it has ended", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("empty the output directory: %w", err), lock.Unlock())
+	}
+	return lock.Unlock, nil
+}

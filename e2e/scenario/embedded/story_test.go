@@ -1,0 +1,60 @@
+package embedded
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+)
+
+// TestTheTutorialsStoryKeepsItsPromises tells the elastic-scheduling story, on MNIST's images when MNIST_DIR names
+// them. Its event log and timeline stay in e2e/out/test-elastic-scheduling.
+func TestTheTutorialsStoryKeepsItsPromises(t *testing.T) {
+	binaries, err := FindBinaries()
+	if err != nil {
+		if os.Getenv(simclusterVariable) == "" {
+			t.Skipf("the story needs executables: %v", err)
+		}
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Ended before the test binary's own limit, so that the cluster is stopped in order.
+	ctx := t.Context()
+	if deadline, ok := t.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Minute))
+		defer cancel()
+	}
+	var narrator scenario.Narrator
+	outcome, err := ElasticScheduling(ctx, Options{
+		Binaries:  binaries,
+		Root:      root,
+		Out:       filepath.Join(root, "e2e", "out", "test-elastic-scheduling"),
+		DataCache: filepath.Join(root, "e2e", "out", "data"),
+		MNISTDir:  os.Getenv("MNIST_DIR"),
+		LowLasts:  time.Minute,
+		HighLasts: 15 * time.Second,
+		Say:       t.Logf,
+		Observe: func(event eventlog.Event) {
+			for _, line := range narrator.Tell(event) {
+				t.Logf("%7.2f s  %-14s %-9s %s", line.At.Seconds(), line.Job, line.Who, line.Text)
+			}
+		},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, violation := range outcome.Violations {
+		t.Error(violation)
+	}
+	if outcome.Page == "" {
+		t.Error("no timeline was drawn")
+	}
+}
