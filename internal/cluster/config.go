@@ -58,7 +58,7 @@ type Exec struct {
 // ErrNoCluster says that the configuration names no cluster at all.
 var ErrNoCluster = errors.New("no cluster is configured")
 
-// dialTimeout leaves room for a second address and the TLS handshake within connectTimeout.
+// dialTimeout leaves room for a second address and the TLS handshake within the limit for connecting.
 const dialTimeout = 5 * time.Second
 
 // restConfig turns a configuration into client-go's, reading the kubeconfig files it names.
@@ -79,7 +79,7 @@ func restConfig(c Config) (*rest.Config, error) {
 	}
 	base.UserAgent = c.UserAgent
 	base.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	base.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next: next} })
+	base.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next: next, limits: defaultLimits()} })
 	return base, nil
 }
 

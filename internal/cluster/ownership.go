@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -21,9 +20,9 @@ func OwnedKeys(c *Client, object metav1.Object, field string) (map[string]bool, 
 		if !isOurs(entry.Manager, c.FieldManager()) || entry.FieldsV1 == nil {
 			continue
 		}
-		var fields fieldpath.Set
-		if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
-			return nil, fmt.Errorf("managedFields of %s: %w", entry.Manager, err)
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, err
 		}
 		fields.WithPrefix(nameOf("metadata")).WithPrefix(nameOf(field)).Iterate(func(p fieldpath.Path) {
 			if len(p) == 1 && p[0].FieldName != nil {
@@ -32,6 +31,15 @@ func OwnedKeys(c *Client, object metav1.Object, field string) (map[string]bool, 
 		})
 	}
 	return keys, nil
+}
+
+// fieldsOf decodes the fields of an entry that has some.
+func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	var fields fieldpath.Set
+	if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+		return nil, fmt.Errorf("managedFields of %s: %w", entry.Manager, err)
+	}
+	return &fields, nil
 }
 
 func nameOf(field string) fieldpath.PathElement { return fieldpath.PathElement{FieldName: &field} }
@@ -60,11 +68,12 @@ func ownershipPatch[T Object](live T, manager string) ([]byte, error) {
 // exclusivePatch is the JSON patch that leaves the fields which the manager applied to it alone; nil when nobody shares them.
 func exclusivePatch(live metav1.Object, manager string) ([]byte, error) {
 	entries := live.GetManagedFields()
-	var ours fieldpath.Set
+	ours := &fieldpath.Set{}
 	for _, entry := range entries {
 		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {
-			if err := ours.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
-				return nil, fmt.Errorf("managedFields of %s: %w", manager, err)
+			var err error
+			if ours, err = fieldsOf(entry); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -75,12 +84,12 @@ func exclusivePatch(live metav1.Object, manager string) ([]byte, error) {
 			kept = append(kept, entry)
 			continue
 		}
-		var theirs fieldpath.Set
-		if err := theirs.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
-			return nil, fmt.Errorf("managedFields of %s: %w", entry.Manager, err)
+		theirs, err := fieldsOf(entry)
+		if err != nil {
+			return nil, err
 		}
-		rest := theirs.Difference(&ours)
-		if rest.Equals(&theirs) {
+		rest := theirs.Difference(ours)
+		if rest.Equals(theirs) {
 			kept = append(kept, entry)
 			continue
 		}
@@ -92,7 +101,7 @@ func exclusivePatch(live metav1.Object, manager string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("managedFields of %s: %w", entry.Manager, err)
 		}
-		entry.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+		entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
 		kept = append(kept, entry)
 	}
 	if !changed {

@@ -12,23 +12,28 @@ import (
 	"time"
 )
 
-const (
-	// connectTimeout bounds dialling, proxy and TLS handshake, so that an unreachable server is known within 10 s.
-	connectTimeout = 8 * time.Second
-	// readTimeout bounds the wait for the answer to a read.
-	readTimeout = 9 * time.Second
-	// writeTimeout is longer, because the API server may wait 30 s for an admission webhook.
-	writeTimeout = 35 * time.Second
-	// retryBudget bounds how long one request is repeated where the context sets no earlier end.
-	retryBudget = time.Minute
-	// maxErrorBody bounds what is read of a 500's body to see whether a webhook failed.
-	maxErrorBody = 16 << 10
-)
+// limits bound what a request may take.
+type limits struct {
+	connect time.Duration // dialling, proxy and TLS handshake
+	read    time.Duration // from the connection to the head of the answer to a read
+	write   time.Duration // the same for a write
+	budget  time.Duration // all repetitions of one request, where the context sets no earlier end
+}
+
+// defaultLimits make an unreachable or silent server known within 10 s. A write may take longer than a read, because
+// the API server waits up to 30 s for an admission webhook.
+func defaultLimits() limits {
+	return limits{connect: 8 * time.Second, read: 9 * time.Second, write: 35 * time.Second, budget: time.Minute}
+}
+
+// maxErrorBody bounds what is read of a 500's body to see whether a webhook failed.
+const maxErrorBody = 16 << 10
 
 // transport bounds every attempt of a request, and repeats those that the server did not process. It sits below
 // client-go's authentication, and above the connection pool.
 type transport struct {
-	next http.RoundTripper
+	next   http.RoundTripper
+	limits limits
 }
 
 // NoAnswerError says that the server did not answer in time. A write may have been processed.
@@ -46,7 +51,7 @@ func (e *NoAnswerError) Error() string {
 
 // RoundTrip sends the request until it is processed, fails otherwise, or the budget is used up.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	deadline := time.Now().Add(retryBudget)
+	deadline := time.Now().Add(t.limits.budget)
 	for attempt := 0; ; attempt++ {
 		response, err := t.attempt(request)
 		if err != nil || !unprocessed(response) {
@@ -71,12 +76,12 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // attempt sends the request once. The time limit ends with the arrival of the answer's header, so that a watch may
 // go on for hours.
 func (t *transport) attempt(request *http.Request) (*http.Response, error) {
-	limit := writeTimeout
+	limit := t.limits.write
 	if request.Method == http.MethodGet {
-		limit = readTimeout
+		limit = t.limits.read
 	}
 	ctx, cancel := context.WithCancelCause(request.Context())
-	timer := time.AfterFunc(connectTimeout, func() { cancel(&NoAnswerError{After: connectTimeout}) })
+	timer := time.AfterFunc(t.limits.connect, func() { cancel(&NoAnswerError{After: t.limits.connect}) })
 	answer := time.AfterFunc(limit, func() { cancel(&NoAnswerError{Connected: true, After: limit}) })
 	answer.Stop()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {

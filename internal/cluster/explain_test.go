@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestExplain(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	high := Ref{Kind: "PriorityClass", Name: "high"}
+	wrap := func(verb string, ref Ref, err error) error {
+		return fmt.Errorf("around: %w", &Error{Verb: verb, Ref: ref, Host: "https://h:6443", Err: err})
+	}
+	for what, c := range map[string]struct {
+		err     error
+		summary string
+		details []string
+	}{
+		"a namespaced 403 names the role": {
+			wrap("create", Ref{Kind: "Pod", Namespace: "ml", Name: "p"}, apierrors.NewForbidden(pods, "p",
+				errors.New(`User "jane" cannot create resource "pods" in API group "" in the namespace "ml"`))),
+			"Cannot create Pod ml/p",
+			[]string{
+				`User "jane" may not create pods in namespace ml (403 Forbidden)`,
+				"kubectl create role elastic-pods --verb=get,list,watch,create,patch,delete --resource=pods --namespace=ml",
+				"kubectl create rolebinding elastic-pods --role=elastic-pods --user=jane --namespace=ml",
+			},
+		},
+		"a cluster-wide 403 of a service account names the cluster role": {
+			wrap("get", high, apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, "high",
+				errors.New(`User "system:serviceaccount:ci:terraform" cannot get resource "priorityclasses" in API group "scheduling.k8s.io" at the cluster scope`))),
+			"Cannot get PriorityClass high",
+			[]string{"may not get priorityclasses.scheduling.k8s.io in the whole cluster", "create clusterrolebinding elastic-priorityclasses --clusterrole=elastic-priorityclasses --serviceaccount=ci:terraform"},
+		},
+		"a 403 with other reasons is passed on": {
+			wrap("create", high, apierrors.NewForbidden(pods, "p", errors.New("exceeded quota"))),
+			"Cannot create PriorityClass high", []string{"The API server refused the request", "exceeded quota"},
+		},
+		"a 401 speaks of credentials": {
+			wrap("get", high, apierrors.NewUnauthorized("no")),
+			"Cannot get PriorityClass high", []string{"401 Unauthorized", "token may have expired"},
+		},
+		"a refused connection names the host": {
+			wrap("get", high, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}),
+			"Cannot get PriorityClass high", []string{"https://h:6443 cannot be reached", "connection refused", "VPN"},
+		},
+		"a name that does not resolve is named": {
+			wrap("get", high, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "h"}}),
+			"Cannot get PriorityClass high", []string{"the name h cannot be resolved (no such host)"},
+		},
+		"an unknown authority leads to the attribute": {
+			wrap("get", high, x509.UnknownAuthorityError{}),
+			"Cannot get PriorityClass high", []string{"not trusted", "cluster_ca_certificate"},
+		},
+		"no connection in time": {
+			wrap("get", high, &NoAnswerError{After: 8 * time.Second}),
+			"Cannot get PriorityClass high", []string{"cannot be reached", "no connection within 8s"},
+		},
+		"no answer in time": {
+			wrap("get", high, &NoAnswerError{Connected: true, After: 9 * time.Second}),
+			"Cannot get PriorityClass high", []string{"does not answer", "no answer within 9s"},
+		},
+		"finalizers are named": {
+			wrap("delete", high, &StillThereError{Finalizers: []string{"kueue.x-k8s.io/resource-in-use"}, Deleting: true, Err: context.DeadlineExceeded}),
+			"Cannot delete PriorityClass high", []string{"held by finalizers: kueue.x-k8s.io/resource-in-use"},
+		},
+		"an interrupted operation is no fault of the server's": {
+			wrap("watch", Ref{Kind: "Pod", Namespace: "ml"}, context.Canceled),
+			"Cannot watch Pod objects in namespace ml", []string{"interrupted"},
+		},
+		"no cluster": {ErrNoCluster, "No cluster is configured", []string{"never assumes localhost"}},
+		"the wrong cluster": {
+			&WrongClusterError{Host: "h", Expected: "a", Got: "b"},
+			"This is not the expected cluster", []string{"is b, but expected_cluster_uid is a"},
+		},
+		"anything else is said as it is": {errors.New("strange"), "Request to the cluster failed", []string{"strange."}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			summary, detail := Explain(c.err)
+			if summary != c.summary {
+				t.Errorf("summary %q, want %q", summary, c.summary)
+			}
+			for _, part := range c.details {
+				if !strings.Contains(detail, part) {
+					t.Errorf("detail lacks %q:\n%s", part, detail)
+				}
+			}
+		})
+	}
+}
+
+func TestConflictsAreReadFromTheServersAnswer(t *testing.T) {
+	answer := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{
+			{Type: metav1.CauseTypeFieldManagerConflict, Field: ".metadata.labels.team", Message: `conflict with "kubectl-label" using scheduling.k8s.io/v1 at 2026-01-02T03:04:05Z`},
+			{Type: metav1.CauseTypeFieldManagerConflict, Field: ".description", Message: `conflict with "argo" with subresource "x"`},
+		}},
+	}}
+	var conflict *ConflictError
+	if err := asConflict(fmt.Errorf("around: %w", answer)); !errors.As(err, &conflict) {
+		t.Fatalf("got %v", err)
+	}
+	want := []Conflict{{"kubectl-label", ".metadata.labels.team"}, {"argo", ".description"}}
+	if len(conflict.Conflicts) != 2 || conflict.Conflicts[0] != want[0] || conflict.Conflicts[1] != want[1] {
+		t.Errorf("got %v", conflict.Conflicts)
+	}
+	stale := apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("the object has been modified"))
+	if err := asConflict(stale); errors.As(err, &conflict) {
+		t.Errorf("a conflict of versions is none of managers: %v", err)
+	}
+}
