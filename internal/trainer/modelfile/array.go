@@ -272,7 +272,7 @@ func (a *array) fill(raw []byte) {
 }
 
 func (a *array) String() string {
-	return fmt.Sprintf("%s array of shape %s", a.dtype, shapeText(a.shape))
+	return "numpy array " + string(a.dtype) + shapeText(a.shape)
 }
 func (a *array) Type() string          { return "numpy array" }
 func (a *array) Freeze()               { a.frozen = true }
@@ -404,7 +404,12 @@ func (a *array) Attr(name string) (starlark.Value, error) {
 			return a.reshape(dims)
 		}), nil
 	}
-	return nil, nil
+	return nil, noAttribute(a, name)
+}
+
+// noAttribute explains what a value of the facade offers instead.
+func noAttribute(v starlark.HasAttrs, name string) error {
+	return fmt.Errorf("%s of a %s is not implemented; it has %s", name, v.Type(), strings.Join(v.AttrNames(), ", "))
 }
 
 // AttrNames lists the attributes for messages.
@@ -415,7 +420,7 @@ func (a *array) AttrNames() []string {
 // eager is a TensorFlow tensor with a value: what input_fn gets for a feature.
 type eager struct{ a *array }
 
-func (e eager) String() string        { return "tensor of " + e.a.String() }
+func (e eager) String() string        { return "tensor " + string(e.a.dtype) + shapeText(e.a.shape) }
 func (e eager) Type() string          { return "EagerTensor" }
 func (e eager) Freeze()               { e.a.Freeze() }
 func (e eager) Truth() starlark.Bool  { return e.a.Truth() }
@@ -429,7 +434,7 @@ func (e eager) Attr(name string) (starlark.Value, error) {
 	case "shape", "dtype":
 		return e.a.Attr(name)
 	}
-	return nil, nil
+	return nil, noAttribute(e, name)
 }
 
 // AttrNames lists the attributes for messages.

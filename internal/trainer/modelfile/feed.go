@@ -222,7 +222,7 @@ func (d dataset) Attr(name string) (starlark.Value, error) {
 	}
 	sched, ok := schedules[name]
 	if !ok {
-		return nil, nil
+		return nil, noAttribute(d, name)
 	}
 	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		a, err := sched.sig.bind(args, kwargs)

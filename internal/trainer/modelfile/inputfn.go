@@ -154,7 +154,7 @@ func (fn *inputFn) call(records []graph.Example) ([][]float32, []int32, error) {
 			return nil, nil, fmt.Errorf("input_fn: record %d has %d features; %d are declared", i, len(r), len(fn.schema.features))
 		}
 	}
-	s := &session{limits: fn.limits, schema: fn.schema}
+	s := &session{limits: fn.limits.times(len(records)), schema: fn.schema}
 	inputs, labels, err := fn.run(s, s.thread(fn.file), records)
 	if err != nil {
 		return nil, nil, (&loader{file: fn.file}).locate(err)

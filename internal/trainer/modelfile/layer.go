@@ -115,8 +115,22 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	return out, nil
 }
 
-// activations that a layer can carry.
-const reluActivation typeValue = "tf.nn.relu"
+// activation is a function of TensorFlow that layers take as an argument.
+type activation string
+
+const reluActivation activation = "tf.nn.relu"
+
+func (f activation) String() string        { return string(f) }
+func (f activation) Type() string          { return "activation" }
+func (f activation) Name() string          { return string(f) }
+func (f activation) Freeze()               {}
+func (f activation) Truth() starlark.Bool  { return true }
+func (f activation) Hash() (uint32, error) { return starlark.String(f).Hash() }
+
+// CallInternal refuses a call: it would make a layer without a name.
+func (f activation) CallInternal(*starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	return nil, fmt.Errorf("calling %s is not implemented; write tf.keras.layers.Activation(%s)(x)", f, f)
+}
 
 func isRelu(v starlark.Value) (relu, known bool) {
 	switch {

@@ -108,21 +108,19 @@ func (f *facade) lookup(path string) starlark.Value {
 	}) {
 		return namespace{path, f}
 	}
-	module, _, _ := strings.Cut(path, ".")
-	if !f.spaces[module] {
-		return unknown{path, fmt.Sprintf("cannot be used: module %q is not available to model files, which have tensorflow and numpy", strings.TrimSuffix(path, "."+lastOf(path)))}
+	parent := strings.TrimSuffix(path, "."+path[strings.LastIndexByte(path, '.')+1:])
+	if !f.spaces[parent] {
+		return unknown{path, fmt.Sprintf("cannot be used: module %q is not available to model files, which have tensorflow and numpy", parent)}
 	}
-	parent := strings.TrimSuffix(path, "."+lastOf(path))
 	return unknown{display(path), fmt.Sprintf("is not implemented; %s has %s", display(parent), strings.Join(f.members(parent), ", "))}
 }
 
-func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
-
-// members are the names directly below a path, sorted.
+// members are the names directly below a path that have a meaning, sorted.
 func (f *facade) members(path string) []string {
 	var names []string
-	for p := range f.values {
-		if rest, ok := strings.CutPrefix(p, path+"."); ok {
+	for p, v := range f.values {
+		_, meaningless := v.(unknown)
+		if rest, ok := strings.CutPrefix(p, path+"."); ok && !meaningless {
 			name, _, _ := strings.Cut(rest, ".")
 			if !slices.Contains(names, name) {
 				names = append(names, name)

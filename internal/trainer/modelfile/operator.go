@@ -202,6 +202,9 @@ func eagerArithmetic(s *session, op syntax.Token, x, y starlark.Value) (starlark
 		}
 		if err == nil && len(o.a.shape) == 0 {
 			if e, isEager := other.(eager); isEager {
+				if o.a.dtype.float() && !e.a.dtype.float() {
+					return operand{}, fmt.Errorf("%s %s %s: TensorFlow converts no types; tf.cast the tensor", printed(x), op, printed(y))
+				}
 				o.a, err = o.a.convert(s, e.a.dtype)
 			}
 		}

@@ -217,6 +217,9 @@ func (r *rewriter) importStatement(s *statement, line logicalLine) {
 		}
 		rest = rest[n+1:]
 	}
+	if len(rest) == 0 {
+		malformed()
+	}
 	for len(rest) > 0 {
 		n := 0
 		for n < len(rest) && !rest[n].is(",") {

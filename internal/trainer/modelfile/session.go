@@ -20,6 +20,16 @@ type limits struct {
 // defaultLimits leave room for anything that a model file does: 10⁸ instructions are a few seconds.
 var defaultLimits = limits{steps: 1e8, arrayBytes: 256 << 20, elements: 1 << 29, sequenceSize: 1 << 20, integerBits: 4096}
 
+// times is the limits of one run over n records: what two of them take, Load has seen.
+func (l limits) times(n int) limits {
+	n = max(n, 1)
+	l.steps *= uint64(n)
+	l.arrayBytes *= int64(n)
+	l.elements *= int64(n)
+	l.sequenceSize = max(l.sequenceSize, 8*n)
+	return l
+}
+
 // session is what one run of a model file's code may touch: Load has one, and every call of Feed.Function.
 type session struct {
 	limits   limits
@@ -28,7 +38,6 @@ type session struct {
 
 	layers *layerGraph // nil when the model is complete: no layer can be made any more
 	schema *schema     // what parse_single_example declared so far
-	known  func() []string
 }
 
 const sessionKey = "session"

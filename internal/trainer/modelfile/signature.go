@@ -122,9 +122,9 @@ func (a *arguments) wrong(name, want string) {
 	case nil:
 		a.fail("argument %q is missing", name)
 	case *symbol:
-		a.fail("%s=%s is known only while training; %s is wanted", name, v, want)
+		a.fail("%s=%s is known only while training; want %s", name, v, want)
 	default:
-		a.fail("%s=%s; %s is wanted", name, printed(v), want)
+		a.fail("%s=%s; want %s", name, printed(v), want)
 	}
 }
 
@@ -225,7 +225,7 @@ func (a *arguments) dims(name string, least int) []int {
 		ok = ok && d >= least && d <= maxDimension
 	}
 	if !ok {
-		a.wrong(name, fmt.Sprintf("at most %d integers from %d", maxRank, least))
+		a.wrong(name, fmt.Sprintf("integers from %d, at most %d of them", least, maxRank))
 		return nil
 	}
 	return dims

@@ -121,7 +121,7 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 			return &symbol{op: opCast, args: []*symbol{s}, detail: string(d), dtype: d}, a.err
 		}), nil
 	}
-	return nil, nil
+	return nil, noAttribute(s, name)
 }
 
 // AttrNames lists the attributes for messages.
