@@ -1,0 +1,91 @@
+package modelfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// FuzzLoad feeds anything to Load: it answers with a model whose parts fit together or with a refusal that names a line
+// of the file, and it ends.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.py")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range files {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(src))
+	}
+	scripts, err := filepath.Glob("testdata/refusals/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, c := range strings.Split(string(text), "\n\n") {
+			head, rest, _ := strings.Cut(strings.TrimLeft(c, "\n"), "\n")
+			if strings.HasPrefix(head, "#") {
+				head, rest, _ = strings.Cut(rest, "\n")
+			}
+			input, _, _ := strings.Cut(rest, "\n----")
+			f.Add(assemble(head, input))
+		}
+	}
+	small := limits{steps: 1e5, arrayBytes: 1 << 18, elements: 1 << 16, sequenceSize: 1 << 12, integerBits: 1024}
+	f.Fuzz(func(t *testing.T, src string) {
+		m, _, err := Load("m.py", []byte(src), Options{limits: small})
+		if err != nil {
+			var refused *Error
+			if !errors.As(err, &refused) || refused.File != "m.py" || refused.Msg == "" {
+				t.Fatalf("error %#v", err)
+			}
+			if lines := strings.Count(src, "\n") + 1; refused.Line < 0 || refused.Line > lines+1 {
+				t.Fatalf("line %d of %d: %s", refused.Line, lines, refused.Msg)
+			}
+			return
+		}
+		checkModel(t, m)
+		checkPositions(t, src)
+	})
+}
+
+// checkModel checks what every model promises to its compiler.
+func checkModel(t *testing.T, m *graph.Model) {
+	t.Helper()
+	names := map[string]bool{}
+	for i, n := range m.Nodes {
+		if names[n.Name] {
+			t.Errorf("the name %q is used twice", n.Name)
+		}
+		names[n.Name] = true
+		if size, ok := elements(n.Shape); !ok || size < 1 {
+			t.Errorf("node %d has shape %v", i, n.Shape)
+		}
+		if (n.Op == graph.Input) != (i == 0) || i > 0 && (len(n.Inputs) != 1 || n.Inputs[0] >= i || n.Inputs[0] < 0) {
+			t.Errorf("node %d, a %s, has inputs %v", i, n.Op, n.Inputs)
+		}
+	}
+	if m.Output != len(m.Nodes)-1 {
+		t.Errorf("output %d of %d nodes", m.Output, len(m.Nodes))
+	}
+	if (len(m.Feed.Columns) == 1) == (m.Feed.Function != nil) {
+		t.Errorf("feed %+v", m.Feed)
+	}
+	if !(m.Optimizer.LearningRate > 0) {
+		t.Errorf("learning rate %v", m.Optimizer.LearningRate)
+	}
+	if len(graph.Canonical(m)) == 0 {
+		t.Error("no canonical text")
+	}
+}
