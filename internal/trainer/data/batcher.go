@@ -39,7 +39,7 @@ func NewBatcher(ds *Dataset, feed graph.Feed, maxBatch int) (*Batcher, error) {
 	if maxBatch < 1 {
 		return nil, fmt.Errorf("minibatches of %d records; use at least 1", maxBatch)
 	}
-	decoder, err := ds.newDecoder(feed.Features)
+	decoder, err := ds.NewDecoder(feed.Features)
 	if err != nil {
 		return nil, fmt.Errorf("data %q: %w", ds.spec.Path, err)
 	}

@@ -164,7 +164,7 @@ func (d *Dataset) add(relative, absolute string, s source) error {
 
 // checkSchema decodes the first record of every file.
 func (d *Dataset) checkSchema() error {
-	decoder, err := d.newDecoder(d.spec.Features)
+	decoder, err := d.NewDecoder(d.spec.Features)
 	if err != nil {
 		return fmt.Errorf("data %q: %w", d.spec.Path, err)
 	}
@@ -194,7 +194,19 @@ func (d *Dataset) Pixels() (shape []int, ok bool) {
 	}
 }
 
-func (d *Dataset) newDecoder(features []graph.Feature) (codec.Decoder, error) {
+// Layout is how a file's records are stored, for people.
+type Layout struct {
+	Format       string // RecordIO, IDX or "synthetic"
+	Chunks       int
+	LargestChunk int64  // in records
+	Compression  string // "snappy", "gzip", "none", or several with commas
+}
+
+// Layout describes how a file is stored.
+func (d *Dataset) Layout(file int) Layout { return d.sources[file].layout() }
+
+// NewDecoder returns the decoder of the data set's records for a schema. It serves one goroutine.
+func (d *Dataset) NewDecoder(features []graph.Feature) (codec.Decoder, error) {
 	if shape, ok := d.Pixels(); ok {
 		return newPixelsDecoder(shape, features)
 	}

@@ -6,6 +6,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
@@ -22,6 +23,7 @@ type source interface {
 	load(chunk int) ([][]byte, error)
 	// firstRecord is the first record as the codec reads it, as cheaply as it can be had.
 	firstRecord() ([]byte, error)
+	layout() Layout
 	// identify writes what the fingerprint holds besides path, size and number of records.
 	identify(w hash.Hash) error
 }
@@ -81,6 +83,23 @@ func (s *recordioFile) open(read func(*os.File) error) error {
 		return err
 	}
 	return read(f)
+}
+
+func (s *recordioFile) layout() Layout {
+	l := Layout{Format: RecordIO, Chunks: len(s.index.Chunks)}
+	var used [recordio.Gzip + 1]bool
+	for _, c := range s.index.Chunks {
+		l.LargestChunk = max(l.LargestChunk, int64(c.Records))
+		used[c.Compressor] = true
+	}
+	var names []string
+	for c, is := range used {
+		if is {
+			names = append(names, recordio.Compressor(c).String())
+		}
+	}
+	l.Compression = strings.Join(names, ",")
+	return l
 }
 
 func (s *recordioFile) identify(w hash.Hash) error {
@@ -150,6 +169,14 @@ func (s *idxFile) firstRecord() ([]byte, error) {
 	return records[0], nil
 }
 
+func (s *idxFile) layout() Layout {
+	l := Layout{Format: IDX, Chunks: s.chunkOf(s.total-1) + 1, LargestChunk: min(s.perChunk, s.total), Compression: "none"}
+	if s.pair.Compressed() {
+		l.Compression = "gzip"
+	}
+	return l
+}
+
 // identifyBytes is how much of each end of a file without checksums of its own is in the fingerprint.
 const identifyBytes = 64 << 10
 
@@ -200,6 +227,10 @@ func (s *syntheticFile) firstRecord() ([]byte, error) {
 	record := make([]byte, synth.RecordBytes)
 	record[synth.Pixels] = synth.Digit(s.seed, 0, record[:synth.Pixels])
 	return record, nil
+}
+
+func (s *syntheticFile) layout() Layout {
+	return Layout{Format: "synthetic", Chunks: s.chunkOf(s.total-1) + 1, LargestChunk: min(s.perChunk, s.total), Compression: "none"}
 }
 
 // identify needs nothing but the generator's version: the parameters are in the path.
