@@ -30,7 +30,7 @@ type Cluster struct {
 	Kubeconfig string
 	Namespace  string
 	Image      string // the trainer's image, as the cluster's nodes know it
-	DataDir    string // the directory on every node that holds mnist/train and mnist/test
+	DataDir    string // the directory, here and on every node, that holds mnist/train and mnist/test
 }
 
 // Tools are the executables that a story runs.
@@ -40,23 +40,22 @@ type Tools struct {
 	Trainer   string
 }
 
-// Data are the same records as Cluster.DataDir's, where the story runs.
-type Data struct {
-	Dir       string
-	ModelFile string
-}
+// The tutorial among the examples, and the model file that it names.
+const (
+	tutorialExample = "tutorials/elastic-scheduling"
+	tutorialModel   = "models/mnist_functional_api.py"
+)
 
 // ElasticScheduling is the story of the tutorial: a low-priority job with two workers, a high-priority job that takes
 // one of them away, and both finish.
 type ElasticScheduling struct {
-	Cluster       Cluster
-	Tools         Tools
-	Data          Data
-	Configuration string // the example's folder
-	Dir           string // where the story keeps terraform's state and output, and writes events.jsonl
-	LowLasts      time.Duration
-	HighLasts     time.Duration // at most; less when the low job would not outlive it well
-	Observe       func(eventlog.Event)
+	Cluster   Cluster
+	Tools     Tools
+	Examples  string // the repository's examples
+	Dir       string // an empty directory, for terraform's state and output, and for events.jsonl
+	LowLasts  time.Duration
+	HighLasts time.Duration // at most; less when the low job would not outlive it well
+	Observe   func(eventlog.Event)
 }
 
 // Stages of the story. PlannedStages are those after which `terraform plan` must be empty.
@@ -109,7 +108,7 @@ func (s *ElasticScheduling) tell(ctx context.Context, log *Log, output io.Writer
 	if err := recordNodes(ctx, client, log); err != nil {
 		return err
 	}
-	tf, err := newTerraform(s.Tools.Terraform, s.Tools.Provider, s.Configuration, s.Dir, output)
+	tf, err := newTerraform(s.Tools.Terraform, s.Tools.Provider, s.Examples, tutorialExample, s.Dir, output)
 	if err != nil {
 		return err
 	}

@@ -14,16 +14,19 @@ import (
 // variables are a configuration's input variables, as `-var` takes them.
 type variables map[string]string
 
-// terraform runs the real terraform on a configuration, with the provider's executable in the registry's place and
-// its state outside of the configuration's folder.
+// terraform runs the real terraform on a configuration, with the provider's executable in the registry's place.
 type terraform struct {
-	exec  *tfexec.Terraform
-	state string
-	plan  string
+	exec *tfexec.Terraform
+	plan string
 }
 
-// newTerraform prepares runs of a configuration with state in dir; what terraform prints goes to output.
-func newTerraform(executable, provider, configuration, dir string, output io.Writer) (*terraform, error) {
+// newTerraform prepares runs of an example, whose path is relative to the examples' folder, on a copy of the examples
+// in dir, so that terraform's state stays out of the repository; what terraform prints goes to output.
+func newTerraform(executable, provider, examples, example, dir string, output io.Writer) (*terraform, error) {
+	working := filepath.Join(dir, "examples")
+	if err := os.CopyFS(working, os.DirFS(examples)); err != nil {
+		return nil, fmt.Errorf("copy the examples: %w", err)
+	}
 	// With dev_overrides terraform takes the provider from there and needs no init, lock file or registry. The
 	// block {} of `direct` is left out on purpose: any other provider would be an error instead of a download.
 	config := filepath.Join(dir, "terraform.rc")
@@ -33,9 +36,9 @@ func newTerraform(executable, provider, configuration, dir string, output io.Wri
 		return nil, fmt.Errorf("write terraform's configuration: %w", err)
 	}
 
-	tf, err := tfexec.NewTerraform(configuration, executable)
+	tf, err := tfexec.NewTerraform(filepath.Join(working, example), executable)
 	if err != nil {
-		return nil, fmt.Errorf("terraform in %s: %w", configuration, err)
+		return nil, fmt.Errorf("terraform in %s: %w", working, err)
 	}
 	environment := map[string]string{}
 	for _, entry := range os.Environ() {
@@ -45,22 +48,17 @@ func newTerraform(executable, provider, configuration, dir string, output io.Wri
 		}
 	}
 	environment["TF_CLI_CONFIG_FILE"] = config
-	environment["TF_DATA_DIR"] = filepath.Join(dir, "terraform-data")
 	environment["CHECKPOINT_DISABLE"] = "1"
 	if err := tf.SetEnv(environment); err != nil {
 		return nil, fmt.Errorf("terraform's environment: %w", err)
 	}
 	tf.SetStdout(output)
-	return &terraform{
-		exec:  tf,
-		state: filepath.Join(dir, "terraform.tfstate"),
-		plan:  filepath.Join(dir, "terraform.tfplan"),
-	}, nil
+	return &terraform{exec: tf, plan: filepath.Join(dir, "terraform.tfplan")}, nil
 }
 
 // apply makes it so.
 func (t *terraform) apply(ctx context.Context, vars variables) error {
-	options := []tfexec.ApplyOption{tfexec.State(t.state)}
+	var options []tfexec.ApplyOption
 	for name, value := range vars {
 		options = append(options, tfexec.Var(name+"="+value))
 	}
@@ -72,7 +70,7 @@ func (t *terraform) apply(ctx context.Context, vars variables) error {
 
 // changes are what a plan would change: resources with their actions, and outputs.
 func (t *terraform) changes(ctx context.Context, vars variables) ([]string, error) {
-	options := []tfexec.PlanOption{tfexec.State(t.state), tfexec.Out(t.plan)}
+	options := []tfexec.PlanOption{tfexec.Out(t.plan)}
 	for name, value := range vars {
 		options = append(options, tfexec.Var(name+"="+value))
 	}
@@ -106,7 +104,7 @@ func (t *terraform) changes(ctx context.Context, vars variables) ([]string, erro
 
 // destroy removes everything.
 func (t *terraform) destroy(ctx context.Context, vars variables) error {
-	options := []tfexec.DestroyOption{tfexec.State(t.state)}
+	var options []tfexec.DestroyOption
 	for name, value := range vars {
 		options = append(options, tfexec.Var(name+"="+value))
 	}

@@ -100,9 +100,9 @@ func (s *ElasticScheduling) train(ctx context.Context, name, part string, epochs
 	}
 	err := run(ctx, s.Tools.Trainer, "train",
 		"--job_name", LowJob,
-		"--model_file", s.Data.ModelFile,
-		"--train_data_dir", filepath.Join(s.Data.Dir, "mnist", part),
-		"--validation_data_dir", filepath.Join(s.Data.Dir, "mnist", testPart),
+		"--model_file", filepath.Join(s.Examples, tutorialModel),
+		"--train_data_dir", filepath.Join(s.Cluster.DataDir, "mnist", part),
+		"--validation_data_dir", filepath.Join(s.Cluster.DataDir, "mnist", testPart),
 		"--num_epoch", strconv.Itoa(epochs),
 		"--minibatch_size", "10",
 		"--record_per_task", "100",

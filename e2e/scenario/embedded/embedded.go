@@ -124,17 +124,13 @@ func ElasticScheduling(ctx context.Context, options Options) (outcome Outcome, e
 	options.Say("Cluster: ready after %.1f s. To look at it yourself: export KUBECONFIG=%s", time.Since(began).Seconds(), cluster.Kubeconfig)
 
 	story := scenario.ElasticScheduling{
-		Cluster: scenario.Cluster{Kubeconfig: cluster.Kubeconfig, Namespace: "default", Image: trainerImage, DataDir: dataDir},
-		Tools:   options.Binaries.Tools,
-		Data: scenario.Data{
-			Dir:       dataDir,
-			ModelFile: filepath.Join(options.Root, "examples", "models", "mnist_functional_api.py"),
-		},
-		Configuration: filepath.Join(options.Root, "examples", "tutorials", "elastic-scheduling"),
-		Dir:           options.Out,
-		LowLasts:      options.LowLasts,
-		HighLasts:     options.HighLasts,
-		Observe:       options.Observe,
+		Cluster:   scenario.Cluster{Kubeconfig: cluster.Kubeconfig, Namespace: "default", Image: trainerImage, DataDir: dataDir},
+		Tools:     options.Binaries.Tools,
+		Examples:  filepath.Join(options.Root, "examples"),
+		Dir:       options.Out,
+		LowLasts:  options.LowLasts,
+		HighLasts: options.HighLasts,
+		Observe:   options.Observe,
 	}
 	var told error
 	outcome.Events, told = story.Run(ctx)
