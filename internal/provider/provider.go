@@ -68,6 +68,7 @@ func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, 
 func (p *elastic) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		newPriorityClass,
+		newTrainingJob,
 	}
 }
 

@@ -96,6 +96,25 @@ func (o *Objects) Parts() []Object {
 	return append(parts, o.Lease, o.Service)
 }
 
+// NamedParts are the parts of a job with nothing but their names, in the order of Parts: enough to find and delete
+// them. With ownAccount false there are no RBAC objects.
+func NamedParts(job JobRef, ownAccount bool) []Object {
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: job.Namespace} }
+	o := &Objects{
+		ConfigMap:   &corev1.ConfigMap{ObjectMeta: named(ConfigMapName(job.Name))},
+		Status:      &corev1.ConfigMap{ObjectMeta: named(StatusName(job.Name))},
+		Model:       &corev1.ConfigMap{ObjectMeta: named(ModelName(job.Name))},
+		Credentials: &corev1.Secret{ObjectMeta: named(CredentialsName(job.Name))},
+		Lease:       &coordinationv1.Lease{ObjectMeta: named(MasterName(job.Name))},
+		Service:     &corev1.Service{ObjectMeta: named(MasterName(job.Name))},
+	}
+	if ownAccount {
+		account := named(ServiceAccountName(job.Name))
+		o.ServiceAccount, o.Role, o.RoleBinding = &corev1.ServiceAccount{ObjectMeta: account}, &rbacv1.Role{ObjectMeta: account}, &rbacv1.RoleBinding{ObjectMeta: account}
+	}
+	return o.Parts()
+}
+
 // Own makes the Job the owner of every part and labels each with its UID, so that nothing is left when the Job is
 // deleted by hand, and nobody else's object is taken for the job's.
 func (o *Objects) Own(job JobRef) {

@@ -168,6 +168,27 @@ func TestPartsAreOwnedByTheJob(t *testing.T) {
 	})
 }
 
+func TestNamedParts(t *testing.T) {
+	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything()} {
+		t.Run("the parts of "+name+" are found by their names", func(t *testing.T) {
+			o, err := Render(d, credentials())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds := func(parts []Object) (out []string) {
+				for _, p := range parts {
+					out = append(out, reflect.TypeOf(p).String()+" "+p.GetNamespace()+"/"+p.GetName())
+				}
+				return out
+			}
+			named := NamedParts(JobRef{Name: d.Job.Name, Namespace: d.Job.Namespace}, d.ServiceAccountName == "")
+			if diff := cmp.Diff(kinds(o.Parts()), kinds(named)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestDefinitionOf(t *testing.T) {
 	read := func(t *testing.T, d Definition, edit func(map[string]string)) Definition {
 		t.Helper()

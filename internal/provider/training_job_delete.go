@@ -1,0 +1,107 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// delete removes a job: its Job in the foreground, so that the master is gone with it; then its workers are waited
+// for; then what else it owns, which Kubernetes' garbage collector has usually removed by then.
+func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAccount bool) diag.Diagnostics {
+	var diags diag.Diagnostics
+	kube := c.client.Kubernetes()
+	err := cluster.Delete(ctx, c.client, kube.BatchV1().Jobs(ref.Namespace), ref.Name, ref.UID, metav1.DeletePropagationForeground)
+	if err == nil {
+		err = cluster.WaitFor(ctx, c.client, kube.CoreV1().Pods(ref.Namespace), podsOf(ref), func(pods []*corev1.Pod) (bool, error) {
+			for _, pod := range pods {
+				if isPodOf(pod, ref) {
+					return false, nil
+				}
+			}
+			return true, nil
+		})
+	}
+	if err != nil {
+		c.explainStuck(ctx, &diags, ref, err)
+		return diags
+	}
+	for _, part := range trainingjob.NamedParts(ref, ownAccount) {
+		if err := c.deletePart(ctx, part, ref); err != nil {
+			c.subject.explain(&diags, err)
+		}
+	}
+	return diags
+}
+
+// deletePart removes an object of this very job; one of the same name that is another's stays.
+func (c *jobCluster) deletePart(ctx context.Context, part trainingjob.Object, ref trainingjob.JobRef) error {
+	live, err := c.part(part).get(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || !trainingjob.OwnedBy(live, ref) {
+		return err
+	}
+	return c.part(part).delete(ctx, live.GetUID())
+}
+
+// explainStuck names each pod that does not go, with what holds it and what to do.
+func (c *jobCluster) explainStuck(ctx context.Context, diags *diag.Diagnostics, ref trainingjob.JobRef, err error) {
+	if ctx.Err() == nil {
+		c.subject.explain(diags, err)
+		return
+	}
+	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
+	defer cancel()
+	pods, listErr := c.pods(gather, ref)
+	if listErr != nil || len(pods) == 0 {
+		c.subject.explain(diags, err)
+		return
+	}
+	lines := make([]string, 0, len(pods))
+	for i := range pods {
+		lines = append(lines, c.whyItStays(gather, &pods[i]))
+	}
+	diags.AddError(fmt.Sprintf("Training job %s is not deleted yet", c.subject.importID),
+		"The job is marked for deletion, but these pods do not go:\n\n  "+strings.Join(lines, "\n  ")+
+			"\n\nRun the same command again when they are gone; nothing is lost by that. timeouts.delete sets how long to wait.")
+}
+
+func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {
+	name := "pod " + pod.Name
+	switch {
+	case pod.DeletionTimestamp == nil:
+		return fmt.Sprintf("%s has not been told to stop: the garbage collector of kube-controller-manager does that; check that it runs, or kubectl delete pod -n %s %s", name, pod.Namespace, pod.Name)
+	case len(pod.Finalizers) > 0:
+		return fmt.Sprintf("%s is held by finalizer %s: the controller that set it must remove it; where that controller is gone, kubectl patch pod -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
+			name, strings.Join(pod.Finalizers, ", "), pod.Namespace, pod.Name)
+	case pod.Spec.NodeName == "":
+		return name + " is on no node, and will go by itself"
+	}
+	force := fmt.Sprintf("kubectl delete pod -n %s %s --grace-period=0 --force", pod.Namespace, pod.Name)
+	node, err := c.client.Kubernetes().CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Sprintf("%s was on node %s, which does not exist any more: %s", name, pod.Spec.NodeName, force)
+	}
+	if err == nil {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+				return fmt.Sprintf("%s is on node %s, which is not ready (%s): if the machine is gone, kubectl delete node %s; else repair it", name, node.Name, condition.Reason, node.Name)
+			}
+		}
+	}
+	grace := "its grace period"
+	if pod.DeletionGracePeriodSeconds != nil {
+		grace = fmt.Sprintf("its grace period of %d s", *pod.DeletionGracePeriodSeconds)
+	}
+	return fmt.Sprintf("%s on node %s is stopping, and has %s; if it does not go after that: %s", name, pod.Spec.NodeName, grace, force)
+}

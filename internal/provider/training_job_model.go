@@ -1,0 +1,357 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	corev1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// trainingJobModel is the resource's value in configuration, plan and state.
+type trainingJobModel struct {
+	Name               types.String `tfsdk:"name"`
+	Namespace          types.String `tfsdk:"namespace"`
+	Image              types.String `tfsdk:"image"`
+	ImagePullPolicy    types.String `tfsdk:"image_pull_policy"`
+	ImagePullSecrets   types.List   `tfsdk:"image_pull_secrets"`
+	ServiceAccountName types.String `tfsdk:"service_account_name"`
+	Model              types.Object `tfsdk:"model"`
+	Data               types.Object `tfsdk:"data"`
+	Training           types.Object `tfsdk:"training"`
+	Master             types.Object `tfsdk:"master"`
+	Workers            types.Object `tfsdk:"workers"`
+	Output             types.String `tfsdk:"output"`
+	Volumes            types.List   `tfsdk:"volumes"`
+	Labels             types.Map    `tfsdk:"labels"`
+	Annotations        types.Map    `tfsdk:"annotations"`
+
+	WaitFor     types.String   `tfsdk:"wait_for"`
+	FailOnError types.Bool     `tfsdk:"fail_on_error"`
+	OnFinished  types.String   `tfsdk:"on_finished"`
+	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+
+	UID types.String `tfsdk:"uid"`
+	observedModel
+}
+
+// observedModel is what the master reports.
+type observedModel struct {
+	Phase          types.String  `tfsdk:"phase"`
+	StepsDone      types.Int64   `tfsdk:"steps_done"`
+	StepsTotal     types.Int64   `tfsdk:"steps_total"`
+	Loss           types.Float64 `tfsdk:"loss"`
+	Metrics        types.Map     `tfsdk:"metrics"`
+	WorkersRunning types.Int64   `tfsdk:"workers_running"`
+	WorkersPending types.Int64   `tfsdk:"workers_pending"`
+	Preemptions    types.Int64   `tfsdk:"preemptions"`
+	ModelSHA256    types.String  `tfsdk:"model_sha256"`
+	OutputFiles    types.List    `tfsdk:"output_files"`
+}
+
+type modelFileModel struct {
+	File types.String `tfsdk:"file"`
+}
+
+type dataModel struct {
+	Training       types.String `tfsdk:"training"`
+	Validation     types.String `tfsdk:"validation"`
+	Format         types.String `tfsdk:"format"`
+	Codec          types.String `tfsdk:"codec"`
+	RecordsPerTask types.Int64  `tfsdk:"records_per_task"`
+}
+
+type runModel struct {
+	Epochs        types.Int64   `tfsdk:"epochs"`
+	MinibatchSize types.Int64   `tfsdk:"minibatch_size"`
+	GradsToWait   types.Int64   `tfsdk:"grads_to_wait"`
+	Seed          types.Int64   `tfsdk:"seed"`
+	LearningRate  types.Float64 `tfsdk:"learning_rate"`
+}
+
+type podModel struct {
+	PriorityClassName             types.String         `tfsdk:"priority_class_name"`
+	Resources                     types.Object         `tfsdk:"resources"`
+	NodeSelector                  types.Map            `tfsdk:"node_selector"`
+	Tolerations                   types.List           `tfsdk:"tolerations"`
+	Affinity                      jsontypes.Normalized `tfsdk:"affinity"`
+	Env                           types.Map            `tfsdk:"env"`
+	Labels                        types.Map            `tfsdk:"labels"`
+	Annotations                   types.Map            `tfsdk:"annotations"`
+	TerminationGracePeriodSeconds types.Int64          `tfsdk:"termination_grace_period_seconds"`
+	RuntimeClassName              types.String         `tfsdk:"runtime_class_name"`
+	PodOverrides                  jsontypes.Normalized `tfsdk:"pod_overrides"`
+}
+
+type workersModel struct {
+	Min                    types.Int64  `tfsdk:"min"`
+	Max                    types.Int64  `tfsdk:"max"`
+	FloorPriorityClassName types.String `tfsdk:"floor_priority_class_name"`
+	podModel
+}
+
+type resourcesModel struct {
+	Requests types.Map `tfsdk:"requests"`
+	Limits   types.Map `tfsdk:"limits"`
+}
+
+type tolerationModel struct {
+	Key               types.String `tfsdk:"key"`
+	Operator          types.String `tfsdk:"operator"`
+	Value             types.String `tfsdk:"value"`
+	Effect            types.String `tfsdk:"effect"`
+	TolerationSeconds types.Int64  `tfsdk:"toleration_seconds"`
+}
+
+type volumeModel struct {
+	Name      types.String `tfsdk:"name"`
+	MountPath types.String `tfsdk:"mount_path"`
+	PVC       types.String `tfsdk:"pvc"`
+	HostPath  types.String `tfsdk:"host_path"`
+	ConfigMap types.String `tfsdk:"config_map"`
+	EmptyDir  types.Object `tfsdk:"empty_dir"`
+	Mount     types.String `tfsdk:"mount"`
+	ReadOnly  types.Bool   `tfsdk:"read_only"`
+}
+
+type emptyDirModel struct {
+	Medium    types.String   `tfsdk:"medium"`
+	SizeLimit quantity.Value `tfsdk:"size_limit"`
+}
+
+// trainingJobIdentity is the value of the resource's identity.
+type trainingJobIdentity struct {
+	Namespace types.String `tfsdk:"namespace"`
+	Name      types.String `tfsdk:"name"`
+}
+
+func (m *trainingJobModel) identity() trainingJobIdentity {
+	return trainingJobIdentity{Namespace: m.Namespace, Name: m.Name}
+}
+
+func (m *trainingJobModel) ref() trainingjob.JobRef {
+	return trainingjob.JobRef{
+		Name: m.Name.ValueString(), Namespace: m.Namespace.ValueString(), UID: apitypes.UID(m.UID.ValueString()),
+	}
+}
+
+func (m *trainingJobModel) subject() subject {
+	return subject{
+		resourceType: TypeName + "_training_job",
+		importID:     m.Namespace.ValueString() + "/" + m.Name.ValueString(),
+	}
+}
+
+// definition is what the model asks for. Unknown values, of which there are some while Terraform validates, are as
+// absent ones; absent ones that have a default have it.
+func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definition, diag.Diagnostics) {
+	r := &reader{ctx: ctx}
+	file, data, run, workers := into[modelFileModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), into[workersModel](r, m.Workers)
+	d := trainingjob.Definition{
+		Job: trainingjob.Job{
+			Name: m.Name.ValueString(), Namespace: orDefault(m.Namespace, corev1.NamespaceDefault),
+			Data: trainingjob.Data{
+				Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
+				Format: orDefault(data.Format, "recordio"), Codec: orDefault(data.Codec, "bytes"),
+				RecordsPerTask: int(data.RecordsPerTask.ValueInt64()),
+			},
+			Training: trainingjob.Training{
+				Epochs: orOne(run.Epochs), MinibatchSize: int(run.MinibatchSize.ValueInt64()), GradsToWait: orOne(run.GradsToWait),
+				Seed: uint64(orOne(run.Seed)), LearningRate: run.LearningRate.ValueFloat64Pointer(), //nolint:gosec // the schema bounds it
+			},
+			Output: m.Output.ValueString(),
+		},
+		ModelText: file.File.ValueString(),
+		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
+		Min: orOne(workers.Min), Max: int(workers.Max.ValueInt64()),
+		FloorPriorityClassName: workers.FloorPriorityClassName.ValueString(),
+		Settings: trainingjob.Settings{
+			Image: m.Image.ValueString(), ImagePullPolicy: corev1.PullPolicy(m.ImagePullPolicy.ValueString()),
+			ServiceAccountName: m.ServiceAccountName.ValueString(),
+			Volumes:            r.volumes(m.Volumes),
+			Master:             r.pod(path.Root("master"), into[podModel](r, m.Master)),
+			Workers:            r.pod(path.Root("workers"), workers.podModel),
+		},
+	}
+	for _, name := range elements[types.String](r, m.ImagePullSecrets) {
+		d.ImagePullSecrets = append(d.ImagePullSecrets, name.ValueString())
+	}
+	if run.LearningRate.IsUnknown() {
+		d.Job.Training.LearningRate = nil
+	}
+	return d, r.diags
+}
+
+// reader turns framework values into plain ones, and gathers what is wrong with them.
+type reader struct {
+	ctx   context.Context //nolint:containedctx // lives as long as one conversion
+	diags diag.Diagnostics
+}
+
+// into is an object's attributes; those of a null or unknown object are null.
+func into[T any](r *reader, object types.Object) T {
+	var value T
+	if !object.IsNull() && !object.IsUnknown() {
+		r.diags.Append(object.As(r.ctx, &value, basetypes.ObjectAsOptions{})...)
+	}
+	return value
+}
+
+// elements are a list's; those of a null or unknown list are none.
+func elements[T any](r *reader, list types.List) []T {
+	var values []T
+	if !list.IsNull() && !list.IsUnknown() {
+		r.diags.Append(list.ElementsAs(r.ctx, &values, false)...)
+	}
+	return values
+}
+
+func (r *reader) texts(value types.Map) map[string]string {
+	texts, diags := stringMap(r.ctx, value)
+	r.diags.Append(diags...)
+	return texts
+}
+
+func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
+	s := trainingjob.PodSettings{
+		PriorityClassName: m.PriorityClassName.ValueString(),
+		Resources:         r.resources(at, m.Resources),
+		NodeSelector:      r.texts(m.NodeSelector),
+		Env:               r.texts(m.Env),
+		Labels:            r.texts(m.Labels),
+		Annotations:       r.texts(m.Annotations),
+		RuntimeClassName:  m.RuntimeClassName.ValueString(),
+		PodOverrides:      r.json(m.PodOverrides),
+	}
+	if !m.TerminationGracePeriodSeconds.IsUnknown() {
+		s.TerminationGracePeriodSeconds = m.TerminationGracePeriodSeconds.ValueInt64Pointer()
+	}
+	for _, t := range elements[tolerationModel](r, m.Tolerations) {
+		toleration := corev1.Toleration{
+			Key: t.Key.ValueString(), Operator: corev1.TolerationOperator(t.Operator.ValueString()), Value: t.Value.ValueString(),
+			Effect: corev1.TaintEffect(t.Effect.ValueString()),
+		}
+		if !t.TolerationSeconds.IsUnknown() {
+			toleration.TolerationSeconds = t.TolerationSeconds.ValueInt64Pointer()
+		}
+		s.Tolerations = append(s.Tolerations, toleration)
+	}
+	if text := r.json(m.Affinity); text != nil {
+		s.Affinity = &corev1.Affinity{}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(s.Affinity); err != nil {
+			r.diags.AddAttributeError(at.AtName("affinity"), "Not an affinity",
+				fmt.Sprintf("The text is not an affinity as the API has it: %s. It has nodeAffinity, podAffinity and podAntiAffinity.", err))
+		}
+	}
+	return s
+}
+
+// json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which its type refuses.
+func (r *reader) json(value jsontypes.Normalized) json.RawMessage {
+	if value.IsNull() || value.IsUnknown() {
+		return nil
+	}
+	text, err := canonicalJSON(json.RawMessage(value.ValueString()))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// canonicalJSON is one spelling for all that mean the same: keys in order, no blanks.
+func canonicalJSON(value any) (json.RawMessage, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var plain any
+	if err := decoder.Decode(&plain); err != nil {
+		return nil, err
+	}
+	return json.Marshal(plain)
+}
+
+func (r *reader) resources(at path.Path, object types.Object) *corev1.ResourceRequirements {
+	if object.IsNull() || object.IsUnknown() {
+		return nil
+	}
+	m := into[resourcesModel](r, object)
+	at = at.AtName("resources")
+	return &corev1.ResourceRequirements{
+		Requests: r.amounts(at.AtName("requests"), m.Requests), Limits: r.amounts(at.AtName("limits"), m.Limits),
+	}
+}
+
+func (r *reader) amounts(at path.Path, value types.Map) corev1.ResourceList {
+	if value.IsNull() || value.IsUnknown() {
+		return nil
+	}
+	var values map[string]quantity.Value
+	r.diags.Append(value.ElementsAs(r.ctx, &values, false)...)
+	list := corev1.ResourceList{}
+	for name, v := range values {
+		amount, err := v.Quantity()
+		if err != nil {
+			r.diags.AddAttributeError(at.AtMapKey(name), "Not a Kubernetes quantity", err.Error())
+			continue
+		}
+		list[corev1.ResourceName(name)] = amount
+	}
+	return list
+}
+
+func (r *reader) volumes(list types.List) []trainingjob.Volume {
+	var volumes []trainingjob.Volume
+	for i, m := range elements[volumeModel](r, list) {
+		v := trainingjob.Volume{
+			Name: m.Name.ValueString(), MountPath: m.MountPath.ValueString(),
+			PVC: m.PVC.ValueString(), HostPath: m.HostPath.ValueString(), ConfigMap: m.ConfigMap.ValueString(),
+			Mount: orDefault(m.Mount, trainingjob.MountAll),
+		}
+		if !m.ReadOnly.IsUnknown() {
+			v.ReadOnly = m.ReadOnly.ValueBoolPointer()
+		}
+		if !m.EmptyDir.IsNull() && !m.EmptyDir.IsUnknown() {
+			dir := into[emptyDirModel](r, m.EmptyDir)
+			v.EmptyDir = &trainingjob.EmptyDir{Medium: corev1.StorageMedium(dir.Medium.ValueString())}
+			if !dir.SizeLimit.IsNull() && !dir.SizeLimit.IsUnknown() {
+				limit, err := dir.SizeLimit.Quantity()
+				if err != nil {
+					r.diags.AddAttributeError(path.Root("volumes").AtListIndex(i).AtName("empty_dir").AtName("size_limit"), "Not a Kubernetes quantity", err.Error())
+				}
+				v.EmptyDir.SizeLimit = &limit
+			}
+		}
+		volumes = append(volumes, v)
+	}
+	return volumes
+}
+
+func orDefault(value types.String, otherwise string) string {
+	if value.IsNull() || value.IsUnknown() {
+		return otherwise
+	}
+	return value.ValueString()
+}
+
+func orOne(value types.Int64) int {
+	if value.IsNull() || value.IsUnknown() {
+		return 1
+	}
+	return int(value.ValueInt64())
+}

@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// jobPart does to one of a job's objects what the cluster package does to objects of its kind.
+type jobPart struct {
+	create func(ctx context.Context) error
+	get    func(ctx context.Context) (metav1.Object, error)
+	delete func(ctx context.Context, uid apitypes.UID) error
+	patch  func(ctx context.Context, merge map[string]any) error // a JSON merge patch
+}
+
+// part is for the object with this one's kind, namespace and name.
+func (c *jobCluster) part(object trainingjob.Object) jobPart {
+	kube, namespace := c.client.Kubernetes(), object.GetNamespace()
+	switch object := object.(type) {
+	case *batchv1.Job:
+		return partOf(c.client, kube.BatchV1().Jobs(namespace), object)
+	case *corev1.ConfigMap:
+		return partOf(c.client, kube.CoreV1().ConfigMaps(namespace), object)
+	case *corev1.Secret:
+		return partOf(c.client, kube.CoreV1().Secrets(namespace), object)
+	case *corev1.ServiceAccount:
+		return partOf(c.client, kube.CoreV1().ServiceAccounts(namespace), object)
+	case *corev1.Service:
+		return partOf(c.client, kube.CoreV1().Services(namespace), object)
+	case *rbacv1.Role:
+		return partOf(c.client, kube.RbacV1().Roles(namespace), object)
+	case *rbacv1.RoleBinding:
+		return partOf(c.client, kube.RbacV1().RoleBindings(namespace), object)
+	case *coordinationv1.Lease:
+		return partOf(c.client, kube.CoordinationV1().Leases(namespace), object)
+	default:
+		panic(fmt.Sprintf("a training job has no %T", object)) // trainingjob.Parts and this switch are one list
+	}
+}
+
+func partOf[T cluster.Object](client *cluster.Client, resource cluster.Resource[T], object T) jobPart {
+	name := object.GetName()
+	return jobPart{
+		create: func(ctx context.Context) error {
+			_, err := cluster.Create(ctx, client, resource, object)
+			return err
+		},
+		get: func(ctx context.Context) (metav1.Object, error) {
+			return cluster.Get(ctx, client, resource, name)
+		},
+		delete: func(ctx context.Context, uid apitypes.UID) error {
+			return cluster.Delete(ctx, client, resource, name, uid, metav1.DeletePropagationBackground)
+		},
+		patch: func(ctx context.Context, merge map[string]any) error {
+			data, err := json.Marshal(merge)
+			if err != nil {
+				return err
+			}
+			_, err = resource.Patch(ctx, name, apitypes.MergePatchType, data, metav1.PatchOptions{FieldManager: client.FieldManager()})
+			return client.Wrap("update", cluster.Ref{Kind: reflect.TypeFor[T]().Elem().Name(), Namespace: object.GetNamespace(), Name: name}, err)
+		},
+	}
+}

@@ -1,0 +1,392 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/float64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// What wait_for and on_finished may say.
+const (
+	waitForCreated   = "created"
+	waitForRunning   = "running"
+	waitForSucceeded = "succeeded"
+
+	onFinishedKeep     = "keep"
+	onFinishedRecreate = "recreate"
+)
+
+func trainingJobSchema(ctx context.Context) schema.Schema {
+	attributes := map[string]schema.Attribute{
+		// Required.
+		"name": schema.StringAttribute{
+			MarkdownDescription: "Name of the job and of its Kubernetes Job; at most 50 characters, because the workers' pods are named after it. Changing it replaces the job.",
+			Required:            true,
+			Validators:          []validator.String{trainingJobName{}},
+		},
+		"image": schema.StringAttribute{
+			MarkdownDescription: "The trainer's image, of the master and of the workers. Changing it replaces the job.",
+			Required:            true,
+			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		},
+		"model":    trainingJobModelAttribute(),
+		"data":     trainingJobDataAttribute(),
+		"training": trainingJobTrainingAttribute(),
+		"workers":  trainingJobWorkersAttribute(),
+
+		// Optional: what runs, and where. Changing any of these replaces the job.
+		"namespace": schema.StringAttribute{
+			MarkdownDescription: "Namespace of all of the job's objects. `default` by default.",
+			Optional:            true,
+			Computed:            true,
+			Default:             stringdefault.StaticString(corev1.NamespaceDefault),
+			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		},
+		"master": schema.SingleNestedAttribute{
+			MarkdownDescription: "The master's pod. Its priority should be above the workers': it is the one pod that the job cannot spare for long. Changing it replaces the job.",
+			Optional:            true,
+			Attributes:          podAttributes("100m", "1024Mi"),
+		},
+		"output": schema.StringAttribute{
+			MarkdownDescription: "Directory for the final model and the checkpoints, in a volume that the master mounts; a run writes below `OUTPUT/<digest>/`. " +
+				"Without it a model of at most 900 KiB is kept in ConfigMap `NAME-model`, and there are no checkpoints.",
+			Optional: true,
+		},
+		"volumes": trainingJobVolumesAttribute(),
+		"service_account_name": schema.StringAttribute{
+			MarkdownDescription: "ServiceAccount of the master. Without it the job gets one of its own, with a Role that allows only what the master does; " +
+				"whoever applies this must hold these verbs too. With it no RBAC object is made.",
+			Optional:   true,
+			Validators: []validator.String{subdomain{}},
+		},
+		"image_pull_policy": schema.StringAttribute{
+			MarkdownDescription: "`Always`, `IfNotPresent` or `Never`. Kubernetes' own default depends on the image's tag.",
+			Optional:            true,
+			Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))},
+		},
+		"image_pull_secrets": schema.ListAttribute{
+			MarkdownDescription: "Names of Secrets with credentials for the image's registry.",
+			ElementType:         types.StringType,
+			Optional:            true,
+			Validators:          []validator.List{listvalidator.ValueStringsAre(subdomain{})},
+		},
+
+		// Optional: in place.
+		"labels":      labelsAttribute(),
+		"annotations": annotationsAttribute(),
+		"wait_for": schema.StringAttribute{
+			MarkdownDescription: "What an apply waits for: `created` (default), `running` or `succeeded`. A wait that ends by timeout or Ctrl-C is a warning: the job goes on.",
+			Optional:            true,
+			Computed:            true,
+			Default:             stringdefault.StaticString(waitForCreated),
+			Validators:          []validator.String{stringvalidator.OneOf(waitForCreated, waitForRunning, waitForSucceeded)},
+		},
+		"fail_on_error": schema.BoolAttribute{
+			MarkdownDescription: "Whether a run that fails while an apply waits for it is an error instead of a warning. " +
+				"An error when the job is created taints it: the next apply deletes it and begins anew. False by default.",
+			Optional: true,
+			Computed: true,
+			Default:  booldefault.StaticBool(false),
+		},
+		"on_finished": schema.StringAttribute{
+			MarkdownDescription: "What to plan for a job that has succeeded or failed: `keep` it (default), also when a TTL has removed its objects, or `recreate` it.",
+			Optional:            true,
+			Computed:            true,
+			Default:             stringdefault.StaticString(onFinishedKeep),
+			Validators:          []validator.String{stringvalidator.OneOf(onFinishedKeep, onFinishedRecreate)},
+		},
+		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
+
+		// Computed.
+		"uid": uidAttribute(),
+	}
+	for name, attribute := range observedAttributes() {
+		attributes[name] = attribute
+	}
+	return schema.Schema{
+		MarkdownDescription: "An elastic training job: a master, and between `workers.min` and `workers.max` workers that may be taken away at any time. " +
+			"The model it ends with does not depend on how many workers there were, or when.\n\n" +
+			"`workers`, `labels`, `annotations` and how an apply waits change in place; everything else replaces the job, and the plan says what is lost.",
+		Attributes: attributes,
+	}
+}
+
+// observedAttributes are what the master reports. An update that does not wait leaves them as they were at the last
+// refresh, so that a plan shows only what the user changes.
+func observedAttributes() map[string]schema.Attribute {
+	integer := func(description string) schema.Attribute {
+		return schema.Int64Attribute{
+			MarkdownDescription: description + " As of the last refresh.", Computed: true,
+			PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+		}
+	}
+	text := func(description string) schema.Attribute {
+		return schema.StringAttribute{
+			MarkdownDescription: description + " As of the last refresh.", Computed: true,
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		}
+	}
+	return map[string]schema.Attribute{
+		"phase":           text("`Pending`, `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave`, `Succeeded` or `Failed`."),
+		"steps_done":      integer("Model updates done."),
+		"steps_total":     integer("Model updates of the whole run."),
+		"workers_running": integer("Workers that are connected and in step."),
+		"workers_pending": integer("Workers that wait to be scheduled or started."),
+		"preemptions":     integer("Workers that were taken away."),
+		"model_sha256":    text("SHA-256 of the final model, in hexadecimal."),
+		"loss": schema.Float64Attribute{
+			MarkdownDescription: "Loss of the last step; at the end that of the validation data where there is any. As of the last refresh.", Computed: true,
+			PlanModifiers: []planmodifier.Float64{float64planmodifier.UseStateForUnknown()},
+		},
+		"metrics": schema.MapAttribute{
+			MarkdownDescription: "The model's metrics on the validation data. As of the last refresh.", Computed: true,
+			ElementType:   types.Float64Type,
+			PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
+		},
+		"output_files": schema.ListAttribute{
+			MarkdownDescription: "Files that the run has written. As of the last refresh.", Computed: true,
+			ElementType:   types.StringType,
+			PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
+		},
+	}
+}
+
+func trainingJobModelAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "What is trained. Changing it replaces the job.",
+		Required:            true,
+		Attributes: map[string]schema.Attribute{
+			"file": schema.StringAttribute{
+				MarkdownDescription: "Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`.",
+				Required:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+		},
+	}
+}
+
+func trainingJobDataAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "What it is trained on. Changing it replaces the job.",
+		Required:            true,
+		Attributes: map[string]schema.Attribute{
+			"training": schema.StringAttribute{
+				MarkdownDescription: "A directory or file, in the image or in a volume, or `synthetic://digits?records=10000&seed=1`.",
+				Required:            true,
+			},
+			"validation": schema.StringAttribute{
+				MarkdownDescription: "As `training`: what the model is evaluated on at the end.",
+				Optional:            true,
+			},
+			"format": schema.StringAttribute{
+				MarkdownDescription: "`recordio` (default) or `idx`.",
+				Optional:            true,
+				Computed:            true,
+				Default:             stringdefault.StaticString("recordio"),
+			},
+			"codec": schema.StringAttribute{
+				MarkdownDescription: "How a record is encoded: `bytes` (default) or `tf_example`.",
+				Optional:            true,
+				Computed:            true,
+				Default:             stringdefault.StaticString("bytes"),
+			},
+			"records_per_task": schema.Int64Attribute{
+				MarkdownDescription: "Records that are shuffled and handed out together; best a multiple of `minibatch_size`.",
+				Required:            true,
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+		},
+	}
+}
+
+func trainingJobTrainingAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "The numbers of a run. Changing them replaces the job.",
+		Required:            true,
+		Attributes: map[string]schema.Attribute{
+			"minibatch_size": schema.Int64Attribute{
+				MarkdownDescription: "Records per gradient.",
+				Required:            true,
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"epochs": schema.Int64Attribute{
+				MarkdownDescription: "Passes over the data; 1 by default.",
+				Optional:            true,
+				Computed:            true,
+				Default:             int64default.StaticInt64(1),
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"grads_to_wait": schema.Int64Attribute{
+				MarkdownDescription: "Virtual workers: gradients that are averaged for one step, whatever number of workers lives; 1 by default.",
+				Optional:            true,
+				Computed:            true,
+				Default:             int64default.StaticInt64(1),
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"seed": schema.Int64Attribute{
+				MarkdownDescription: "Seed of everything random: initial weights, order of the records, dropout; 1 by default.",
+				Optional:            true,
+				Computed:            true,
+				Default:             int64default.StaticInt64(1),
+				Validators:          []validator.Int64{int64validator.AtLeast(0)},
+			},
+			"learning_rate": schema.Float64Attribute{
+				MarkdownDescription: "Overrides the model file's.",
+				Optional:            true,
+			},
+		},
+	}
+}
+
+func trainingJobWorkersAttribute() schema.Attribute {
+	attributes := podAttributes("1000m", "4096Mi")
+	attributes["max"] = schema.Int64Attribute{
+		MarkdownDescription: "The job grows to this many workers when there is room.",
+		Required:            true,
+		Validators:          []validator.Int64{int64validator.AtLeast(1)},
+	}
+	attributes["min"] = schema.Int64Attribute{
+		MarkdownDescription: "The floor: with fewer workers the job waits; 1 by default.",
+		Optional:            true,
+		Computed:            true,
+		Default:             int64default.StaticInt64(1),
+		Validators:          []validator.Int64{int64validator.AtLeast(1)},
+	}
+	attributes["floor_priority_class_name"] = schema.StringAttribute{
+		MarkdownDescription: "Priority class of the first `min` workers; should be above `priority_class_name`.",
+		Optional:            true,
+		Validators:          []validator.String{subdomain{}},
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "How many workers, and their pods. Changes in place: pods that exist keep what they have, those to come get the new.",
+		Required:            true,
+		Attributes:          attributes,
+	}
+}
+
+// podAttributes are what can be said of the master's pod and of the workers'.
+func podAttributes(cpu, memory string) map[string]schema.Attribute {
+	amounts := func(description string) schema.Attribute {
+		return schema.MapAttribute{
+			MarkdownDescription: description,
+			ElementType:         quantity.Type{},
+			Optional:            true,
+			Validators:          []validator.Map{mapvalidator.ValueStringsAre(quantity.NotNegative())},
+		}
+	}
+	return map[string]schema.Attribute{
+		"priority_class_name": schema.StringAttribute{
+			MarkdownDescription: "PriorityClass of the pod: refer to `elastic_priority_class.NAME.name`.",
+			Optional:            true,
+			Validators:          []validator.String{subdomain{}},
+		},
+		"resources": schema.SingleNestedAttribute{
+			MarkdownDescription: "What the container requests and is limited to; `" + cpu + "` CPU and `" + memory + "` memory by default, as in ElasticDL.",
+			Optional:            true,
+			PlanModifiers:       []planmodifier.Object{quantity.KeepEqual{}},
+			Attributes: map[string]schema.Attribute{
+				"requests": amounts("What the scheduler counts with."),
+				"limits":   amounts("What the container cannot exceed."),
+			},
+		},
+		"node_selector": schema.MapAttribute{
+			MarkdownDescription: "Labels of the nodes that it may run on.",
+			ElementType:         types.StringType,
+			Optional:            true,
+			Validators:          []validator.Map{labels{}},
+		},
+		"tolerations": schema.ListNestedAttribute{
+			MarkdownDescription: "Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s.",
+			Optional:            true,
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
+				"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
+				"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
+				"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
+				"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
+			}},
+		},
+		"affinity": schema.StringAttribute{
+			MarkdownDescription: "The pod's affinity in the API's own words: `jsonencode({ nodeAffinity = … })`.",
+			CustomType:          jsontypes.NormalizedType{},
+			Optional:            true,
+			PlanModifiers:       []planmodifier.String{keepEqualJSON{}},
+		},
+		"env": schema.MapAttribute{
+			MarkdownDescription: "Environment of the container. It stands in the state as it is: no place for secrets.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+		"labels":      schema.MapAttribute{MarkdownDescription: "Labels of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
+		"annotations": schema.MapAttribute{MarkdownDescription: "Annotations of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{annotations{}}},
+		"termination_grace_period_seconds": schema.Int64Attribute{
+			MarkdownDescription: "Time to finish the minibatch or the step in hand; 30 by default.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.AtLeast(0)},
+		},
+		"runtime_class_name": schema.StringAttribute{
+			MarkdownDescription: "RuntimeClass of the pod.",
+			Optional:            true,
+			Validators:          []validator.String{subdomain{}},
+		},
+		"pod_overrides": schema.StringAttribute{
+			MarkdownDescription: "Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsPolicy = \"None\" } })`.",
+			CustomType:          jsontypes.NormalizedType{},
+			Optional:            true,
+			PlanModifiers:       []planmodifier.String{keepEqualJSON{}},
+		},
+	}
+}
+
+func trainingJobVolumesAttribute() schema.Attribute {
+	return schema.ListNestedAttribute{
+		MarkdownDescription: "Volumes for data and output. Changing them replaces the job.",
+		Optional:            true,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},
+			"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
+			"pvc":        schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `pvc`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
+			"host_path":  schema.StringAttribute{MarkdownDescription: "A path of the node.", Optional: true},
+			"config_map": schema.StringAttribute{MarkdownDescription: "Name of a ConfigMap.", Optional: true},
+			"empty_dir": schema.SingleNestedAttribute{
+				MarkdownDescription: "An empty directory that lives as long as its pod; `{}` for one on the node's disk.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"medium":     schema.StringAttribute{MarkdownDescription: "`Memory`, or the node's disk without it.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
+					"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true, PlanModifiers: []planmodifier.String{quantity.KeepEqual{}}},
+				},
+			},
+			"mount": schema.StringAttribute{
+				MarkdownDescription: "Which pods mount it: `all` (default), `master` or `workers`.",
+				Optional:            true,
+				Computed:            true,
+				Default:             stringdefault.StaticString(trainingjob.MountAll),
+			},
+			"read_only": schema.BoolAttribute{
+				MarkdownDescription: "Whether it is mounted read-only; by default it is on workers, which only read data, and is not on the master, which writes the output.",
+				Optional:            true,
+			},
+		}},
+	}
+}

@@ -1,0 +1,258 @@
+package provider
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// observe takes over what the master reports, and what the Job says where the master cannot: a Job that has failed by
+// its own rules has failed, whatever the last status was.
+func (m *observedModel) observe(ctx context.Context, status trainingjob.Status, job *batchv1.Job) diag.Diagnostics {
+	var diags, more diag.Diagnostics
+	m.Phase = types.StringValue(string(phaseOf(status, job)))
+	m.StepsDone, m.StepsTotal = types.Int64Value(status.StepsDone), types.Int64Value(status.StepsTotal)
+	m.Loss = types.Float64PointerValue(status.Loss)
+	m.WorkersRunning, m.WorkersPending = types.Int64Value(int64(status.WorkersRunning)), types.Int64Value(int64(status.WorkersPending))
+	m.Preemptions = types.Int64Value(int64(status.Preemptions))
+	m.ModelSHA256 = types.StringNull()
+	if status.ModelSHA256 != "" {
+		m.ModelSHA256 = types.StringValue(status.ModelSHA256)
+	}
+	m.Metrics = types.MapNull(types.Float64Type)
+	if len(status.Metrics) > 0 {
+		m.Metrics, more = types.MapValueFrom(ctx, types.Float64Type, status.Metrics)
+		diags.Append(more...)
+	}
+	m.OutputFiles = types.ListNull(types.StringType)
+	if len(status.OutputFiles) > 0 {
+		m.OutputFiles, more = types.ListValueFrom(ctx, types.StringType, status.OutputFiles)
+		diags.Append(more...)
+	}
+	return diags
+}
+
+func phaseOf(status trainingjob.Status, job *batchv1.Job) trainingjob.Phase {
+	if !status.Phase.Finished() && job != nil && jobCondition(job, batchv1.JobFailed) != nil {
+		return trainingjob.PhaseFailed
+	}
+	return status.Phase
+}
+
+func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i, c := range job.Status.Conditions {
+		if c.Type == kind && c.Status == corev1.ConditionTrue {
+			return &job.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// readMetadata takes over the Job's labels and annotations that are the user's.
+func (m *trainingJobModel) readMetadata(client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
+	var diags, more diag.Diagnostics
+	users := &metav1.ObjectMeta{Labels: maps.Clone(job.Labels), Annotations: maps.Clone(job.Annotations), ManagedFields: job.ManagedFields}
+	for _, entries := range []map[string]string{users.Labels, users.Annotations} {
+		maps.DeleteFunc(entries, func(key, _ string) bool { return trainingjob.ReservedLabel(key) })
+	}
+	m.Labels, more = ownedEntries(client, users, "labels", m.Labels)
+	diags.Append(more...)
+	m.Annotations, more = ownedEntries(client, users, "annotations", m.Annotations)
+	diags.Append(more...)
+	return diags
+}
+
+// readDefinition takes over what the cluster holds where it means something else than the state. Where it means the
+// same the state keeps the user's spelling, and absent stays absent.
+func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.Definition) diag.Diagnostics {
+	prior, diags := m.definition(ctx)
+	w := &writer{ctx: ctx, types: trainingJobSchema(ctx).Type().(basetypes.ObjectType).AttrTypes} //nolint:forcetypeassert // a schema's type is an object
+	changed := func(was, is any, isUnset bool) bool { return isUnset || !equality.Semantic.DeepEqual(was, is) }
+
+	if changed(prior.ModelText, live.ModelText, m.Model.IsNull()) {
+		m.Model = w.object("model", modelFileModel{File: types.StringValue(live.ModelText)})
+	}
+	if changed(prior.Job.Data, live.Job.Data, m.Data.IsNull()) {
+		m.Data = w.object("data", dataModel{
+			Training: types.StringValue(live.Job.Data.Training), Validation: textOrNull(live.Job.Data.Validation),
+			Format: types.StringValue(live.Job.Data.Format), Codec: types.StringValue(live.Job.Data.Codec),
+			RecordsPerTask: types.Int64Value(int64(live.Job.Data.RecordsPerTask)),
+		})
+	}
+	if changed(prior.Job.Training, live.Job.Training, m.Training.IsNull()) {
+		m.Training = w.object("training", runModel{
+			Epochs: types.Int64Value(int64(live.Job.Training.Epochs)), MinibatchSize: types.Int64Value(int64(live.Job.Training.MinibatchSize)),
+			GradsToWait: types.Int64Value(int64(live.Job.Training.GradsToWait)), Seed: types.Int64Value(int64(live.Job.Training.Seed)), //nolint:gosec // written from an int64
+			LearningRate: types.Float64PointerValue(live.Job.Training.LearningRate),
+		})
+	}
+	if changed(prior.Master, live.Master, false) {
+		m.Master = w.object("master", w.pod("master", live.Master))
+	}
+	workersOf := func(d trainingjob.Definition) any {
+		return []any{d.Min, d.Max, d.FloorPriorityClassName, d.Workers}
+	}
+	if changed(workersOf(prior), workersOf(live), m.Workers.IsNull()) {
+		m.Workers = w.object("workers", workersModel{
+			Min: types.Int64Value(int64(live.Min)), Max: types.Int64Value(int64(live.Max)),
+			FloorPriorityClassName: textOrNull(live.FloorPriorityClassName), podModel: w.pod("workers", live.Workers),
+		})
+	}
+	if changed(prior.Volumes, live.Volumes, false) {
+		m.Volumes = w.volumes(live.Volumes)
+	}
+	if changed(prior.ImagePullSecrets, live.ImagePullSecrets, false) {
+		m.ImagePullSecrets = w.list(types.StringType, live.ImagePullSecrets, len(live.ImagePullSecrets))
+	}
+	for value, is := range map[*types.String]string{
+		&m.Image: live.Image, &m.ImagePullPolicy: string(live.ImagePullPolicy), &m.ServiceAccountName: live.ServiceAccountName, &m.Output: live.Job.Output,
+	} {
+		if value.ValueString() != is {
+			*value = textOrNull(is)
+		}
+	}
+	diags.Append(w.diags...)
+	return diags
+}
+
+// writer turns plain values into framework ones, absent for empty.
+type writer struct {
+	ctx   context.Context //nolint:containedctx // lives as long as one conversion
+	types map[string]attr.Type
+	diags diag.Diagnostics
+}
+
+// object is the value of the attribute with that name; its type is the schema's.
+func (w *writer) object(attribute string, value any) types.Object {
+	return w.objectOf(attributesOf(w.types[attribute]), value)
+}
+
+func (w *writer) objectOf(attributes map[string]attr.Type, value any) types.Object {
+	object, diags := types.ObjectValueFrom(w.ctx, attributes, value)
+	w.diags.Append(diags...)
+	return object
+}
+
+func attributesOf(t attr.Type) map[string]attr.Type {
+	if list, ok := t.(attr.TypeWithElementType); ok {
+		t = list.ElementType()
+	}
+	object, ok := t.(attr.TypeWithAttributeTypes)
+	if !ok {
+		return nil
+	}
+	return object.AttributeTypes()
+}
+
+func (w *writer) list(element attr.Type, values any, length int) types.List {
+	if length == 0 {
+		return types.ListNull(element)
+	}
+	list, diags := types.ListValueFrom(w.ctx, element, values)
+	w.diags.Append(diags...)
+	return list
+}
+
+func (w *writer) texts(values map[string]string) types.Map {
+	if len(values) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	value, diags := types.MapValueFrom(w.ctx, types.StringType, values)
+	w.diags.Append(diags...)
+	return value
+}
+
+func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {
+	attributes := attributesOf(w.types[attribute])
+	m := podModel{
+		PriorityClassName:             textOrNull(s.PriorityClassName),
+		Resources:                     types.ObjectNull(attributesOf(attributes["resources"])),
+		NodeSelector:                  w.texts(s.NodeSelector),
+		Affinity:                      w.json(s.Affinity, s.Affinity == nil),
+		Env:                           w.texts(s.Env),
+		Labels:                        w.texts(s.Labels),
+		Annotations:                   w.texts(s.Annotations),
+		TerminationGracePeriodSeconds: types.Int64PointerValue(s.TerminationGracePeriodSeconds),
+		RuntimeClassName:              textOrNull(s.RuntimeClassName),
+		PodOverrides:                  w.json(s.PodOverrides, len(s.PodOverrides) == 0),
+	}
+	if s.Resources != nil {
+		m.Resources = w.objectOf(attributesOf(attributes["resources"]), resourcesModel{
+			Requests: w.amounts(s.Resources.Requests), Limits: w.amounts(s.Resources.Limits),
+		})
+	}
+	var tolerations []tolerationModel
+	for _, t := range s.Tolerations {
+		tolerations = append(tolerations, tolerationModel{
+			Key: textOrNull(t.Key), Operator: textOrNull(string(t.Operator)), Value: textOrNull(t.Value),
+			Effect: textOrNull(string(t.Effect)), TolerationSeconds: types.Int64PointerValue(t.TolerationSeconds),
+		})
+	}
+	m.Tolerations = w.list(types.ObjectType{AttrTypes: attributesOf(attributes["tolerations"])}, tolerations, len(tolerations))
+	return m
+}
+
+func (w *writer) amounts(list corev1.ResourceList) types.Map {
+	if len(list) == 0 {
+		return types.MapNull(quantity.Type{})
+	}
+	values := make(map[string]attr.Value, len(list))
+	for name, amount := range list {
+		values[string(name)] = quantity.New(amount.String())
+	}
+	value, diags := types.MapValue(quantity.Type{}, values)
+	w.diags.Append(diags...)
+	return value
+}
+
+func (w *writer) json(value any, absent bool) jsontypes.Normalized {
+	if absent {
+		return jsontypes.NewNormalizedNull()
+	}
+	text, err := canonicalJSON(value)
+	if err != nil {
+		w.diags.AddError("Cannot write JSON", err.Error())
+	}
+	return jsontypes.NewNormalizedValue(string(text))
+}
+
+func (w *writer) volumes(volumes []trainingjob.Volume) types.List {
+	element := attributesOf(w.types["volumes"])
+	var models []volumeModel
+	for _, v := range volumes {
+		m := volumeModel{
+			Name: types.StringValue(v.Name), MountPath: types.StringValue(v.MountPath), PVC: textOrNull(v.PVC),
+			HostPath: textOrNull(v.HostPath), ConfigMap: textOrNull(v.ConfigMap), Mount: types.StringValue(v.Mount),
+			EmptyDir: types.ObjectNull(attributesOf(element["empty_dir"])), ReadOnly: types.BoolPointerValue(v.ReadOnly),
+		}
+		if v.EmptyDir != nil {
+			dir := emptyDirModel{Medium: textOrNull(string(v.EmptyDir.Medium)), SizeLimit: quantity.Null()}
+			if v.EmptyDir.SizeLimit != nil {
+				dir.SizeLimit = quantity.New(v.EmptyDir.SizeLimit.String())
+			}
+			m.EmptyDir = w.objectOf(attributesOf(element["empty_dir"]), dir)
+		}
+		models = append(models, m)
+	}
+	return w.list(types.ObjectType{AttrTypes: element}, models, len(models))
+}
+
+func textOrNull(text string) types.String {
+	if text == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(text)
+}

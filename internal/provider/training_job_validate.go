@@ -1,0 +1,102 @@
+package provider
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// ValidateConfig asks the job itself what is wrong with it. What depends on a value that is not known yet is left to
+// the next time: Terraform validates again when it plans, and Create once more.
+func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var model trainingJobModel
+	diags := req.Config.Get(ctx, &model)
+	definition, more := model.definition(ctx)
+	diags.Append(more...)
+	if diags.HasError() {
+		if req.Config.Raw.IsFullyKnown() {
+			resp.Diagnostics.Append(diags...)
+		}
+		return
+	}
+	known := func(p trainingjob.Problem) bool { return isKnown(req.Config.Raw, p.Field) }
+	addProblems(&resp.Diagnostics, definition.Problems(), known)
+	for _, p := range definition.Warnings() {
+		if known(p) && !resp.Diagnostics.HasError() {
+			resp.Diagnostics.AddAttributeWarning(pathOf(p.Field), "This may not be what was meant", p.String()+".")
+		}
+	}
+}
+
+// addProblems adds an error for every problem that is included.
+func addProblems(diags *diag.Diagnostics, problems []trainingjob.Problem, included func(trainingjob.Problem) bool) {
+	for _, p := range problems {
+		if included(p) {
+			diags.AddAttributeError(pathOf(p.Field), "Not a training job that can run", p.String()+".")
+		}
+	}
+}
+
+// pathOf is the attribute that a problem's field names: "volumes[1].mount_path".
+func pathOf(field string) path.Path {
+	at := path.Empty()
+	for step := range strings.SplitSeq(field, ".") {
+		name, index, isIndexed := strings.Cut(strings.TrimSuffix(step, "]"), "[")
+		at = at.AtName(name)
+		if i, err := strconv.Atoi(index); isIndexed && err == nil {
+			at = at.AtListIndex(i)
+		}
+	}
+	return at
+}
+
+// isKnown says whether all of the configuration at a field is known, and everything it is in.
+func isKnown(config tftypes.Value, field string) bool {
+	for step := range strings.SplitSeq(field, ".") {
+		name, index, isIndexed := strings.Cut(strings.TrimSuffix(step, "]"), "[")
+		if !config.IsKnown() {
+			return false
+		}
+		var attributes map[string]tftypes.Value
+		if config.IsNull() || config.As(&attributes) != nil {
+			return true // absent, and known to be
+		}
+		config = attributes[name]
+		if i, err := strconv.Atoi(index); isIndexed && err == nil {
+			var items []tftypes.Value
+			if !config.IsKnown() {
+				return false
+			}
+			if config.As(&items) != nil || i >= len(items) {
+				return true
+			}
+			config = items[i]
+		}
+	}
+	return config.IsFullyKnown()
+}
+
+// trainingJobName is the rule for names of jobs.
+type trainingJobName struct{}
+
+func (trainingJobName) Description(context.Context) string {
+	return "a DNS label of at most " + strconv.Itoa(trainingjob.MaxNameLength) + " characters that begins with a letter"
+}
+func (v trainingJobName) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (trainingJobName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if problem := trainingjob.NameProblem(req.ConfigValue.ValueString()); problem != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a training job", "name "+problem+".")
+	}
+}
