@@ -57,8 +57,11 @@ type Set struct {
 }
 
 // Choose returns the set of that name, or for "" the fastest that processor and operating system can run.
-// The name is what the environment variable ELASTIC_KERNEL holds.
+// The name is what the environment variable ELASTIC_KERNEL holds. A process in which CheckMode fails is refused.
 func Choose(name string) (Set, error) {
+	if err := CheckMode(); err != nil {
+		return Set{}, err
+	}
 	sets := Available()
 	if name == "" {
 		return sets[0], nil

@@ -17,7 +17,7 @@ func model(shape ...int) *modelBuilder {
 	b := &modelBuilder{names: map[string]int{}}
 	b.m = graph.Model{
 		Name: "test", Loss: graph.SparseSoftmaxCrossEntropy,
-		Optimizer: graph.Optimizer{Kind: graph.SGD, LearningRate: 0.1},
+		Optimizer: graph.Optimizer{Kind: graph.SGD, LearningRate: 0.01},
 	}
 	b.m.Nodes = []graph.Node{{Op: graph.Input, Name: "input", Shape: shape}}
 	return b

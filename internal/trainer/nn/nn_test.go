@@ -1,7 +1,9 @@
 package nn_test
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -122,27 +124,194 @@ func TestMNISTSize(t *testing.T) {
 	}
 }
 
-func BenchmarkGradient(b *testing.B) {
-	for _, set := range kernel.Available() {
-		for _, records := range []int{10, 64} {
-			b.Run(set.Name+"/batch="+map[int]string{10: "10", 64: "64"}[records], func(b *testing.B) {
-				m := mnist()
-				n := compile(b, m, set, 1, records)
-				state, out := make([]float32, n.StateSize()), make([]float32, n.StateSize())
-				n.Init(state, 1)
-				data := batch(m, records, 1)
-				step := int64(0)
-				for b.Loop() {
-					if _, err := n.Gradient(state, data, records, step, 0, 1, out); err != nil {
-						b.Fatal(err)
-					}
-					if err := n.Apply(state, out[:n.TrainableSize()], nil, step); err != nil {
-						b.Fatal(err)
-					}
-					step++
+func TestFiniteDifferences(t *testing.T) {
+	// The reference's loss is smooth but for kinks at ReLU and pooling, so steps are tiny and in float64. This proves the
+	// reference, which the networks are compared with.
+	for name, build := range testModels {
+		t.Run(name+": the reference's gradient is the slope of its loss", func(t *testing.T) {
+			m := build()
+			n := compile(t, m, kernel.Portable(), 1, 3)
+			b := batch(m, 3, 9)
+			ref := newReference(m, n.Export(randomState(n)))
+			ref.run(b, 1)
+			grads := ref.grads
+			const h = 1e-6
+			for _, p := range n.Params() {
+				if !p.Trainable {
+					continue
 				}
-				b.ReportMetric(float64(records)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
-			})
-		}
+				values := ref.params[p.Name]
+				for i := 0; i < len(values); i += 1 + len(values)/13 {
+					kept := values[i]
+					values[i] = kept + h
+					ref.run(b, 1)
+					up := ref.loss
+					values[i] = kept - h
+					ref.run(b, 1)
+					down := ref.loss
+					values[i] = kept
+					if slope := (up - down) / (2 * h); math.Abs(slope-grads[p.Name][i]) > 1e-6*(1+math.Abs(slope)) {
+						t.Errorf("%s[%d]: slope %v, gradient %v", p.Name, i, slope, grads[p.Name][i])
+					}
+				}
+			}
+		})
 	}
+}
+
+func TestInit(t *testing.T) {
+	n := compile(t, mnist(), kernel.Portable(), 1, 1)
+	state, again, other := make([]float32, n.StateSize()), make([]float32, n.StateSize()), make([]float32, n.StateSize())
+	n.Init(state, 1)
+	n.Init(again, 1)
+	n.Init(other, 2)
+	t.Run("the seed decides all", func(t *testing.T) {
+		if hash(state) != hash(again) || hash(state) == hash(other) {
+			t.Error(hash(state), hash(again), hash(other))
+		}
+	})
+	for _, v := range n.Export(state) {
+		t.Run(v.Name+" begins as in Keras", func(t *testing.T) {
+			sum, squares, largest := 0.0, 0.0, 0.0
+			for _, x := range v.Data {
+				sum += float64(x)
+				squares += float64(x) * float64(x)
+				largest = max(largest, math.Abs(float64(x)))
+			}
+			size := float64(len(v.Data))
+			switch v.Name {
+			case "conv2d/kernel", "conv2d_1/kernel", "dense/kernel":
+				limit := map[string]float64{
+					"conv2d/kernel": math.Sqrt(6.0 / (9 + 9*32)), "conv2d_1/kernel": math.Sqrt(6.0 / (9*32 + 9*64)), "dense/kernel": math.Sqrt(6.0 / 9226),
+				}[v.Name]
+				if largest > limit*1.000001 || largest < limit*0.95 || math.Abs(sum/size) > 4*limit/math.Sqrt(3*size) || math.Abs(squares/size/(limit*limit/3)-1) > 0.2 {
+					t.Errorf("largest %v, mean %v, mean square %v for a limit of %v", largest, sum/size, squares/size, limit)
+				}
+			case "batch_normalization/gamma", "batch_normalization/moving_variance":
+				if sum != size || squares != size {
+					t.Errorf("sum %v, not %v ones", sum, size)
+				}
+			default:
+				if largest != 0 {
+					t.Errorf("not zero: %v", largest)
+				}
+			}
+		})
+	}
+}
+
+func TestExport(t *testing.T) {
+	n := compile(t, small(), kernel.Portable(), 1, 1)
+	state := randomState(n)
+	t.Run("what was exported imports as the same state", func(t *testing.T) {
+		back := make([]float32, len(state))
+		if err := n.Import(back, n.Export(state)); err != nil {
+			t.Fatal(err)
+		}
+		if hash(back) != hash(state) {
+			t.Error("the states differ")
+		}
+	})
+	t.Run("a narrow dense kernel is exported as Keras shapes it", func(t *testing.T) {
+		for i, p := range n.Params() {
+			if !p.Transposed {
+				continue
+			}
+			data := n.Export(state)[i].Data
+			in, out := p.Shape[0], p.Shape[1]
+			for k := range data {
+				if data[k] != state[p.Offset+k%out*in+k/out] {
+					t.Fatalf("%s: element %d", p.Name, k)
+				}
+			}
+		}
+	})
+	t.Run("tensors of another model are refused by name", func(t *testing.T) {
+		tensors := n.Export(state)
+		if err := n.Import(state, tensors[1:]); err == nil {
+			t.Error("a missing tensor was not missed")
+		} else {
+			t.Log(err)
+		}
+		tensors[2].Shape = []int{1}
+		if err := n.Import(state, tensors); err == nil {
+			t.Error("a shape of another model was accepted")
+		} else {
+			t.Log(err)
+		}
+	})
+}
+
+func TestLayers(t *testing.T) {
+	n := compile(t, mnist(), kernel.Portable(), 1, 1)
+	total, moving, forms := 0, 0, map[string]string{}
+	for _, l := range n.Layers() {
+		total += l.Params
+		moving += l.NonTrainable
+		forms[l.Name] = l.Form
+	}
+	if total != 111_242 || moving != 128 || forms["dense"] != "16 lanes" || forms["conv2d"] != "fma chain" {
+		t.Error(total, moving, forms)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, change := range map[string]func(m *graph.Model){
+		"same padding":              func(m *graph.Model) { m.Nodes[2].Conv2D.Padding = "same" },
+		"strides":                   func(m *graph.Model) { m.Nodes[2].Conv2D.StrideW = 2 },
+		"overlapping windows":       func(m *graph.Model) { m.Nodes[7].MaxPool.StrideH = 1 },
+		"an unknown operation":      func(m *graph.Model) { m.Nodes[3].Op = "selu" },
+		"a wrong shape":             func(m *graph.Model) { m.Nodes[4].Shape = []int{1, 2, 3} },
+		"two inputs of a layer":     func(m *graph.Model) { m.Nodes[5].Inputs = []int{3, 4} },
+		"an unknown loss":           func(m *graph.Model) { m.Loss = "hinge" },
+		"an unknown optimizer":      func(m *graph.Model) { m.Optimizer.Kind = "lamb" },
+		"an output with an image":   func(m *graph.Model) { m.Output = 7 },
+		"missing attributes":        func(m *graph.Model) { m.Nodes[8].Dropout = nil },
+		"an impossible drop rate":   func(m *graph.Model) { m.Nodes[8].Dropout.Rate = 1 },
+		"a reshape to another size": func(m *graph.Model) { m.Nodes[1].Shape = []int{11, 9, 2} },
+	} {
+		t.Run(name+" is refused with a sentence", func(t *testing.T) {
+			m := small()
+			change(m)
+			n, err := nn.Compile(m, nn.Options{Kernel: kernel.Portable(), MaxBatch: 1})
+			if err == nil {
+				n.Close()
+				t.Fatal("accepted")
+			}
+			t.Log(err)
+		})
+	}
+	n := compile(t, small(), kernel.Portable(), 1, 4)
+	state, out := randomState(n), make([]float32, n.StateSize())
+	for name, change := range map[string]func(b *graph.Batch){
+		"a minibatch larger than the network": func(b *graph.Batch) { *b = *batch(small(), 5, 1) },
+		"an empty minibatch":                  func(b *graph.Batch) { b.N = 0 },
+		"a label outside the classes":         func(b *graph.Batch) { b.Labels[1] = 7 },
+		"a short input":                       func(b *graph.Batch) { b.Inputs[0] = b.Inputs[0][1:] },
+	} {
+		t.Run(name+" is refused with a sentence", func(t *testing.T) {
+			b := batch(small(), 3, 1)
+			change(b)
+			if _, err := n.Gradient(state, b, 100, 0, 0, 1, out); err == nil {
+				t.Fatal("accepted")
+			} else {
+				t.Log(err)
+			}
+		})
+	}
+	t.Run("a NaN of the input ends in an error that names step and virtual worker", func(t *testing.T) {
+		b := batch(small(), 3, 1)
+		b.Inputs[0][5] = float32(math.NaN())
+		_, err := n.Gradient(state, b, 3, 12, 1, 1, out)
+		if !errors.Is(err, nn.ErrNotFinite) || !strings.Contains(err.Error(), "step 12, virtual worker 1") {
+			t.Error(err)
+		}
+	})
+	t.Run("an infinite gradient's update is refused and names the variable", func(t *testing.T) {
+		gradient := make([]float32, n.TrainableSize())
+		gradient[0] = float32(math.Inf(1))
+		if err := n.Apply(append([]float32(nil), state...), gradient, nil, 12); !errors.Is(err, nn.ErrNotFinite) || !strings.Contains(err.Error(), "conv2d/kernel") {
+			t.Error(err)
+		}
+	})
 }
