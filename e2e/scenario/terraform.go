@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,7 @@ type terraform struct {
 // in dir, so that terraform's state stays out of the repository; what terraform prints goes to output.
 func newTerraform(executable, provider, examples, example, dir string, output io.Writer) (*terraform, error) {
 	working := filepath.Join(dir, "examples")
-	if err := os.CopyFS(working, os.DirFS(examples)); err != nil {
+	if err := copyExamples(working, examples); err != nil {
 		return nil, fmt.Errorf("copy the examples: %w", err)
 	}
 	// With dev_overrides terraform takes the provider from there and needs no init, lock file or registry. The
@@ -112,4 +113,28 @@ func (t *terraform) destroy(ctx context.Context, vars variables) error {
 		return fmt.Errorf("terraform destroy: %w", err)
 	}
 	return nil
+}
+
+// copyExamples copies configurations and model files, and nothing else that lies there: a user's own state or
+// variables are not the story's.
+func copyExamples(target, source string) error {
+	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+		extension := filepath.Ext(path)
+		if err != nil || !entry.Type().IsRegular() || extension != ".tf" && extension != ".py" {
+			return err
+		}
+		name, err := filepath.Rel(source, path)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		copied := filepath.Join(target, name)
+		if err := os.MkdirAll(filepath.Dir(copied), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(copied, text, 0o600)
+	})
 }
