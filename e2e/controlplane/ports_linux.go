@@ -17,7 +17,7 @@ const (
 	lowestPort  = 20000 // below are the ports that well-known servers use
 	highestPort = 65000
 	// A cluster that was killed a moment ago may hold its ports for an instant longer.
-	portRetries    = 20
+	portPatience   = 2 * time.Second
 	portRetryPause = 100 * time.Millisecond
 )
 
@@ -55,6 +55,8 @@ func (r *reservation) release() {
 // choosePorts settles on the ports of a start: those of the last start if they are free, so that kubeconfigs stay
 // valid, else others. The API server's port is not negotiable where wanted is not 0.
 func choosePorts(ctx context.Context, wanted int, last Ports) (Ports, *reservation, error) {
+	ctx, cancel := context.WithTimeout(ctx, portPatience)
+	defer cancel()
 	reserved := &reservation{}
 	ports := Ports{}
 	var err error
@@ -87,16 +89,16 @@ func portRefused(port int, err error) error {
 	return fmt.Errorf("cannot listen on port %d on 127.0.0.1; choose another with --port, or leave the choice to simcluster with --port 0: %w", port, err)
 }
 
-// claimSoon claims a port and waits a little for one that is just being given up.
+// claimSoon claims a port and waits, as long as ctx lasts, for one that is just being given up.
 func (r *reservation) claimSoon(ctx context.Context, port int) error {
-	for try := 1; ; try++ {
+	for {
 		err := r.claim(port)
-		if err == nil || try == portRetries || !errors.Is(err, syscall.EADDRINUSE) {
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return err
 		case <-time.After(portRetryPause):
 		}
 	}

@@ -70,6 +70,9 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 	locked, err := lock.TryLockContext(patience, pollPause)
 	cancel()
 	if !locked {
+		if ctx.Err() != nil { // told to stop before it began
+			return nil
+		}
 		if err == nil || errors.Is(err, context.DeadlineExceeded) {
 			return ErrRunning
 		}
