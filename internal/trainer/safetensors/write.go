@@ -1,6 +1,3 @@
-// Package safetensors reads and writes the safetensors format: an 8-byte little-endian header length, a JSON header
-// that names every tensor with its type, shape and place, and the tensors' little-endian bytes one behind the other.
-// What it writes is a function of its arguments alone, so that a model's hash is too.
 package safetensors
 
 import (
@@ -9,96 +6,99 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
-	"slices"
+	"unicode/utf8"
 )
 
-// Tensor is a named array, its elements in row-major order.
-type Tensor struct {
-	Name  string
-	DType string // "F32"
-	Shape []int
-	Data  []byte // little-endian
+const (
+	// headerAlignment is what the format's own library pads headers to, with blanks.
+	headerAlignment = 8
+	// maxHeader is the largest header that the format allows.
+	maxHeader = 100_000_000
+	// metadataKey is the header's key for the metadata; no tensor can have the name.
+	metadataKey = "__metadata__"
+)
+
+// place is a tensor's entry in the header; the order of the fields is the format library's.
+type place struct {
+	DType   string   `json:"dtype"`
+	Shape   []int    `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"` // from the end of the header
 }
 
-// Float32 is a tensor of float32 values.
-func Float32(name string, shape []int, values []float32) Tensor {
-	data := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
-	}
-	return Tensor{Name: name, DType: "F32", Shape: slices.Clone(shape), Data: data}
-}
-
-// headerAlignment is what the format's own library pads headers to.
-const headerAlignment = 8
-
-// Write writes tensors in the given order. The header's keys stand in the same order, metadata first and sorted.
+// Write writes tensors in the given order. The header's keys stand in the same order, metadata first and sorted, so equal
+// arguments give equal bytes. Nothing is written when a tensor is malformed.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	header, err := header(tensors, metadata)
 	if err != nil {
-		return err
+		return fmt.Errorf("safetensors: %w", err)
 	}
-	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
-		return err
-	}
-	if _, err := w.Write(header); err != nil {
-		return err
-	}
+	parts := [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header}
 	for _, t := range tensors {
-		if _, err := w.Write(t.Data); err != nil {
-			return err
+		parts = append(parts, t.Data)
+	}
+	for _, p := range parts {
+		if _, err := w.Write(p); err != nil {
+			return fmt.Errorf("safetensors: writing %d tensors: %w", len(tensors), err)
 		}
 	}
 	return nil
 }
 
-// header is written by hand because its keys have an order, which encoding/json would sort away.
+// header is put together by hand because its keys have an order, which encoding/json would sort away.
 func header(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	field := func(name string, value any) error {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return err
+		for i, v := range []any{name, value} {
+			text, err := json.Marshal(v)
+			if err != nil {
+				return err
+			}
+			if i == 1 {
+				b.WriteByte(':')
+			}
+			b.Write(text)
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(text)
 		return nil
 	}
 	b.WriteByte('{')
 	if len(metadata) > 0 {
-		if err := field("__metadata__", metadata); err != nil {
+		for k, v := range metadata {
+			if !utf8.ValidString(k) || !utf8.ValidString(v) {
+				return nil, fmt.Errorf("metadata %q is not UTF-8", k)
+			}
+		}
+		if err := field(metadataKey, metadata); err != nil {
 			return nil, err
 		}
 	}
 	seen := map[string]bool{}
-	at := 0
+	at := int64(0)
 	for _, t := range tensors {
-		if seen[t.Name] || t.Name == "__metadata__" {
-			return nil, fmt.Errorf("safetensors: the name %q is used twice or reserved", t.Name)
+		if seen[t.Name] || t.Name == metadataKey || !utf8.ValidString(t.Name) {
+			return nil, fmt.Errorf("the tensor name %q is used twice, reserved or not UTF-8", t.Name)
 		}
 		seen[t.Name] = true
-		place := struct {
-			DType   string `json:"dtype"`
-			Shape   []int  `json:"shape"`
-			Offsets [2]int `json:"data_offsets"`
-		}{t.DType, append([]int{}, t.Shape...), [2]int{at, at + len(t.Data)}}
-		if err := field(t.Name, place); err != nil {
+		size, err := dataBytes(t.DType, t.Shape)
+		if err == nil && size != int64(len(t.Data)) {
+			err = fmt.Errorf("%s%v takes %d bytes, and there are %d", t.DType, t.Shape, size, len(t.Data))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		if err := field(t.Name, place{t.DType, append([]int{}, t.Shape...), [2]int64{at, at + size}}); err != nil {
 			return nil, err
 		}
-		at += len(t.Data)
+		at += size
 	}
 	b.WriteByte('}')
 	for b.Len()%headerAlignment != 0 {
 		b.WriteByte(' ')
+	}
+	if b.Len() > maxHeader {
+		return nil, fmt.Errorf("the header of %d tensors has %d bytes; the format allows %d", len(tensors), b.Len(), maxHeader)
 	}
 	return b.Bytes(), nil
 }
