@@ -15,7 +15,7 @@ import (
 
 func TestTheKubeconfigMayBeNamedInEveryWay(t *testing.T) {
 	home, working := t.TempDir(), t.TempDir()
-	kubeconfig, err := os.ReadFile(adminKubeconfig)
+	kubeconfig, err := os.ReadFile(adminKubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}

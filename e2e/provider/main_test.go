@@ -1,3 +1,6 @@
+// Package provider_test is the provider's acceptance tests: the real terraform, the provider in this process, and the
+// API server of an embedded cluster. What terraform plans, what it leaves in state, what it sends and what it says
+// when something is wrong are checked from outside.
 package provider_test
 
 import (
@@ -15,21 +18,19 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
 )
 
-// kubeconfigVariable names a cluster to test against instead of starting one.
+// kubeconfigVariable names the kubeconfig of a cluster to test against instead of starting one. Its user needs all rights.
 const kubeconfigVariable = "ELASTIC_TEST_KUBECONFIG"
 
-// adminKubeconfig is the cluster that all tests of this binary share; set by TestMain.
-var adminKubeconfig string
+// cluster is the embedded cluster that all tests of this binary share, unless kubeconfigVariable names another.
+var cluster *simcluster.Cluster
 
-func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
+func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	adminKubeconfig = os.Getenv(kubeconfigVariable)
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "the provider's acceptance tests need terraform in PATH:", err)
@@ -42,7 +43,18 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	return m.Run()
+	if os.Getenv(kubeconfigVariable) != "" {
+		return m.Run()
+	}
+	return simcluster.Main(m, &cluster, simcluster.Nodes(3, "4", "15Gi"))
+}
+
+// adminKubeconfig is the path of the kubeconfig with which the tests look at the cluster and prepare it.
+func adminKubeconfig() string {
+	if path := os.Getenv(kubeconfigVariable); path != "" {
+		return path
+	}
+	return cluster.Kubeconfig
 }
 
 // steps runs the steps of a test through the real terraform and the provider in this process.
@@ -71,7 +83,7 @@ func factories(t *testing.T, variables map[string]string) map[string]func() (tfp
 // adminConfig is full access to the shared cluster.
 func adminConfig(t *testing.T) *rest.Config {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +102,7 @@ func adminClient(t *testing.T) kubernetes.Interface {
 
 // asAdmin is the provider's configuration for the shared cluster, with more lines in it.
 func asAdmin(lines string) string {
-	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n%s\n}\n", adminKubeconfig, lines)
+	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n%s\n}\n", adminKubeconfig(), lines)
 }
 
 // cleanupContext outlives the test, whose own context has ended when its cleanup runs.
