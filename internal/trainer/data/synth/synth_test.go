@@ -1,0 +1,88 @@
+package synth_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/synth"
+)
+
+func TestDigit(t *testing.T) {
+	t.Run("the first thousand digits of seed 1 are the same bytes on every platform and in every version of the project", func(t *testing.T) {
+		h := sha256.New()
+		pixels := make([]byte, synth.Pixels)
+		for i := range uint32(1000) {
+			label := synth.Digit(1, i, pixels)
+			h.Write(append(pixels[:synth.Pixels:synth.Pixels], label)) //nolint:errcheck // a hash does not fail
+		}
+		// A change of the generator changes this, and then synth.Version has to change as well.
+		const want, version = "a3e1d06972e7ff0b9ddd789c298b8b3440c2f0f153f5e2c97b4c11aa7789c443", "digits 1"
+		if got := hex.EncodeToString(h.Sum(nil)); got != want || synth.Version != version {
+			t.Errorf("%s of %s, want %s of %s", got, synth.Version, want, version)
+		}
+	})
+	t.Run("a digit depends on seed and index alone, and draws over whatever was there", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			seed, index := rapid.Uint64().Draw(t, "seed"), rapid.Uint32().Draw(t, "index")
+			a, b, other := make([]byte, synth.Pixels), bytes.Repeat([]byte{7}, synth.Pixels), make([]byte, synth.Pixels)
+			labelA := synth.Digit(seed, index, a)
+			synth.Digit(seed, index+1, other)
+			labelB := synth.Digit(seed, index, b)
+			if labelA != labelB || !bytes.Equal(a, b) || labelA > 9 {
+				t.Fatalf("labels %d and %d, or other pixels", labelA, labelB)
+			}
+			if bytes.Equal(a, other) {
+				t.Fatal("the next digit has the same pixels")
+			}
+			synth.Digit(seed+1, index, other)
+			if bytes.Equal(a, other) {
+				t.Fatal("the next seed has the same pixels")
+			}
+		})
+	})
+	t.Run("every digit is drawn about equally often, inside the picture and dark enough to be seen", func(t *testing.T) {
+		const records = 5000
+		var count [10]int
+		pixels := make([]byte, synth.Pixels)
+		for i := range uint32(records) {
+			count[synth.Digit(3, i, pixels)]++
+			ink, edge := 0, 0
+			for k, v := range pixels {
+				if v > 100 {
+					ink++
+					if row, column := k/synth.Side, k%synth.Side; row == 0 || column == 0 || row == synth.Side-1 || column == synth.Side-1 {
+						edge++
+					}
+				}
+			}
+			// A one is about 20 pixels at its thinnest; a stray stroke and a tall digit may touch the edge.
+			if ink < 15 || ink > synth.Pixels/2 || edge > 30 {
+				t.Errorf("record %d: %d dark pixels, %d of them at the edge", i, ink, edge)
+			}
+		}
+		for label, n := range count {
+			// Five standard deviations of a binomial distribution around 500.
+			if n < 394 || n > 606 {
+				t.Errorf("label %d: %d of %d", label, n, records)
+			}
+		}
+	})
+	t.Run("drawing allocates nothing but the generator's stream", func(t *testing.T) {
+		pixels, i := make([]byte, synth.Pixels), uint32(0)
+		if n := testing.AllocsPerRun(100, func() { synth.Digit(1, i, pixels); i++ }); n > 1 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
+func BenchmarkDigit(b *testing.B) {
+	pixels, i := make([]byte, synth.Pixels), uint32(0)
+	for b.Loop() {
+		synth.Digit(1, i, pixels)
+		i++
+	}
+}
