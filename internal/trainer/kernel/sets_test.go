@@ -53,10 +53,14 @@ func equal(t *rapid.T, what string, got, want []float32) {
 
 func clone(x []float32) []float32 { return append([]float32(nil), x...) }
 
-// eachVectorSet runs a property for every set that this processor has besides the portable one.
-func eachVectorSet(t *testing.T, property func(t *rapid.T, set, portable kernel.Set)) {
+// vectorSets are the sets that this processor has besides the portable one, and the emulated ones.
+func vectorSets() []kernel.Set {
 	sets := kernel.Available()
-	for _, set := range sets[:len(sets)-1] {
+	return append(sets[:len(sets)-1], kernel.Emulated()...)
+}
+
+func eachVectorSet(t *testing.T, property func(t *rapid.T, set, portable kernel.Set)) {
+	for _, set := range vectorSets() {
 		t.Run(set.Name+" has the portable kernel's bits", func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { property(t, set, kernel.Portable()) })
 		})
@@ -185,7 +189,7 @@ func TestArrays(t *testing.T) {
 }
 
 func TestFinite(t *testing.T) {
-	for _, set := range kernel.Available() {
+	for _, set := range append(vectorSets(), kernel.Portable()) {
 		t.Run(set.Name+" finds an infinity or a NaN wherever it is", func(t *testing.T) {
 			for n := range 70 {
 				x := make([]float32, n)

@@ -1,4 +1,4 @@
-package main
+package assembly
 
 // What AVX2 and AVX-512 write differently: masks, bitwise operations, and parts of registers.
 

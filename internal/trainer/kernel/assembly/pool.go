@@ -1,4 +1,4 @@
-package main
+package assembly
 
 // The registers of the pooling functions: per vector of channels, per output, per position in the window.
 //

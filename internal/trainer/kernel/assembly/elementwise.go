@@ -1,4 +1,4 @@
-package main
+package assembly
 
 // flat is an operation over arrays of the same length, vector by vector. The pointers are in registers; body gets them
 // as operands of the vector at hand.

@@ -1,4 +1,4 @@
-package main
+package assembly
 
 import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
 

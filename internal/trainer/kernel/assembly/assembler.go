@@ -1,4 +1,7 @@
-package main
+// Package assembly is the source of the vector kernels: one description of each function that is printed for AVX2 and for
+// AVX-512, and that can be executed by an emulator, so that the AVX-512 code is tested on machines without it. The
+// contract of the functions is in internal/trainer/kernel, which holds what is printed.
+package assembly
 
 import (
 	"fmt"
