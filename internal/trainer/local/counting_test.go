@@ -1,0 +1,161 @@
+package local_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// counting is a network with one parameter for each record. A record's gradient is −1 at its own parameter, and an
+// update with rate 1 adds exactly 1 for each time a record was applied: after E epochs every parameter is E, or a
+// record was lost or counted twice.
+type counting struct{ records int }
+
+func (c counting) StateSize() int     { return c.records }
+func (c counting) TrainableSize() int { return c.records }
+func (c counting) StatsSize() int     { return 0 }
+func (c counting) Close()             {}
+
+func (c counting) Init(state []float32, _ uint64) { clear(state) }
+
+func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _ uint64, out []float32) (nn.Result, error) {
+	clear(out)
+	for _, record := range b.Labels {
+		out[record]--
+	}
+	return nn.Result{Records: b.N}, nil
+}
+
+func (c counting) Apply(state, gradient []float32, _ [][]float32, _ int64) error {
+	for i, g := range gradient {
+		state[i] -= g
+	}
+	return nil
+}
+
+func (c counting) Evaluate([]float32, *graph.Batch) (nn.Result, error) {
+	return nn.Result{}, fmt.Errorf("the counting model has no validation data")
+}
+
+func (c counting) Export(state []float32) []nn.Tensor {
+	return []nn.Tensor{{Name: "count", Shape: []int{len(state)}, Data: state}}
+}
+
+const countedRecords = 700
+
+func countingOptions(o job.Options) job.Options {
+	o.Compile = func(*graph.Model, nn.Options) (job.Network, error) { return counting{countedRecords}, nil }
+	return o
+}
+
+// countingWorker is the `worker` command with the counting model in the network's place.
+func countingWorker(args []string) int {
+	flags := map[string]string{}
+	for i := 1; i+1 < len(args); i += 2 {
+		flags[args[i]] = args[i+1]
+	}
+	credentials, err := wire.LoadCredentials(flags["--credentials"])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	id, _ := strconv.Atoi(flags["--id"])
+	pace, _ := time.ParseDuration(flags["--pace"])
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err = worker.Run(ctx, worker.Config{
+		Master: flags["--master"], ID: id, Credentials: credentials, MasterTimeout: 5 * time.Second, Pace: pace,
+		Job: countingOptions(job.Options{Threads: 1, Kernel: "portable"}), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 143
+	}
+	return 0
+}
+
+func TestEveryRecordOfEveryEpochIsAppliedExactlyOnce(t *testing.T) {
+	t.Setenv("COUNTING_MODEL", "1")
+	const epochs = 2
+	spec := trainingjob.Job{
+		Name: "counting", Namespace: "default", Model: trainingjob.Model{File: "testdata/counting_model.py"},
+		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
+		Training: trainingjob.Training{Epochs: epochs, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
+	}
+	for _, r := range []run{{"portable", 1, 1, 0}, {"portable", 3, 1, 0}, {"portable", 3, 1, 15}, {"portable", 1, 1, 10}} {
+		t.Run(r.String(), func(t *testing.T) {
+			j, text := load(t, spec, countingOptions(job.Options{Threads: 1, Kernel: "portable"}))
+			result := trainLoaded(t, j, text, r)
+			if result.Model == nil {
+				t.Fatalf("no model: %+v", result)
+			}
+			counts := float32s(t, result.Model.Files[0])
+			for record, n := range counts {
+				if n != epochs {
+					t.Errorf("record %d was applied %v times in %d epochs", record, n, epochs)
+				}
+			}
+		})
+	}
+}
+
+// numbered writes records whose label is their number, in two files.
+func numbered(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for file, span := range [][2]int{{0, n / 3}, {n / 3, n}} {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("data-%04d", file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := recordio.NewWriter(f, recordio.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := span[0]; i < span[1]; i++ {
+			record := binary.LittleEndian.AppendUint32(nil, 0)
+			record = binary.LittleEndian.AppendUint64(record, uint64(i))
+			if err := w.Write(record); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// float32s reads the one tensor of a counting model: its bytes stand at the end of the file.
+func float32s(t *testing.T, path string) []float32 {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil || len(b) < 4*countedRecords {
+		t.Fatalf("%d bytes: %v", len(b), err)
+	}
+	values := make([]float32, countedRecords)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[len(b)-4*(countedRecords-i):]))
+	}
+	return values
+}
