@@ -66,7 +66,7 @@ func checkKeys(req validator.MapRequest, resp *validator.MapResponse, what strin
 		if what == "annotation" {
 			lower = strings.ToLower(key) // the API validates annotations' keys in lower case
 		}
-		if problems := content.IsQualifiedName(lower); len(problems) > 0 {
+		if problems := content.IsLabelKey(lower); len(problems) > 0 {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Not a key for "+article(what),
 				fmt.Sprintf("%q: %s.", key, strings.Join(problems, "; ")))
 		}

@@ -69,6 +69,7 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		newPriorityClass,
 		newTrainingJob,
+		newTrainingJob,
 	}
 }
 
