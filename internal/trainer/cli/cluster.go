@@ -165,10 +165,6 @@ Exit codes: 0 dismissed; 143 asked to stop, or no master answered; 1 anything el
 	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "how long to look for a master")
 	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
 	c.register(f)
-	for _, required := range []string{"master", "id"} {
-		if err := cmd.MarkFlagRequired(required); err != nil {
-			panic(err)
-		}
-	}
+	required(cmd, "master", "id")
 	return cmd
 }

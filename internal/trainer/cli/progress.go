@@ -59,7 +59,7 @@ func (p *progress) Status(s trainingjob.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch s.Phase {
-	case trainingjob.PhaseRunning:
+	case trainingjob.PhaseRunning, trainingjob.PhaseEvaluating:
 		if p.first.at.IsZero() {
 			p.first.at, p.first.step = time.Now(), s.StepsDone
 			return
@@ -69,8 +69,6 @@ func (p *progress) Status(s trainingjob.Status) {
 		if !p.first.at.IsZero() || s.Phase == trainingjob.PhaseCannotSave { // starting up is no news
 			p.print(strings.ToLower(string(s.Phase))+": "+s.Message, true)
 		}
-	case trainingjob.PhaseEvaluating:
-		p.print(p.line(s), true)
 	}
 }
 

@@ -75,11 +75,7 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
 	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
 	t.register(f)
-	for _, required := range []string{"model-file", "train-data-dir", "output"} {
-		if err := c.MarkFlagRequired(required); err != nil {
-			panic(err)
-		}
-	}
+	required(c, "model-file", "train-data-dir", "output")
 	return c
 }
 

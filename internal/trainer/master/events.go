@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
@@ -81,7 +84,7 @@ func (m *Master) take(i input) {
 }
 
 func endReason(err error) string {
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || status.Code(err) == codes.Canceled {
 		return "was lost: its stream ended"
 	}
 	return fmt.Sprintf("was lost: %v", err)

@@ -87,7 +87,7 @@ type Result struct {
 type Master struct {
 	cfg     Config
 	log     *slog.Logger
-	network *nn.Network
+	network job.Network
 	core    *coordinator.Coordinator
 
 	in      chan input

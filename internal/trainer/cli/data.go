@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+)
+
+func newData() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "data",
+		Short: "Make, convert, look at and check data sets",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(newSynth(), newConvert(), newInspect(), newVerify())
+	return c
+}
+
+// source are the flags of a data set that is read.
+type source struct{ spec data.Spec }
+
+func (s *source) register(f *pflag.FlagSet) {
+	f.StringVar(&s.spec.Format, "data-format", "", "recordio or idx; empty goes by the files' names")
+	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
+}
+
+// output are the flags of a data set that is written.
+type output struct {
+	datacmd.Output
+	compressor string
+}
+
+func (o *output) register(f *pflag.FlagSet) {
+	f.StringVar(&o.Dir, "output", "", "directory for the files (required)")
+	f.StringVar(&o.Format, "format", data.RecordIO, "recordio or idx")
+	f.StringVar(&o.compressor, "compressor", "snappy", "of RecordIO's chunks: none, snappy or gzip")
+	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
+	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk; 0 fills chunks by size. One range (record-per-task) suits large data")
+	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
+}
+
+var compressors = map[string]recordio.Compressor{"none": recordio.None, "snappy": recordio.Snappy, "gzip": recordio.Gzip}
+
+func (o *output) finish() error {
+	var ok bool
+	if o.Compressor, ok = compressors[o.compressor]; !ok {
+		return usageError("--compressor=%s: use none, snappy or gzip", o.compressor)
+	}
+	o.Progress = bar("writing")
+	return nil
+}
+
+// bar shows long work on a terminal, and nothing elsewhere.
+func bar(what string) func(done, total int64) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil
+	}
+	var b *progressbar.ProgressBar
+	return func(done, total int64) {
+		if b == nil {
+			b = progressbar.NewOptions64(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription(what),
+				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("records"),
+				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		}
+		_ = b.Set64(done) // a bar that cannot be drawn is no reason to stop
+	}
+}
+
+func newSynth() *cobra.Command {
+	var o output
+	var records int64
+	var seed uint64
+	c := &cobra.Command{
+		Use:     "synth --output DIR",
+		Short:   "Make a set of digits, 28×28, a function of the seed alone",
+		Example: "  elastic-trainer data synth --output digits/train --records 10000 --seed 1",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.finish(); err != nil {
+				return err
+			}
+			return printPaths(cmd)(datacmd.Synth(cmd.Context(), records, seed, o.Output))
+		},
+	}
+	o.register(c.Flags())
+	c.Flags().StringVar(&o.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
+	c.Flags().Int64Var(&records, "records", 10000, "number of digits")
+	c.Flags().Uint64Var(&seed, "seed", 1, "of the digits")
+	required(c, "output")
+	return c
+}
+
+func newConvert() *cobra.Command {
+	var s source
+	var o output
+	var records string
+	c := &cobra.Command{
+		Use:   "convert SOURCE --output DIR",
+		Short: "Write a data set anew: IDX to RecordIO, another codec, another compression, a part of it",
+		Long: `Write a data set anew. Images and labels (MNIST's IDX files, synthetic digits) become
+what ElasticDL's generator wrote: image float32[1,28,28] with pixels 0 to 255, label
+int64[1]. A validation split is a conversion of the other records.`,
+		Example: `  elastic-trainer data convert mnist --output mnist/train --records 0:8000
+  elastic-trainer data convert mnist --output mnist/test --records 8000:`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.finish(); err != nil {
+				return err
+			}
+			lo, hi, err := datacmd.ParseRange(records)
+			if err != nil {
+				return usageError("--records: %w", err)
+			}
+			s.spec.Path = args[0]
+			return printPaths(cmd)(datacmd.Convert(cmd.Context(), s.spec, lo, hi, o.Output))
+		},
+	}
+	s.register(c.Flags())
+	o.register(c.Flags())
+	c.Flags().StringVar(&o.Codec, "to-codec", "", "codec of the new records; empty keeps the source's, and means bytes for images")
+	c.Flags().StringVar(&records, "records", "", "the part to write, as LO:HI counted over all files; empty for all")
+	required(c, "output")
+	return c
+}
+
+func newInspect() *cobra.Command {
+	var s source
+	var o datacmd.InspectOptions
+	var sheet string
+	var images int64
+	c := &cobra.Command{
+		Use:     "inspect PATH",
+		Short:   "Show what a data set is made of, and what should be known before training on it",
+		Example: "  elastic-trainer data inspect digits/train --sheet digits.png",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.spec.Path = args[0]
+			if err := datacmd.Inspect(cmd.Context(), s.spec, o, cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			if sheet == "" {
+				return nil
+			}
+			return writeSheet(cmd, s.spec, images, sheet)
+		},
+	}
+	s.register(c.Flags())
+	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "size of a range, to say when chunks are too large for it")
+	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG (IDX and synthetic data)")
+	c.Flags().Int64Var(&images, "sheet-images", 200, "images on the sheet")
+	return c
+}
+
+func writeSheet(cmd *cobra.Command, spec data.Spec, images int64, path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := datacmd.Sheet(cmd.Context(), spec, images, f); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func newVerify() *cobra.Command {
+	var s source
+	c := &cobra.Command{
+		Use:   "verify PATH",
+		Short: "Read every record and check every checksum",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.spec.Path = args[0]
+			return datacmd.Verify(cmd.Context(), s.spec, bar("reading"), cmd.OutOrStdout())
+		},
+	}
+	s.register(c.Flags())
+	return c
+}
+
+// printPaths prints the files that were written.
+func printPaths(cmd *cobra.Command) func([]string, error) error {
+	return func(paths []string, err error) error {
+		for _, p := range paths {
+			fmt.Fprintln(cmd.OutOrStdout(), p)
+		}
+		return err
+	}
+}
+
+// required marks flags without which a command makes no sense.
+func required(c *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		if err := c.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+}
