@@ -155,8 +155,9 @@ func FuzzPair(f *testing.F) {
 	f.Add(imagesFile(), labelsFile(), false)
 	f.Add(compress(f, imagesFile()), compress(f, labelsFile()), true)
 	f.Add(idx.AppendHeader(nil, 1<<31, 1<<15, 1<<15), labelsFile(), false)
+	dir := f.TempDir() // one for all, because making one takes longer than the rest
 	f.Fuzz(func(t *testing.T, images, labels []byte, compressed bool) {
-		dir, end := t.TempDir(), ""
+		end := ""
 		if compressed {
 			end = ".gz"
 		}
