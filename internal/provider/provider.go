@@ -69,7 +69,6 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		newPriorityClass,
 		newTrainingJob,
-		newTrainingJob,
 	}
 }
 

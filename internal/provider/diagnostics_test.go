@@ -1,0 +1,64 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+func TestAttributeOfAManagedField(t *testing.T) {
+	s := subject{attributes: []string{"global_default", "description", "cluster_queue"}}
+	for field, want := range map[string]path.Path{
+		".metadata.labels.team":                     path.Root("labels").AtMapKey("team"),
+		".metadata.labels.app.kubernetes.io/name":   path.Root("labels").AtMapKey("app.kubernetes.io/name"),
+		".metadata.annotations.example.com/a":       path.Root("annotations").AtMapKey("example.com/a"),
+		".globalDefault":                            path.Root("global_default"),
+		".description":                              path.Root("description"),
+		".spec.clusterQueue":                        path.Root("cluster_queue"),
+		".spec.clusterQueue[name=\"x\"].anything.y": path.Root("cluster_queue"),
+	} {
+		if got, ok := s.attributeOf(field); !ok || !got.Equal(want) {
+			t.Errorf("%s is %s, want %s", field, got, want)
+		}
+	}
+	for _, field := range []string{".metadata.finalizers", ".spec.other", "", "."} {
+		if got, ok := s.attributeOf(field); ok {
+			t.Errorf("%s is %s", field, got)
+		}
+	}
+}
+
+func TestExplainPointsAndOffers(t *testing.T) {
+	s := subject{resourceType: "elastic_priority_class", importID: "high", attributes: []string{"description"}}
+	around := func(err error) error {
+		return fmt.Errorf("around: %w", &cluster.Error{Verb: "update", Ref: cluster.Ref{Kind: "PriorityClass", Name: "high"}, Err: err})
+	}
+	t.Run("a conflict points at the first attribute that is ours to name", func(t *testing.T) {
+		var diags diag.Diagnostics
+		s.explain(&diags, around(&cluster.ConflictError{Conflicts: []cluster.Conflict{{Manager: "m", Field: ".metadata.finalizers"}, {Manager: "m", Field: ".description"}}, Err: errors.New("409")}))
+		located, ok := diags[0].(interface{ Path() path.Path })
+		if !ok || !located.Path().Equal(path.Root("description")) {
+			t.Errorf("got %v", diags)
+		}
+	})
+	t.Run("what exists comes with its import", func(t *testing.T) {
+		var diags diag.Diagnostics
+		s.explain(&diags, around(&cluster.AlreadyExistsError{}))
+		if !strings.Contains(diags[0].Detail(), "terraform import elastic_priority_class.ADDRESS high") {
+			t.Errorf("got %v", diags)
+		}
+	})
+	t.Run("no error is no diagnostic", func(t *testing.T) {
+		var diags diag.Diagnostics
+		s.explain(&diags, nil)
+		if len(diags) != 0 {
+			t.Errorf("got %v", diags)
+		}
+	})
+}
