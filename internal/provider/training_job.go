@@ -111,6 +111,8 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	// Also for a job that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	kube, ref := client.Kubernetes(), model.ref()
 	job, err := cluster.Get(ctx, client, kube.BatchV1().Jobs(ref.Namespace), ref.Name)
 	if apierrors.IsNotFound(err) || err == nil && ref.UID != "" && job.UID != ref.UID {
@@ -127,7 +129,6 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	resp.Diagnostics.Append(model.read(ctx, client, job)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
 
 // read takes over what the cluster holds of a job.

@@ -1,0 +1,632 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+const job = "elastic_training_job.test"
+
+// trainingJob is a resource block: the smallest job, with lines that override it or add to it.
+func trainingJob(name, lines string) string {
+	attributes := map[string]string{
+		"image":    `"elastic-trainer"`,
+		"model":    `{ file = "def loss(output, labels):\n    pass\n" }`,
+		"data":     `{ training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }`,
+		"training": `{ minibatch_size = 10, grads_to_wait = 2 }`,
+		"workers":  `{ max = 2 }`,
+	}
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(attributes)) {
+		if !regexp.MustCompile(`(?m)^\s*` + key + `\s*=`).MatchString(lines) {
+			fmt.Fprintf(&b, "  %s = %s\n", key, attributes[key])
+		}
+	}
+	return fmt.Sprintf("resource \"elastic_training_job\" \"test\" {\n  name = %q\n%s%s\n}\n", name, b.String(), lines)
+}
+
+// plannedJob checks the action, and that nothing is left to do after it.
+func plannedJob(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{
+		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(job, action)},
+		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+	}
+}
+
+func jobState(attribute string, value knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(job, tfjsonpath.New(attribute), value)
+}
+
+func liveJob(t *testing.T, name string) *batchv1.Job {
+	t.Helper()
+	live, err := adminClient(t).BatchV1().Jobs("default").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
+func jobConfig(t *testing.T, name string) *corev1.ConfigMap {
+	t.Helper()
+	live, err := adminClient(t).CoreV1().ConfigMaps("default").Get(t.Context(), trainingjob.ConfigMapName(name), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
+func liveWorkers(t *testing.T, name string) trainingjob.Workers {
+	t.Helper()
+	workers, err := trainingjob.DecodeWorkers([]byte(jobConfig(t, name).Data[trainingjob.WorkersKey]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workers
+}
+
+// report writes a status as the master does: to the ConfigMap that is the contract between them.
+func report(t *testing.T, name string, status trainingjob.Status) {
+	t.Helper()
+	text, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{trainingjob.StatusKey: string(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = adminClient(t).CoreV1().ConfigMaps("default").Patch(t.Context(), trainingjob.StatusName(name), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "elastic-trainer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nothingLeft checks that no object and no pod of a job remains.
+func nothingLeft(t *testing.T, name string) {
+	t.Helper()
+	kube, ctx := adminClient(t), context.WithoutCancel(t.Context())
+	selected := metav1.ListOptions{LabelSelector: trainingjob.LabelJobName + "=" + name}
+	lists := map[string]func() (int, error){
+		"Job": func() (int, error) { l, err := kube.BatchV1().Jobs("").List(ctx, selected); return len(l.Items), err },
+		"Pod": func() (int, error) { l, err := kube.CoreV1().Pods("").List(ctx, selected); return len(l.Items), err },
+		"ConfigMap": func() (int, error) {
+			l, err := kube.CoreV1().ConfigMaps("").List(ctx, selected)
+			return len(l.Items), err
+		},
+		"Secret": func() (int, error) { l, err := kube.CoreV1().Secrets("").List(ctx, selected); return len(l.Items), err },
+		"Service": func() (int, error) {
+			l, err := kube.CoreV1().Services("").List(ctx, selected)
+			return len(l.Items), err
+		},
+		"ServiceAccount": func() (int, error) {
+			l, err := kube.CoreV1().ServiceAccounts("").List(ctx, selected)
+			return len(l.Items), err
+		},
+		"Role": func() (int, error) { l, err := kube.RbacV1().Roles("").List(ctx, selected); return len(l.Items), err },
+		"RoleBinding": func() (int, error) {
+			l, err := kube.RbacV1().RoleBindings("").List(ctx, selected)
+			return len(l.Items), err
+		},
+		"Lease": func() (int, error) {
+			l, err := kube.CoordinationV1().Leases("").List(ctx, selected)
+			return len(l.Items), err
+		},
+	}
+	for kind, list := range lists {
+		if n, err := list(); err != nil || n > 0 {
+			t.Errorf("%d %s objects of job %s are left (%v)", n, kind, name, err)
+		}
+	}
+}
+
+func TestTrainingJobLife(t *testing.T) {
+	name := "life"
+	var uid types.UID
+	sameJob := func(*terraform.State) error {
+		if live := liveJob(t, name); live.UID != uid {
+			t.Errorf("the job was made anew: UID %s, was %s", live.UID, uid)
+		}
+		return nil
+	}
+	steps(t,
+		resource.TestStep{
+			Config:           asAdmin("") + trainingJob(name, ""),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate),
+			ConfigStateChecks: []statecheck.StateCheck{
+				jobState("namespace", text("default")), jobState("wait_for", text("created")), jobState("on_finished", text("keep")),
+				jobState("phase", text("Pending")), jobState("steps_done", knownvalue.Int64Exact(0)), jobState("model_sha256", knownvalue.Null()),
+				jobState("master", knownvalue.Null()), jobState("labels", knownvalue.Null()),
+				jobState("uid", knownvalue.StringRegexp(regexp.MustCompile(`^[0-9a-f-]{36}$`))),
+			},
+			Check: func(*terraform.State) error {
+				live := liveJob(t, name)
+				uid = live.UID
+				if live.Spec.Suspend == nil || *live.Spec.Suspend {
+					t.Error("the job is complete, but still suspended")
+				}
+				secret, err := adminClient(t).CoreV1().Secrets("default").Get(t.Context(), trainingjob.CredentialsName(name), metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(secret.Data[trainingjob.TokenKey]) != 64 || len(secret.OwnerReferences) != 1 || secret.OwnerReferences[0].UID != live.UID {
+					t.Errorf("token of %d characters, owners %v", len(secret.Data[trainingjob.TokenKey]), secret.OwnerReferences)
+				}
+				return nil
+			},
+		},
+		resource.TestStep{ // update right after create, in place
+			Config: asAdmin("") + trainingJob(name, `
+				labels      = { team = "vision" }
+				annotations = { "example.com/note" = "A note." }
+				workers = {
+				  min = 2, max = 4
+				  resources     = { requests = { cpu = "3000m", memory = "4096Mi" }, limits = { cpu = "3000m", memory = "4096Mi" } }
+				  node_selector = { pool = "training" }
+				  tolerations   = [{ key = "spot", operator = "Exists" }]
+				  env           = { LOG = "debug" }
+				  pod_overrides = jsonencode({ spec = { dnsPolicy = "Default" } })
+				  affinity      = jsonencode({ podAntiAffinity = {} })
+				}`),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionUpdate),
+			Check: func(s *terraform.State) error {
+				workers := liveWorkers(t, name)
+				spec := workers.Template.Spec
+				if workers.Min != 2 || workers.Max != 4 || spec.NodeSelector["pool"] != "training" || spec.Tolerations[0].Key != "spot" || spec.DNSPolicy != "Default" {
+					t.Errorf("workers.json: %+v", workers)
+				}
+				if cpu := spec.Containers[0].Resources.Requests.Cpu().String(); cpu != "3" {
+					t.Errorf("cpu %s", cpu)
+				}
+				live := liveJob(t, name)
+				lease, err := adminClient(t).CoordinationV1().Leases("default").Get(t.Context(), trainingjob.MasterName(name), metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if live.Labels["team"] != "vision" || live.Annotations["example.com/note"] != "A note." || lease.Labels["team"] != "vision" {
+					t.Errorf("labels %v, annotations %v, the Lease's labels %v", live.Labels, live.Annotations, lease.Labels)
+				}
+				return sameJob(s)
+			},
+		},
+		resource.TestStep{ // other spellings of the same are no change
+			Config: asAdmin("") + trainingJob(name, `
+				labels      = { team = "vision" }
+				annotations = { "example.com/note" = "A note." }
+				workers = {
+				  min = 2, max = 4
+				  resources     = { requests = { cpu = "3", memory = "4Gi" }, limits = { cpu = "3", memory = "4Gi" } }
+				  node_selector = { pool = "training" }
+				  tolerations   = [{ key = "spot", operator = "Exists" }]
+				  env           = { LOG = "debug" }
+				  pod_overrides = "{ \"spec\": { \"dnsPolicy\": \"Default\" } }"
+				  affinity      = "{ \"podAntiAffinity\": {} }"
+				}`),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionNoop),
+		},
+		resource.TestStep{ // what is removed from the configuration is removed from the objects
+			Config:           asAdmin("") + trainingJob(name, "workers = { max = 4, env = {} }"),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionUpdate),
+			Check: func(s *terraform.State) error {
+				workers := liveWorkers(t, name)
+				spec := workers.Template.Spec
+				if workers.Min != 1 || len(spec.NodeSelector) != 0 || len(spec.Tolerations) != 2 || spec.DNSPolicy != "" || spec.Affinity != nil || spec.Containers[0].Resources.Requests.Cpu().String() != "1" {
+					t.Errorf("workers.json: %+v", workers)
+				}
+				live := liveJob(t, name)
+				if live.Labels["team"] != "" || live.Annotations["example.com/note"] != "" || live.Labels["app"] != "elasticdl" {
+					t.Errorf("labels %v, annotations %v", live.Labels, live.Annotations)
+				}
+				return sameJob(s)
+			},
+		},
+		resource.TestStep{
+			ResourceName:                         job,
+			ImportState:                          true,
+			ImportStateId:                        "default/" + name,
+			ImportStateVerify:                    true,
+			ImportStateVerifyIdentifierAttribute: "name",
+			ImportStateVerifyIgnore:              []string{"workers.env.%"},
+		},
+		resource.TestStep{ // what decides the result replaces the job
+			Config:           asAdmin("") + trainingJob(name, "workers = { max = 4 }\n training = { minibatch_size = 20, grads_to_wait = 2 }"),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionDestroyBeforeCreate),
+			Check: func(*terraform.State) error {
+				if live := liveJob(t, name); live.UID == uid {
+					t.Error("the job is the same")
+				}
+				return nil
+			},
+		},
+		resource.TestStep{ // so does the master's pod, the whole of it too
+			Config:           asAdmin("") + trainingJob(name, "workers = { max = 4 }\n training = { minibatch_size = 20, grads_to_wait = 2 }\n master = { env = { A = \"b\" } }"),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionDestroyBeforeCreate),
+		},
+		resource.TestStep{
+			Config:           asAdmin("") + trainingJob(name, "workers = { max = 4 }\n training = { minibatch_size = 20, grads_to_wait = 2 }"),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionDestroyBeforeCreate),
+		},
+	)
+	nothingLeft(t, name)
+}
+
+// everyAttribute sets all that can be set.
+const everyAttribute = `
+	namespace            = "default"
+	image_pull_policy    = "IfNotPresent"
+	image_pull_secrets   = ["registry"]
+	service_account_name = "default"
+	output               = "/output/job"
+	labels               = { team = "vision" }
+	annotations          = { note = "A note." }
+	data = { training = "/data/train", validation = "/data/test", format = "idx", codec = "tf_example", records_per_task = 50 }
+	training = { epochs = 3, minibatch_size = 5, grads_to_wait = 4, seed = 7, learning_rate = 0.25 }
+	volumes = [
+	  { name = "data", mount_path = "/data", host_path = "/srv/data", read_only = true },
+	  { name = "output", mount_path = "/output", pvc = "models", mount = "master" },
+	  { name = "words", mount_path = "/words", config_map = "words", mount = "workers" },
+	  { name = "scratch", mount_path = "/scratch", empty_dir = { medium = "Memory", size_limit = "1024Mi" } },
+	]
+	master = {
+	  resources        = { requests = { cpu = "1000m" } }
+	  node_selector    = { a = "b" }
+	  tolerations      = [{ key = "k", operator = "Equal", value = "v", effect = "NoExecute", toleration_seconds = 5 }]
+	  affinity         = jsonencode({ nodeAffinity = {} })
+	  env              = { A = "b" }
+	  labels           = { a = "b" }
+	  annotations      = { a = "b" }
+	  termination_grace_period_seconds = 3
+	  pod_overrides    = jsonencode({ spec = { hostAliases = [{ ip = "10.0.0.1", hostnames = ["x"] }] } })
+	}
+	workers = {
+	  min = 2
+	  max = 4
+	  resources        = { requests = { cpu = "1000m" }, limits = {} }
+	  labels           = { a = "b" }
+	  termination_grace_period_seconds = 0
+	}
+	wait_for      = "created"
+	fail_on_error = true
+	on_finished   = "recreate"
+	timeouts      = { create = "5m", delete = "5m" }`
+
+func TestTrainingJobWithEveryAttribute(t *testing.T) {
+	name := "everything"
+	steps(t,
+		resource.TestStep{
+			Config:           asAdmin("") + trainingJob(name, everyAttribute),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate),
+		},
+		resource.TestStep{
+			ResourceName:                         job,
+			ImportState:                          true,
+			ImportStateId:                        "default/" + name,
+			ImportStateVerify:                    true,
+			ImportStateVerifyIdentifierAttribute: "name",
+			// What no object holds, and the user's spelling.
+			ImportStateVerifyIgnore: []string{
+				"fail_on_error", "on_finished", "timeouts", "workers.resources", "master.resources", "volumes",
+			},
+		},
+		resource.TestStep{ // in place, beside everything else
+			Config:           asAdmin("") + trainingJob(name, strings.Replace(everyAttribute, "max = 4", "max = 3", 1)),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionUpdate),
+		},
+	)
+	nothingLeft(t, name)
+}
+
+func TestTrainingJobReadsWhatItsMasterReports(t *testing.T) {
+	name := "reports"
+	config := asAdmin("") + trainingJob(name, "workers = { max = 4 }")
+	shrunk := trainingjob.Status{
+		Phase: trainingjob.PhaseRunning, StepsDone: 3120, StepsTotal: 8000, Loss: new(0.5), WorkersRunning: 1, WorkersPending: 1, Preemptions: 1,
+	}
+	steps(t,
+		resource.TestStep{Config: config, ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate)},
+		resource.TestStep{ // preempted and shrunk: no changes
+			PreConfig:        func() { report(t, name, shrunk) },
+			Config:           config,
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionNoop),
+			ConfigStateChecks: []statecheck.StateCheck{
+				jobState("phase", text("Running")), jobState("steps_done", knownvalue.Int64Exact(3120)), jobState("steps_total", knownvalue.Int64Exact(8000)),
+				jobState("workers_running", knownvalue.Int64Exact(1)), jobState("workers_pending", knownvalue.Int64Exact(1)), jobState("preemptions", knownvalue.Int64Exact(1)),
+			},
+		},
+		resource.TestStep{ // a resize shows the resize, and nothing that the master reports
+			PreConfig: func() {
+				shrunk.StepsDone = 3200
+				report(t, name, shrunk)
+			},
+			Config: asAdmin("") + trainingJob(name, "workers = { max = 2 }"),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction(job, plancheck.ResourceActionUpdate),
+					plancheck.ExpectKnownValue(job, tfjsonpath.New("steps_done"), knownvalue.Int64Exact(3200)),
+					plancheck.ExpectKnownValue(job, tfjsonpath.New("model_sha256"), knownvalue.Null()),
+				},
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+		},
+		resource.TestStep{ // finished, and kept
+			PreConfig: func() {
+				report(t, name, trainingjob.Status{
+					Phase: trainingjob.PhaseSucceeded, StepsDone: 8000, StepsTotal: 8000, ModelSHA256: strings.Repeat("ab", 32),
+					Metrics: map[string]float64{"accuracy": 0.97}, OutputFiles: []string{"model.safetensors", "model.json"},
+				})
+			},
+			Config:           asAdmin("") + trainingJob(name, "workers = { max = 2 }"),
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionNoop),
+			ConfigStateChecks: []statecheck.StateCheck{
+				jobState("phase", text("Succeeded")), jobState("model_sha256", text(strings.Repeat("ab", 32))),
+				jobState("metrics", knownvalue.MapExact(map[string]knownvalue.Check{"accuracy": knownvalue.Float64Exact(0.97)})),
+				jobState("output_files", knownvalue.ListExact([]knownvalue.Check{text("model.safetensors"), text("model.json")})),
+			},
+		},
+		resource.TestStep{ // its objects go by a TTL: it stays known
+			PreConfig: func() { deleteJobByHand(t, name) },
+			Config:    asAdmin("") + trainingJob(name, "workers = { max = 2 }"),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(job, plancheck.ResourceActionNoop)},
+			},
+			ConfigStateChecks: []statecheck.StateCheck{jobState("phase", text("Succeeded"))},
+		},
+	)
+	nothingLeft(t, name)
+}
+
+func TestTrainingJobThatHasFinishedMayBeRecreated(t *testing.T) {
+	name := "recreate"
+	config := asAdmin("") + trainingJob(name, `on_finished = "recreate"`)
+	steps(t,
+		resource.TestStep{Config: config, ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate)},
+		resource.TestStep{
+			PreConfig:         func() { report(t, name, trainingjob.Status{Phase: trainingjob.PhaseFailed, Message: "no"}) },
+			Config:            config,
+			ConfigPlanChecks:  plannedJob(plancheck.ResourceActionDestroyBeforeCreate),
+			ConfigStateChecks: []statecheck.StateCheck{jobState("phase", text("Pending"))},
+		},
+	)
+	nothingLeft(t, name)
+}
+
+func deleteJobByHand(t *testing.T, name string) {
+	t.Helper()
+	err := adminClient(t).BatchV1().Jobs("default").Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTrainingJobThatDisappearsIsPlannedAgain(t *testing.T) {
+	name := "disappears"
+	config := asAdmin("") + trainingJob(name, "")
+	steps(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{ // at once: what the garbage collector has not removed yet is waited for
+			PreConfig:        func() { deleteJobByHand(t, name) },
+			Config:           config,
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate),
+		},
+	)
+	nothingLeft(t, name)
+}
+
+func TestTrainingJobDrift(t *testing.T) {
+	name := "drift"
+	config := trainingJob(name, "workers = { max = 2 }\n labels = { team = \"vision\" }")
+	edit := func(t *testing.T, key, from, to string) {
+		t.Helper()
+		live := jobConfig(t, name)
+		if !strings.Contains(live.Data[key], from) {
+			t.Fatalf("%s does not contain %q:\n%s", key, from, live.Data[key])
+		}
+		live.Data[key] = strings.Replace(live.Data[key], from, to, 1)
+		if _, err := adminClient(t).CoreV1().ConfigMaps("default").Update(t.Context(), live, metav1.UpdateOptions{FieldManager: "kubectl-edit"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps(t,
+		resource.TestStep{Config: asAdmin("") + config},
+		resource.TestStep{ // labels and annotations of others are no difference
+			PreConfig: func() {
+				_, err := adminClient(t).BatchV1().Jobs("default").Patch(t.Context(), name, types.MergePatchType,
+					[]byte(`{"metadata":{"labels":{"theirs":"x"},"annotations":{"theirs":"y"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			Config:           asAdmin("") + config,
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionNoop),
+		},
+		resource.TestStep{ // workers.json edited by hand shows, and whoever edited it is named
+			PreConfig:   func() { edit(t, trainingjob.WorkersKey, `"max": 2`, `"max": 7`) },
+			Config:      asAdmin("") + config,
+			ExpectError: says("Cannot update ConfigMap", `.data.workers.json`, `managed by "kubectl-edit"`),
+		},
+		resource.TestStep{
+			Config:           asAdmin("force_conflicts = true") + config,
+			ConfigPlanChecks: plannedJob(plancheck.ResourceActionUpdate),
+			Check: func(*terraform.State) error {
+				if got := liveWorkers(t, name).Max; got != 2 {
+					t.Errorf("max %d", got)
+				}
+				return nil
+			},
+		},
+		resource.TestStep{ // so does the model
+			PreConfig:          func() { edit(t, trainingjob.ModelKey, "pass", "return 0") },
+			Config:             asAdmin("") + config,
+			PlanOnly:           true,
+			ExpectNonEmptyPlan: true,
+		},
+	)
+	nothingLeft(t, name)
+}
+
+func TestTrainingJobRequests(t *testing.T) {
+	p := newProxy(t)
+	name := "requests"
+	config := func(lines string) string { return p.config("") + trainingJob(name, lines) }
+	expect := func(want ...string) func(*terraform.State) error {
+		return func(*terraform.State) error {
+			if diff := cmp.Diff(want, distinct(p.take())); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			return nil
+		}
+	}
+	maps := "/api/v1/namespaces/default/configmaps"
+	object := "/apis/batch/v1/namespaces/default/jobs/" + name
+	read := []string{"GET " + object, "GET " + maps + "/" + name + "-job", "GET " + maps + "/" + name + "-status"}
+	steps(t,
+		resource.TestStep{
+			Config: config(""),
+			Check: expect("POST /apis/batch/v1/namespaces/default/jobs", "POST "+maps, "POST /api/v1/namespaces/default/secrets",
+				"POST /api/v1/namespaces/default/serviceaccounts", "POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+				"POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", "POST /apis/coordination.k8s.io/v1/namespaces/default/leases",
+				"POST /api/v1/namespaces/default/services", "PATCH "+object),
+		},
+		resource.TestStep{ // a plan without changes costs three requests
+			PreConfig: func() { p.take() },
+			Config:    config(""),
+			Check:     expect(read...),
+		},
+		resource.TestStep{ // how an apply waits is in no object
+			PreConfig: func() { p.take() },
+			Config:    config(`on_finished = "recreate"`),
+			Check:     expect(read...),
+		},
+		resource.TestStep{
+			PreConfig: func() { p.take() },
+			Config:    config("on_finished = \"recreate\"\n workers = { max = 3 }"),
+			Check:     expect(append(slices.Clone(read), "PATCH "+maps+"/"+name+"-job (json patch)", "PATCH "+maps+"/"+name+"-job (apply)")...),
+		},
+	)
+}
+
+func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
+	steps(t, resource.TestStep{
+		Config: asAdmin("") + `resource "terraform_data" "later" {
+			  input = { name = "unknown", text = "x = 1", n = 10, class = null, labels = { a = "b" }, cpu = "1000m", path = "/data" }
+			}
+			` + strings.Replace(trainingJob("x", `
+			  model    = { file = terraform_data.later.output.text }
+			  training = { minibatch_size = terraform_data.later.output.n, learning_rate = terraform_data.later.output.n }
+			  labels   = terraform_data.later.output.labels
+			  volumes  = [{ name = "data", mount_path = terraform_data.later.output.path, host_path = terraform_data.later.output.path }]
+			  master   = { priority_class_name = terraform_data.later.output.class, env = terraform_data.later.output.labels }
+			  workers  = { max = terraform_data.later.output.n, resources = { requests = { cpu = terraform_data.later.output.cpu } } }`),
+			`name = "x"`, `name = terraform_data.later.output.name`, 1),
+		ConfigPlanChecks:  plannedJob(plancheck.ResourceActionCreate),
+		ConfigStateChecks: []statecheck.StateCheck{jobState("name", text("unknown"))},
+	})
+	nothingLeft(t, "unknown")
+}
+
+func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
+	for behaviour, c := range map[string]struct{ lines, says string }{
+		"a maximum below the floor":            {"workers = { min = 3, max = 2 }", "could never reach its floor"},
+		"no workers":                           {"workers = { min = 0, max = 2 }", "at least 1"},
+		"data of another kind":                 {`data = { training = "s3://bucket/x", records_per_task = 1 }`, "this version reads files, directories and synthetic://"},
+		"a volume without a source":            {`volumes = [{ name = "a", mount_path = "/a" }]`, "0 sources"},
+		"a volume over the job's files":        {`volumes = [{ name = "a", mount_path = "/etc/elastic", pvc = "a" }]`, "own files"},
+		"a quantity that is none":              {`workers = { max = 1, resources = { requests = { memory = "4GB" } } }`, "did you mean"},
+		"a limit below its request":            {`master = { resources = { requests = { cpu = "2" }, limits = { cpu = "1" } } }`, "cannot be below"},
+		"an affinity with a misspelled field":  {`master = { affinity = jsonencode({ nodeAffinty = {} }) }`, "nodeAffinty"},
+		"overrides that are no JSON":           {`workers = { max = 1, pod_overrides = "spec:" }`, "JSON"},
+		"overrides that make the pod restart":  {`workers = { max = 1, pod_overrides = jsonencode({ spec = { restartPolicy = "Always" } }) }`, "only Never works"},
+		"a label of the job's own":             {`workers = { max = 1, labels = { app = "x" } }`, "which the job sets itself"},
+		"a learning rate below zero":           {`training = { minibatch_size = 1, learning_rate = -1 }`, "must be a positive number"},
+		"a policy for the end that is unknown": {`on_finished = "delete"`, `"keep" "recreate"`},
+		"a queue, which is not there yet":      {`queue = { name = "a" }`, "Unsupported argument"},
+	} {
+		t.Run(behaviour+" is refused when planning", func(t *testing.T) {
+			steps(t, resource.TestStep{Config: asAdmin("") + trainingJob("refused", c.lines), PlanOnly: true, ExpectError: says(c.says)})
+		})
+	}
+	t.Run("a name of 51 characters is refused when planning", func(t *testing.T) {
+		steps(t, resource.TestStep{Config: asAdmin("") + trainingJob(strings.Repeat("a", 51), ""), PlanOnly: true, ExpectError: says("at most 50 fit")})
+	})
+	t.Run("a priority class that does not exist is refused before anything is made", func(t *testing.T) {
+		steps(t, resource.TestStep{
+			Config:      asAdmin("") + trainingJob("no-class", `workers = { max = 1, priority_class_name = "nowhere" }`),
+			ExpectError: says(`PriorityClass "nowhere" does not exist`, "elastic_priority_class.NAME.name"),
+		})
+		nothingLeft(t, "no-class")
+	})
+	t.Run("an id without a namespace is no job's", func(t *testing.T) {
+		steps(t,
+			resource.TestStep{
+				Config: asAdmin("") + trainingJob("imported", ""), ResourceName: job, ImportState: true, ImportStateId: "imported",
+				ExpectError: says("must be NAMESPACE/NAME"),
+			},
+		)
+	})
+}
+
+func TestTrainingJobUsesThePriorityClassesOfItsConfiguration(t *testing.T) {
+	steps(t, resource.TestStep{
+		Config: asAdmin("") + `
+			resource "elastic_priority_class" "test" {
+			  name  = "of-the-job"
+			  value = 1000
+			}
+			` + trainingJob("classes", `
+			master  = { priority_class_name = elastic_priority_class.test.name }
+			workers = { max = 1, priority_class_name = elastic_priority_class.test.name, floor_priority_class_name = elastic_priority_class.test.name }`),
+		ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate),
+		Check: func(*terraform.State) error {
+			var class *schedulingv1.PriorityClass = liveClass(t, "of-the-job")
+			if got := liveJob(t, "classes").Spec.Template.Spec.PriorityClassName; got != class.Name {
+				t.Errorf("the master's class is %q", got)
+			}
+			return nil
+		},
+	})
+	nothingLeft(t, "classes")
+}
+
+func TestTrainingJobThatExistsIsNotAdopted(t *testing.T) {
+	name := "exists"
+	_, err := adminClient(t).BatchV1().Jobs("default").Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := adminClient(t).BatchV1().Jobs("default").Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	steps(t, resource.TestStep{
+		Config:      asAdmin("") + trainingJob(name, ""),
+		ExpectError: says("Cannot create Job default/exists", "exists already", "terraform import elastic_training_job.ADDRESS default/exists"),
+	})
+}
