@@ -7,6 +7,7 @@ import (
 	"io"
 	"unsafe"
 
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
@@ -49,6 +50,9 @@ func (f *Frame) Release() {
 func Bytes(f []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(f))), 4*len(f))
 }
+
+// Codec is the codec of the stream, for those who look at frames without a connection.
+func Codec() encoding.CodecV2 { return codec{} }
 
 // codec frames: uvarint length of the message, the message, the floats.
 type codec struct{}
