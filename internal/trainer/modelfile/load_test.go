@@ -58,7 +58,7 @@ func tableOf(m *graph.Model, r *Report) string {
 	return b.String()
 }
 
-func readFile(t *testing.T, path string) []byte {
+func readFile(t testing.TB, path string) []byte {
 	t.Helper()
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -3,7 +3,6 @@ package modelfile
 import (
 	"errors"
 	"fmt"
-	"math/big"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -118,10 +117,7 @@ func compare(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	}
 	x, y = plainNumber(x, y), plainNumber(y, x)
 	if op == syntax.IN || op == syntax.NOT_IN {
-		found, err := starlark.Binary(syntax.IN, y, x)
-		if err != nil {
-			found, err = starlark.Binary(syntax.IN, x, y)
-		}
+		found, err := starlark.Binary(syntax.IN, x, y)
 		if err != nil {
 			return nil, err
 		}
@@ -264,10 +260,7 @@ func checkResultSize(s *session, op syntax.Token, x, y starlark.Value) error {
 	return nil
 }
 
-func bits(i starlark.Int) int {
-	var b *big.Int = i.BigInt()
-	return b.BitLen()
-}
+func bits(i starlark.Int) int { return i.BigInt().BitLen() }
 
 func unary(s *session, op syntax.Token, x starlark.Value) (starlark.Value, error) {
 	switch x.(type) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestWrite(t *testing.T) {
 			t.Skip("there is no python3 here; the bytes themselves are checked by the test before this one")
 		}
 		path := filepath.Join(t.TempDir(), "m.safetensors")
-		all := append(tensors, Int32("ü \"<&>", []int{1, 3}, []int32{-1, 0, math.MaxInt32}))
+		all := slices.Concat(tensors, []Tensor{Int32("ü \"<&>", []int{1, 3}, []int32{-1, 0, math.MaxInt32})})
 		if err := os.WriteFile(path, written(t, all, map[string]string{"k": "v"}), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,310 @@
+package modelfile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// model finds the model: what custom_model() returns, or the module's variable of May 2019, which also decides the
+// order of loss's parameters.
+func (l *loader) model() (m *kerasModel, early bool, err error) {
+	v, early := l.globals["model"], true
+	where := "the variable model"
+	if f, ok := l.globals["custom_model"]; ok {
+		early, where = false, "custom_model()"
+		if v, err = l.call(f, where); err != nil {
+			return nil, false, err
+		}
+	}
+	switch v := v.(type) {
+	case nil:
+		return nil, false, &Error{Msg: "the file defines neither custom_model() nor a variable model: there is nothing to train"}
+	case *kerasModel:
+		return v, early, nil
+	case unknown:
+		return nil, false, &Error{Line: l.lineOf("custom_model", "model"), Msg: where + ": " + v.use().Error()}
+	}
+	return nil, false, &Error{Line: l.lineOf("custom_model", "model"), Msg: fmt.Sprintf("%s is %s, not a tf.keras.Model", where, printed(v))}
+}
+
+// lineOf is the line where the first of the names that exists is defined, or 0.
+func (l *loader) lineOf(names ...string) int {
+	for _, name := range names {
+		if f, ok := l.globals[name].(*starlark.Function); ok {
+			return int(f.Position().Line)
+		}
+		for _, s := range l.parts {
+			if first := s.lines[0]; len(first) > 1 && first[0].is(name) && first[1].is("=") {
+				return s.line()
+			}
+		}
+	}
+	return 0
+}
+
+// refuse is an error about what a function of the contract gave.
+func (l *loader) refuse(name, format string, args ...any) error {
+	return &Error{Line: l.lineOf(name), Msg: fmt.Sprintf(format, args...)}
+}
+
+// call calls a function of the contract.
+func (l *loader) call(f starlark.Value, name string, args ...starlark.Value) (starlark.Value, error) {
+	c, ok := f.(starlark.Callable)
+	if !ok {
+		return nil, fmt.Errorf("%s is %s, not a function", name, printed(f))
+	}
+	return starlark.Call(l.thread, c, args, nil)
+}
+
+// contractFunction finds a function that the file must define.
+func (l *loader) contractFunction(name, purpose string) (*starlark.Function, error) {
+	switch f := l.globals[name].(type) {
+	case *starlark.Function:
+		return f, nil
+	case nil:
+		return nil, &Error{Msg: fmt.Sprintf("the file does not define %s, %s", name, purpose)}
+	default:
+		return nil, l.refuse(name, "%s is %s, not a function", name, printed(f))
+	}
+}
+
+// outputAndLabels are the two arguments of a loss or metric in the order in which f takes them: the parameter called
+// labels takes the labels; without one, files with a variable model take (output, labels) and later ones (labels,
+// predictions).
+func outputAndLabels(f *starlark.Function, early bool) ([]starlark.Value, error) {
+	if f.NumParams() != 2 || f.HasVarargs() || f.HasKwargs() {
+		return nil, fmt.Errorf("%s takes %d parameters; labels and predictions are wanted", f.Name(), f.NumParams())
+	}
+	output, labels := &symbol{op: opOutput, dtype: float32Type}, &symbol{op: opLabels}
+	first, _ := f.Param(0)
+	second, _ := f.Param(1)
+	if second == "labels" || first != "labels" && early {
+		return []starlark.Value{output, labels}, nil
+	}
+	return []starlark.Value{labels, output}, nil
+}
+
+func (l *loader) loss(m *graph.Model, early bool) error {
+	f, err := l.contractFunction("loss", "the function of labels and predictions that training makes small")
+	if err != nil {
+		return err
+	}
+	args, err := outputAndLabels(f, early)
+	if err != nil {
+		return l.refuse("loss", "%s", err)
+	}
+	v, err := l.call(f, "loss", args...)
+	if err != nil {
+		return err
+	}
+	s, ok := v.(*symbol)
+	if !ok || !isMeanLoss(s) {
+		return l.refuse("loss", "loss returns %s; only tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output)) is implemented", printed(v))
+	}
+	if shape := m.Nodes[m.Output].Shape; len(shape) != 1 {
+		return l.refuse("loss", "the model's output has shape %s; the loss wants one value for each class", shapeText(shape))
+	}
+	m.Loss = graph.SparseSoftmaxCrossEntropy
+	return nil
+}
+
+func (l *loader) optimizer(m *graph.Model, _ bool) error {
+	f, err := l.contractFunction("optimizer", "the function that makes the optimizer")
+	if err != nil {
+		return err
+	}
+	var args []starlark.Value
+	override := l.opt.LearningRate
+	if override != nil && !(*override > 0 && !math.IsInf(*override, 0)) {
+		return fmt.Errorf("the learning rate %v is not a number above 0", *override)
+	}
+	switch {
+	case f.NumParams() > 0 && override != nil:
+		args = append(args, starlark.Float(*override))
+	case f.NumParams() > 0 && f.ParamDefault(0) == nil && !f.HasVarargs() && !f.HasKwargs():
+		name, _ := f.Param(0)
+		return l.refuse("optimizer", "optimizer(%s) has no default; give a learning rate to the job", name)
+	}
+	v, err := l.call(f, "optimizer", args...)
+	if err != nil {
+		return err
+	}
+	o, ok := v.(sgd)
+	if !ok {
+		return l.refuse("optimizer", "optimizer returns %s; only SGD is implemented", printed(v))
+	}
+	m.Optimizer = o.Optimizer
+	if override != nil && m.Optimizer.LearningRate != *override {
+		return l.refuse("optimizer", "optimizer makes %v of the learning rate %v that the job gives; return the rate as it is", o, *override)
+	}
+	return nil
+}
+
+// callbacks runs callbacks() so that what it makes is refused by name: a learning-rate schedule that is ignored trains
+// another model.
+func (l *loader) callbacks(*graph.Model, bool) error {
+	if f := l.globals["custom_data_reader"]; f != nil {
+		return l.refuse("custom_data_reader", "custom_data_reader is not implemented: the trainer reads RecordIO, TFRecord, IDX and CSV files itself")
+	}
+	f, ok := l.globals["callbacks"]
+	if !ok {
+		return nil
+	}
+	v, err := l.call(f, "callbacks()")
+	if err != nil {
+		return err
+	}
+	if starlark.Len(v) != 0 {
+		return l.refuse("callbacks", "callbacks() returns %s; callbacks are not implemented", printed(v))
+	}
+	return nil
+}
+
+// metrics reads eval_metrics_fn() of functions, or eval_metrics_fn(predictions, labels) of values.
+func (l *loader) metrics(m *graph.Model, early bool) error {
+	const name = "eval_metrics_fn"
+	if l.globals[name] == nil {
+		m.Metrics = []graph.Metric{{Name: "accuracy", Kind: graph.Accuracy}}
+		add(&l.session.report.Notices, 0, "the file defines no eval_metrics_fn; accuracy is reported")
+		return nil
+	}
+	f, err := l.contractFunction(name, "")
+	if err != nil {
+		return err
+	}
+	var args []starlark.Value
+	if f.NumParams() > 0 {
+		if args, err = outputAndLabels(f, early); err != nil {
+			return l.refuse(name, "%s", err)
+		}
+	}
+	v, err := l.call(f, name, args...)
+	if err != nil {
+		return err
+	}
+	dict, ok := v.(*starlark.Dict)
+	if !ok {
+		return l.refuse(name, "%s returns %s; a dict of metrics is wanted", name, printed(v))
+	}
+	for _, item := range dict.Items() {
+		key, ok := item[0].(starlark.String)
+		if !ok {
+			return l.refuse(name, "%s: the name %s of a metric is not a string", name, printed(item[0]))
+		}
+		if err := l.metric(m, early, string(key), item[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loader) metric(m *graph.Model, early bool, key string, v starlark.Value) error {
+	if f, ok := v.(*starlark.Function); ok {
+		args, err := outputAndLabels(f, early)
+		if err != nil {
+			return &Error{Line: int(f.Position().Line), Msg: fmt.Sprintf("metric %q: %s", key, err)}
+		}
+		if v, err = l.call(f, key, args...); err != nil {
+			return err
+		}
+	}
+	s, ok := v.(*symbol)
+	if !ok || !isAccuracy(s) {
+		return l.refuse("eval_metrics_fn", "metric %q is %s; only accuracy, tf.equal(tf.argmax(predictions, 1), labels), is implemented", key, printed(v))
+	}
+	m.Metrics = append(m.Metrics, graph.Metric{Name: key, Kind: graph.Accuracy})
+	return nil
+}
+
+// feed finds out how records become inputs, by the newest of the three functions that the file defines.
+func (l *loader) feed(m *graph.Model, _ bool) error {
+	var found []string
+	for _, name := range []string{"feed", "dataset_fn", "input_fn"} {
+		if l.globals[name] != nil {
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return &Error{Msg: "the file defines none of feed, dataset_fn and input_fn: nothing says how records become inputs"}
+	}
+	for _, name := range found[1:] {
+		add(&l.session.report.Notices, l.lineOf(name), "%s is not used, because the file defines %s", name, found[0])
+	}
+	f, err := l.contractFunction(found[0], "")
+	if err != nil {
+		return err
+	}
+	if found[0] == "input_fn" {
+		return l.inputFunction(m, f)
+	}
+	return l.traceFeed(m, f)
+}
+
+// traceFeed runs feed(dataset, mode[, metadata]) on a traced record.
+func (l *loader) traceFeed(m *graph.Model, f *starlark.Function) error {
+	name := f.Name()
+	args := []starlark.Value{
+		dataset{element: &symbol{op: opRecord}}, starlark.String(l.opt.Mode), unknown{"metadata", "is not available: there is no data reader that knows it"},
+	}
+	if n := f.NumParams(); n != 2 && n != 3 || f.HasVarargs() || f.HasKwargs() {
+		return l.refuse(name, "%s takes %d parameters; (dataset, mode) or (dataset, mode, metadata) is wanted", name, n)
+	}
+	v, err := l.call(f, name, args[:f.NumParams()]...)
+	if err != nil {
+		return err
+	}
+	d, ok := v.(dataset)
+	if !ok {
+		return l.refuse(name, "%s returns %s; the mapped dataset is wanted", name, printed(v))
+	}
+	features := d.element
+	m.Feed = graph.Feed{Features: l.session.schema.features}
+	if pair, ok := features.(starlark.Tuple); ok && len(pair) == 2 {
+		features = pair[0]
+		if m.Feed.Label, err = traceLabel(pair[1], l.session.schema); err != nil {
+			return l.refuse(name, "%s: %s", name, err)
+		}
+	} else if l.opt.Mode != Prediction {
+		return l.refuse(name, "%s maps a record to %s; (features, label) is wanted in mode %q", name, printed(features), l.opt.Mode)
+	}
+	input := m.Nodes[0]
+	feature, err := single(features)
+	if err != nil {
+		return l.refuse(name, "%s: %s", name, err)
+	}
+	column, err := traceColumn(feature, l.session.schema, input)
+	if err != nil {
+		return l.refuse(name, "%s: %s", name, err)
+	}
+	if column.Feature == m.Feed.Label {
+		return l.refuse(name, "%s: feature %q is both the input and the label", name, column.Feature)
+	}
+	m.Feed.Columns = []graph.Column{column}
+	return nil
+}
+
+// single takes the one feature out of a dict, list or tuple: the models here have one input.
+func single(v starlark.Value) (starlark.Value, error) {
+	var parts []starlark.Value
+	switch v := v.(type) {
+	case *starlark.Dict:
+		for _, item := range v.Items() {
+			parts = append(parts, item[1])
+		}
+	case *starlark.List:
+		parts = slices.Collect(v.Elements())
+	case starlark.Tuple:
+		parts = v
+	default:
+		return v, nil
+	}
+	if len(parts) != 1 {
+		return nil, fmt.Errorf("%d features are returned, and the model has one input", len(parts))
+	}
+	return parts[0], nil
+}
