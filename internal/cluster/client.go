@@ -28,22 +28,26 @@ type Client struct {
 	verified bool       // the cluster is the expected one
 }
 
-// New reads the files that the configuration names and makes a client. It sends no request.
+// New reads the files that the configuration names and makes a client. It sends no request; its error is ErrNoCluster
+// or a ConfigError.
 func New(config Config) (*Client, error) {
 	if config.FieldManager == "" {
 		config.FieldManager = DefaultFieldManager
 	}
 	restConfig, err := restConfig(config)
-	if err != nil {
+	if errors.Is(err, ErrNoCluster) {
 		return nil, err
+	}
+	if err != nil {
+		return nil, &ConfigError{Err: err}
 	}
 	httpClient, err := rest.HTTPClientFor(restConfig)
 	if err != nil {
-		return nil, fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)
+		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
 	}
 	kube, err := kubernetes.NewForConfigAndClient(restConfig, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)
+		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
 	}
 	return &Client{config: config, host: restConfig.Host, kube: kube}, nil
 }

@@ -24,6 +24,13 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s %s at %s: %v", e.Verb, e.Ref, e.Host, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
+// ConfigError says that no client can be made of the configuration: a kubeconfig is missing or damaged, or a
+// certificate does not fit. No request was sent.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string { return e.Err.Error() }
+func (e *ConfigError) Unwrap() error { return e.Err }
+
 // AlreadyExistsError says that Create found an object of that name.
 type AlreadyExistsError struct {
 	UID      types.UID // "" when it may not be read

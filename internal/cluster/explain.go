@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"regexp"
 	"strings"
@@ -26,6 +27,10 @@ func Explain(err error) (summary, detail string) {
 			"The provider needs one of config_path (or KUBE_CONFIG_PATH), host (or KUBE_HOST), or in_cluster = true. " +
 				"It never reads ~/.kube/config unless config_path names it, and never assumes localhost."
 	}
+	var config *ConfigError
+	if errors.As(err, &config) {
+		return "Cannot connect as configured", explainConfig(config)
+	}
 	var wrong *WrongClusterError
 	if errors.As(err, &wrong) {
 		return "This is not the expected cluster",
@@ -40,6 +45,9 @@ func Explain(err error) (summary, detail string) {
 			return summary, detail
 		}
 	}
+	if failed != nil && strings.HasPrefix(failed.Host, "http://") && apierrors.IsBadRequest(err) {
+		return summary, fmt.Sprintf("The server at %s does not understand plain HTTP (400 Bad Request). API servers speak https; check host.", failed.Host)
+	}
 	if detail = explainStatus(err); detail != "" {
 		return summary, detail
 	}
@@ -47,6 +55,13 @@ func Explain(err error) (summary, detail string) {
 		return summary, sentence(failed.Err.Error())
 	}
 	return summary, sentence(err.Error())
+}
+
+func explainConfig(err *ConfigError) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return sentence(err.Error()) + " Check config_path (or KUBE_CONFIG_PATH); where this configuration makes the file, it has to be made before this step."
+	}
+	return sentence(err.Error())
 }
 
 // explainOwnership covers what others did to the object.
@@ -170,6 +185,10 @@ func explainStatus(err error) string {
 
 // explainDenied names what is missing, and the commands that grant it.
 func explainDenied(user, verb, resource, group, namespace string) string {
+	if user == "system:anonymous" {
+		return fmt.Sprintf("The request to %s %s came without a credential that the API server knows (user system:anonymous, 403 Forbidden). "+
+			"Set token, client_certificate and client_key, exec, or a config_path whose context has a user.", verb, resource)
+	}
 	qualified, object, _ := strings.Cut(resource, "/") // pods/log
 	if group != "" {
 		qualified += "." + group

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -43,46 +44,71 @@ func TestExplain(t *testing.T) {
 			"Cannot get PriorityClass high",
 			[]string{"may not get priorityclasses.scheduling.k8s.io in the whole cluster", "create clusterrolebinding elastic-priorityclasses --clusterrole=elastic-priorityclasses --serviceaccount=ci:terraform"},
 		},
+		"a 403 of nobody's asks for a credential and grants nothing": {
+			wrap("get", high, apierrors.NewForbidden(pods, "high", errors.New(`User "system:anonymous" cannot get resource "pods" in API group "" at the cluster scope`))),
+			"Cannot get PriorityClass high",
+			[]string{"without a credential", "client_certificate and client_key, exec"},
+		},
+		"plain HTTP to a server of HTTPS": {
+			&Error{Verb: "get", Ref: high, Host: "http://h:6443", Err: apierrors.NewBadRequest("the server rejected our request for an unknown reason")},
+			"Cannot get PriorityClass high",
+			[]string{"http://h:6443 does not understand plain HTTP"},
+		},
+		"a kubeconfig that is not there": {
+			&ConfigError{Err: fmt.Errorf("kubeconfig /k: %w", fs.ErrNotExist)},
+			"Cannot connect as configured",
+			[]string{"kubeconfig /k", "KUBE_CONFIG_PATH"},
+		},
 		"a 403 with other reasons is passed on": {
 			wrap("create", high, apierrors.NewForbidden(pods, "p", errors.New("exceeded quota"))),
-			"Cannot create PriorityClass high", []string{"The API server refused the request", "exceeded quota"},
+			"Cannot create PriorityClass high",
+			[]string{"The API server refused the request", "exceeded quota"},
 		},
 		"a 401 speaks of credentials": {
 			wrap("get", high, apierrors.NewUnauthorized("no")),
-			"Cannot get PriorityClass high", []string{"401 Unauthorized", "token may have expired"},
+			"Cannot get PriorityClass high",
+			[]string{"401 Unauthorized", "token may have expired"},
 		},
 		"a refused connection names the host": {
 			wrap("get", high, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}),
-			"Cannot get PriorityClass high", []string{"https://h:6443 cannot be reached", "connection refused", "VPN"},
+			"Cannot get PriorityClass high",
+			[]string{"https://h:6443 cannot be reached", "connection refused", "VPN"},
 		},
 		"a name that does not resolve is named": {
 			wrap("get", high, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "h"}}),
-			"Cannot get PriorityClass high", []string{"the name h cannot be resolved (no such host)"},
+			"Cannot get PriorityClass high",
+			[]string{"the name h cannot be resolved (no such host)"},
 		},
 		"an unknown authority leads to the attribute": {
 			wrap("get", high, x509.UnknownAuthorityError{}),
-			"Cannot get PriorityClass high", []string{"not trusted", "cluster_ca_certificate"},
+			"Cannot get PriorityClass high",
+			[]string{"not trusted", "cluster_ca_certificate"},
 		},
 		"no connection in time": {
 			wrap("get", high, &NoAnswerError{After: 8 * time.Second}),
-			"Cannot get PriorityClass high", []string{"cannot be reached", "no connection within 8s"},
+			"Cannot get PriorityClass high",
+			[]string{"cannot be reached", "no connection within 8s"},
 		},
 		"no answer in time": {
 			wrap("get", high, &NoAnswerError{Connected: true, After: 9 * time.Second}),
-			"Cannot get PriorityClass high", []string{"does not answer", "no answer within 9s"},
+			"Cannot get PriorityClass high",
+			[]string{"does not answer", "no answer within 9s"},
 		},
 		"finalizers are named": {
 			wrap("delete", high, &StillThereError{Finalizers: []string{"kueue.x-k8s.io/resource-in-use"}, Deleting: true, Err: context.DeadlineExceeded}),
-			"Cannot delete PriorityClass high", []string{"held by finalizers: kueue.x-k8s.io/resource-in-use"},
+			"Cannot delete PriorityClass high",
+			[]string{"held by finalizers: kueue.x-k8s.io/resource-in-use"},
 		},
 		"an interrupted operation is no fault of the server's": {
 			wrap("watch", Ref{Kind: "Pod", Namespace: "ml"}, context.Canceled),
-			"Cannot watch Pod objects in namespace ml", []string{"interrupted"},
+			"Cannot watch Pod objects in namespace ml",
+			[]string{"interrupted"},
 		},
 		"no cluster": {ErrNoCluster, "No cluster is configured", []string{"never assumes localhost"}},
 		"the wrong cluster": {
 			&WrongClusterError{Host: "h", Expected: "a", Got: "b"},
-			"This is not the expected cluster", []string{"is b, but expected_cluster_uid is a"},
+			"This is not the expected cluster",
+			[]string{"is b, but expected_cluster_uid is a"},
 		},
 		"anything else is said as it is": {errors.New("strange"), "Request to the cluster failed", []string{"strange."}},
 	} {

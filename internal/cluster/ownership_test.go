@@ -41,7 +41,8 @@ func TestEqualPart(t *testing.T) {
 	for behaviour, c := range map[string]struct{ desired, live, want map[string]any }{
 		"equal scalars are taken, others not": {object(int64(1), "x", true), object(int64(1), "y", true), map[string]any{"a": int64(1), "c": true}},
 		"maps are taken entry by entry": {
-			map[string]any{"m": map[string]any{"x": "1", "y": "2"}}, map[string]any{"m": map[string]any{"x": "1", "y": "3", "z": "4"}},
+			map[string]any{"m": map[string]any{"x": "1", "y": "2"}},
+			map[string]any{"m": map[string]any{"x": "1", "y": "3", "z": "4"}},
 			map[string]any{"m": map[string]any{"x": "1"}},
 		},
 		"a map without an equal entry is not taken": {map[string]any{"m": map[string]any{"x": "1"}}, map[string]any{"m": map[string]any{"x": "2"}}, map[string]any{}},
