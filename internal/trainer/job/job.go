@@ -29,6 +29,8 @@ type Options struct {
 	// Root is put before the absolute paths of a job where they exist below it: containers without a mount namespace
 	// of their own have their volumes there. "" in a real container.
 	Root string
+	// Compile makes the network; nil is nn.Compile.
+	Compile func(*graph.Model, nn.Options) (Network, error)
 }
 
 // Resolve is where a path that a job names is found.
@@ -47,13 +49,27 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// Network computes gradients and applies updates. nn.Network is the one; the tests of exactly-once have another. Its
+// state is one []float32 and a gradient another; see package nn for what each method promises.
+type Network interface {
+	StateSize() int
+	TrainableSize() int
+	StatsSize() int
+	Init(state []float32, seed uint64)
+	Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32) (nn.Result, error)
+	Apply(state, gradient []float32, stats [][]float32, step int64) error
+	Evaluate(state []float32, b *graph.Batch) (nn.Result, error)
+	Export(state []float32) []nn.Tensor
+	Close()
+}
+
 // Job is a loaded job. Close ends its goroutines and closes its files.
 type Job struct {
 	Spec      trainingjob.Job
 	ModelText []byte
 	Graph     *graph.Model
 	Report    *modelfile.Report
-	Network   *nn.Network
+	Network   Network
 	Kernel    kernel.Set
 	Schedule  *schedule.Schedule
 	Identity  coordinator.Identity
@@ -81,7 +97,10 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 		o.Threads = min(runtime.GOMAXPROCS(0), 8)
 	}
 	t := spec.Training
-	if j.Network, err = nn.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: t.MinibatchSize}); err != nil {
+	if o.Compile == nil {
+		o.Compile = func(m *graph.Model, o nn.Options) (Network, error) { return nn.Compile(m, o) }
+	}
+	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: t.MinibatchSize}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if j.Training, err = j.open(ctx, spec.Data.Training, o); err != nil {
