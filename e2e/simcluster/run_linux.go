@@ -64,6 +64,9 @@ func Run(ctx context.Context, options Options) (cluster *Cluster, err error) {
 // Close stops the cluster in order and returns when no process of it is left. A temporary state directory is removed.
 // Close may be called again, which does nothing.
 func (c *Cluster) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
 	err := c.supervisor.stop()
 	if c.temporary {
 		err = errors.Join(err, os.RemoveAll(c.Dir))

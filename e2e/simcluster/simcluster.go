@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,6 +106,7 @@ type Cluster struct {
 	layout     controlplane.Layout
 	supervisor *supervisor
 	temporary  bool
+	closed     atomic.Bool
 }
 
 // startPatience bounds a start in a test, the building of the program excluded.

@@ -100,7 +100,8 @@ func waitFor(t *testing.T, what string, holds func() error) {
 // command runs simcluster and returns its output and exit code.
 func command(t *testing.T, attributes *syscall.SysProcAttr, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	// Not the test's context, which has ended when things are cleaned up.
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, os.Getenv(simcluster.BinaryVariable), args...)
 	c.SysProcAttr = attributes
@@ -420,6 +421,8 @@ func TestSuddenDeath(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "state")
 		program := exec.Command(os.Args[0])
 		program.Env = append(os.Environ(), orphanVariable+"="+dir)
+		var said bytes.Buffer
+		program.Stderr = &said
 		if err := program.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -442,6 +445,7 @@ func TestSuddenDeath(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = program.Wait() // "signal: killed"
+		t.Logf("the program said:\n%s", &said)
 		waitFor(t, "no process is left", func() error { return anyAlive(processes) })
 	})
 }
@@ -466,6 +470,7 @@ func TestAnotherUser(t *testing.T) {
 	}
 	user := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	dir := filepath.Join(parent, "state")
+	t.Cleanup(func() { _, _, _ = command(t, user, "down", "--dir", dir) })
 	stdout, stderr, code := command(t, user, "up", "--dir", dir, "--nodes", "1")
 	if code != 0 {
 		t.Fatal(stdout, stderr, code)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/pflag"
 )
 
 // Exit codes. They are documented in the help text.
@@ -23,6 +25,8 @@ func main() {
 	if code, done := runComponent(os.Args[1:]); done {
 		os.Exit(code)
 	}
+	// Kubernetes' packages register flags of their own, such as --version, which cobra would offer as ours.
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
 	// A second ^C is not swallowed: it ends the process at once, and with it everything that it supervises.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
