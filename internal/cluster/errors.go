@@ -149,5 +149,5 @@ func neverSent(err error) bool {
 	if errors.As(err, &operation) && (operation.Op == "dial" || operation.Op == "proxyconnect") {
 		return true
 	}
-	return certificateProblem(err) != "" || errors.Is(err, http.ErrSchemeMismatch)
+	return certificateProblem(err) != "" || credentialProblem(err) != "" || errors.Is(err, http.ErrSchemeMismatch)
 }

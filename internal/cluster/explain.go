@@ -75,6 +75,11 @@ func explainOwnership(err error) string {
 		return "An object of this name exists already, and creating does not adopt it." + by +
 			" Import it, choose another name, or delete it first."
 	}
+	var lost *LostAnswerError
+	if errors.As(err, &lost) {
+		return fmt.Sprintf("It is not known whether the object was made: the answer was lost (%v), and looking for it failed too (%v). "+
+			"Run terraform apply again when the API server can be reached; if it says then that the object exists, import it.", lost.Create, lost.Get)
+	}
 	var recreated *RecreatedError
 	if errors.As(err, &recreated) {
 		return fmt.Sprintf("The object was deleted and made anew by somebody else: its UID was %s and is %s. Nothing was changed. "+
@@ -111,6 +116,10 @@ func explainConnection(host string, err error) string {
 	if problem := certificateProblem(err); problem != "" {
 		return fmt.Sprintf("The API server at %s is not trusted: %s. Check cluster_ca_certificate (or the kubeconfig's certificate-authority), "+
 			"and tls_server_name when the server is reached under another name than its certificate's.", host, problem)
+	}
+	if problem := credentialProblem(err); problem != "" {
+		return "No credential for the API server at " + host + ": " + sentence(problem) +
+			" Run the exec command of the provider's configuration (or of the kubeconfig's user) by hand to see what it says."
 	}
 	var resolve *net.DNSError
 	if errors.As(err, &resolve) {
@@ -158,6 +167,12 @@ func certificateProblem(err error) string {
 	default:
 		return ""
 	}
+}
+
+// credentialProblem is why an exec command gave no credential, or "". Client-go has no type for it.
+func credentialProblem(err error) string {
+	_, problem, _ := strings.Cut(err.Error(), "getting credentials: ")
+	return problem
 }
 
 // denied matches the API server's own words for a request that RBAC does not allow.

@@ -49,6 +49,16 @@ func TestExplain(t *testing.T) {
 			"Cannot get PriorityClass high",
 			[]string{"without a credential", "client_certificate and client_key, exec"},
 		},
+		"a command that prints no credential": {
+			wrap("create", high, errors.New(`Post "https://h:6443/x": getting credentials: exec: executable plugin not found`)),
+			"Cannot create PriorityClass high",
+			[]string{"No credential", "executable plugin not found", "by hand"},
+		},
+		"a lost answer": {
+			wrap("create", high, &LostAnswerError{Create: errors.New("EOF"), Get: errors.New("connection refused")}),
+			"Cannot create PriorityClass high",
+			[]string{"not known whether the object was made", "EOF", "connection refused", "import it"},
+		},
 		"plain HTTP to a server of HTTPS": {
 			&Error{Verb: "get", Ref: high, Host: "http://h:6443", Err: apierrors.NewBadRequest("the server rejected our request for an unknown reason")},
 			"Cannot get PriorityClass high",
