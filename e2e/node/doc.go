@@ -1,0 +1,15 @@
+// Package node simulates kubelets: it registers nodes with declared capacity
+// and runs every container of a pod bound to them as a local process.
+//
+// It promises what users see of a kubelet through the API: phases, conditions, exit
+// codes and reasons, restarts with the kubelet's back-off, grace periods, events, logs,
+// the environment, volumes, and services that can be reached. When Run returns, no
+// process, mount or socket of it is left.
+//
+// It does not isolate: processes share this machine's kernel, files and loopback
+// network; of the limits only memory's is enforced, by a watch. Probes, lifecycle
+// hooks, exec, attach and port-forward are not there; DNS is not either.
+//
+// How it is built: lifecycle.go, status.go, environment.go, expansion.go, images.go,
+// view.go and rewrite.go decide, without I/O; one goroutine per pod (pod_linux.go) acts.
+package node
