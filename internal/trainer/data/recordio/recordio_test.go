@@ -75,6 +75,23 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%+v", index)
 		}
 	})
+	for compressor, vector := range map[recordio.Compressor]string{
+		// As written by wangkuiyi/recordio at 4fd178b, which makes a snappy frame of every length and every record.
+		recordio.Snappy: "04030201a04dee9e010000004500000003000000" + "ff060000734e61507059" + "01080000633f7f2803000000" + "010700006e57f121616263" +
+			"010800006251eb9604000000" + "0108000027071ba164656667" + "01080000a67b113a00000000",
+		recordio.Gzip: "04030201b632492b020000002b00000003000000" + "1f8b08000000000000ff62666060484c4a6661606048494d4b6760606000040000ffffbf9d872713000000",
+	} {
+		t.Run("upstream's own file is read as three records: "+compressor.String(), func(t *testing.T) {
+			file, err := hex.DecodeString(vector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, index, err := readAll(file)
+			if err != nil || len(got) != 3 || string(got[0]) != "abc" || string(got[1]) != "defg" || len(got[2]) != 0 || index.Chunks[0].Compressor != compressor {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
 	t.Run("no record makes an empty file, and an empty file no record", func(t *testing.T) {
 		if got := write(t, recordio.WriterOptions{}); len(got) != 0 {
 			t.Errorf("% x", got)
