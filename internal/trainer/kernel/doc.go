@@ -45,6 +45,10 @@
 // Backward: dβ = Σ dy; dγ = (Σ fma(dy, d, ·)) × inverse; offset = dβ ÷ N; slope = float32(−(inverse · dγ / N)), inside in
 // float64, left to right; dx = scale × fma(d, slope, dy − offset).
 //
+// Where a max-pooling whose windows tile the image is directly behind, the two sums go over the outputs of the pooling
+// only, row by row of the image: for every row of outputs, row of the window and output in it (PooledProducts). The zeros
+// that are left out change no bit but the sign of a dγ that is zero.
+//
 // # Loss
 //
 // Sparse softmax cross-entropy of a record, in float64 with Exp and Log of this package, classes in order:

@@ -82,12 +82,26 @@ func emulated(e *assembly.Emulator, suffix string, width, panel int) vectorFunct
 		}
 	}
 	f.batchNormBack, f.batchNormReLUBack = back("batchNormBack"), back("batchNormReLUBack")
-	pool := func(name string) func(a, arg, b, ones unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr) {
-		return func(a, arg, b, ones unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr) {
-			e.Call(name+suffix, a, arg, b, ones, outputs, vectors, pixel, height, width, stride, inputRow)
+	pool := func(name string) func(a, arg, b unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr, one uint32) {
+		return func(a, arg, b unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr, one uint32) {
+			e.Call(name+suffix, a, arg, b, outputs, vectors, pixel, height, width, stride, inputRow, one)
 		}
 	}
 	f.maxPool, f.maxPoolBack = pool("maxPool"), pool("maxPoolBack")
+	f.batchNormMaxPool = func(dst, arg, at, x, mean, scale, shift unsafe.Pointer,
+		outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr, one uint32,
+	) {
+		e.Call("batchNormMaxPool"+suffix, dst, arg, at, x, mean, scale, shift, outputs, vectors, pixel, height, width, stride, inputRow, one)
+	}
+	f.pooledProducts = func(sum, dot, mean, dy, at, arg unsafe.Pointer, vectors, rows, outputs int, pixel uintptr, height int, width, before uint32) {
+		e.Call("pooledProducts"+suffix, sum, dot, mean, dy, at, arg, vectors, rows, outputs, pixel, height, width, before)
+	}
+	backPooled := func(name string) batchNormBackPooledFunction {
+		return func(mean, scale, offset, slope, dst, dy, arg, x unsafe.Pointer, outputs, vectors int, pixel uintptr, width int, stride uintptr, first, one uint32) {
+			e.Call(name+suffix, mean, scale, offset, slope, dst, dy, arg, x, outputs, vectors, pixel, width, stride, first, one)
+		}
+	}
+	f.batchNormBackPooled, f.batchNormReLUBackPooled = backPooled("batchNormBackPooled"), backPooled("batchNormReLUBackPooled")
 	f.dropoutMask = func(dst unsafe.Pointer, groups int, iota unsafe.Pointer,
 		first, index0, index1, index2, key0, key1, threshold uint32, scale float32, mul0, mul1, weyl0, weyl1, width uint32,
 	) {

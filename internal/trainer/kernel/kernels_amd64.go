@@ -140,10 +140,22 @@ func batchNormBackAVX2(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.
 func batchNormReLUBackAVX2(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, x unsafe.Pointer, vectors int, height int, rowBytes uintptr)
 
 //go:noescape
-func maxPoolAVX2(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
+func batchNormMaxPoolAVX2(dst unsafe.Pointer, arg unsafe.Pointer, at unsafe.Pointer, x unsafe.Pointer, mean unsafe.Pointer, scale unsafe.Pointer, shift unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
 
 //go:noescape
-func maxPoolBackAVX2(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
+func pooledProductsAVX2(sum unsafe.Pointer, dot unsafe.Pointer, mean unsafe.Pointer, dy unsafe.Pointer, at unsafe.Pointer, arg unsafe.Pointer, vectors int, rows int, outputs int, pixel uintptr, height int, width uint32, before uint32)
+
+//go:noescape
+func batchNormBackPooledAVX2(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+
+//go:noescape
+func batchNormReLUBackPooledAVX2(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+
+//go:noescape
+func maxPoolAVX2(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+
+//go:noescape
+func maxPoolBackAVX2(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
 
 //go:noescape
 func dropoutMaskAVX2(dst unsafe.Pointer, groups int, iota unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
@@ -169,21 +181,25 @@ func functionsAVX2() vectorFunctions {
 			{dot1x1AVX2, dot1x2AVX2, dot1x3AVX2},
 			{dot2x1AVX2, dot2x2AVX2, dot2x3AVX2},
 		},
-		add:               addAVX2,
-		mul:               mulAVX2,
-		relu:              reluAVX2,
-		reluBack:          reluBackAVX2,
-		sgd:               sgdAVX2,
-		finite:            finiteAVX2,
-		columnSum:         columnSumAVX2,
-		columnSquares:     columnSquaresAVX2,
-		columnProducts:    columnProductsAVX2,
-		batchNorm:         batchNormAVX2,
-		batchNormBack:     batchNormBackAVX2,
-		batchNormReLUBack: batchNormReLUBackAVX2,
-		maxPool:           maxPoolAVX2,
-		maxPoolBack:       maxPoolBackAVX2,
-		dropoutMask:       dropoutMaskAVX2,
+		add:                     addAVX2,
+		mul:                     mulAVX2,
+		relu:                    reluAVX2,
+		reluBack:                reluBackAVX2,
+		sgd:                     sgdAVX2,
+		finite:                  finiteAVX2,
+		columnSum:               columnSumAVX2,
+		columnSquares:           columnSquaresAVX2,
+		columnProducts:          columnProductsAVX2,
+		batchNorm:               batchNormAVX2,
+		batchNormBack:           batchNormBackAVX2,
+		batchNormReLUBack:       batchNormReLUBackAVX2,
+		batchNormMaxPool:        batchNormMaxPoolAVX2,
+		pooledProducts:          pooledProductsAVX2,
+		batchNormBackPooled:     batchNormBackPooledAVX2,
+		batchNormReLUBackPooled: batchNormReLUBackPooledAVX2,
+		maxPool:                 maxPoolAVX2,
+		maxPoolBack:             maxPoolBackAVX2,
+		dropoutMask:             dropoutMaskAVX2,
 	}
 }
 
@@ -350,10 +366,22 @@ func batchNormBackAVX512(mean unsafe.Pointer, scale unsafe.Pointer, offset unsaf
 func batchNormReLUBackAVX512(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, x unsafe.Pointer, vectors int, height int, rowBytes uintptr)
 
 //go:noescape
-func maxPoolAVX512(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
+func batchNormMaxPoolAVX512(dst unsafe.Pointer, arg unsafe.Pointer, at unsafe.Pointer, x unsafe.Pointer, mean unsafe.Pointer, scale unsafe.Pointer, shift unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
 
 //go:noescape
-func maxPoolBackAVX512(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
+func pooledProductsAVX512(sum unsafe.Pointer, dot unsafe.Pointer, mean unsafe.Pointer, dy unsafe.Pointer, at unsafe.Pointer, arg unsafe.Pointer, vectors int, rows int, outputs int, pixel uintptr, height int, width uint32, before uint32)
+
+//go:noescape
+func batchNormBackPooledAVX512(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+
+//go:noescape
+func batchNormReLUBackPooledAVX512(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+
+//go:noescape
+func maxPoolAVX512(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+
+//go:noescape
+func maxPoolBackAVX512(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
 
 //go:noescape
 func dropoutMaskAVX512(dst unsafe.Pointer, groups int, iota unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
@@ -379,20 +407,24 @@ func functionsAVX512() vectorFunctions {
 			{dot1x1AVX512, dot1x2AVX512, dot1x3AVX512},
 			{dot2x1AVX512, dot2x2AVX512, dot2x3AVX512},
 		},
-		add:               addAVX512,
-		mul:               mulAVX512,
-		relu:              reluAVX512,
-		reluBack:          reluBackAVX512,
-		sgd:               sgdAVX512,
-		finite:            finiteAVX512,
-		columnSum:         columnSumAVX512,
-		columnSquares:     columnSquaresAVX512,
-		columnProducts:    columnProductsAVX512,
-		batchNorm:         batchNormAVX512,
-		batchNormBack:     batchNormBackAVX512,
-		batchNormReLUBack: batchNormReLUBackAVX512,
-		maxPool:           maxPoolAVX512,
-		maxPoolBack:       maxPoolBackAVX512,
-		dropoutMask:       dropoutMaskAVX512,
+		add:                     addAVX512,
+		mul:                     mulAVX512,
+		relu:                    reluAVX512,
+		reluBack:                reluBackAVX512,
+		sgd:                     sgdAVX512,
+		finite:                  finiteAVX512,
+		columnSum:               columnSumAVX512,
+		columnSquares:           columnSquaresAVX512,
+		columnProducts:          columnProductsAVX512,
+		batchNorm:               batchNormAVX512,
+		batchNormBack:           batchNormBackAVX512,
+		batchNormReLUBack:       batchNormReLUBackAVX512,
+		batchNormMaxPool:        batchNormMaxPoolAVX512,
+		pooledProducts:          pooledProductsAVX512,
+		batchNormBackPooled:     batchNormBackPooledAVX512,
+		batchNormReLUBackPooled: batchNormReLUBackPooledAVX512,
+		maxPool:                 maxPoolAVX512,
+		maxPoolBack:             maxPoolBackAVX512,
+		dropoutMask:             dropoutMaskAVX512,
 	}
 }

@@ -3504,14 +3504,342 @@ done1:
 	VZEROUPPER
 	RET
 
-// func maxPoolAVX2(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
-TEXT ·maxPoolAVX2(SB), NOSPLIT, $0-88
-	MOVQ pixel+48(FP), DX
-	MOVQ stride+72(FP), DI
-	MOVQ inputRow+80(FP), R15
+// func batchNormMaxPoolAVX2(dst unsafe.Pointer, arg unsafe.Pointer, at unsafe.Pointer, x unsafe.Pointer, mean unsafe.Pointer, scale unsafe.Pointer, shift unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+TEXT ·batchNormMaxPoolAVX2(SB), NOSPLIT, $0-116
+	MOVQ pixel+72(FP), DX
+	MOVQ stride+96(FP), DI
+	MOVQ inputRow+104(FP), R15
 	XORQ R13, R13
-	MOVQ ones+24(FP), R8
-	VPBROADCASTD (R8), Y7
+	VBROADCASTSS one+112(FP), Y7
+vectors1:
+	MOVQ mean+32(FP), R8
+	VMOVUPS (R8)(R13*1), Y8
+	MOVQ scale+40(FP), R8
+	VMOVUPS (R8)(R13*1), Y9
+	MOVQ shift+48(FP), R8
+	VMOVUPS (R8)(R13*1), Y10
+	MOVQ x+24(FP), AX
+	ADDQ R13, AX
+	MOVQ dst+0(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+8(FP), SI
+	ADDQ R13, SI
+	MOVQ at+16(FP), CX
+	ADDQ R13, CX
+	MOVQ outputs+56(FP), R12
+outputs2:
+	VXORPS Y6, Y6, Y6
+	VXORPS Y1, Y1, Y1
+	VMOVUPS (AX), Y3
+	VMOVAPS Y3, Y2
+	VSUBPS Y8, Y3, Y11
+	VMOVAPS Y10, Y4
+	VFMADD231PS Y9, Y11, Y4
+	VMOVAPS Y4, Y0
+	MOVQ AX, R9
+	MOVQ height+80(FP), R10
+rows3:
+	MOVQ R9, R8
+	MOVQ width+88(FP), R11
+cols4:
+	VMOVUPS (R8), Y3
+	VSUBPS Y8, Y3, Y11
+	VMOVAPS Y10, Y4
+	VFMADD231PS Y9, Y11, Y4
+	VCMPPS $30, Y0, Y4, Y5
+	VBLENDVPS Y5, Y4, Y0, Y0
+	VBLENDVPS Y5, Y6, Y1, Y1
+	VBLENDVPS Y5, Y3, Y2, Y2
+	VPADDD Y7, Y6, Y6
+	ADDQ DX, R8
+	DECQ R11
+	JNE cols4
+	ADDQ R15, R9
+	DECQ R10
+	JNE rows3
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, (SI)
+	VMOVUPS Y2, (CX)
+	ADDQ DI, AX
+	ADDQ DX, BX
+	ADDQ DX, SI
+	ADDQ DX, CX
+	DECQ R12
+	JNE outputs2
+	ADDQ $32, R13
+	DECQ vectors+64(FP)
+	JNE vectors1
+	VZEROUPPER
+	RET
+
+// func pooledProductsAVX2(sum unsafe.Pointer, dot unsafe.Pointer, mean unsafe.Pointer, dy unsafe.Pointer, at unsafe.Pointer, arg unsafe.Pointer, vectors int, rows int, outputs int, pixel uintptr, height int, width uint32, before uint32)
+TEXT ·pooledProductsAVX2(SB), NOSPLIT, $0-96
+	MOVQ pixel+72(FP), DX
+	MOVQ vectors+48(FP), R15
+	XORQ R13, R13
+columns1:
+	CMPQ R15, $2
+	JLT next2
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	MOVQ mean+16(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Y4
+	VMOVUPS 32(R8), Y5
+	MOVQ at+32(FP), AX
+	ADDQ R13, AX
+	MOVQ dy+24(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+40(FP), SI
+	ADDQ R13, SI
+	VBROADCASTSS width+88(FP), Y8
+	XORQ CX, CX
+	MOVQ rows+56(FP), R12
+rows3:
+	VBROADCASTSS before+92(FP), Y6
+	VMOVAPS Y8, Y7
+	MOVQ height+80(FP), R10
+window4:
+	MOVQ CX, DI
+	MOVQ outputs+64(FP), R11
+outputs5:
+	VMOVUPS (SI)(DI*1), Y10
+	VMOVUPS (BX)(DI*1), Y9
+	VPCMPGTD Y6, Y10, Y11
+	VANDPS Y9, Y11, Y9
+	VPCMPGTD Y10, Y7, Y11
+	VANDPS Y9, Y11, Y9
+	VMOVUPS (AX)(DI*1), Y10
+	VSUBPS Y4, Y10, Y10
+	VADDPS Y9, Y0, Y0
+	VFMADD231PS Y10, Y9, Y2
+	VMOVUPS 32(SI)(DI*1), Y10
+	VMOVUPS 32(BX)(DI*1), Y9
+	VPCMPGTD Y6, Y10, Y11
+	VANDPS Y9, Y11, Y9
+	VPCMPGTD Y10, Y7, Y11
+	VANDPS Y9, Y11, Y9
+	VMOVUPS 32(AX)(DI*1), Y10
+	VSUBPS Y5, Y10, Y10
+	VADDPS Y9, Y1, Y1
+	VFMADD231PS Y10, Y9, Y3
+	ADDQ DX, DI
+	DECQ R11
+	JNE outputs5
+	VPADDD Y8, Y6, Y6
+	VPADDD Y8, Y7, Y7
+	DECQ R10
+	JNE window4
+	MOVQ DI, CX
+	DECQ R12
+	JNE rows3
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ $64, R13
+	SUBQ $2, R15
+	JMP columns1
+next2:
+columns6:
+	CMPQ R15, $1
+	JLT next7
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Y0
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Y1
+	MOVQ mean+16(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Y2
+	MOVQ at+32(FP), AX
+	ADDQ R13, AX
+	MOVQ dy+24(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+40(FP), SI
+	ADDQ R13, SI
+	VBROADCASTSS width+88(FP), Y5
+	XORQ CX, CX
+	MOVQ rows+56(FP), R12
+rows8:
+	VBROADCASTSS before+92(FP), Y3
+	VMOVAPS Y5, Y4
+	MOVQ height+80(FP), R10
+window9:
+	MOVQ CX, DI
+	MOVQ outputs+64(FP), R11
+outputs10:
+	VMOVUPS (SI)(DI*1), Y7
+	VMOVUPS (BX)(DI*1), Y6
+	VPCMPGTD Y3, Y7, Y8
+	VANDPS Y6, Y8, Y6
+	VPCMPGTD Y7, Y4, Y8
+	VANDPS Y6, Y8, Y6
+	VMOVUPS (AX)(DI*1), Y7
+	VSUBPS Y2, Y7, Y7
+	VADDPS Y6, Y0, Y0
+	VFMADD231PS Y7, Y6, Y1
+	ADDQ DX, DI
+	DECQ R11
+	JNE outputs10
+	VPADDD Y5, Y3, Y3
+	VPADDD Y5, Y4, Y4
+	DECQ R10
+	JNE window9
+	MOVQ DI, CX
+	DECQ R12
+	JNE rows8
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Y0, (R8)
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Y1, (R8)
+	ADDQ $32, R13
+	SUBQ $1, R15
+	JMP columns6
+next7:
+	VZEROUPPER
+	RET
+
+// func batchNormBackPooledAVX2(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+TEXT ·batchNormBackPooledAVX2(SB), NOSPLIT, $0-112
+	MOVQ pixel+80(FP), DX
+	MOVQ stride+96(FP), DI
+	XORQ R13, R13
+	VBROADCASTSS one+108(FP), Y7
+	VBROADCASTSS first+104(FP), Y13
+	VXORPS Y12, Y12, Y12
+vectors1:
+	MOVQ mean+0(FP), R8
+	VMOVUPS (R8)(R13*1), Y8
+	MOVQ scale+8(FP), R8
+	VMOVUPS (R8)(R13*1), Y9
+	MOVQ offset+16(FP), R8
+	VMOVUPS (R8)(R13*1), Y10
+	MOVQ slope+24(FP), R8
+	VMOVUPS (R8)(R13*1), Y11
+	MOVQ x+56(FP), AX
+	ADDQ R13, AX
+	MOVQ dst+32(FP), CX
+	ADDQ R13, CX
+	MOVQ dy+40(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+48(FP), SI
+	ADDQ R13, SI
+	MOVQ outputs+64(FP), R12
+outputs2:
+	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y1
+	VMOVAPS Y13, Y6
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ width+88(FP), R11
+cols3:
+	VPCMPEQD Y6, Y1, Y3
+	VANDPS Y0, Y3, Y2
+	VMOVUPS (R8), Y4
+	VSUBPS Y8, Y4, Y5
+	VSUBPS Y10, Y2, Y2
+	VFMADD231PS Y11, Y5, Y2
+	VMULPS Y9, Y2, Y2
+	VMOVUPS Y2, (R9)
+	VPADDD Y7, Y6, Y6
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ R11
+	JNE cols3
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ DX, BX
+	ADDQ DX, SI
+	DECQ R12
+	JNE outputs2
+	ADDQ $32, R13
+	DECQ vectors+72(FP)
+	JNE vectors1
+	VZEROUPPER
+	RET
+
+// func batchNormReLUBackPooledAVX2(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+TEXT ·batchNormReLUBackPooledAVX2(SB), NOSPLIT, $0-112
+	MOVQ pixel+80(FP), DX
+	MOVQ stride+96(FP), DI
+	XORQ R13, R13
+	VBROADCASTSS one+108(FP), Y7
+	VBROADCASTSS first+104(FP), Y13
+	VXORPS Y12, Y12, Y12
+vectors1:
+	MOVQ mean+0(FP), R8
+	VMOVUPS (R8)(R13*1), Y8
+	MOVQ scale+8(FP), R8
+	VMOVUPS (R8)(R13*1), Y9
+	MOVQ offset+16(FP), R8
+	VMOVUPS (R8)(R13*1), Y10
+	MOVQ slope+24(FP), R8
+	VMOVUPS (R8)(R13*1), Y11
+	MOVQ x+56(FP), AX
+	ADDQ R13, AX
+	MOVQ dst+32(FP), CX
+	ADDQ R13, CX
+	MOVQ dy+40(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+48(FP), SI
+	ADDQ R13, SI
+	MOVQ outputs+64(FP), R12
+outputs2:
+	VMOVUPS (BX), Y0
+	VMOVUPS (SI), Y1
+	VMOVAPS Y13, Y6
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ width+88(FP), R11
+cols3:
+	VPCMPEQD Y6, Y1, Y3
+	VANDPS Y0, Y3, Y2
+	VMOVUPS (R8), Y4
+	VSUBPS Y8, Y4, Y5
+	VSUBPS Y10, Y2, Y2
+	VFMADD231PS Y11, Y5, Y2
+	VMULPS Y9, Y2, Y2
+	VCMPPS $30, Y12, Y4, Y3
+	VANDPS Y2, Y3, Y2
+	VMOVUPS Y2, (R9)
+	VPADDD Y7, Y6, Y6
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ R11
+	JNE cols3
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ DX, BX
+	ADDQ DX, SI
+	DECQ R12
+	JNE outputs2
+	ADDQ $32, R13
+	DECQ vectors+72(FP)
+	JNE vectors1
+	VZEROUPPER
+	RET
+
+// func maxPoolAVX2(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+TEXT ·maxPoolAVX2(SB), NOSPLIT, $0-84
+	MOVQ pixel+40(FP), DX
+	MOVQ stride+64(FP), DI
+	MOVQ inputRow+72(FP), R15
+	XORQ R13, R13
+	VBROADCASTSS one+80(FP), Y7
 vectors1:
 	MOVQ dst+0(FP), BX
 	ADDQ R13, BX
@@ -3519,16 +3847,16 @@ vectors1:
 	ADDQ R13, SI
 	MOVQ x+16(FP), AX
 	ADDQ R13, AX
-	MOVQ outputs+32(FP), R12
+	MOVQ outputs+24(FP), R12
 outputs2:
 	VXORPS Y6, Y6, Y6
 	VMOVUPS (AX), Y0
 	VMOVAPS Y6, Y1
 	MOVQ AX, R9
-	MOVQ height+56(FP), R10
+	MOVQ height+48(FP), R10
 rows3:
 	MOVQ R9, R8
-	MOVQ width+64(FP), R11
+	MOVQ width+56(FP), R11
 cols4:
 	VMOVUPS (R8), Y2
 	VCMPPS $30, Y0, Y2, Y3
@@ -3549,19 +3877,18 @@ cols4:
 	DECQ R12
 	JNE outputs2
 	ADDQ $32, R13
-	DECQ vectors+40(FP)
+	DECQ vectors+32(FP)
 	JNE vectors1
 	VZEROUPPER
 	RET
 
-// func maxPoolBackAVX2(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
-TEXT ·maxPoolBackAVX2(SB), NOSPLIT, $0-88
-	MOVQ pixel+48(FP), DX
-	MOVQ stride+72(FP), DI
-	MOVQ inputRow+80(FP), R15
+// func maxPoolBackAVX2(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+TEXT ·maxPoolBackAVX2(SB), NOSPLIT, $0-84
+	MOVQ pixel+40(FP), DX
+	MOVQ stride+64(FP), DI
+	MOVQ inputRow+72(FP), R15
 	XORQ R13, R13
-	MOVQ ones+24(FP), R8
-	VPBROADCASTD (R8), Y7
+	VBROADCASTSS one+80(FP), Y7
 vectors1:
 	MOVQ dy+0(FP), BX
 	ADDQ R13, BX
@@ -3569,16 +3896,16 @@ vectors1:
 	ADDQ R13, SI
 	MOVQ dx+16(FP), AX
 	ADDQ R13, AX
-	MOVQ outputs+32(FP), R12
+	MOVQ outputs+24(FP), R12
 outputs2:
 	VXORPS Y6, Y6, Y6
 	VMOVUPS (BX), Y0
 	VMOVUPS (SI), Y1
 	MOVQ AX, R9
-	MOVQ height+56(FP), R10
+	MOVQ height+48(FP), R10
 rows3:
 	MOVQ R9, R8
-	MOVQ width+64(FP), R11
+	MOVQ width+56(FP), R11
 cols4:
 	VPCMPEQD Y6, Y1, Y3
 	VANDPS Y0, Y3, Y2
@@ -3596,7 +3923,7 @@ cols4:
 	DECQ R12
 	JNE outputs2
 	ADDQ $32, R13
-	DECQ vectors+40(FP)
+	DECQ vectors+32(FP)
 	JNE vectors1
 	VZEROUPPER
 	RET
@@ -8781,14 +9108,342 @@ done1:
 	VZEROUPPER
 	RET
 
-// func maxPoolAVX512(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
-TEXT ·maxPoolAVX512(SB), NOSPLIT, $0-88
-	MOVQ pixel+48(FP), DX
-	MOVQ stride+72(FP), DI
-	MOVQ inputRow+80(FP), R15
+// func batchNormMaxPoolAVX512(dst unsafe.Pointer, arg unsafe.Pointer, at unsafe.Pointer, x unsafe.Pointer, mean unsafe.Pointer, scale unsafe.Pointer, shift unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+TEXT ·batchNormMaxPoolAVX512(SB), NOSPLIT, $0-116
+	MOVQ pixel+72(FP), DX
+	MOVQ stride+96(FP), DI
+	MOVQ inputRow+104(FP), R15
 	XORQ R13, R13
-	MOVQ ones+24(FP), R8
-	VPBROADCASTD (R8), Z7
+	VBROADCASTSS one+112(FP), Z7
+vectors1:
+	MOVQ mean+32(FP), R8
+	VMOVUPS (R8)(R13*1), Z8
+	MOVQ scale+40(FP), R8
+	VMOVUPS (R8)(R13*1), Z9
+	MOVQ shift+48(FP), R8
+	VMOVUPS (R8)(R13*1), Z10
+	MOVQ x+24(FP), AX
+	ADDQ R13, AX
+	MOVQ dst+0(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+8(FP), SI
+	ADDQ R13, SI
+	MOVQ at+16(FP), CX
+	ADDQ R13, CX
+	MOVQ outputs+56(FP), R12
+outputs2:
+	VPXORD Z6, Z6, Z6
+	VPXORD Z1, Z1, Z1
+	VMOVUPS (AX), Z3
+	VMOVAPS Z3, Z2
+	VSUBPS Z8, Z3, Z11
+	VMOVAPS Z10, Z4
+	VFMADD231PS Z9, Z11, Z4
+	VMOVAPS Z4, Z0
+	MOVQ AX, R9
+	MOVQ height+80(FP), R10
+rows3:
+	MOVQ R9, R8
+	MOVQ width+88(FP), R11
+cols4:
+	VMOVUPS (R8), Z3
+	VSUBPS Z8, Z3, Z11
+	VMOVAPS Z10, Z4
+	VFMADD231PS Z9, Z11, Z4
+	VCMPPS $30, Z0, Z4, K1
+	VBLENDMPS Z4, Z0, K1, Z0
+	VBLENDMPS Z6, Z1, K1, Z1
+	VBLENDMPS Z3, Z2, K1, Z2
+	VPADDD Z7, Z6, Z6
+	ADDQ DX, R8
+	DECQ R11
+	JNE cols4
+	ADDQ R15, R9
+	DECQ R10
+	JNE rows3
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, (SI)
+	VMOVUPS Z2, (CX)
+	ADDQ DI, AX
+	ADDQ DX, BX
+	ADDQ DX, SI
+	ADDQ DX, CX
+	DECQ R12
+	JNE outputs2
+	ADDQ $64, R13
+	DECQ vectors+64(FP)
+	JNE vectors1
+	VZEROUPPER
+	RET
+
+// func pooledProductsAVX512(sum unsafe.Pointer, dot unsafe.Pointer, mean unsafe.Pointer, dy unsafe.Pointer, at unsafe.Pointer, arg unsafe.Pointer, vectors int, rows int, outputs int, pixel uintptr, height int, width uint32, before uint32)
+TEXT ·pooledProductsAVX512(SB), NOSPLIT, $0-96
+	MOVQ pixel+72(FP), DX
+	MOVQ vectors+48(FP), R15
+	XORQ R13, R13
+columns1:
+	CMPQ R15, $2
+	JLT next2
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	MOVQ mean+16(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	MOVQ at+32(FP), AX
+	ADDQ R13, AX
+	MOVQ dy+24(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+40(FP), SI
+	ADDQ R13, SI
+	VBROADCASTSS width+88(FP), Z8
+	XORQ CX, CX
+	MOVQ rows+56(FP), R12
+rows3:
+	VBROADCASTSS before+92(FP), Z6
+	VMOVAPS Z8, Z7
+	MOVQ height+80(FP), R10
+window4:
+	MOVQ CX, DI
+	MOVQ outputs+64(FP), R11
+outputs5:
+	VMOVUPS (SI)(DI*1), Z10
+	VMOVUPS (BX)(DI*1), Z9
+	VPCMPGTD Z6, Z10, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VPCMPGTD Z10, Z7, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS (AX)(DI*1), Z10
+	VSUBPS Z4, Z10, Z10
+	VADDPS Z9, Z0, Z0
+	VFMADD231PS Z10, Z9, Z2
+	VMOVUPS 64(SI)(DI*1), Z10
+	VMOVUPS 64(BX)(DI*1), Z9
+	VPCMPGTD Z6, Z10, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VPCMPGTD Z10, Z7, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS 64(AX)(DI*1), Z10
+	VSUBPS Z5, Z10, Z10
+	VADDPS Z9, Z1, Z1
+	VFMADD231PS Z10, Z9, Z3
+	ADDQ DX, DI
+	DECQ R11
+	JNE outputs5
+	VPADDD Z8, Z6, Z6
+	VPADDD Z8, Z7, Z7
+	DECQ R10
+	JNE window4
+	MOVQ DI, CX
+	DECQ R12
+	JNE rows3
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Z2, (R8)
+	VMOVUPS Z3, 64(R8)
+	ADDQ $128, R13
+	SUBQ $2, R15
+	JMP columns1
+next2:
+columns6:
+	CMPQ R15, $1
+	JLT next7
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Z0
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Z1
+	MOVQ mean+16(FP), R8
+	ADDQ R13, R8
+	VMOVUPS (R8), Z2
+	MOVQ at+32(FP), AX
+	ADDQ R13, AX
+	MOVQ dy+24(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+40(FP), SI
+	ADDQ R13, SI
+	VBROADCASTSS width+88(FP), Z5
+	XORQ CX, CX
+	MOVQ rows+56(FP), R12
+rows8:
+	VBROADCASTSS before+92(FP), Z3
+	VMOVAPS Z5, Z4
+	MOVQ height+80(FP), R10
+window9:
+	MOVQ CX, DI
+	MOVQ outputs+64(FP), R11
+outputs10:
+	VMOVUPS (SI)(DI*1), Z7
+	VMOVUPS (BX)(DI*1), Z6
+	VPCMPGTD Z3, Z7, K1
+	VMOVAPS.Z Z6, K1, Z6
+	VPCMPGTD Z7, Z4, K1
+	VMOVAPS.Z Z6, K1, Z6
+	VMOVUPS (AX)(DI*1), Z7
+	VSUBPS Z2, Z7, Z7
+	VADDPS Z6, Z0, Z0
+	VFMADD231PS Z7, Z6, Z1
+	ADDQ DX, DI
+	DECQ R11
+	JNE outputs10
+	VPADDD Z5, Z3, Z3
+	VPADDD Z5, Z4, Z4
+	DECQ R10
+	JNE window9
+	MOVQ DI, CX
+	DECQ R12
+	JNE rows8
+	MOVQ sum+0(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Z0, (R8)
+	MOVQ dot+8(FP), R8
+	ADDQ R13, R8
+	VMOVUPS Z1, (R8)
+	ADDQ $64, R13
+	SUBQ $1, R15
+	JMP columns6
+next7:
+	VZEROUPPER
+	RET
+
+// func batchNormBackPooledAVX512(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+TEXT ·batchNormBackPooledAVX512(SB), NOSPLIT, $0-112
+	MOVQ pixel+80(FP), DX
+	MOVQ stride+96(FP), DI
+	XORQ R13, R13
+	VBROADCASTSS one+108(FP), Z7
+	VBROADCASTSS first+104(FP), Z13
+	VPXORD Z12, Z12, Z12
+vectors1:
+	MOVQ mean+0(FP), R8
+	VMOVUPS (R8)(R13*1), Z8
+	MOVQ scale+8(FP), R8
+	VMOVUPS (R8)(R13*1), Z9
+	MOVQ offset+16(FP), R8
+	VMOVUPS (R8)(R13*1), Z10
+	MOVQ slope+24(FP), R8
+	VMOVUPS (R8)(R13*1), Z11
+	MOVQ x+56(FP), AX
+	ADDQ R13, AX
+	MOVQ dst+32(FP), CX
+	ADDQ R13, CX
+	MOVQ dy+40(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+48(FP), SI
+	ADDQ R13, SI
+	MOVQ outputs+64(FP), R12
+outputs2:
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVAPS Z13, Z6
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ width+88(FP), R11
+cols3:
+	VPCMPEQD Z6, Z1, K1
+	VMOVAPS.Z Z0, K1, Z2
+	VMOVUPS (R8), Z4
+	VSUBPS Z8, Z4, Z5
+	VSUBPS Z10, Z2, Z2
+	VFMADD231PS Z11, Z5, Z2
+	VMULPS Z9, Z2, Z2
+	VMOVUPS Z2, (R9)
+	VPADDD Z7, Z6, Z6
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ R11
+	JNE cols3
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ DX, BX
+	ADDQ DX, SI
+	DECQ R12
+	JNE outputs2
+	ADDQ $64, R13
+	DECQ vectors+72(FP)
+	JNE vectors1
+	VZEROUPPER
+	RET
+
+// func batchNormReLUBackPooledAVX512(mean unsafe.Pointer, scale unsafe.Pointer, offset unsafe.Pointer, slope unsafe.Pointer, dst unsafe.Pointer, dy unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, width int, stride uintptr, first uint32, one uint32)
+TEXT ·batchNormReLUBackPooledAVX512(SB), NOSPLIT, $0-112
+	MOVQ pixel+80(FP), DX
+	MOVQ stride+96(FP), DI
+	XORQ R13, R13
+	VBROADCASTSS one+108(FP), Z7
+	VBROADCASTSS first+104(FP), Z13
+	VPXORD Z12, Z12, Z12
+vectors1:
+	MOVQ mean+0(FP), R8
+	VMOVUPS (R8)(R13*1), Z8
+	MOVQ scale+8(FP), R8
+	VMOVUPS (R8)(R13*1), Z9
+	MOVQ offset+16(FP), R8
+	VMOVUPS (R8)(R13*1), Z10
+	MOVQ slope+24(FP), R8
+	VMOVUPS (R8)(R13*1), Z11
+	MOVQ x+56(FP), AX
+	ADDQ R13, AX
+	MOVQ dst+32(FP), CX
+	ADDQ R13, CX
+	MOVQ dy+40(FP), BX
+	ADDQ R13, BX
+	MOVQ arg+48(FP), SI
+	ADDQ R13, SI
+	MOVQ outputs+64(FP), R12
+outputs2:
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVAPS Z13, Z6
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ width+88(FP), R11
+cols3:
+	VPCMPEQD Z6, Z1, K1
+	VMOVAPS.Z Z0, K1, Z2
+	VMOVUPS (R8), Z4
+	VSUBPS Z8, Z4, Z5
+	VSUBPS Z10, Z2, Z2
+	VFMADD231PS Z11, Z5, Z2
+	VMULPS Z9, Z2, Z2
+	VCMPPS $30, Z12, Z4, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS Z2, (R9)
+	VPADDD Z7, Z6, Z6
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ R11
+	JNE cols3
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ DX, BX
+	ADDQ DX, SI
+	DECQ R12
+	JNE outputs2
+	ADDQ $64, R13
+	DECQ vectors+72(FP)
+	JNE vectors1
+	VZEROUPPER
+	RET
+
+// func maxPoolAVX512(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+TEXT ·maxPoolAVX512(SB), NOSPLIT, $0-84
+	MOVQ pixel+40(FP), DX
+	MOVQ stride+64(FP), DI
+	MOVQ inputRow+72(FP), R15
+	XORQ R13, R13
+	VBROADCASTSS one+80(FP), Z7
 vectors1:
 	MOVQ dst+0(FP), BX
 	ADDQ R13, BX
@@ -8796,16 +9451,16 @@ vectors1:
 	ADDQ R13, SI
 	MOVQ x+16(FP), AX
 	ADDQ R13, AX
-	MOVQ outputs+32(FP), R12
+	MOVQ outputs+24(FP), R12
 outputs2:
 	VPXORD Z6, Z6, Z6
 	VMOVUPS (AX), Z0
 	VMOVAPS Z6, Z1
 	MOVQ AX, R9
-	MOVQ height+56(FP), R10
+	MOVQ height+48(FP), R10
 rows3:
 	MOVQ R9, R8
-	MOVQ width+64(FP), R11
+	MOVQ width+56(FP), R11
 cols4:
 	VMOVUPS (R8), Z2
 	VCMPPS $30, Z0, Z2, K1
@@ -8826,19 +9481,18 @@ cols4:
 	DECQ R12
 	JNE outputs2
 	ADDQ $64, R13
-	DECQ vectors+40(FP)
+	DECQ vectors+32(FP)
 	JNE vectors1
 	VZEROUPPER
 	RET
 
-// func maxPoolBackAVX512(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, ones unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr)
-TEXT ·maxPoolBackAVX512(SB), NOSPLIT, $0-88
-	MOVQ pixel+48(FP), DX
-	MOVQ stride+72(FP), DI
-	MOVQ inputRow+80(FP), R15
+// func maxPoolBackAVX512(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
+TEXT ·maxPoolBackAVX512(SB), NOSPLIT, $0-84
+	MOVQ pixel+40(FP), DX
+	MOVQ stride+64(FP), DI
+	MOVQ inputRow+72(FP), R15
 	XORQ R13, R13
-	MOVQ ones+24(FP), R8
-	VPBROADCASTD (R8), Z7
+	VBROADCASTSS one+80(FP), Z7
 vectors1:
 	MOVQ dy+0(FP), BX
 	ADDQ R13, BX
@@ -8846,16 +9500,16 @@ vectors1:
 	ADDQ R13, SI
 	MOVQ dx+16(FP), AX
 	ADDQ R13, AX
-	MOVQ outputs+32(FP), R12
+	MOVQ outputs+24(FP), R12
 outputs2:
 	VPXORD Z6, Z6, Z6
 	VMOVUPS (BX), Z0
 	VMOVUPS (SI), Z1
 	MOVQ AX, R9
-	MOVQ height+56(FP), R10
+	MOVQ height+48(FP), R10
 rows3:
 	MOVQ R9, R8
-	MOVQ width+64(FP), R11
+	MOVQ width+56(FP), R11
 cols4:
 	VPCMPEQD Z6, Z1, K1
 	VMOVAPS.Z Z0, K1, Z2
@@ -8873,7 +9527,7 @@ cols4:
 	DECQ R12
 	JNE outputs2
 	ADDQ $64, R13
-	DECQ vectors+40(FP)
+	DECQ vectors+32(FP)
 	JNE vectors1
 	VZEROUPPER
 	RET

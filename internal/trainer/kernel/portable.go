@@ -33,6 +33,19 @@ func Portable() Set {
 		MaxPool:     func(p Pool, dst []float32, arg []int32, x []float32) { portableMaxPool(p, dst, arg, x, 0) },
 		MaxPoolBack: func(p Pool, dx, dy []float32, arg []int32) { portableMaxPoolBack(p, dx, dy, arg, 0) },
 
+		BatchNormMaxPool: func(p Pool, dst []float32, arg []int32, at, x, mean, scale, shift []float32) {
+			portableBatchNormMaxPool(p, dst, arg, at, x, mean, scale, shift, 0)
+		},
+		PooledProducts: func(p Pool, rows int, sum, dot, dy, at []float32, arg []int32, mean []float32) {
+			portablePooledProducts(p, rows, sum, dot, dy, at, arg, mean, 0)
+		},
+		BatchNormBackPooled: func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32) {
+			portableBatchNormBackPooled(p, ky, dst, dy, arg, x, mean, scale, offset, slope, false, 0)
+		},
+		BatchNormReLUBackPooled: func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32) {
+			portableBatchNormBackPooled(p, ky, dst, dy, arg, x, mean, scale, offset, slope, true, 0)
+		},
+
 		DropoutMask: portableDropoutMask,
 	}
 }

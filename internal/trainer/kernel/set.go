@@ -52,6 +52,19 @@ type Set struct {
 	// MaxPoolBack is its gradient: one row of outputs' windows in dx, which do not overlap: arg = position ? dy : +0.
 	MaxPoolBack func(p Pool, dx, dy []float32, arg []int32)
 
+	// BatchNormMaxPool is one row of outputs of a MaxPool of BatchNorm's output, which is not stored: dst and arg as for
+	// MaxPool, and at receives the x that was the largest.
+	BatchNormMaxPool func(p Pool, dst []float32, arg []int32, at, x, mean, scale, shift []float32)
+	// PooledProducts is ColumnProducts over what such a MaxPool's gradient dy is to BatchNorm's output, in the order of
+	// the pixels it came from: for every row of outputs, row of the window and output, v = arg is in that row of the
+	// window ? dy : +0; sum ← sum + v; dot ← fma(v, at − mean, dot).
+	PooledProducts func(p Pool, rows int, sum, dot, dy, at []float32, arg []int32, mean []float32)
+	// BatchNormBackPooled is BatchNormBack for one row of the input, row ky of the windows of one row of outputs, with
+	// dy where arg says so and +0 elsewhere. Elements between windows are not written.
+	BatchNormBackPooled func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32)
+	// BatchNormReLUBackPooled is the same and then what BatchNormReLUBack does.
+	BatchNormReLUBackPooled func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32)
+
 	// DropoutMask: dst[i] ← word first+i of the stream ≥ threshold ? scale : +0, in the order of philox.Key.Element.
 	DropoutMask func(dst []float32, m Mask, first uint64)
 }

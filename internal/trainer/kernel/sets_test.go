@@ -256,6 +256,28 @@ func TestPool(t *testing.T) {
 			set.MaxPoolBack(p, dx, dy, arg)
 			return out, dx, arg
 		}
+		coefficients := [4][]float32{v.array(p.Channels), v.array(p.Channels), v.array(p.Channels), v.array(p.Channels)}
+		fused := func(set kernel.Set) (all []float32, arg []int32) {
+			out, at, sum, dot := make([]float32, len(dy)), make([]float32, len(dy)), clone(coefficients[0]), clone(coefficients[1])
+			arg = make([]int32, len(dy))
+			set.BatchNormMaxPool(p, out, arg, at, x, coefficients[0], coefficients[1], coefficients[2])
+			set.PooledProducts(p, 1, sum, dot, dy, at, arg, coefficients[2])
+			all = append(append(append(out, at...), sum...), dot...)
+			for ky := range p.Height {
+				for _, back := range []func(p kernel.Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32){set.BatchNormBackPooled, set.BatchNormReLUBackPooled} {
+					dx := make([]float32, p.InputRowPixels*p.Channels)
+					back(p, ky, dx, dy, arg, x[ky*p.InputRowPixels*p.Channels:], coefficients[0], coefficients[1], coefficients[2], coefficients[3])
+					all = append(all, dx...)
+				}
+			}
+			return all, arg
+		}
+		all, fusedArg := fused(set)
+		wantAll, wantFusedArg := fused(portable)
+		equal(t, "fused with BatchNorm", all, wantAll)
+		if fmt.Sprint(fusedArg) != fmt.Sprint(wantFusedArg) {
+			t.Fatalf("fused: positions %v, portable %v", fusedArg, wantFusedArg)
+		}
 		out, dx, arg := run(set)
 		wantOut, wantDx, wantArg := run(portable)
 		equal(t, "the output", out, wantOut)

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -39,6 +40,9 @@ type (
 		out unsafe.Pointer, outRow uintptr, lanes unsafe.Pointer)
 	flatFunction2 func(dst, a unsafe.Pointer, vectors int)
 	flatFunction3 func(dst, a, b unsafe.Pointer, vectors int)
+
+	batchNormBackPooledFunction func(mean, scale, offset, slope, dst, dy, arg, x unsafe.Pointer,
+		outputs, vectors int, pixel uintptr, width int, stride uintptr, first, one uint32)
 )
 
 // vectorFunctions are the assembly functions of one instruction set. They work on whole vectors, the tails of matrix
@@ -63,8 +67,14 @@ type vectorFunctions struct {
 	batchNormBack     func(mean, scale, offset, slope, dst, dy, x unsafe.Pointer, vectors, height int, rowBytes uintptr)
 	batchNormReLUBack func(mean, scale, offset, slope, dst, dy, x unsafe.Pointer, vectors, height int, rowBytes uintptr)
 
-	maxPool     func(dst, arg, x, ones unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr)
-	maxPoolBack func(dy, arg, dx, ones unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr)
+	maxPool     func(dst, arg, x unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr, one uint32)
+	maxPoolBack func(dy, arg, dx unsafe.Pointer, outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr, one uint32)
+
+	batchNormMaxPool func(dst, arg, at, x, mean, scale, shift unsafe.Pointer,
+		outputs, vectors int, pixel uintptr, height, width int, stride, inputRow uintptr, one uint32)
+	pooledProducts          func(sum, dot, mean, dy, at, arg unsafe.Pointer, vectors, rows, outputs int, pixel uintptr, height int, width, before uint32)
+	batchNormBackPooled     batchNormBackPooledFunction
+	batchNormReLUBackPooled batchNormBackPooledFunction
 
 	dropoutMask func(dst unsafe.Pointer, groups int, iota unsafe.Pointer,
 		first, index0, index1, index2, key0, key1, threshold uint32, scale float32, mul0, mul1, weyl0, weyl1, width uint32)
@@ -74,13 +84,14 @@ type vectorFunctions struct {
 var (
 	laneMasks = [32]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 	laneIota  = [16]uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
-	laneOne   = int32(1)
 )
 
 // firstLanes points at lanes of −1, n of them, and 0.
 func firstLanes(n int) unsafe.Pointer { return unsafe.Pointer(&laneMasks[16-n]) }
 
 func pointer(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
+
+func integers(x []int32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
 func element(x []float32, i int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(x)), 4*i)
@@ -109,6 +120,11 @@ func vectorSet(name string, f vectorFunctions) Set {
 		MaxPool:           v.maxPoolAll,
 		MaxPoolBack:       v.maxPoolBackAll,
 		DropoutMask:       v.dropoutMaskAll,
+
+		BatchNormMaxPool:        v.batchNormMaxPoolAll,
+		PooledProducts:          v.pooledProductsAll,
+		BatchNormBackPooled:     v.batchNormBackPooledAll(v.batchNormBackPooled, false),
+		BatchNormReLUBackPooled: v.batchNormBackPooledAll(v.batchNormReLUBackPooled, true),
 	}
 }
 
@@ -292,8 +308,8 @@ func (v *vectorFunctions) maxPoolAll(p Pool, dst []float32, arg []int32, x []flo
 	p.check(len(x), min(len(dst), len(arg)))
 	vectors := p.Channels / v.width
 	if vectors > 0 {
-		v.maxPool(pointer(dst), unsafe.Pointer(unsafe.SliceData(arg)), pointer(x), unsafe.Pointer(&laneOne), p.Outputs, vectors, uintptr(4*p.Channels),
-			p.Height, p.Width, uintptr(4*p.Stride*p.Channels), uintptr(4*p.InputRowPixels*p.Channels))
+		v.maxPool(pointer(dst), integers(arg), pointer(x), p.Outputs, vectors, uintptr(4*p.Channels),
+			p.Height, p.Width, uintptr(4*p.Stride*p.Channels), uintptr(4*p.InputRowPixels*p.Channels), 1)
 	}
 	portableMaxPool(p, dst, arg, x, vectors*v.width)
 }
@@ -302,10 +318,44 @@ func (v *vectorFunctions) maxPoolBackAll(p Pool, dx, dy []float32, arg []int32) 
 	p.check(len(dx), min(len(dy), len(arg)))
 	vectors := p.Channels / v.width
 	if vectors > 0 {
-		v.maxPoolBack(pointer(dy), unsafe.Pointer(unsafe.SliceData(arg)), pointer(dx), unsafe.Pointer(&laneOne), p.Outputs, vectors, uintptr(4*p.Channels),
-			p.Height, p.Width, uintptr(4*p.Stride*p.Channels), uintptr(4*p.InputRowPixels*p.Channels))
+		v.maxPoolBack(pointer(dy), integers(arg), pointer(dx), p.Outputs, vectors, uintptr(4*p.Channels),
+			p.Height, p.Width, uintptr(4*p.Stride*p.Channels), uintptr(4*p.InputRowPixels*p.Channels), 1)
 	}
 	portableMaxPoolBack(p, dx, dy, arg, vectors*v.width)
+}
+
+func (v *vectorFunctions) batchNormMaxPoolAll(p Pool, dst []float32, arg []int32, at, x, mean, scale, shift []float32) {
+	p.check(len(x), min(len(dst), len(arg), len(at)))
+	need("the coefficients", min(len(mean), len(scale), len(shift)), p.Channels)
+	vectors := p.Channels / v.width
+	if vectors > 0 {
+		v.batchNormMaxPool(pointer(dst), integers(arg), pointer(at), pointer(x), pointer(mean), pointer(scale), pointer(shift), p.Outputs, vectors, uintptr(4*p.Channels),
+			p.Height, p.Width, uintptr(4*p.Stride*p.Channels), uintptr(4*p.InputRowPixels*p.Channels), 1)
+	}
+	portableBatchNormMaxPool(p, dst, arg, at, x, mean, scale, shift, vectors*v.width)
+}
+
+func (v *vectorFunctions) pooledProductsAll(p Pool, rows int, sum, dot, dy, at []float32, arg []int32, mean []float32) {
+	need("the outputs", min(len(dy), len(at), len(arg)), rows*p.Outputs*p.Channels)
+	need("the sums", min(len(sum), len(dot), len(mean)), p.Channels)
+	vectors := p.Channels / v.width
+	v.pooledProducts(pointer(sum), pointer(dot), pointer(mean), pointer(dy), pointer(at), integers(arg), vectors, rows, p.Outputs,
+		uintptr(4*p.Channels), p.Height, uint32(p.Width), math.MaxUint32)
+	portablePooledProducts(p, rows, sum, dot, dy, at, arg, mean, vectors*v.width)
+}
+
+func (v *vectorFunctions) batchNormBackPooledAll(f batchNormBackPooledFunction, relu bool) func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32) {
+	return func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32) {
+		need("the outputs", min(len(dy), len(arg)), p.Outputs*p.Channels)
+		need("the row of the input", min(len(dst), len(x)), ((p.Outputs-1)*p.Stride+p.Width)*p.Channels)
+		need("the coefficients", min(len(mean), len(scale), len(offset), len(slope)), p.Channels)
+		vectors := p.Channels / v.width
+		if vectors > 0 {
+			f(pointer(mean), pointer(scale), pointer(offset), pointer(slope), pointer(dst), pointer(dy), integers(arg), pointer(x),
+				p.Outputs, vectors, uintptr(4*p.Channels), p.Width, uintptr(4*p.Stride*p.Channels), uint32(ky*p.Width), 1)
+		}
+		portableBatchNormBackPooled(p, ky, dst, dy, arg, x, mean, scale, offset, slope, relu, vectors*v.width)
+	}
 }
 
 // dropoutMaskAll leaves what is before and behind whole groups of 64 elements to the portable function.

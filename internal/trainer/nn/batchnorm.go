@@ -16,7 +16,8 @@ type batchNorm struct {
 	dIn, dOut           *tensor
 	below               *conv // made the input: dIn goes straight to it
 	channels            int
-	pixels              int // per record
+	pixels              int         // per record
+	pool                *pooledNorm // the layer behind; nil: done by itself
 	image               bool
 	epsilon             float64
 	momentumRest        float32 // 1 − momentum
@@ -31,7 +32,7 @@ type batchNorm struct {
 	offset, slope               []float32
 }
 
-func (c *compiler) addBatchNorm(node *graph.Node) error {
+func (c *compiler) addBatchNorm(node, next *graph.Node) error {
 	a := node.BatchNorm
 	if a == nil {
 		return fmt.Errorf("its attributes are missing")
@@ -58,7 +59,13 @@ func (c *compiler) addBatchNorm(node *graph.Node) error {
 	}
 	l.movingMean = c.statistic(node.Name+"/moving_mean", channels)
 	l.movingV = c.statistic(node.Name+"/moving_variance", channels)
-	c.output(c.value.size)
+	size := c.value.size
+	if l.pool = c.takePool(next); l.pool != nil {
+		size = l.pool.at.size
+		c.arena.reserve(&l.pool.at.data, c.n.options.MaxBatch*size)
+		c.ints = append(c.ints, intReservation{&l.pool.arg, c.n.options.MaxBatch * size})
+	}
+	c.output(size)
 	l.out, l.dOut = c.value, c.gradient
 	l.dOut.perThread = false // read in two phases
 	c.arena.reserve(&l.sums, kernel.MaxBlocks*channels)
@@ -68,14 +75,18 @@ func (c *compiler) addBatchNorm(node *graph.Node) error {
 	}
 	c.n.batchNorms = append(c.n.batchNorms, l)
 
+	forward, sumGradients, backward := l.forward, l.sumGradients, l.backward
+	if l.pool != nil {
+		forward, sumGradients, backward = l.forwardPooled, l.sumGradientsPooled, l.backwardPooled
+	}
 	c.phases = append(c.phases,
 		c.n.overBlocks(append(c.forward, operation{true, l.sum}), l.finishMean),
 		c.n.overBlocks([]operation{{true, l.sumSquares}}, l.finishVariance))
-	c.forward = []operation{{true, l.forward}}
-	c.infer = append(c.infer, operation{true, l.forward})
-	step := backwardStep{before: []operation{{true, l.sumGradients}}, barrier: l.finishGradients}
+	c.forward = []operation{{true, forward}}
+	c.infer = append(c.infer, operation{true, forward})
+	step := backwardStep{before: []operation{{true, sumGradients}}, barrier: l.finishGradients}
 	if l.dIn != nil {
-		step.behind = []operation{{true, l.backward}}
+		step.behind = []operation{{true, backward}}
 	}
 	c.backward = append(c.backward, step)
 	return nil

@@ -50,6 +50,7 @@ type compiler struct {
 	shape     []int
 	conv      *conv // the layer that made it, when that is a convolution
 	relu      bool  // the node at hand was done by the layer before
+	pooled    bool  // the same, of a pooling
 	trainable bool  // there are variables before this point, so that gradients must come this far
 	dropouts  int
 
@@ -140,7 +141,7 @@ func (c *compiler) layer(node, next *graph.Node) error {
 		form, err = c.addDense(node)
 	case graph.BatchNorm:
 		form = "chains of 8 blocks"
-		err = c.addBatchNorm(node)
+		err = c.addBatchNorm(node, next)
 	case graph.MaxPool:
 		err = c.addMaxPool(node)
 	case graph.Dropout:

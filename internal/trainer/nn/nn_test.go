@@ -36,6 +36,9 @@ var testModels = map[string]func() *graph.Model{
 	"a convolution without ReLU before pooling, with rows that no window takes": func() *graph.Model {
 		return model(8, 8, 2).batchNorm().conv(8, 3, 3).maxPool(2, 3).relu().flatten().dense(4).build()
 	},
+	"BatchNorm with pooling that tiles the image, behind a convolution, behind pooling and of the input": func() *graph.Model {
+		return model(12, 12, 3).batchNorm().maxPool(1, 2).conv(9, 1, 1).batchNorm().maxPool(2, 3).maxPool(2, 1).batchNorm().maxPool(3, 2).flatten().dense(4).build()
+	},
 	"wide and narrow dense layers only": func() *graph.Model {
 		return model(13).dense(33).relu().dropout(0.1).dense(16).relu().dense(5).build()
 	},

@@ -37,6 +37,10 @@ func (c *compiler) addMaxPool(node *graph.Node) error {
 	if err := wantShape(node, outH, outW, channels); err != nil {
 		return err
 	}
+	if c.pooled {
+		c.pooled = false
+		return nil
+	}
 	l := &maxPool{
 		n: c.n, in: c.value,
 		row:  kernel.Pool{Outputs: outW, Channels: channels, Height: a.PoolH, Width: a.PoolW, Stride: a.StrideW, InputRowPixels: width},

@@ -274,6 +274,8 @@ func (m *machine) execute(i instruction) {
 		m.test(o[2], o[1], o[3], func(a, b uint32) bool { return math.Float32frombits(a) > math.Float32frombits(b) })
 	case "VPCMPEQD":
 		m.test(o[1], o[0], o[2], func(a, b uint32) bool { return a == b })
+	case "VPCMPGTD":
+		m.test(o[1], o[0], o[2], func(a, b uint32) bool { return int32(a) > int32(b) })
 	case "VPTESTMD":
 		m.test(o[1], o[0], o[2], func(a, b uint32) bool { return a&b != 0 })
 	case "VPMULUDQ":
@@ -349,7 +351,7 @@ func (m *machine) executeMoves(op string, o []any) bool {
 		m.write(o[3], choose(signs(m.read(o[0], width)), m.read(o[1], width), m.read(o[2], width)))
 	case "VPBLENDD":
 		m.write(o[3], choose(uint16(o[0].(imm)), m.read(o[1], width), m.read(o[2], width)))
-	case "VBROADCASTSS", "VPBROADCASTD":
+	case "VBROADCASTSS":
 		var x uint32
 		if from, ok := o[0].(address); ok {
 			x = *m.memory(from, 0)

@@ -34,6 +34,15 @@ func (f *function) equalMask(m vec, a, b vec) {
 	}
 }
 
+// greaterIntegers: m ← a > b, 32-bit integers with signs.
+func (f *function) greaterIntegers(m vec, a, b vec) {
+	if f.wide() {
+		f.emit("VPCMPGTD", b, a, mask(1))
+	} else {
+		f.emit("VPCMPGTD", b, a, m)
+	}
+}
+
 // keep: d ← m ? s : +0.
 func (f *function) keep(d, m, s vec) {
 	if f.wide() {

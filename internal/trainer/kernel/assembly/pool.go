@@ -13,13 +13,12 @@ func poolLoops(s isa, name string, arrays []string, output func(f *function), po
 	for _, a := range arrays {
 		params = append(params, a+" unsafe.Pointer")
 	}
-	f := newFunction(s, name, append(params, "ones unsafe.Pointer", "outputs int", "vectors int", "pixel uintptr", "height int", "width int", "stride uintptr", "inputRow uintptr")...)
+	f := newFunction(s, name, append(params, "outputs int", "vectors int", "pixel uintptr", "height int", "width int", "stride uintptr", "inputRow uintptr", "one uint32")...)
 	f.emit("MOVQ", arg("pixel"), gpr("DX"))
 	f.emit("MOVQ", arg("stride"), gpr("DI"))
 	f.emit("MOVQ", arg("inputRow"), gpr("R15"))
 	f.emit("XORQ", gpr("R13"), gpr("R13"))
-	f.emit("MOVQ", arg("ones"), gpr("R8"))
-	f.emit("VPBROADCASTD", at("R8", 0), vec(7))
+	f.emit("VBROADCASTSS", arg("one"), vec(7))
 	vectors, outputs := f.newLabel("vectors"), f.newLabel("outputs")
 	rows, cols := f.newLabel("rows"), f.newLabel("cols")
 	f.place(vectors)
@@ -59,6 +58,8 @@ func poolLoops(s isa, name string, arrays []string, output func(f *function), po
 
 func pools(s isa) []*function {
 	return []*function{
+		batchNormMaxPool(s), pooledProducts(s),
+		batchNormBackPooled(s, "batchNormBackPooled", false), batchNormBackPooled(s, "batchNormReLUBackPooled", true),
 		poolLoops(s, "maxPool", []string{"dst", "arg", "x"},
 			func(f *function) {
 				f.emit("VMOVUPS", at("AX", 0), vec(0)) // the largest
