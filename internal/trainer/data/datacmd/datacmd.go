@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -209,12 +208,4 @@ func (c *converter) convert(record []byte) (_ []byte, err error) {
 	}
 	c.record, err = codec.Append(c.record[:0], c.codec, c.features, c.values)
 	return c.record, err
-}
-
-// fileCount is how many files hold n records.
-func fileCount(n, perFile int64) int64 {
-	if perFile < 1 {
-		return math.MaxInt64 // refused by the caller
-	}
-	return (n + perFile - 1) / perFile
 }

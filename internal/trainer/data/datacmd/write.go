@@ -45,7 +45,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 		}
 		w.names = []string{prefix + "-images-idx3-ubyte", prefix + "-labels-idx1-ubyte"}
 	} else {
-		for i := range fileCount(total, out.RecordsPerFile) {
+		for i := range (total + out.RecordsPerFile - 1) / out.RecordsPerFile {
 			w.names = append(w.names, fmt.Sprintf("data-%04d", i))
 		}
 	}
