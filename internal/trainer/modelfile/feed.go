@@ -323,13 +323,13 @@ func reshapeKeeps(s *symbol) error {
 			known = known.args[0]
 		}
 	}
-	n, ok := 1, true
 	for _, d := range known.dims {
 		if d < 0 { // an inner reshape with -1 is checked on its own
 			return nil
 		}
 	}
-	if n, ok = elements(known.dims); !ok {
+	n, ok := elements(known.dims)
+	if !ok {
 		return fmt.Errorf("shape %s is too large", shapeText(known.dims))
 	}
 	_, err := resolveShape(s.dims, n)

@@ -50,7 +50,7 @@ func FuzzLoad(f *testing.F) {
 			if !errors.As(err, &refused) || refused.File != "m.py" || refused.Msg == "" {
 				t.Fatalf("error %#v", err)
 			}
-			if lines := strings.Count(src, "\n") + 1; refused.Line < 0 || refused.Line > lines+1 {
+			if lines := strings.Count(lineEnds.Replace(src), "\n") + 1; refused.Line < 0 || refused.Line > lines+1 {
 				t.Fatalf("line %d of %d: %s", refused.Line, lines, refused.Msg)
 			}
 			return

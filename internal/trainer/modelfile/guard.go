@@ -84,7 +84,7 @@ func guardAssign(s *syntax.AssignStmt) syntax.Stmt {
 
 // guardAssert turns `assert cond, message` into an if, so that the message is evaluated only when it is needed.
 func guardAssert(pos syntax.Position, x syntax.Expr) syntax.Stmt {
-	var message syntax.Expr = literal("", pos)
+	message := literal("", pos)
 	if t, ok := x.(*syntax.TupleExpr); ok && !t.Lparen.IsValid() && len(t.List) == 2 {
 		x, message = t.List[0], t.List[1]
 	}

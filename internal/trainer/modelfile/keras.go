@@ -97,7 +97,7 @@ func convLayer(name string) starlark.Value {
 	}
 	// A data_format given in its place cannot be told from a dilation; both are checked by their lists above.
 	return constructor(sig, "conv2d", func(a *arguments, l *layer) {
-		c := &graph.Conv2DAttrs{Filters: a.integer("filters", 1, maxDimension), Padding: a.text("padding", "valid"), UseBias: a.boolean("use_bias", true)}
+		c := &graph.Conv2DAttrs{Filters: a.integer("filters", 1, maxDimension), Padding: a.text("padding", "valid"), UseBias: a.boolean("use_bias")}
 		if !a.has("kernel_size") {
 			a.wrong("kernel_size", "")
 		}
@@ -141,7 +141,7 @@ func batchNormLayer() starlark.Value {
 		},
 	}
 	return constructor(sig, "batch_normalization", func(a *arguments, l *layer) {
-		b := &graph.BatchNormAttrs{Momentum: 0.99, Epsilon: 1e-3, Center: a.boolean("center", true), Scale: a.boolean("scale", true)}
+		b := &graph.BatchNormAttrs{Momentum: 0.99, Epsilon: 1e-3, Center: a.boolean("center"), Scale: a.boolean("scale")}
 		axis := -1
 		if a.has("axis") {
 			axis = a.integer("axis", -1, maxRank)
@@ -220,7 +220,7 @@ func denseLayer() starlark.Value {
 		},
 	}
 	return constructor(sig, "dense", func(a *arguments, l *layer) {
-		d := &graph.DenseAttrs{Units: a.integer("units", 1, maxDimension), UseBias: a.boolean("use_bias", true)}
+		d := &graph.DenseAttrs{Units: a.integer("units", 1, maxDimension), UseBias: a.boolean("use_bias")}
 		l.relu = a.activation("activation")
 		l.node.Op, l.node.Dense = graph.Dense, d
 		l.complete = func(n *graph.Node, in []int) error {

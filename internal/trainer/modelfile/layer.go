@@ -17,7 +17,7 @@ type layerGraph struct {
 
 func newLayerGraph() *layerGraph { return &layerGraph{count: map[string]int{}} }
 
-// name gives a layer Keras's name for it: the class in snake case, then class_1, class_2, …
+// name gives a layer Keras's name for it: the class in snake case, then class_1, class_2 and so on.
 func (g *layerGraph) name(class, given string) string {
 	if given != "" {
 		return given
@@ -82,7 +82,7 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	n := l.node
 	n.Line = lineOf(t)
 	if !a.none("training") {
-		if !a.boolean("training", true) {
+		if !a.boolean("training") {
 			a.fail("training=False is not implemented: the layer would not be trained")
 		}
 		if a.err != nil {

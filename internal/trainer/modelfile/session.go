@@ -17,7 +17,7 @@ type limits struct {
 	integerBits  int    // of a product
 }
 
-// defaultLimits leave room for anything that a model file does: 10⁸ instructions are a few seconds.
+// defaultLimits leave room for anything that a model file does: 10⁸ instructions take up to half a minute.
 var defaultLimits = limits{steps: 1e8, arrayBytes: 256 << 20, elements: 1 << 29, sequenceSize: 1 << 20, integerBits: 4096}
 
 // times is the limits of one run over n records: what two of them take, Load has seen.

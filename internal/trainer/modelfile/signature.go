@@ -173,10 +173,11 @@ func asNumber(v starlark.Value) (float64, bool) {
 	return 0, false
 }
 
-func (a *arguments) boolean(name string, absent bool) bool {
+// boolean reads True or False; absent means True.
+func (a *arguments) boolean(name string) bool {
 	v, ok := a.values[name]
 	if !ok {
-		return absent
+		return true
 	}
 	b, ok := v.(starlark.Bool)
 	if !ok {

@@ -54,7 +54,7 @@ func tokenize(src string) ([]logicalLine, *Error) {
 	if !utf8.ValidString(src) {
 		return nil, &Error{Line: 1, Msg: "the file is not UTF-8 text"}
 	}
-	s := scanner{src: strings.TrimPrefix(src, "\ufeff"), line: 1, col: 1}
+	s := scanner{src: lineEnds.Replace(strings.TrimPrefix(src, "\ufeff")), line: 1, col: 1}
 	for !s.done() {
 		if err := s.next(); err != nil {
 			return nil, err
@@ -66,6 +66,9 @@ func tokenize(src string) ([]logicalLine, *Error) {
 	s.endLine()
 	return s.lines, nil
 }
+
+// lineEnds makes all line ends of Python one, inside of strings too, as Python does when it reads a file.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 type scanner struct {
 	src       string
@@ -108,32 +111,28 @@ func (s *scanner) endLine() {
 
 func (s *scanner) next() *Error {
 	rest := s.rest()
-	switch c := rest[0]; {
-	case c == '\n':
+	switch c := rest[0]; c {
+	case '\n':
 		s.advance(1)
 		if len(s.open) == 0 {
 			s.endLine()
 		}
-	case c == ' ' || c == '\t' || c == '\r' || c == '\f':
+	case ' ', '\t', '\f':
 		if err := s.indentation(c); err != nil {
 			return err
 		}
 		s.advance(1)
-	case c == '#':
+	case '#':
 		n := strings.IndexByte(rest, '\n')
 		if n < 0 {
 			n = len(rest)
 		}
 		s.advance(n)
-	case c == '\\':
-		n := 1
-		if strings.HasPrefix(rest[n:], "\r") {
-			n++
-		}
-		if !strings.HasPrefix(rest[n:], "\n") {
+	case '\\':
+		if !strings.HasPrefix(rest, "\\\n") {
 			return s.fail(`a backslash that does not end its line`)
 		}
-		s.advance(n + 1)
+		s.advance(2)
 	default:
 		return s.token(rest)
 	}
@@ -145,7 +144,7 @@ func (s *scanner) indentation(c byte) *Error {
 	if len(s.current) > 0 || len(s.open) > 0 || (c != ' ' && c != '\t') {
 		return nil
 	}
-	if blank := strings.TrimLeft(s.rest(), " \t\r\f"); blank == "" || blank[0] == '\n' || blank[0] == '#' {
+	if blank := strings.TrimLeft(s.rest(), " \t\f"); blank == "" || blank[0] == '\n' || blank[0] == '#' {
 		return nil
 	}
 	if s.tabs != 0 && s.tabs != c {
@@ -233,9 +232,6 @@ func stringEnd(body, quote string) int {
 		switch {
 		case body[i] == '\\':
 			i++
-			if i < len(body) && body[i] == '\r' && i+1 < len(body) && body[i+1] == '\n' {
-				i++
-			}
 		case strings.HasPrefix(body[i:], quote):
 			return i + len(quote)
 		case body[i] == '\n' && len(quote) == 1:
