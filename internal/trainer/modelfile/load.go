@@ -139,7 +139,15 @@ func (l *loader) execute(text string, imports []importedName) error {
 	}
 	l.globals, err = program.Init(l.thread, predeclared)
 	l.globals.Freeze() // functions are called many times and by many threads: they may not talk through globals
-	return err
+	if err != nil {
+		return err
+	}
+	for _, i := range imports { // imports are bound before everything else here, and in their place in Python
+		if _, twice := l.globals[i.name]; twice {
+			return &Error{Line: i.line, Msg: fmt.Sprintf("the file imports the name %s and defines it too; rename one of them", i.name)}
+		}
+	}
+	return nil
 }
 
 // locate turns an error of any stage into an *Error with the innermost line of the file.

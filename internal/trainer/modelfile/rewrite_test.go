@@ -27,7 +27,7 @@ func TestTranslate(t *testing.T) {
 		"raise becomes an assignment to the marker":       {"raise E(1)", "__r_= E(1)"},
 		"assert becomes an assignment to the marker":      {"assert(x), y", "__as_=(x), y"},
 		"the prefix u goes":                               {"x = u'a'", "x = 'a'"},
-		"carriage returns are line ends":                    {"x = 1\r\ny = 2\r\n", "x = 1\ny = 2"},
+		"carriage returns are line ends":                  {"x = 1\r\ny = 2\r\n", "x = 1\ny = 2"},
 		"a decorator of TensorFlow goes":                  {"@tf.function\ndef loss(): pass", "\ndef loss(): pass"},
 		"attributes may have the names of Python's words": {"x.is_none, x.raise_", "x.is_none, x.raise_"},
 	} {
