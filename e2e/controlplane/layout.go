@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // maxSocketPath is the length of the longest path that a Unix socket can be bound to on Linux: sun_path has 108 bytes,
@@ -18,8 +19,8 @@ const maxSocketPath = 107
 type Layout struct {
 	// Dir is the state directory; everything but (perhaps) the sockets is below it.
 	Dir string
-	// Sockets is the directory of the Unix sockets: Dir/run where that is short enough for a socket's path, else a
-	// directory of its own below the system's temporary directory, whose name is derived from Dir.
+	// Sockets is the directory of the Unix sockets: Dir/run where that is short and plain enough for a socket's address,
+	// else a directory of its own below the system's temporary directory, whose name is derived from Dir.
 	Sockets string
 }
 
@@ -47,11 +48,18 @@ func NewLayout(dir string) (Layout, error) {
 
 func (l Layout) socketsFit() bool {
 	for _, socket := range []string{l.EtcdSocket(), l.EtcdPeerSocket(), l.ControlSocket()} {
-		if len(socket) > maxSocketPath {
+		if len(socket) > maxSocketPath || strings.ContainsFunc(socket, notPlain) {
 			return false
 		}
 	}
 	return true
+}
+
+// notPlain reports characters that mean something in a URL or in a list of URLs, which is how the API server is told of
+// etcd's socket.
+func notPlain(r rune) bool {
+	plain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-", r)
+	return !plain
 }
 
 // RemoveSockets removes the sockets' directory, which is of no use without processes.

@@ -52,6 +52,14 @@ func TestLayout(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("sockets of a state directory whose name means something in a URL lie elsewhere", func(t *testing.T) {
+		for _, dir := range []string{"/a,b", "/a b", "/a?b", "/a%41", "/ä"} {
+			layout, err := NewLayout(dir)
+			if err != nil || strings.HasPrefix(layout.Sockets, dir) {
+				t.Error(layout.Sockets, err)
+			}
+		}
+	})
 	t.Run("a temporary directory that is too long itself is not used", func(t *testing.T) {
 		t.Setenv("TMPDIR", "/"+strings.Repeat("long", 30))
 		layout, err := NewLayout("/" + strings.Repeat("long", 30))

@@ -335,7 +335,8 @@ func TestComponentsThatDie(t *testing.T) {
 }
 
 func TestStateSurvives(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
+	// A name that asks for trouble: flags with lists and URLs carry it.
+	dir := filepath.Join(t.TempDir(), "a state, 100%25 kept?")
 	stdout, stderr, code := command(t, nil, "up", "--dir", dir, "--nodes", "0")
 	t.Cleanup(func() { _, _, _ = command(t, nil, "down", "--dir", dir) })
 	kubeconfig, ok := strings.CutPrefix(strings.TrimSpace(stdout), "KUBECONFIG=")
@@ -421,8 +422,6 @@ func TestSuddenDeath(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "state")
 		program := exec.Command(os.Args[0])
 		program.Env = append(os.Environ(), orphanVariable+"="+dir)
-		var said bytes.Buffer
-		program.Stderr = &said
 		if err := program.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -445,7 +444,6 @@ func TestSuddenDeath(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = program.Wait() // "signal: killed"
-		t.Logf("the program said:\n%s", &said)
 		waitFor(t, "no process is left", func() error { return anyAlive(processes) })
 	})
 }
