@@ -226,9 +226,9 @@ func TestPriorityClassRequests(t *testing.T) {
 			Config:    p.config("") + priorityClass(name, "value = 1\n description = \"b\""),
 			Check:     expect("GET "+object, "PATCH "+object+" (apply)"),
 		},
-		resource.TestStep{ // a plan without changes only reads
+		resource.TestStep{ // a plan without changes only reads, also where the client limits itself
 			PreConfig: func() { p.take() },
-			Config:    p.config("") + priorityClass(name, "value = 1\n description = \"b\""),
+			Config:    p.config("qps = 200") + priorityClass(name, "value = 1\n description = \"b\""),
 			Check:     expect("GET " + object),
 		},
 	)

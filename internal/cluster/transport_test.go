@@ -127,7 +127,7 @@ func TestRequestsThatWereNotProcessedAreSentAgain(t *testing.T) {
 		}
 		response, err := rt.RoundTrip(request)
 		if err == nil {
-			response.Body.Close()
+			readAll(t, response)
 		}
 		if !errors.Is(err, reason) && !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)

@@ -133,6 +133,54 @@ func decoded(t *testing.T, schema *tfprotov6.GetProviderSchemaResponse, state *t
 	return attributes
 }
 
+func TestAnUnknownHostDefersWhereTerraformCan(t *testing.T) {
+	server, schema := server(t)
+	kind := schema.Provider.ValueType()
+	object, ok := kind.(tftypes.Object)
+	if !ok {
+		t.Fatal("the schema is no object")
+	}
+	values := map[string]tftypes.Value{}
+	for name, attribute := range object.AttributeTypes {
+		values[name] = tftypes.NewValue(attribute, nil)
+	}
+	values["host"] = unknown(tftypes.String)
+	config, err := tfprotov6.NewDynamicValue(kind, tftypes.NewValue(kind, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
+		Config:             &config,
+		ClientCapabilities: &tfprotov6.ConfigureProviderClientCapabilities{DeferralAllowed: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noErrors(t, configured.Diagnostics)
+
+	class := schema.ResourceSchemas["elastic_priority_class"].ValueType()
+	attributes := map[string]tftypes.Value{}
+	for name, attribute := range class.(tftypes.Object).AttributeTypes {
+		attributes[name] = tftypes.NewValue(attribute, nil)
+	}
+	attributes["name"] = str("high")
+	state, err := tfprotov6.NewDynamicValue(class, tftypes.NewValue(class, attributes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
+		TypeName: "elastic_priority_class", CurrentState: &state,
+		ClientCapabilities: &tfprotov6.ReadResourceClientCapabilities{DeferralAllowed: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noErrors(t, read.Diagnostics)
+	if read.Deferred == nil || read.Deferred.Reason != tfprotov6.DeferredReasonProviderConfigUnknown {
+		t.Errorf("got %v", read.Deferred)
+	}
+}
+
 func TestMoveFromTheKubernetesProvider(t *testing.T) {
 	const address = "registry.terraform.io/hashicorp/kubernetes"
 	full := map[string]tftypes.Value{
