@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -73,7 +75,7 @@ func (c *jobCluster) createParts(ctx context.Context, objects *trainingjob.Objec
 	objects.Own(job)
 	for i, part := range objects.Parts() {
 		if err := c.createPart(ctx, part, job); err != nil {
-			c.subject.explain(&diags, err)
+			c.explainPart(&diags, part, err)
 			diags.AddWarning("The training job is incomplete, and has not started", fmt.Sprintf(
 				"Job %s/%s and %d of its %d other objects exist; the Job is suspended and has no pod. All are in the state: "+
 					"the next terraform apply removes them and begins anew, and terraform destroy removes them.", job.Namespace, job.Name, i, len(objects.Parts())))
@@ -85,6 +87,24 @@ func (c *jobCluster) createParts(ctx context.Context, objects *trainingjob.Objec
 		c.subject.explain(&diags, err)
 	}
 	return diags
+}
+
+// explainPart adds the way out to what Kubernetes says when somebody grants more than they may do themselves.
+func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Object, err error) {
+	switch part.(type) {
+	case *corev1.ServiceAccount, *rbacv1.Role, *rbacv1.RoleBinding:
+	default:
+		c.subject.explain(diags, err)
+		return
+	}
+	if !apierrors.IsForbidden(err) {
+		c.subject.explain(diags, err)
+		return
+	}
+	summary, detail := cluster.Explain(err)
+	diags.AddAttributeError(path.Root("service_account_name"), summary, detail+
+		"\n\nThe job's master gets a ServiceAccount of its own, with a Role of what it does; whoever creates that Role must hold each of its verbs. "+
+		"Have them granted, or name an account that has them by service_account_name: then no RBAC object is made.")
 }
 
 // How long and how often to wait for what an earlier job of the same name has left to Kubernetes' garbage collector.

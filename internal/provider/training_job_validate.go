@@ -31,7 +31,7 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 	addProblems(&resp.Diagnostics, definition.Problems(), known)
 	for _, p := range definition.Warnings() {
 		if known(p) && !resp.Diagnostics.HasError() {
-			resp.Diagnostics.AddAttributeWarning(pathOf(p.Field), "This may not be what was meant", p.String()+".")
+			resp.Diagnostics.AddAttributeWarning(pathOf(p.Field), p.Field+" may not be what was meant", p.String()+".")
 		}
 	}
 }

@@ -1,0 +1,282 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+func drawTexts(t *rapid.T, name string) map[string]string {
+	return rapid.MapOfN(rapid.StringMatching(`[a-z]{1,3}`), rapid.StringMatching(`[a-z]{0,3}`), 0, 2).Draw(t, name)
+}
+
+func drawAmounts(t *rapid.T, name string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"cpu", "memory", "nvidia.com/gpu"}), 0, 3, rapid.ID).Draw(t, name) {
+		list[corev1.ResourceName(key)] = resource.MustParse(rapid.SampledFrom([]string{"1", "1000m", "1024Mi", "1Gi", "0.5", "1e3", "0"}).Draw(t, name+"."+key))
+	}
+	return list
+}
+
+func drawPod(t *rapid.T, name string) trainingjob.PodSettings {
+	s := trainingjob.PodSettings{
+		PriorityClassName: rapid.SampledFrom([]string{"", "high", "low"}).Draw(t, name+".class"),
+		NodeSelector:      drawTexts(t, name+".node_selector"), Env: drawTexts(t, name+".env"),
+		Labels: drawTexts(t, name+".labels"), Annotations: drawTexts(t, name+".annotations"),
+		RuntimeClassName: rapid.SampledFrom([]string{"", "gvisor"}).Draw(t, name+".runtime"),
+	}
+	if rapid.Bool().Draw(t, name+".grace") {
+		s.TerminationGracePeriodSeconds = new(rapid.Int64Range(0, 60).Draw(t, name+".seconds"))
+	}
+	if rapid.Bool().Draw(t, name+".has resources") {
+		s.Resources = &corev1.ResourceRequirements{Requests: drawAmounts(t, name+".requests"), Limits: drawAmounts(t, name+".limits")}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, name+".tolerations") {
+		s.Tolerations = append(s.Tolerations, corev1.Toleration{
+			Key: rapid.SampledFrom([]string{"", "spot"}).Draw(t, "key"), Operator: corev1.TolerationOpExists,
+			Effect: rapid.SampledFrom([]corev1.TaintEffect{"", corev1.TaintEffectNoExecute}).Draw(t, "effect"),
+		})
+	}
+	if rapid.Bool().Draw(t, name+".has overrides") {
+		s.PodOverrides = json.RawMessage(`{"spec":{"dnsPolicy":"Default","hostNetwork":true}}`)
+	}
+	if rapid.Bool().Draw(t, name+".has affinity") {
+		s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}},
+		}}
+	}
+	return s
+}
+
+func drawVolumes(t *rapid.T) []trainingjob.Volume {
+	var volumes []trainingjob.Volume
+	for i := range rapid.IntRange(0, 3).Draw(t, "volumes") {
+		v := trainingjob.Volume{
+			Name: string(rune('a' + i)), MountPath: "/" + string(rune('a'+i)),
+			Mount: rapid.SampledFrom([]string{trainingjob.MountAll, trainingjob.MountMaster, trainingjob.MountWorkers}).Draw(t, "mount"),
+		}
+		switch rapid.IntRange(0, 3).Draw(t, "source") {
+		case 0:
+			v.PVC = "claim"
+		case 1:
+			v.HostPath = "/host"
+		case 2:
+			v.ConfigMap = "map"
+		default:
+			v.EmptyDir = &trainingjob.EmptyDir{}
+			if rapid.Bool().Draw(t, "limited") {
+				v.EmptyDir.SizeLimit = new(resource.MustParse("64Mi"))
+				v.EmptyDir.Medium = corev1.StorageMediumMemory
+			}
+		}
+		if rapid.Bool().Draw(t, "says read_only") {
+			v.ReadOnly = new(rapid.Bool().Draw(t, "read_only"))
+		}
+		volumes = append(volumes, v)
+	}
+	return volumes
+}
+
+func drawDefinition(t *rapid.T) trainingjob.Definition {
+	d := trainingjob.Definition{
+		Job: trainingjob.Job{
+			Name: "job", Namespace: "default",
+			Data: trainingjob.Data{
+				Training: "/train", Validation: rapid.SampledFrom([]string{"", "/test"}).Draw(t, "validation"), Format: "idx",
+				Codec: rapid.SampledFrom(trainingjob.Codecs()).Draw(t, "codec"), RecordsPerTask: rapid.IntRange(1, 9).Draw(t, "records_per_task"),
+			},
+			Training: trainingjob.Training{
+				Epochs: rapid.IntRange(1, 9).Draw(t, "epochs"), MinibatchSize: rapid.IntRange(1, 9).Draw(t, "minibatch_size"),
+				GradsToWait: rapid.IntRange(1, 9).Draw(t, "grads_to_wait"), Seed: uint64(rapid.IntRange(0, 9).Draw(t, "seed")),
+			},
+			Output: rapid.SampledFrom([]string{"", "/output"}).Draw(t, "output"),
+		},
+		ModelText: "x = 1\n", Min: rapid.IntRange(1, 3).Draw(t, "min"), Max: rapid.IntRange(3, 9).Draw(t, "max"),
+		FloorPriorityClassName: rapid.SampledFrom([]string{"", "high"}).Draw(t, "floor"),
+		Settings: trainingjob.Settings{
+			Image: "image", ImagePullPolicy: rapid.SampledFrom([]corev1.PullPolicy{"", corev1.PullAlways}).Draw(t, "pull"),
+			ServiceAccountName: rapid.SampledFrom([]string{"", "trainer"}).Draw(t, "account"),
+			ImagePullSecrets:   rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 2).Draw(t, "secrets"),
+			Volumes:            drawVolumes(t), Master: drawPod(t, "master"), Workers: drawPod(t, "workers"),
+		},
+	}
+	if rapid.Bool().Draw(t, "has learning_rate") {
+		d.Job.Training.LearningRate = new(0.1)
+	}
+	return d
+}
+
+// throughTheCluster is what Read gets of a definition: rendered, kept as text, and read back.
+func throughTheCluster(t *rapid.T, d trainingjob.Definition) trainingjob.Definition {
+	data, err := d.ConfigData()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := trainingjob.DefinitionOf(&corev1.ConfigMap{Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
+// importedModel is what Read gets after an import: names, and nothing else.
+func importedModel(t *rapid.T) *trainingJobModel {
+	ctx := context.Background()
+	schema := trainingJobSchema(ctx)
+	state := tfsdk.State{Schema: schema, Raw: tftypes.NewValue(schema.Type().TerraformType(ctx), nil)}
+	diags := state.SetAttribute(ctx, path.Root("name"), "job")
+	diags.Append(state.SetAttribute(ctx, path.Root("namespace"), "default")...)
+	var model trainingJobModel
+	diags.Append(state.Get(ctx, &model)...)
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	return &model
+}
+
+func TestTrainingJobModelAndDefinition(t *testing.T) {
+	ctx := context.Background()
+	t.Run("what is imported asks for what is there", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := drawDefinition(t)
+			model := importedModel(t)
+			if diags := model.readDefinition(ctx, throughTheCluster(t, d)); diags.HasError() {
+				t.Fatal(diags)
+			}
+			got, diags := model.definition(ctx)
+			if diags.HasError() {
+				t.Fatal(diags)
+			}
+			if !equality.Semantic.DeepEqual(d, got) {
+				t.Fatal(cmp.Diff(d, got))
+			}
+		})
+	})
+	t.Run("reading what is as it was leaves the state as it was", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			live := throughTheCluster(t, drawDefinition(t))
+			model := importedModel(t)
+			if diags := model.readDefinition(ctx, live); diags.HasError() {
+				t.Fatal(diags)
+			}
+			again := *model
+			if diags := again.readDefinition(ctx, live); diags.HasError() {
+				t.Fatal(diags)
+			}
+			for name, same := range map[string]bool{
+				"workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
+				"data": again.Data.Equal(model.Data), "training": again.Training.Equal(model.Training), "image": again.Image.Equal(model.Image),
+			} {
+				if !same {
+					t.Fatalf("%s changed", name)
+				}
+			}
+		})
+	})
+	t.Run("every change of a definition either replaces the job or is written by an update", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			before, after := drawDefinition(t), drawDefinition(t)
+			replaces := slices.ContainsFunc(replacements(), func(r replacement) bool {
+				return !equality.Semantic.DeepEqual(r.of(before), r.of(after))
+			})
+			if replaces {
+				return
+			}
+			// What stays is in ConfigData, all of it: nothing changes without a trace.
+			was, err := before.ConfigData()
+			if err != nil {
+				t.Fatal(err)
+			}
+			is, err := after.ConfigData()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if maps.Equal(was, is) && !equality.Semantic.DeepEqual(before, after) {
+				t.Fatal(cmp.Diff(before, after))
+			}
+			if was[trainingjob.JobKey] != is[trainingjob.JobKey] {
+				t.Fatal("job.json changed in place")
+			}
+		})
+	})
+}
+
+func TestTrainingJobObservation(t *testing.T) {
+	failed := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}}
+	for name, c := range map[string]struct {
+		phase trainingjob.Phase
+		job   *batchv1.Job
+		want  trainingjob.Phase
+	}{
+		"a running job runs":                                       {trainingjob.PhaseRunning, &batchv1.Job{}, trainingjob.PhaseRunning},
+		"a Job that failed by its own rules has failed":            {trainingjob.PhaseRunning, failed, trainingjob.PhaseFailed},
+		"a run that succeeded did, whatever became of its Job":     {trainingjob.PhaseSucceeded, failed, trainingjob.PhaseSucceeded},
+		"without a Job the last word of the master is what counts": {trainingjob.PhaseWaiting, nil, trainingjob.PhaseWaiting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m observedModel
+			if diags := m.observe(t.Context(), trainingjob.Status{Phase: c.phase}, c.job); diags.HasError() {
+				t.Fatal(diags)
+			}
+			if got := m.Phase.ValueString(); got != string(c.want) {
+				t.Errorf("phase %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestProblemsFindTheirAttributes(t *testing.T) {
+	t.Run("a field is a path", func(t *testing.T) {
+		want := path.Root("volumes").AtListIndex(1).AtName("mount_path")
+		if got := pathOf("volumes[1].mount_path"); !got.Equal(want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+	object := func(attributes map[string]tftypes.Value) tftypes.Value {
+		kinds := map[string]tftypes.Type{}
+		for name, value := range attributes {
+			kinds[name] = value.Type()
+		}
+		return tftypes.NewValue(tftypes.Object{AttributeTypes: kinds}, attributes)
+	}
+	known, unknown := tftypes.NewValue(tftypes.String, "x"), tftypes.NewValue(tftypes.String, tftypes.UnknownValue)
+	item := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"a": tftypes.String}}
+	config := object(map[string]tftypes.Value{
+		"known": known, "unknown": unknown, "absent": tftypes.NewValue(item, nil),
+		"inner":   object(map[string]tftypes.Value{"known": known, "unknown": unknown}),
+		"list":    tftypes.NewValue(tftypes.List{ElementType: item}, []tftypes.Value{tftypes.NewValue(item, map[string]tftypes.Value{"a": unknown})}),
+		"nothing": tftypes.NewValue(tftypes.List{ElementType: item}, tftypes.UnknownValue),
+	})
+	for field, want := range map[string]bool{
+		"known": true, "unknown": false, "absent.a": true, "inner": false, "inner.known": true, "inner.unknown": false,
+		"list[0].a": false, "list[0]": false, "list[7].a": true, "nothing[0].a": false,
+	} {
+		t.Run(field+" is judged only when it is known", func(t *testing.T) {
+			if got := isKnown(config, field); got != want {
+				t.Errorf("%t, want %t", got, want)
+			}
+		})
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 3120: "3,120", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d is written %s, want %s", n, got, want)
+		}
+	}
+}
