@@ -22,7 +22,7 @@ type elastic struct {
 	env     Environment
 }
 
-var _ provider.Provider = &elastic{}
+var _ provider.ProviderWithValidateConfig = &elastic{}
 
 // New makes the provider's constructor. The version goes into the schema and into the User-Agent of requests; the
 // environment is read when the provider is configured.
@@ -41,6 +41,17 @@ func (p *elastic) Schema(_ context.Context, _ provider.SchemaRequest, resp *prov
 			"are those of the hashicorp/kubernetes provider, so that its configuration can be copied.",
 		Attributes: configAttributes(),
 	}
+}
+
+// ValidateConfig finds contradictions when nothing is planned yet.
+func (p *elastic) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
+	var model configModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	_, _, diags := resolve(ctx, model, p.env)
+	resp.Diagnostics.Append(diags...)
 }
 
 // Configure resolves the configuration. It sends no request and reads no file: the cluster may not exist yet.
