@@ -3,14 +3,13 @@
 package components
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os/signal"
 	"syscall"
 	"time"
-
-	"context"
 
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -70,7 +69,5 @@ func etcdConfig(dataDir, clientSocket, peerSocket string) *embed.Config {
 	cfg.UnsafeNoFsync = true
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	cfg.QuotaBackendBytes = 2 << 30
-	// The member is alone: with the defaults (1 s elections) the first leader takes that long to appear.
-	cfg.TickMs, cfg.ElectionMs = 10, 100
 	return cfg
 }
