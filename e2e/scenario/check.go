@@ -197,7 +197,7 @@ func replacementContributes(h *eventlog.History) string {
 	}
 	low := h.Job(LowJob)
 	for _, point := range low.Points {
-		if point.Status.StepsDone >= point.Status.StepsTotal {
+		if total := point.Status.StepsTotal; total > 0 && point.Status.StepsDone >= total {
 			break
 		}
 		for _, worker := range point.Status.Workers {

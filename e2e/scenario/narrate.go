@@ -98,7 +98,7 @@ func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
 	if pod.Unschedulable != "" && said.waitingSince.IsZero() {
 		said.waitingSince = at
 	}
-	say(&said.pending, pod.Unschedulable != "" && pod.Node == "", Waiting, "Pending: %s", pod.Unschedulable)
+	say(&said.pending, pod.Unschedulable != "" && pod.Node == "", Waiting, "Pending: %s", firstSentence(pod.Unschedulable))
 	place := "Running on " + pod.Node
 	if !said.waitingSince.IsZero() {
 		place += ", after waiting " + wording.Duration(at.Sub(said.waitingSince))
@@ -115,6 +115,14 @@ func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
 		say(&said.ended, over, Plain, "removed")
 	}
 	return lines
+}
+
+// firstSentence leaves out what the scheduler says of preemption and resource claims after the reason itself.
+func firstSentence(text string) string {
+	if sentence, _, more := strings.Cut(text, ". "); more {
+		return sentence + "."
+	}
+	return text
 }
 
 func (n *Narrator) job(job eventlog.Job) []Line {
@@ -134,14 +142,12 @@ func (n *Narrator) job(job eventlog.Job) []Line {
 	if status.Loss != nil {
 		parts = append(parts, "loss "+wording.Loss(*status.Loss))
 	}
-	if accuracy, ok := status.Metrics[eventlog.AccuracyMetric]; ok {
+	// While training it is that of some twenty records, which tells nothing.
+	if accuracy, ok := status.Metrics[eventlog.AccuracyMetric]; ok && status.Phase == trainingjob.PhaseSucceeded {
 		parts = append(parts, "accuracy "+wording.Percent(accuracy))
 	}
 	if status.Phase == trainingjob.PhaseRunning {
-		workers := fmt.Sprintf("%d workers", status.WorkersRunning)
-		if status.WorkersRunning == 1 {
-			workers = "1 worker"
-		}
+		workers := wording.Number(status.WorkersRunning, "worker")
 		if status.WorkersPending > 0 {
 			workers += fmt.Sprintf(", %d pending", status.WorkersPending)
 		}

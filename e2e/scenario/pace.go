@@ -22,9 +22,13 @@ func paceOf(shortEpochs int, short time.Duration, longEpochs int, long time.Dura
 	return pace{epoch: max(perEpoch, time.Millisecond)}
 }
 
-// epochs is how many passes last about that long; at least one.
+// minLowEpochs keeps the low job longer than the high one on any machine: the high job makes one pass at least, with one
+// worker, while the low one goes on at half its speed, and then there must be time left to grow back.
+const minLowEpochs = 4
+
+// epochs is how many passes of the low job last about that long.
 func (p pace) epochs(lasts time.Duration) int {
-	return max(1, int(math.Round(float64(lasts)/float64(p.epoch))))
+	return max(minLowEpochs, int(math.Round(float64(lasts)/float64(p.epoch))))
 }
 
 // highShare of the low job's remaining time is what the high job may take at most: the low job, slowed down meanwhile,

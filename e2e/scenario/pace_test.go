@@ -21,7 +21,13 @@ func TestWhatEveryRunCostsOnceIsNotInThePace(t *testing.T) {
 	}
 }
 
-func TestAnyTwoMeasurementsGiveAtLeastOneEpoch(t *testing.T) {
+func TestASlowMachineMakesTheStoryLongerButNotAnotherOne(t *testing.T) {
+	if got := (pace{epoch: 5 * time.Minute}).epochs(time.Minute); got != minLowEpochs {
+		t.Errorf("%d epochs of the low job, want %d", got, minLowEpochs)
+	}
+}
+
+func TestAnyTwoMeasurementsGiveEpochsForBothJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		duration := func(name string) time.Duration {
 			return time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, name))

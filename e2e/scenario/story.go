@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -152,7 +153,7 @@ func (s *ElasticScheduling) tell(ctx context.Context, log *Log, output io.Writer
 
 	// The first job starts with one worker and is given its second one later: that is the tutorial's job, and the
 	// worker that will be preempted is determined.
-	stage(log, StageSubmitLow, fmt.Sprintf("terraform apply: %s, %d epochs, one worker for now.", LowJob, lowEpochs))
+	stage(log, StageSubmitLow, fmt.Sprintf("terraform apply: %s, %s, one worker for now.", LowJob, wording.Number(lowEpochs, "epoch")))
 	if err := s.applyAndPlan(ctx, tf, vars, log, StageSubmitLow); err != nil {
 		return err
 	}
@@ -175,9 +176,9 @@ func (s *ElasticScheduling) tell(ctx context.Context, log *Log, output io.Writer
 		return err
 	}
 
-	highEpochs := highEpochs(pace, s.HighLasts, remaining(log, time.Now()))
+	highEpochs := highEpochs(pace, s.HighLasts, remainingAt(eventlog.Replay(log.Events()).Job(LowJob).Points, time.Now()))
 	vars["high_epochs"], vars["submit_high"] = strconv.Itoa(highEpochs), "true"
-	stage(log, StageSubmitHigh, fmt.Sprintf("terraform apply: %s, %d epochs. There is no room for its worker.", HighJob, highEpochs))
+	stage(log, StageSubmitHigh, fmt.Sprintf("terraform apply: %s, %s. There is no room for its worker.", HighJob, wording.Number(highEpochs, "epoch")))
 	if err := s.applyAndPlan(ctx, tf, vars, log, StageSubmitHigh); err != nil {
 		return err
 	}
@@ -328,10 +329,4 @@ func waitSince(ctx context.Context, start time.Time) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// remaining is how long the low job goes on at the pace of its last reports.
-func remaining(log *Log, now time.Time) time.Duration {
-	points := eventlog.Replay(log.Events()).Job(LowJob).Points
-	return remainingAt(points, now)
 }

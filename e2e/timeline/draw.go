@@ -15,7 +15,8 @@ const (
 	headHeight  = 30.0
 	axisHeight  = 26.0
 	chartHeight = 110.0
-	chartGap    = 34.0
+	chartGap    = 38.0
+	footHeight  = 18.0
 )
 
 // drawing is one picture at one width.
@@ -39,7 +40,7 @@ func (d *drawing) draw(w io.Writer) {
 		lanesHeight += lane.height() + laneGap
 	}
 	charts := d.charts()
-	height := lanesHeight + axisHeight + float64(len(charts))*(chartHeight+chartGap)
+	height := lanesHeight + axisHeight + float64(len(charts))*(chartHeight+chartGap) + footHeight
 
 	d.put(`<svg class=%q viewBox="0 0 %g %g" role="img" aria-label="Timeline: pods by node">`, d.id, d.width, height)
 	d.patterns()
@@ -168,10 +169,23 @@ func tick(atLeast float64) float64 {
 
 // curves is a chart of one number of every job over time.
 type curves struct {
-	title  string
-	format string  // of the labels at its top
-	top    float64 // the value at the upper edge; the lower edge is 0
-	jobs   []curve
+	title       string
+	format      string // of the values at its edges
+	bottom, top float64
+	logarithmic bool // then bottom is above 0
+	jobs        []curve
+}
+
+// height is where a value lies between the lower edge, 0, and the upper one, 1.
+func (c curves) height(value float64) float64 {
+	bottom, top := c.bottom, c.top
+	if c.logarithmic {
+		bottom, top, value = math.Log(bottom), math.Log(top), math.Log(max(value, bottom))
+	}
+	if top <= bottom {
+		return 1
+	}
+	return min(max((value-bottom)/(top-bottom), 0), 1)
 }
 
 type curve struct {
@@ -183,7 +197,7 @@ type curve struct {
 // charts are progress and loss, each where there is something to show.
 func (d *drawing) charts() []curves {
 	progress := curves{title: "steps done, in % of each job's", format: "%.0f %%", top: 100}
-	loss := curves{title: "loss of the last step", format: "%.2g"}
+	loss := curves{title: "loss of the last step, logarithmic", format: "%.2g", logarithmic: true, bottom: math.Inf(1)}
 	for _, job := range d.history.Jobs {
 		p, l := curve{job: job.Name}, curve{job: job.Name}
 		for _, point := range job.Points {
@@ -192,10 +206,10 @@ func (d *drawing) charts() []curves {
 				p.values = append(p.values, 100*float64(point.Status.StepsDone)/float64(total))
 			}
 			// With the last step done the loss is that of the validation data, another quantity.
-			if value := point.Status.Loss; value != nil && point.Status.StepsDone < point.Status.StepsTotal {
+			if value := point.Status.Loss; value != nil && *value > 0 && point.Status.StepsDone < point.Status.StepsTotal {
 				l.times = append(l.times, point.Time)
 				l.values = append(l.values, *value)
-				loss.top = max(loss.top, *value)
+				loss.bottom, loss.top = min(loss.bottom, *value), max(loss.top, *value)
 			}
 		}
 		progress.jobs = append(progress.jobs, p)
@@ -214,12 +228,9 @@ func (d *drawing) charts() []curves {
 }
 
 func (d *drawing) chart(c curves, y float64) {
-	top := c.top
-	if top <= 0 {
-		top = 1
-	}
 	d.put(`<text class="charttitle" x="2" y="%.1f">%s</text>`, y-8, html.EscapeString(c.title))
-	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, html.EscapeString(fmt.Sprintf(c.format, top)))
+	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, html.EscapeString(fmt.Sprintf(c.format, c.top)))
+	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y+chartHeight+14, html.EscapeString(fmt.Sprintf(c.format, c.bottom)))
 	d.put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
 	for _, curve := range c.jobs {
 		if len(curve.values) == 0 {
@@ -231,7 +242,7 @@ func (d *drawing) chart(c curves, y float64) {
 			if i == 0 {
 				verb = "M"
 			}
-			path += fmt.Sprintf("%s%.1f %.1f", verb, d.scale.x(curve.times[i]), y+4+(chartHeight-8)*(1-value/top))
+			path += fmt.Sprintf("%s%.1f %.1f", verb, d.scale.x(curve.times[i]), y+4+(chartHeight-8)*(1-c.height(value)))
 		}
 		d.put(`<path class="curve job%d" d="%s"><title>%s</title></path>`, d.colours[curve.job], path, html.EscapeString(curve.job))
 	}

@@ -30,6 +30,14 @@ func Count(n int64) string {
 	return digits
 }
 
+// Number is a count of things: 1 epoch, 2 epochs.
+func Number(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 // Percent is a share of one in percent, with one decimal.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 

@@ -85,8 +85,9 @@ func ElasticScheduling() []eventlog.Event {
 		b.Add(second, eventlog.Event{Plan: &eventlog.Plan{After: after}})
 	}
 	report := func(second float64, job string, phase trainingjob.Phase, step, total int64, loss float64, preemptions int, workers ...trainingjob.WorkerStatus) {
-		status := trainingjob.Status{
-			Phase: phase, StepsDone: step, StepsTotal: total, Loss: &loss, Workers: workers, Preemptions: preemptions,
+		status := trainingjob.Status{Phase: phase, StepsDone: step, StepsTotal: total, Workers: workers, Preemptions: preemptions}
+		if step > 0 {
+			status.Loss = &loss
 		}
 		for _, worker := range workers {
 			if worker.State == "ready" {
@@ -112,6 +113,7 @@ func ElasticScheduling() []eventlog.Event {
 	stage(0.1, "calibrate", "How fast is this machine?")
 	stage(6, "submit-low", "terraform apply: low-prio-job, one worker for now.")
 	b.Starts(7, LowMaster)
+	report(7.5, low, trainingjob.PhasePending, 0, 0, 0, 0) // the total is known once the master has looked at the data
 	b.Starts(8, LowWorker0)
 	report(9, low, running, 20, 1000, 2.2, 0, ready(LowWorker0, 40))
 	plan(10, "submit-low")
