@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
@@ -56,7 +57,11 @@ func fmaCase(rng *rand.Rand) (a, b, c float32) {
 func TestFMA(t *testing.T) {
 	t.Run("sums are those of rational arithmetic, rounded once", func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 1))
-		for range 200_000 {
+		cases := 200_000
+		if os.Getenv("ELASTIC_SOAK") != "" {
+			cases = 100_000_000
+		}
+		for range cases {
 			a, b, c := fmaCase(rng)
 			got, want := kernel.FMA(a, b, c), exact(a, b, c)
 			if got != want {
@@ -68,7 +73,11 @@ func TestFMA(t *testing.T) {
 	for _, set := range sets[:len(sets)-1] {
 		t.Run("sums are those of the "+set.Name+" instruction, zeros' signs included", func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, 2))
-			for range 1_000_000 / 100 {
+			cases := 1_000_000
+			if os.Getenv("ELASTIC_SOAK") != "" {
+				cases = 100_000_000
+			}
+			for range cases / 100 {
 				var a, b, c, got [100]float32
 				for i := range a {
 					a[i], b[i], c[i] = fmaCase(rng)

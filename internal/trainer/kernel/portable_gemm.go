@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 const (
 	portablePanel = 4
 	portableChunk = 128 // steps of K whose B is converted to float64 at a time: 4 KB
@@ -9,17 +11,16 @@ const (
 // multiplication, an addition, a test and a rounding.
 func portableGemm(g Gemm) {
 	g.check(portablePanel)
-	portableGemmColumns(g, 0, portablePanel)
-}
-
-// portableGemmColumns does columns from…N; panel is the width that B is packed by.
-func portableGemmColumns(g Gemm, from, panel int) {
 	var b [portableChunk][4]float64
-	for j := from; j < g.N; j += 4 {
-		columns := min(4, g.N-j)
+	rows := 1
+	if noSubnormalRounding(g.A, g.B) {
+		rows = 2
+	}
+	for j := 0; j < g.N; j += portablePanel {
+		columns := min(portablePanel, g.N-j)
 		origin := j
 		if g.BPanel != 0 {
-			origin = j/panel*g.BPanel + j%panel
+			origin = j / portablePanel * g.BPanel
 		}
 		load := g.Load
 		for s := range g.Segments {
@@ -34,10 +35,10 @@ func portableGemmColumns(g Gemm, from, panel int) {
 				for r := range g.Repeat {
 					a, c := g.A[r*g.ARepeat+s*g.ASegment+k0*g.AStep:], g.C[r*g.CRepeat+j:]
 					i := 0
-					for ; i+2 <= g.M; i += 2 {
+					for ; rows == 2 && i+2 <= g.M; i += 2 {
 						portableTile2(chunk, a[i*g.ARow:], g.ARow, g.AStep, c[i*g.CRow:][:columns], c[(i+1)*g.CRow:][:columns], load)
 					}
-					if i < g.M {
+					for ; i < g.M; i++ {
 						portableTile1(chunk, a[i*g.ARow:], g.AStep, c[i*g.CRow:][:columns], load)
 					}
 				}
@@ -52,6 +53,28 @@ func portableGemmColumns(g Gemm, from, panel int) {
 	}
 }
 
+// noSubnormalRounding reports whether all products of an element of a and one of b are multiples of 2⁻¹⁴⁹, as the
+// accumulators are. Then a sum below 2⁻¹²⁶ is a float32 as it is, and of the rare cases only midpoints are left. The
+// unit in the last place of a normal v is 2⁻²³ of its power of two, so that powers of at least 2⁻¹⁰³ together suffice.
+func noSubnormalRounding(a, b []float32) bool {
+	return smallestExponent(a)+smallestExponent(b) >= -103
+}
+
+// smallestExponent is the exponent of the smallest number in x that is not 0: −1000 if it is subnormal, 1000 if there is none.
+func smallestExponent(x []float32) int {
+	least := uint32(math.MaxUint32)
+	for _, v := range x {
+		least = min(least, math.Float32bits(v)<<1-1) // 0 becomes the largest
+	}
+	if least == math.MaxUint32 {
+		return 1000 // nothing but zeros
+	}
+	if exponent := int((least + 1) >> 24); exponent > 0 {
+		return exponent - 127
+	}
+	return -1000
+}
+
 func portableEpilogue(g *Gemm, c []float32, j int) {
 	for q, v := range c {
 		if g.Bias != nil {
@@ -64,39 +87,64 @@ func portableEpilogue(g *Gemm, c []float32, j int) {
 	}
 }
 
-// portableTile2 continues the chains of two rows by four columns.
+// portableTile2 continues the chains of two rows by four columns, where noSubnormalRounding.
 func portableTile2(b [][4]float64, a []float32, row, step int, c0, c1 []float32, load bool) {
-	var u, v [4]float64
+	var t tile2
 	if load {
 		for q := range c0 {
-			u[q], v[q] = float64(c0[q]), float64(c1[q])
+			t[0][q], t[1][q] = float64(c0[q]), float64(c1[q])
 		}
 	}
-	u0, u1, u2, u3 := u[0], u[1], u[2], u[3]
-	v0, v1, v2, v3 := v[0], v[1], v[2], v[3]
-	at := 0
-	for k := range b {
-		w := &b[k]
-		x, y := float64(a[at]), float64(a[at+row])
-		at += step
-		s0, s1, s2, s3 := x*w[0]+u0, x*w[1]+u1, x*w[2]+u2, x*w[3]+u3
-		if rare(s0) || rare(s1) || rare(s2) || rare(s3) {
-			u0, u1, u2, u3 = fmaExact4(x, w, u0, u1, u2, u3)
-		} else {
-			u0, u1, u2, u3 = float64(float32(s0)), float64(float32(s1)), float64(float32(s2)), float64(float32(s3))
+	for len(b) > 0 {
+		done, at := t.advance(b, a, row, step)
+		if done == len(b) {
+			break
 		}
-		s0, s1, s2, s3 = y*w[0]+v0, y*w[1]+v1, y*w[2]+v2, y*w[3]+v3
-		if rare(s0) || rare(s1) || rare(s2) || rare(s3) {
-			v0, v1, v2, v3 = fmaExact4(y, w, v0, v1, v2, v3)
-		} else {
-			v0, v1, v2, v3 = float64(float32(s0)), float64(float32(s1)), float64(float32(s2)), float64(float32(s3))
+		// The rare case: the rows from `at` on take this step exactly.
+		for i := at; i < 2; i++ {
+			for q := range t[i] {
+				t[i][q] = fma(float64(a[done*step+i*row]), b[done][q], t[i][q])
+			}
 		}
+		b, a = b[done+1:], a[min((done+1)*step, len(a)):]
 	}
-	u, v = [4]float64{u0, u1, u2, u3}, [4]float64{v0, v1, v2, v3}
 	for q := range c0 {
-		c0[q], c1[q] = float32(u[q]), float32(v[q])
+		c0[q], c1[q] = float32(t[0][q]), float32(t[1][q])
 	}
 }
+
+// tile2 is float32 values in float64.
+type tile2 [2][4]float64
+
+// advance takes steps until one of the sums lies midway, and returns the number of whole steps and the row that did not
+// take the next one. It calls nothing, so that all sums stay in registers.
+func (t *tile2) advance(b [][4]float64, a []float32, row, step int) (done, at int) {
+	u0, u1, u2, u3 := t[0][0], t[0][1], t[0][2], t[0][3]
+	v0, v1, v2, v3 := t[1][0], t[1][1], t[1][2], t[1][3]
+	done = len(b)
+	for k := range b {
+		w := &b[k]
+		x := float64(a[k*step])
+		s0, s1, s2, s3 := x*w[0]+u0, x*w[1]+u1, x*w[2]+u2, x*w[3]+u3
+		if midway(s0) || midway(s1) || midway(s2) || midway(s3) {
+			done, at = k, 0
+			break
+		}
+		u0, u1, u2, u3 = float64(float32(s0)), float64(float32(s1)), float64(float32(s2)), float64(float32(s3))
+		x = float64(a[k*step+row])
+		s0, s1, s2, s3 = x*w[0]+v0, x*w[1]+v1, x*w[2]+v2, x*w[3]+v3
+		if midway(s0) || midway(s1) || midway(s2) || midway(s3) {
+			done, at = k, 1
+			break
+		}
+		v0, v1, v2, v3 = float64(float32(s0)), float64(float32(s1)), float64(float32(s2)), float64(float32(s3))
+	}
+	*t = tile2{{u0, u1, u2, u3}, {v0, v1, v2, v3}}
+	return done, at
+}
+
+// midway reports whether s lies between two float32 at the same distance, if it is no subnormal one.
+func midway(s float64) bool { return uint32(math.Float64bits(s))&midpointMask == midpoint }
 
 func portableTile1(b [][4]float64, a []float32, step int, c []float32, load bool) {
 	var u [4]float64
@@ -116,11 +164,6 @@ func portableTile1(b [][4]float64, a []float32, step int, c []float32, load bool
 	for q := range c {
 		c[q] = float32(u[q])
 	}
-}
-
-//go:noinline
-func fmaExact4(x float64, w *[4]float64, u0, u1, u2, u3 float64) (float64, float64, float64, float64) {
-	return fmaExact(x, w[0], u0), fmaExact(x, w[1], u1), fmaExact(x, w[2], u2), fmaExact(x, w[3], u3)
 }
 
 func portableGemmBlocks(g GemmBlocks) {
