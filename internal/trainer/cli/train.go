@@ -81,12 +81,6 @@ Flags have ElasticDL's names; _ and - are the same.`,
 
 func (t *training) run(cmd *cobra.Command) (err error) {
 	t.spec.Namespace = "default"
-	if problems := t.spec.Problems(); len(problems) > 0 {
-		return usageError("%s", problems[0])
-	}
-	if t.floor < 1 || t.workers < t.floor {
-		return usageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
-	}
 	// Workers are started elsewhere than where the paths were written.
 	for _, path := range []*string{&t.spec.Model.File, &t.spec.Output} {
 		if *path, err = filepath.Abs(*path); err != nil {
@@ -97,6 +91,12 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 		if *path, err = absoluteData(*path); err != nil {
 			return err
 		}
+	}
+	if problems := t.spec.Problems(); len(problems) > 0 {
+		return usageError("%s", problems[0])
+	}
+	if t.floor < 1 || t.workers < t.floor {
+		return usageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
 	}
 	model, err := os.ReadFile(t.spec.Model.File)
 	if err != nil {

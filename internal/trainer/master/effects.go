@@ -111,6 +111,7 @@ func (m *Master) publish(e coordinator.Publish) {
 			m.sendUpdate(c, m.updates[len(m.updates)-1], e.Next[id], e.Hash)
 		}
 	}
+	m.log.Debug("published", "step", e.Step)
 	m.observe(e.Step, k)
 	if err := worker.ApplyUpdate(n, m.state, floats, e.Step); err != nil {
 		m.pending = append(m.pending, coordinator.Unhealthy{Reason: err.Error()})

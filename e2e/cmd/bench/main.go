@@ -1,0 +1,170 @@
+// Command bench measures what the project promises in numbers, prints a table, and writes the same as JSON. Every
+// figure is a ratio, to a competitor measured in the same run or to the goal, with its median and spread. It asserts
+// nothing: machines are noisy.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// figure is one line of the report.
+type figure struct {
+	Name    string    `json:"name"`
+	Samples []float64 `json:"samples"` // ratios
+	Median  float64   `json:"median"`
+	Least   float64   `json:"least"`
+	Most    float64   `json:"most"`
+	Goal    string    `json:"goal,omitempty"`
+	Detail  string    `json:"detail,omitempty"` // what the ratio is of, with the values behind it
+	Skipped string    `json:"skipped,omitempty"`
+}
+
+// report is bench.json.
+type report struct {
+	Time      time.Time `json:"time"`
+	Processor string    `json:"processor"`
+	Cores     int       `json:"cores"`
+	Load      string    `json:"load_average"` // at the start
+	Figures   []figure  `json:"figures"`
+}
+
+// errSkipped is a measurement that this machine cannot make.
+type errSkipped struct{ reason string }
+
+func (e errSkipped) Error() string { return e.reason }
+
+// measurement produces lines of the report.
+type measurement struct {
+	name string
+	run  func(ctx context.Context, o options) ([]figure, error)
+}
+
+type options struct {
+	root   string // of the repository
+	rounds int
+	mnist  string // directory of MNIST's IDX files, or ""
+	log    io.Writer
+}
+
+func (o options) trainer() string { return filepath.Join(o.root, "bin", "elastic-trainer") }
+func (o options) model() string {
+	return filepath.Join(o.root, "examples", "models", "mnist_functional_api.py")
+}
+
+func main() {
+	var o options
+	var only, out string
+	flag.StringVar(&o.root, "root", "..", "root of the repository; bin/ holds what `make build` made")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds of every measurement")
+	flag.StringVar(&o.mnist, "mnist", os.Getenv("MNIST_DIR"), "directory of MNIST's IDX files, for the accuracy (env MNIST_DIR)")
+	flag.StringVar(&only, "only", "", "names of measurements to make, separated by commas; empty makes all")
+	flag.StringVar(&out, "output", "", "the JSON report; empty is ROOT/e2e/out/bench.json")
+	flag.Parse()
+	o.log = os.Stderr
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := run(ctx, o, only, out); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, only, out string) error {
+	var err error
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return err
+	}
+	r := report{Time: time.Now().UTC().Truncate(time.Second), Processor: processor(), Cores: runtime.NumCPU(), Load: load()}
+	for _, m := range []measurement{
+		{"speed", measureSpeed}, {"start", measureStart}, {"kill", measureKill}, {"cluster", measureCluster}, {"accuracy", measureAccuracy},
+	} {
+		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
+			continue
+		}
+		fmt.Fprintf(o.log, "measuring %s …\n", m.name)
+		figures, err := m.run(ctx, o)
+		var skipped errSkipped
+		if errors.As(err, &skipped) {
+			figures, err = append(figures, figure{Name: m.name, Skipped: skipped.reason}), nil
+		}
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", m.name, err)
+		}
+		r.Figures = append(r.Figures, figures...)
+	}
+	if err := r.print(os.Stdout); err != nil {
+		return err
+	}
+	if out == "" {
+		out = filepath.Join(o.root, "e2e", "out", "bench.json")
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, append(text, '\n'), 0o644)
+}
+
+// ratios makes a line of samples.
+func ratios(name, goal, detail string, samples []float64) figure {
+	sorted := slices.Sorted(slices.Values(samples))
+	return figure{Name: name, Samples: samples, Median: median(sorted), Least: sorted[0], Most: sorted[len(sorted)-1], Goal: goal, Detail: detail}
+}
+
+// median of sorted samples.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+func (r report) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s, %d cores, load %s\n\n", r.Processor, r.Cores, r.Load)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "WHAT\tMEDIAN\tFROM\tTO\tRUNS\tGOAL\tOF")
+	for _, f := range r.Figures {
+		if f.Skipped != "" {
+			fmt.Fprintf(t, "%s\tskipped: %s\n", f.Name, f.Skipped)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%d\t%s\t%s\n", f.Name, f.Median, f.Least, f.Most, len(f.Samples), f.Goal, f.Detail)
+	}
+	return t.Flush()
+}
+
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(strings.TrimLeft(name, " \t:"))
+		}
+	}
+	return runtime.GOARCH
+}
+
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+)
+
+//go:embed torch.py
+var torchProgram string
+
+// python is Debian's, which finds Debian's python3-torch.
+const python = "/usr/bin/python3"
+
+const speedSeconds = 2 * time.Second
+
+// measureSpeed compares records per CPU-second of one whole training step (forward, backward, update) of the tutorial's
+// network on one thread with PyTorch's, round by round.
+func measureSpeed(ctx context.Context, o options) ([]figure, error) {
+	text, err := os.ReadFile(o.model())
+	if err != nil {
+		return nil, err
+	}
+	model, _, err := modelfile.Load("mnist_functional_api.py", text, modelfile.Options{})
+	if err != nil {
+		return nil, err
+	}
+	torch := exec.CommandContext(ctx, python, "-c", "import torch").Run() == nil
+	var figures []figure
+	for _, set := range kernel.Available() {
+		if set.Name == "portable" {
+			continue
+		}
+		for _, batch := range []int{10, 64} {
+			var ours, theirs, ratio []float64
+			for range o.rounds {
+				speed, err := stepSpeed(ctx, model, set, batch)
+				if err != nil {
+					return nil, err
+				}
+				ours = append(ours, speed)
+				if !torch {
+					continue
+				}
+				other, err := torchSpeed(ctx, batch)
+				if err != nil {
+					return nil, err
+				}
+				theirs = append(theirs, other)
+				ratio = append(ratio, speed/other)
+			}
+			name := fmt.Sprintf("training speed, %s, minibatch %d", set.Name, batch)
+			if !torch {
+				figures = append(figures, figure{Name: name, Skipped: fmt.Sprintf("no PyTorch for %s (Debian: python3-torch); ours %.0f records per CPU-second", python, medianOf(ours))})
+				continue
+			}
+			figures = append(figures, ratios(name, "≥ 1.5", fmt.Sprintf("PyTorch, one thread: %.0f and %.0f records per CPU-second", medianOf(ours), medianOf(theirs)), ratio))
+		}
+	}
+	return figures, nil
+}
+
+func medianOf(samples []float64) float64 { return ratios("", "", "", samples).Median }
+
+// stepSpeed is our records per CPU-second.
+func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int) (float64, error) {
+	n, err := nn.Compile(m, nn.Options{Kernel: set, Threads: 1, MaxBatch: records})
+	if err != nil {
+		return 0, err
+	}
+	defer n.Close()
+	digits, err := data.Open(ctx, data.Spec{Path: "synthetic://digits?records=640&seed=1", Features: m.Feed.Features})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = digits.Close() }()
+	batcher, err := data.NewBatcher(digits, m.Feed, records)
+	if err != nil {
+		return 0, err
+	}
+	var batch graph.Batch
+	indices := make([]int64, records)
+	for i := range indices {
+		indices[i] = int64(i)
+	}
+	if err := batcher.Fill(ctx, 0, indices, &batch); err != nil {
+		return 0, err
+	}
+	state, gradient := make([]float32, n.StateSize()), make([]float32, n.StateSize())
+	n.Init(state, 1)
+	stats := [][]float32{gradient[n.TrainableSize():]}
+	step := int64(0)
+	one := func() error {
+		if _, err := n.Gradient(state, &batch, records, step, 0, 1, gradient); err != nil {
+			return err
+		}
+		step++
+		return n.Apply(state, gradient[:n.TrainableSize()], stats, step)
+	}
+	if err := one(); err != nil { // warm
+		return 0, err
+	}
+	var times []float64
+	for end := time.Now().Add(speedSeconds); time.Now().Before(end) && ctx.Err() == nil; {
+		before := cpuSeconds()
+		if err := one(); err != nil {
+			return 0, err
+		}
+		times = append(times, cpuSeconds()-before)
+	}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	return float64(records) / medianOf(times), nil
+}
+
+func torchSpeed(ctx context.Context, records int) (float64, error) {
+	c := exec.CommandContext(ctx, python, "-c", torchProgram, strconv.Itoa(records), strconv.FormatFloat(speedSeconds.Seconds(), 'f', 1, 64))
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	c.Env = append(os.Environ(), torchEnvironment()...)
+	out, err := c.Output()
+	if err != nil {
+		return 0, fmt.Errorf("PyTorch: %w: %s", err, stderr.String())
+	}
+	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+}
+
+// torchEnvironment makes the comparison fair: Debian's OpenBLAS does not know newer Intel processors and would fall
+// back to SSE3 without a word.
+func torchEnvironment() []string {
+	flags, _ := os.ReadFile("/proc/cpuinfo")
+	if bytes.Contains(flags, []byte(" avx512f")) {
+		return []string{"OPENBLAS_CORETYPE=SKYLAKEX"}
+	}
+	return []string{"OPENBLAS_CORETYPE=HASWELL"} // its AVX2 kernels, on AMD's processors too
+}
+
+// cpuSeconds is the processor time of this process.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // only for arguments that are wrong
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}

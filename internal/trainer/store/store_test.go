@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
+)
+
+const job = "0123456789abcdef"
+
+func still(context.Context) error { return nil }
+
+func save(t *testing.T, d store.Directory, model string) []string {
+	t.Helper()
+	sum := sha256.Sum256([]byte(model))
+	files, err := d.Save(t.Context(), []byte(model), master.ModelInfo{Job: job, SHA256: hex.EncodeToString(sum[:]), Steps: 3}, master.RunInfo{Generation: 1}, still)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestASavedJobIsFoundFinishedWithItsFiles(t *testing.T) {
+	d := store.Directory{Root: t.TempDir()}
+	if info, err := d.Finished(job); info != nil || err != nil {
+		t.Fatalf("before it was saved: %v, %v", info, err)
+	}
+	files := save(t, d, "weights")
+	info, err := d.Finished(job)
+	if err != nil || info == nil || info.Steps != 3 || strings.Join(info.Files, " ") != strings.Join(files, " ") {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	entries, err := os.ReadDir(d.Dir(job))
+	if err != nil || len(entries) != 3 {
+		t.Errorf("temporary files were left: %v %v", entries, err)
+	}
+}
+
+func TestAnotherJobWithTheSameFirstDigitsIsNotFinished(t *testing.T) {
+	d := store.Directory{Root: t.TempDir()}
+	save(t, d, "weights")
+	if info, err := d.Finished(job[:8] + "ffffffff"); info != nil || err != nil {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestADamagedModelIsAnErrorThatNamesTheFileAndTheRemedy(t *testing.T) {
+	d := store.Directory{Root: t.TempDir()}
+	files := save(t, d, "weights")
+	if err := os.WriteFile(files[0], []byte("weighty"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Finished(job)
+	if err == nil || !strings.Contains(err.Error(), files[0]) || !strings.Contains(err.Error(), "train again") {
+		t.Errorf("%v", err)
+	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Finished(job); err == nil || !strings.Contains(err.Error(), "not there") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAMasterThatIsNoLongerTheOneWritesNothing(t *testing.T) {
+	d := store.Directory{Root: t.TempDir()}
+	lost := errors.New("another master has taken over")
+	_, err := d.Save(t.Context(), []byte("weights"), master.ModelInfo{Job: job}, master.RunInfo{}, func(context.Context) error { return lost })
+	if !errors.Is(err, lost) {
+		t.Fatalf("%v", err)
+	}
+	if entries, err := os.ReadDir(d.Dir(job)); err != nil || len(entries) != 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := store.Directory{Root: file}.Save(t.Context(), nil, master.ModelInfo{Job: job}, master.RunInfo{}, still)
+	if err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("%v", err)
+	}
+}
