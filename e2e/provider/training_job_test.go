@@ -32,7 +32,7 @@ const job = "elastic_training_job.test"
 // trainingJob is a resource block: the smallest job, with lines that override it or add to it.
 func trainingJob(name, lines string) string {
 	attributes := map[string]string{
-		"image":    `"registry.invalid/elastic-trainer:test"`, // nobody runs it: these tests report in the master's place
+		"image":    `"registry.invalid/nobody:0"`, // nobody runs it: these tests report in the master's place
 		"model":    `{ file = "def loss(output, labels):\n    pass\n" }`,
 		"data":     `{ training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }`,
 		"training": `{ minibatch_size = 10, grads_to_wait = 2 }`,

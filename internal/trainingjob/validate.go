@@ -146,7 +146,7 @@ func (d Definition) Problems() []Problem {
 func (d Definition) Warnings() []Problem {
 	out := problems(d.Job.Warnings())
 	if k := d.Job.Training.GradsToWait; k > 0 && d.Max > k {
-		out.add("workers.max", "is %d, but a step has only grads_to_wait = %d gradients to compute: %d workers would idle", d.Max, k, d.Max-k)
+		out.add("workers.max", "is %d, but a step has only grads_to_wait = %d gradients to compute; the rest of the workers would idle", d.Max, k)
 	}
 	if d.Job.Output != "" && len(d.Master.PodOverrides) == 0 {
 		out.output(d.Job.Output, d.Volumes)
