@@ -31,7 +31,12 @@ var (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := demo(ctx, newTerminal(os.Stdout)); err != nil {
+	terminal := newTerminal(os.Stdout)
+	context.AfterFunc(ctx, func() {
+		stop() // a second ^C ends this process at once, and the cluster with it
+		terminal.say("\nInterrupted: terraform destroy, then the cluster stops. This takes some seconds.")
+	})
+	if err := demo(ctx, terminal); err != nil {
 		fmt.Fprintln(os.Stderr, "\ndemo:", err)
 		os.Exit(1)
 	}
