@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -18,6 +19,8 @@ type batchNorm struct {
 	channels            int
 	pixels              int         // per record
 	pool                *pooledNorm // the layer behind; nil: done by itself
+	name                string
+	warned              bool // about a single value
 	image               bool
 	epsilon             float64
 	momentumRest        float32 // 1 − momentum
@@ -39,7 +42,7 @@ func (c *compiler) addBatchNorm(node, next *graph.Node) error {
 	}
 	channels := c.shape[len(c.shape)-1]
 	l := &batchNorm{
-		n: c.n, in: c.value, below: c.conv, channels: channels, pixels: c.value.size / channels, image: len(c.shape) == 3,
+		n: c.n, name: node.Name, in: c.value, below: c.conv, channels: channels, pixels: c.value.size / channels, image: len(c.shape) == 3,
 		epsilon: a.Epsilon, momentumRest: float32(1 - a.Momentum), hasGamma: a.Scale, hasBeta: a.Center,
 	}
 	if err := wantShape(node, c.shape...); err != nil {
@@ -136,6 +139,10 @@ func (l *batchNorm) finishVariance() {
 		if l.image && count > 1 {
 			moving[c] = sum / float32(count-1)
 		}
+	}
+	if l.image && count == 1 && !l.warned {
+		l.warned = true
+		slog.Warn("the variance of a single value is 0: a minibatch of one record with images of one pixel teaches BatchNorm nothing; use a larger minibatch", "layer", l.name)
 	}
 	l.coefficients(l.variance)
 }

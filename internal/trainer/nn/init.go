@@ -26,7 +26,7 @@ func (n *Network) Init(state []float32, seed uint64) {
 			index := philox.Index{uint32(position)}
 			for i := range values {
 				u := philox.Float32(key.Element(index, uint64(i)))
-				values[p.inState(i)] = (2*u - 1) * limit // 2u − 1 is exact
+				values[p.inState(i)] = (float32(2*u) - 1) * limit // 2u − 1 is exact
 			}
 		case "gamma", "moving_variance":
 			for i := range values {
