@@ -30,13 +30,15 @@ var (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	terminal := newTerminal(os.Stdout)
-	context.AfterFunc(ctx, func() {
+	said := context.AfterFunc(ctx, func() {
 		stop() // a second ^C ends this process at once, and the cluster with it
 		terminal.say("\nInterrupted: terraform destroy, then the cluster stops. This takes some seconds.")
 	})
-	if err := demo(ctx, terminal); err != nil {
+	err := demo(ctx, terminal)
+	said()
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "\ndemo:", err)
 		os.Exit(1)
 	}
