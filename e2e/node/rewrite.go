@@ -66,6 +66,12 @@ func linkBinds(root string, binds []bind) error {
 		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 			return fmt.Errorf("place for volume at %s: %w", b.Target, err)
 		}
+		if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			// Within another volume, which outlived the container that left it.
+			if err := os.Remove(link); err != nil {
+				return fmt.Errorf("volume at %s: %w", b.Target, err)
+			}
+		}
 		if err := os.Symlink(b.Source, link); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("volume at %s: %w", b.Target, err)
 		}
