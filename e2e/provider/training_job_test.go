@@ -19,7 +19,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -144,11 +143,10 @@ func nothingLeft(t *testing.T, name string) {
 func TestTrainingJobLife(t *testing.T) {
 	name := "life"
 	var uid types.UID
-	sameJob := func(*terraform.State) error {
+	expectSameJob := func() {
 		if live := liveJob(t, name); live.UID != uid {
 			t.Errorf("the job was made anew: UID %s, was %s", live.UID, uid)
 		}
-		return nil
 	}
 	steps(t,
 		resource.TestStep{
@@ -190,7 +188,7 @@ func TestTrainingJobLife(t *testing.T) {
 				  affinity      = jsonencode({ podAntiAffinity = {} })
 				}`),
 			ConfigPlanChecks: plannedJob(plancheck.ResourceActionUpdate),
-			Check: func(s *terraform.State) error {
+			Check: func(*terraform.State) error {
 				workers := liveWorkers(t, name)
 				spec := workers.Template.Spec
 				if workers.Min != 2 || workers.Max != 4 || spec.NodeSelector["pool"] != "training" || spec.Tolerations[0].Key != "spot" || spec.DNSPolicy != "Default" {
@@ -207,7 +205,8 @@ func TestTrainingJobLife(t *testing.T) {
 				if live.Labels["team"] != "vision" || live.Annotations["example.com/note"] != "A note." || lease.Labels["team"] != "vision" {
 					t.Errorf("labels %v, annotations %v, the Lease's labels %v", live.Labels, live.Annotations, lease.Labels)
 				}
-				return sameJob(s)
+				expectSameJob()
+				return nil
 			},
 		},
 		resource.TestStep{ // other spellings of the same are no change
@@ -228,7 +227,7 @@ func TestTrainingJobLife(t *testing.T) {
 		resource.TestStep{ // what is removed from the configuration is removed from the objects
 			Config:           asAdmin("") + trainingJob(name, "workers = { max = 4, env = {} }"),
 			ConfigPlanChecks: plannedJob(plancheck.ResourceActionUpdate),
-			Check: func(s *terraform.State) error {
+			Check: func(*terraform.State) error {
 				workers := liveWorkers(t, name)
 				spec := workers.Template.Spec
 				if workers.Min != 1 || len(spec.NodeSelector) != 0 || len(spec.Tolerations) != 2 || spec.DNSPolicy != "" || spec.Affinity != nil || spec.Containers[0].Resources.Requests.Cpu().String() != "1" {
@@ -238,7 +237,8 @@ func TestTrainingJobLife(t *testing.T) {
 				if live.Labels["team"] != "" || live.Annotations["example.com/note"] != "" || live.Labels["app"] != "elasticdl" {
 					t.Errorf("labels %v, annotations %v", live.Labels, live.Annotations)
 				}
-				return sameJob(s)
+				expectSameJob()
+				return nil
 			},
 		},
 		resource.TestStep{
@@ -598,7 +598,7 @@ func TestTrainingJobUsesThePriorityClassesOfItsConfiguration(t *testing.T) {
 			workers = { max = 1, priority_class_name = elastic_priority_class.test.name, floor_priority_class_name = elastic_priority_class.test.name }`),
 		ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate),
 		Check: func(*terraform.State) error {
-			var class *schedulingv1.PriorityClass = liveClass(t, "of-the-job")
+			class := liveClass(t, "of-the-job")
 			if got := liveJob(t, "classes").Spec.Template.Spec.PriorityClassName; got != class.Name {
 				t.Errorf("the master's class is %q", got)
 			}

@@ -126,16 +126,6 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// eventually waits for a condition, with a deadline.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 func expectSays(t *testing.T, printed string, sentences ...string) {
 	t.Helper()
 	if !says(sentences...).MatchString(printed) {
@@ -146,11 +136,17 @@ func expectSays(t *testing.T, printed string, sentences ...string) {
 // nowhere keeps the master's pod from being scheduled.
 const nowhere = "\n master = { node_selector = { nowhere = \"true\" } }"
 
-// exists says whether the job's last part is there, after which Create waits.
-func exists(t *testing.T, name string) func() bool {
-	return func() bool {
-		live, err := adminClient(t).BatchV1().Jobs("default").Get(context.WithoutCancel(t.Context()), name, metav1.GetOptions{})
-		return err == nil && live.Spec.Suspend != nil && !*live.Spec.Suspend
+// untilMade waits until the job is resumed, after which Create waits.
+func untilMade(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		live, err := adminClient(t).BatchV1().Jobs("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil && live.Spec.Suspend != nil && !*live.Spec.Suspend {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("job %s is not made within a minute: %v", name, err)
+		}
 	}
 }
 
@@ -176,7 +172,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 	config := asAdmin("") + trainingJob(name, "wait_for = \"succeeded\""+nowhere)
 	r.destroyAtTheEnd(t, name, config)
 	command, finish := r.start(t, config, "apply", "-auto-approve")
-	eventually(t, "the job is made", exists(t, name))
+	untilMade(t, name)
 	uid := liveJob(t, name).UID
 	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -194,7 +190,7 @@ func TestAWaitSeesTheRunEnd(t *testing.T) {
 	config := asAdmin("") + trainingJob(name, "wait_for = \"succeeded\""+nowhere) + "\noutput \"sha\" {\n  value = elastic_training_job.test.model_sha256\n}\n"
 	r.destroyAtTheEnd(t, name, config)
 	_, finish := r.start(t, config, "apply", "-auto-approve")
-	eventually(t, "the job is made", exists(t, name))
+	untilMade(t, name)
 	report(t, name, trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 1, StepsTotal: 2})
 	report(t, name, trainingjob.Status{Phase: trainingjob.PhaseSucceeded, StepsDone: 2, StepsTotal: 2, ModelSHA256: strings.Repeat("cd", 32)})
 	printed, code := finish()
@@ -211,7 +207,7 @@ func TestARunThatFailsIsAnErrorOnlyWhenAskedFor(t *testing.T) {
 		config := asAdmin("") + trainingJob(name, "wait_for = \"running\""+nowhere)
 		r.destroyAtTheEnd(t, name, config)
 		_, finish := r.start(t, config, "apply", "-auto-approve")
-		eventually(t, "the job is made", exists(t, name))
+		untilMade(t, name)
 		report(t, name, trainingjob.Status{Phase: trainingjob.PhaseFailed, Message: "model.py:3: no such layer", StepsDone: 1, StepsTotal: 2})
 		printed, code := finish()
 		if code != 0 {
@@ -225,7 +221,7 @@ func TestARunThatFailsIsAnErrorOnlyWhenAskedFor(t *testing.T) {
 		config := asAdmin("") + trainingJob(name, "wait_for = \"succeeded\"\n fail_on_error = true"+nowhere)
 		r.destroyAtTheEnd(t, name, config)
 		_, finish := r.start(t, config, "apply", "-auto-approve")
-		eventually(t, "the job is made", exists(t, name))
+		untilMade(t, name)
 		report(t, name, trainingjob.Status{Phase: trainingjob.PhaseFailed, Message: "model.py:3: no such layer"})
 		printed, code := finish()
 		if code != 1 {

@@ -164,6 +164,7 @@ func thousands(n int64) string {
 type keepEqualJSON struct{}
 
 func (keepEqualJSON) Description(context.Context) string { return "The spelling of JSON is no change." }
+
 func (k keepEqualJSON) MarkdownDescription(ctx context.Context) string {
 	return k.Description(ctx)
 }

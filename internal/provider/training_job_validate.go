@@ -90,6 +90,7 @@ type trainingJobName struct{}
 func (trainingJobName) Description(context.Context) string {
 	return "a DNS label of at most " + strconv.Itoa(trainingjob.MaxNameLength) + " characters that begins with a letter"
 }
+
 func (v trainingJobName) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (trainingJobName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {

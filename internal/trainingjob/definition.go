@@ -94,15 +94,23 @@ func DefaultResources(role string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
 }
 
+// Roles: the values of LabelRole, and the names of the pods' first container.
 const (
-	// RoleMaster and RoleWorker are the values of LabelRole and the names of the pods' first container.
 	RoleMaster = "master"
 	RoleWorker = "worker"
+)
 
-	// DefaultTerminationGracePeriodSeconds is Kubernetes' own; a worker needs the time of one minibatch of it, a
-	// master that of one step and a checkpoint.
-	DefaultTerminationGracePeriodSeconds = 30
+// Exit codes of the master with a meaning for its Job (the protocol's "Leaving" and "The master dies").
+const (
+	ExitJobFailed = 64  // the training itself failed: never run it again
+	ExitStopped   = 143 // told to stop, half done: run it again, and do not count it as a failure
+)
 
+// DefaultTerminationGracePeriodSeconds is Kubernetes' own; a worker needs the time of one minibatch of it, a master
+// that of one step and a checkpoint.
+const DefaultTerminationGracePeriodSeconds = 30
+
+const (
 	// userID is the user and group that run in the pods: "nonroot" of the distroless images.
 	userID = 65532
 
@@ -113,8 +121,4 @@ const (
 	// backoffLimit is as good as none: the limit to restarts is the supervisor's in the pod, and a Job that gives up
 	// loses training that could go on.
 	backoffLimit = math.MaxInt32
-
-	// Exit codes with a meaning for the Job (the protocol's "Leaving" and "The master dies").
-	ExitJobFailed = 64  // the training itself failed: never run it again
-	ExitStopped   = 143 // told to stop, half done: run it again, and do not count it as a failure
 )

@@ -38,7 +38,8 @@ func TestExplain(t *testing.T) {
 			corev1.Pod{Status: unschedulable}, nil, "cannot be scheduled: 0/3 nodes are available: 3 Insufficient cpu.",
 		},
 		"a preemptor is said with its node": {
-			corev1.Pod{Status: nominated}, nil,
+			corev1.Pod{Status: nominated},
+			nil,
 			"cannot be scheduled: 0/3 nodes are available: 3 Insufficient cpu.; pods of lower priority are being preempted for it on node node-2",
 		},
 		"a gated pod is said with its gate": {
@@ -46,7 +47,8 @@ func TestExplain(t *testing.T) {
 			nil, `waits for scheduling gate "kueue.x-k8s.io/admission" to be removed`,
 		},
 		"a missing image is said with the remedy": {
-			corev1.Pod{Status: waiting("ErrImagePull", "no such image")}, nil,
+			corev1.Pod{Status: waiting("ErrImagePull", "no such image")},
+			nil,
 			"container worker: ErrImagePull: no such image; check the image's name, and image_pull_secrets for a private registry",
 		},
 		"a volume that cannot be mounted is said by its newest event": {
@@ -71,7 +73,8 @@ func TestExplain(t *testing.T) {
 			nil, "was taken away (PreemptionByScheduler): default-scheduler: preempting to accommodate a higher priority pod",
 		},
 		"a pod held by a finalizer is said with it": {
-			corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, Finalizers: []string{"example.com/hold"}}}, nil,
+			corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, Finalizers: []string{"example.com/hold"}}},
+			nil,
 			"is being deleted and waits for finalizer example.com/hold",
 		},
 	} {

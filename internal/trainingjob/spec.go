@@ -33,13 +33,24 @@ const (
 // AnnotationLastWorkerID on the Job is the highest worker number ever used.
 const AnnotationLastWorkerID = "elastic-training.github.io/last-worker-id"
 
-// Names of a job's objects, all in its namespace.
-func ConfigMapName(job string) string      { return job + "-job" }
-func StatusName(job string) string         { return job + "-status" }
-func ModelName(job string) string          { return job + "-model" } // ConfigMap with the final model when it is small
-func CredentialsName(job string) string    { return job + "-credentials" }
-func MasterName(job string) string         { return job + "-master" } // Service, Lease, TLS server name
-func ServiceAccountName(job string) string { return job }             // ServiceAccount, Role, RoleBinding
+// ConfigMapName is the name of the ConfigMap with job.json, workers.json and model.py. All of a job's objects are in
+// its namespace.
+func ConfigMapName(job string) string { return job + "-job" }
+
+// StatusName is the name of the ConfigMap with the master's status.
+func StatusName(job string) string { return job + "-status" }
+
+// ModelName is the name of the ConfigMap with the final model when it is small.
+func ModelName(job string) string { return job + "-model" }
+
+// CredentialsName is the name of the Secret.
+func CredentialsName(job string) string { return job + "-credentials" }
+
+// MasterName is the name of the Service and of the Lease, and the TLS server name.
+func MasterName(job string) string { return job + "-master" }
+
+// ServiceAccountName is the name of the ServiceAccount, the Role and the RoleBinding.
+func ServiceAccountName(job string) string { return job }
 
 // MaxModelConfigMapBytes is the largest model that is kept in ConfigMap NAME-model, below etcd's 1 MiB with room
 // for base64 left to the API server's own encoding of binaryData.
