@@ -346,7 +346,7 @@ func listenControl(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("node agent: control socket: %w", err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		listener.Close()
+		_ = listener.Close()
 		return nil, fmt.Errorf("node agent: control socket: %w", err)
 	}
 	return listener, nil

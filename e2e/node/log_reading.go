@@ -116,7 +116,7 @@ func openLog(path string, out io.Writer, options logOptions) (*logReader, error)
 		_, err = file.Seek(offset, io.SeekStart)
 	}
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, fmt.Errorf("read log %s: %w", path, err)
 	}
 	return &logReader{file, bufio.NewReader(file), logPrinter{options: options, out: out}}, nil

@@ -178,7 +178,7 @@ func shimCommand(spec processSpec) (*exec.Cmd, *os.File, error) {
 	}
 	failure, failureWriter, err := os.Pipe()
 	if err != nil {
-		request.Close()
+		_ = request.Close()
 		return nil, nil, fmt.Errorf("pipe for the shim: %w", err)
 	}
 	return &exec.Cmd{
@@ -208,7 +208,7 @@ func requestFile(text []byte) (*os.File, error) {
 	}
 	file := os.NewFile(uintptr(fd), "container")
 	if _, err := file.WriteAt(text, 0); err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, fmt.Errorf("write the shim's request: %w", err)
 	}
 	return file, nil
@@ -235,7 +235,7 @@ func becomeCommand() error {
 	if err := json.NewDecoder(file).Decode(&request); err != nil {
 		return fmt.Errorf("%s: read the request: %w", ShimCommand, err)
 	}
-	file.Close()
+	_ = file.Close()
 	if err := request.View.enter(); err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func probe(ctx context.Context, method mountMethod, dir string) error {
 			return err
 		}
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := os.WriteFile(filepath.Join(volume, "seen"), nil, 0o600); err != nil {
 		return err
 	}

@@ -27,16 +27,15 @@ const outputDrain = time.Second
 
 // A processSpec is a command to run as a container's first process.
 type processSpec struct {
-	id      string
-	argv    []string // the first element is a path, or a name on PATH
-	env     []string
-	dir     string
-	view    *fileView // nil: the host's files
-	method  mountMethod
-	log     *containerLog
-	limit   int64 // memory in bytes; MaxInt64 for none
-	started chan<- error
-	exited  func(processExit)
+	id     string
+	argv   []string // the first element is a path, or a name on PATH
+	env    []string
+	dir    string
+	view   *fileView // nil: the host's files
+	method mountMethod
+	log    *containerLog
+	limit  int64 // memory in bytes; MaxInt64 for none
+	exited func(processExit)
 }
 
 type processExit struct {
@@ -146,23 +145,23 @@ func launch(spec processSpec) (*exec.Cmd, []*os.File, error) {
 	}
 	stderr, stderrWriter, err := os.Pipe()
 	if err != nil {
-		stdout.Close()
-		stdoutWriter.Close()
+		_ = stdout.Close()
+		_ = stdoutWriter.Close()
 		return nil, nil, fmt.Errorf("pipe for the output: %w", err)
 	}
 	cmd.Stdout, cmd.Stderr = stdoutWriter, stderrWriter
 	err = cmd.Start()
-	stdoutWriter.Close()
-	stderrWriter.Close()
+	_ = stdoutWriter.Close()
+	_ = stderrWriter.Close()
 	for _, extra := range cmd.ExtraFiles {
-		extra.Close()
+		_ = extra.Close()
 	}
 	if err == nil && failure != nil {
 		err = awaitShim(cmd, failure)
 	}
 	if err != nil {
-		stdout.Close()
-		stderr.Close()
+		_ = stdout.Close()
+		_ = stderr.Close()
 		return nil, nil, err
 	}
 	return cmd, []*os.File{stdout, stderr}, nil

@@ -63,8 +63,7 @@ func containerStatus(l *lifecycle, c *containerState, now time.Time) corev1.Cont
 		status.ImageID = c.spec.Image
 	}
 	status.LastTerminationState.Terminated = c.last
-	switch {
-	case c.state.Waiting == nil && !running && !c.terminated():
+	if c.state.Waiting == nil && !running && !c.terminated() {
 		reason := reasonContainerCreating
 		if c.kind == mainContainer && len(l.pod.Spec.InitContainers) > 0 || c.kind != mainContainer && !firstUnfinished(l, c) {
 			reason = reasonPodInitializing
@@ -84,7 +83,7 @@ func firstUnfinished(l *lifecycle, c *containerState) bool {
 		if other == c {
 			return true
 		}
-		if !other.succeeded() && !(other.kind == sidecarContainer && other.started) {
+		if !other.succeeded() && (other.kind != sidecarContainer || !other.started) {
 			return false
 		}
 	}
