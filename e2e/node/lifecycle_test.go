@@ -280,7 +280,10 @@ func TestEveryDeletedPodEnds(t *testing.T) {
 		events := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 30).Draw(t, "events")
 		for _, event := range events {
 			now = now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "seconds")) * time.Second)
-			run(l, now)
+			_, p := run(l, now)
+			for _, i := range p.kill {
+				l.exited(i, 137, reasonError, "", now)
+			}
 			if event < 3 && l.containers[event].running() {
 				l.exited(event, int32(rapid.IntRange(0, 1).Draw(t, "code")), "x", "", now)
 			}
