@@ -107,7 +107,8 @@ func (d *Dot) check() {
 	need("Out", len(d.Out), (d.Rows-1)*d.OutRow+d.Columns)
 }
 
-// PackedSize is the number of elements of a matrix of that many rows and columns packed in panels.
+// PackedSize is the number of elements of a matrix of that many rows and columns packed in panels. A matrix of fewer
+// columns than Set.Panel is one panel, which may be as wide as it is.
 func PackedSize(rows, columns, panel int) int { return (columns + panel - 1) / panel * panel * rows }
 
 // Pack copies row `row` of B (of `rows`) into its packed panels; the last panel's missing columns stay as they are.

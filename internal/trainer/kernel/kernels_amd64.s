@@ -2937,9 +2937,9 @@ TEXT ·columnSumAVX2(SB), NOSPLIT, $0-40
 	MOVQ vectors+16(FP), R12
 	MOVQ rowBytes+32(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $4
-	JLT next3
+	JLT next2
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -2950,16 +2950,16 @@ columns2:
 	ADDQ R13, AX
 	MOVQ height+24(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS 64(AX), Y2, Y2
 	VADDPS 96(AX), Y3, Y3
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Y0, (R8)
@@ -2968,11 +2968,11 @@ end5:
 	VMOVUPS Y3, 96(R8)
 	ADDQ $128, R13
 	SUBQ $4, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -2980,21 +2980,20 @@ columns6:
 	ADDQ R13, AX
 	MOVQ height+24(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VADDPS (AX), Y0, Y0
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Y0, (R8)
 	ADDQ $32, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -3003,9 +3002,9 @@ TEXT ·columnSquaresAVX2(SB), NOSPLIT, $0-48
 	MOVQ vectors+24(FP), R12
 	MOVQ rowBytes+40(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $4
-	JLT next3
+	JLT next2
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3022,8 +3021,8 @@ columns2:
 	ADDQ R13, AX
 	MOVQ height+32(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (AX), Y8
 	VSUBPS Y4, Y8, Y8
 	VFMADD231PS Y8, Y8, Y0
@@ -3038,8 +3037,8 @@ loop4:
 	VFMADD231PS Y8, Y8, Y3
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Y0, (R8)
@@ -3048,11 +3047,11 @@ end5:
 	VMOVUPS Y3, 96(R8)
 	ADDQ $128, R13
 	SUBQ $4, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3063,23 +3062,22 @@ columns6:
 	ADDQ R13, AX
 	MOVQ height+32(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (AX), Y2
 	VSUBPS Y1, Y2, Y2
 	VFMADD231PS Y2, Y2, Y0
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Y0, (R8)
 	ADDQ $32, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -3088,9 +3086,9 @@ TEXT ·columnProductsAVX2(SB), NOSPLIT, $0-64
 	MOVQ vectors+40(FP), R12
 	MOVQ rowBytes+56(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $4
-	JLT next3
+	JLT next2
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3115,8 +3113,8 @@ columns2:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (AX), Y12
 	VMOVUPS (BX), Y13
 	VSUBPS Y8, Y13, Y13
@@ -3140,8 +3138,8 @@ loop4:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Y0, (R8)
@@ -3156,11 +3154,11 @@ end5:
 	VMOVUPS Y7, 96(R8)
 	ADDQ $128, R13
 	SUBQ $4, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3176,8 +3174,8 @@ columns6:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (AX), Y3
 	VMOVUPS (BX), Y4
 	VSUBPS Y2, Y4, Y4
@@ -3186,8 +3184,8 @@ loop8:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Y0, (R8)
@@ -3196,9 +3194,8 @@ end9:
 	VMOVUPS Y1, (R8)
 	ADDQ $32, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -3207,9 +3204,9 @@ TEXT ·batchNormAVX2(SB), NOSPLIT, $0-64
 	MOVQ vectors+40(FP), R12
 	MOVQ rowBytes+56(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $2
-	JLT next3
+	JLT next2
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3228,8 +3225,8 @@ columns2:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (BX), Y6
 	VSUBPS Y0, Y6, Y6
 	VMOVAPS Y4, Y7
@@ -3243,15 +3240,15 @@ loop4:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	ADDQ $64, R13
 	SUBQ $2, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3267,8 +3264,8 @@ columns6:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (BX), Y3
 	VSUBPS Y0, Y3, Y3
 	VMOVAPS Y2, Y4
@@ -3277,13 +3274,12 @@ loop8:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	ADDQ $32, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -3292,9 +3288,9 @@ TEXT ·batchNormBackAVX2(SB), NOSPLIT, $0-80
 	MOVQ vectors+56(FP), R12
 	MOVQ rowBytes+72(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $2
-	JLT next3
+	JLT next2
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3319,8 +3315,8 @@ columns2:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (SI), Y8
 	VSUBPS Y0, Y8, Y9
 	VMOVUPS (BX), Y10
@@ -3339,15 +3335,15 @@ loop4:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	ADDQ $64, R13
 	SUBQ $2, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3368,8 +3364,8 @@ columns6:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (SI), Y4
 	VSUBPS Y0, Y4, Y5
 	VMOVUPS (BX), Y6
@@ -3381,13 +3377,12 @@ loop8:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	ADDQ $32, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -3396,9 +3391,9 @@ TEXT ·batchNormReLUBackAVX2(SB), NOSPLIT, $0-80
 	MOVQ vectors+56(FP), R12
 	MOVQ rowBytes+72(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $2
-	JLT next3
+	JLT next2
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3423,8 +3418,8 @@ columns2:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (SI), Y8
 	VSUBPS Y0, Y8, Y9
 	VMOVUPS (BX), Y10
@@ -3449,15 +3444,15 @@ loop4:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	ADDQ $64, R13
 	SUBQ $2, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Y0
@@ -3478,8 +3473,8 @@ columns6:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (SI), Y4
 	VSUBPS Y0, Y4, Y5
 	VMOVUPS (BX), Y6
@@ -3494,13 +3489,12 @@ loop8:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	ADDQ $32, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -8541,9 +8535,9 @@ TEXT ·columnSumAVX512(SB), NOSPLIT, $0-40
 	MOVQ vectors+16(FP), R12
 	MOVQ rowBytes+32(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $4
-	JLT next3
+	JLT next2
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8554,16 +8548,16 @@ columns2:
 	ADDQ R13, AX
 	MOVQ height+24(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VADDPS (AX), Z0, Z0
 	VADDPS 64(AX), Z1, Z1
 	VADDPS 128(AX), Z2, Z2
 	VADDPS 192(AX), Z3, Z3
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Z0, (R8)
@@ -8572,11 +8566,11 @@ end5:
 	VMOVUPS Z3, 192(R8)
 	ADDQ $256, R13
 	SUBQ $4, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8584,21 +8578,20 @@ columns6:
 	ADDQ R13, AX
 	MOVQ height+24(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VADDPS (AX), Z0, Z0
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Z0, (R8)
 	ADDQ $64, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -8607,9 +8600,9 @@ TEXT ·columnSquaresAVX512(SB), NOSPLIT, $0-48
 	MOVQ vectors+24(FP), R12
 	MOVQ rowBytes+40(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $4
-	JLT next3
+	JLT next2
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8626,8 +8619,8 @@ columns2:
 	ADDQ R13, AX
 	MOVQ height+32(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (AX), Z8
 	VSUBPS Z4, Z8, Z8
 	VFMADD231PS Z8, Z8, Z0
@@ -8642,8 +8635,8 @@ loop4:
 	VFMADD231PS Z8, Z8, Z3
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Z0, (R8)
@@ -8652,11 +8645,11 @@ end5:
 	VMOVUPS Z3, 192(R8)
 	ADDQ $256, R13
 	SUBQ $4, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8667,23 +8660,22 @@ columns6:
 	ADDQ R13, AX
 	MOVQ height+32(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (AX), Z2
 	VSUBPS Z1, Z2, Z2
 	VFMADD231PS Z2, Z2, Z0
 	ADDQ DX, AX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	MOVQ acc+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Z0, (R8)
 	ADDQ $64, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -8692,9 +8684,9 @@ TEXT ·columnProductsAVX512(SB), NOSPLIT, $0-64
 	MOVQ vectors+40(FP), R12
 	MOVQ rowBytes+56(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $4
-	JLT next3
+	JLT next2
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8719,8 +8711,8 @@ columns2:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (AX), Z12
 	VMOVUPS (BX), Z13
 	VSUBPS Z8, Z13, Z13
@@ -8744,8 +8736,8 @@ loop4:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Z0, (R8)
@@ -8760,11 +8752,11 @@ end5:
 	VMOVUPS Z7, 192(R8)
 	ADDQ $256, R13
 	SUBQ $4, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8780,8 +8772,8 @@ columns6:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (AX), Z3
 	VMOVUPS (BX), Z4
 	VSUBPS Z2, Z4, Z4
@@ -8790,8 +8782,8 @@ loop8:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	MOVQ sum+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS Z0, (R8)
@@ -8800,9 +8792,8 @@ end9:
 	VMOVUPS Z1, (R8)
 	ADDQ $64, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -8811,9 +8802,9 @@ TEXT ·batchNormAVX512(SB), NOSPLIT, $0-64
 	MOVQ vectors+40(FP), R12
 	MOVQ rowBytes+56(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $2
-	JLT next3
+	JLT next2
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8832,8 +8823,8 @@ columns2:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (BX), Z6
 	VSUBPS Z0, Z6, Z6
 	VMOVAPS Z4, Z7
@@ -8847,15 +8838,15 @@ loop4:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	ADDQ $128, R13
 	SUBQ $2, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8871,8 +8862,8 @@ columns6:
 	ADDQ R13, BX
 	MOVQ height+48(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (BX), Z3
 	VSUBPS Z0, Z3, Z3
 	VMOVAPS Z2, Z4
@@ -8881,13 +8872,12 @@ loop8:
 	ADDQ DX, AX
 	ADDQ DX, BX
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	ADDQ $64, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -8896,9 +8886,9 @@ TEXT ·batchNormBackAVX512(SB), NOSPLIT, $0-80
 	MOVQ vectors+56(FP), R12
 	MOVQ rowBytes+72(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $2
-	JLT next3
+	JLT next2
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8923,8 +8913,8 @@ columns2:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (SI), Z8
 	VSUBPS Z0, Z8, Z9
 	VMOVUPS (BX), Z10
@@ -8943,15 +8933,15 @@ loop4:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	ADDQ $128, R13
 	SUBQ $2, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -8972,8 +8962,8 @@ columns6:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (SI), Z4
 	VSUBPS Z0, Z4, Z5
 	VMOVUPS (BX), Z6
@@ -8985,13 +8975,12 @@ loop8:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	ADDQ $64, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 
@@ -9000,9 +8989,9 @@ TEXT ·batchNormReLUBackAVX512(SB), NOSPLIT, $0-80
 	MOVQ vectors+56(FP), R12
 	MOVQ rowBytes+72(FP), DX
 	XORQ R13, R13
-columns2:
+columns1:
 	CMPQ R12, $2
-	JLT next3
+	JLT next2
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -9027,8 +9016,8 @@ columns2:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end5
-loop4:
+	JEQ end4
+loop3:
 	VMOVUPS (SI), Z8
 	VSUBPS Z0, Z8, Z9
 	VMOVUPS (BX), Z10
@@ -9053,15 +9042,15 @@ loop4:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop4
-end5:
+	JNE loop3
+end4:
 	ADDQ $128, R13
 	SUBQ $2, R12
-	JMP columns2
-next3:
-columns6:
+	JMP columns1
+next2:
+columns5:
 	CMPQ R12, $1
-	JLT next7
+	JLT next6
 	MOVQ mean+0(FP), R8
 	ADDQ R13, R8
 	VMOVUPS (R8), Z0
@@ -9082,8 +9071,8 @@ columns6:
 	ADDQ R13, SI
 	MOVQ height+64(FP), CX
 	TESTQ CX, CX
-	JEQ end9
-loop8:
+	JEQ end8
+loop7:
 	VMOVUPS (SI), Z4
 	VSUBPS Z0, Z4, Z5
 	VMOVUPS (BX), Z6
@@ -9098,13 +9087,12 @@ loop8:
 	ADDQ DX, BX
 	ADDQ DX, SI
 	DECQ CX
-	JNE loop8
-end9:
+	JNE loop7
+end8:
 	ADDQ $64, R13
 	SUBQ $1, R12
-	JMP columns6
-next7:
-done1:
+	JMP columns5
+next6:
 	VZEROUPPER
 	RET
 

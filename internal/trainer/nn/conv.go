@@ -19,6 +19,7 @@ type conv struct {
 	relu, bias            bool
 	weightParam           Param
 	biasParam             Param
+	panelOut, panelIn     int       // widths of the panels: the kernel set's, or all columns if they are fewer
 	packed, packedReverse []float32 // the kernel in panels; turned by 180° with channels exchanged, for dIn
 
 	// dy is the masked gradient of the output, per thread, with kernelW−1 zero columns left and right when dIn is
@@ -67,13 +68,13 @@ func (c *compiler) addConv(node, next *graph.Node) error {
 	c.conv = l
 	l.out, l.dOut = c.value, c.gradient
 
-	panel := c.n.kernel.Panel
-	c.arena.reserve(&l.packed, kernel.PackedSize(l.kernelH*l.kernelW*l.inC, l.outC, panel))
+	l.panelOut, l.panelIn = min(c.n.kernel.Panel, l.outC), min(c.n.kernel.Panel, l.inC)
+	c.arena.reserve(&l.packed, kernel.PackedSize(l.kernelH*l.kernelW*l.inC, l.outC, l.panelOut))
 	for ky := range l.kernelH {
 		c.pack = append(c.pack, func() { l.pack(ky) })
 	}
 	if l.dIn != nil {
-		c.arena.reserve(&l.packedReverse, kernel.PackedSize(l.kernelH*l.kernelW*l.outC, l.inC, panel))
+		c.arena.reserve(&l.packedReverse, kernel.PackedSize(l.kernelH*l.kernelW*l.outC, l.inC, l.panelIn))
 		for ky := range l.kernelH {
 			c.prepare = append(c.prepare, func() { l.packReverse(ky) })
 		}
@@ -95,13 +96,13 @@ func (l *conv) sumSize() int { return l.weightParam.Size + l.biasParam.Size }
 func (l *conv) pack(ky int) {
 	w, rows := l.n.weights(l.weightParam), l.kernelH*l.kernelW*l.inC
 	for row := ky * l.kernelW * l.inC; row < (ky+1)*l.kernelW*l.inC; row++ {
-		kernel.Pack(l.packed, w[row*l.outC:][:l.outC], row, rows, l.n.kernel.Panel)
+		kernel.Pack(l.packed, w[row*l.outC:][:l.outC], row, rows, l.panelOut)
 	}
 }
 
 // packReverse: reverse[KH−1−ky][KW−1−kx][co][ci] = w[ky][kx][ci][co].
 func (l *conv) packReverse(ky int) {
-	w, rows, panel := l.n.weights(l.weightParam), l.kernelH*l.kernelW*l.outC, l.n.kernel.Panel
+	w, rows, panel := l.n.weights(l.weightParam), l.kernelH*l.kernelW*l.outC, l.panelIn
 	for kx := range l.kernelW {
 		at := ((l.kernelH-1-ky)*l.kernelW + l.kernelW - 1 - kx) * l.outC
 		for ci := range l.inC {
@@ -114,7 +115,7 @@ func (l *conv) packReverse(ky int) {
 }
 
 func (l *conv) forward(t *thread, s span) {
-	panel := l.n.kernel.Panel
+	panel := l.panelOut
 	g := kernel.Gemm{
 		M: l.outW, N: l.outC, Segments: l.kernelH, K: l.kernelW * l.inC,
 		A: l.in.record(t, s.from), ARow: l.inC, AStep: 1, ASegment: l.inW * l.inC,
@@ -184,7 +185,7 @@ func (l *conv) kernelGradient(t *thread, s span, dw []float32) {
 // inputGradient is a full correlation of dy with the turned kernel: chains in the order of dy's pixels.
 func (l *conv) inputGradient(t *thread, s span) {
 	dIn, dy := l.dIn.record(t, s.from), l.dy.record(t, 0)
-	panel, k := l.n.kernel.Panel, l.kernelW*l.outC
+	panel, k := l.panelIn, l.kernelW*l.outC
 	dyWidth := (l.outW + 2*l.pad) * l.outC
 	for y := 0; y < l.inH; {
 		from, to := max(0, y-l.kernelH+1), min(l.outH, y+1) // rows of dy that row y of the input had a part in

@@ -81,17 +81,14 @@ func flats(s isa) []*function {
 	}
 }
 
-// columns is an operation over rows of channels: as many vectors of channels as `chunk`, then single ones; for each, the
-// per-channel values are loaded, all rows walked, and perhaps the per-channel values stored.
-//
-// rows and channels are the arrays of either kind; registers of the former advance by rowBytes.
+// columnOperation is an operation over rows of channels: as many vectors of channels as `chunk` at a time, then single
+// ones; for each, the per-channel values are loaded, all rows walked, and perhaps the per-channel values stored.
 type columnOperation struct {
 	name          string
 	channels      []string // per-channel arrays; vec(i·chunk + q) holds vector q of the i-th
 	rows          []string
 	results       int // so many of the first channel arrays are stored at the end
 	chunk         int
-	begin         func(f *function)
 	body          func(f *function, channel func(i int) vec, row func(i int) address, scratch []vec)
 	scratchPerRow int
 }
@@ -106,10 +103,6 @@ func (c columnOperation) build(s isa) *function {
 	f.emit("MOVQ", arg("vectors"), gpr("R12"))
 	f.emit("MOVQ", arg("rowBytes"), gpr("DX"))
 	f.emit("XORQ", gpr("R13"), gpr("R13")) // bytes of channels done
-	if c.begin != nil {
-		c.begin(f)
-	}
-	done := f.newLabel("done")
 	for _, chunk := range []int{c.chunk, 1} {
 		top, next := f.newLabel("columns"), f.newLabel("next")
 		f.place(top)
@@ -154,7 +147,6 @@ func (c columnOperation) build(s isa) *function {
 		f.emit("JMP", top)
 		f.place(next)
 	}
-	f.place(done)
 	return f
 }
 

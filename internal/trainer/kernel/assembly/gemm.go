@@ -122,20 +122,13 @@ func gemm(s isa, rows, vectors int, masked bool) *function {
 	f.place(noBias)
 	f.emit("TESTQ", imm(flagReLU), arg("flags"))
 	f.emit("JEQ", noReLU)
+	f.zero(0)
+	each(func(i, j int) {
+		f.greaterMask(1, acc(i, j), 0)
+		f.keep(acc(i, j), 1, acc(i, j))
+	})
 	if masked && f.wide() {
-		// K1 holds the tail; the comparison uses it, and the tail is made again.
-		f.zero(0)
-		each(func(i, j int) {
-			f.greaterMask(1, acc(i, j), 0)
-			f.keep(acc(i, j), 1, acc(i, j))
-		})
-		f.emit("VPTESTMD", tail, tail, mask(1))
-	} else {
-		f.zero(0)
-		each(func(i, j int) {
-			f.greaterMask(1, acc(i, j), 0)
-			f.keep(acc(i, j), 1, acc(i, j))
-		})
+		f.emit("VPTESTMD", tail, tail, mask(1)) // the comparisons used K1
 	}
 	f.place(noReLU)
 	f.emit("MOVQ", arg("cRow"), gpr("BX"))
