@@ -11,6 +11,9 @@ func gemm1x1AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr,
 func gemm1x2AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
 
 //go:noescape
+func gemm1x4AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
+
+//go:noescape
 func gemm1xTailAVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
 
 //go:noescape
@@ -18,6 +21,9 @@ func gemm2x1AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr,
 
 //go:noescape
 func gemm2x2AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
+
+//go:noescape
+func gemm2x4AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
 
 //go:noescape
 func gemm2xTailAVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
@@ -165,8 +171,8 @@ func functionsAVX2() vectorFunctions {
 		width: 8,
 		panel: 16,
 		gemm: [6][5]gemmFunction{
-			{tailTile: gemm1xTailAVX2, 1: gemm1x1AVX2, 2: gemm1x2AVX2},
-			{tailTile: gemm2xTailAVX2, 1: gemm2x1AVX2, 2: gemm2x2AVX2},
+			{tailTile: gemm1xTailAVX2, 1: gemm1x1AVX2, 2: gemm1x2AVX2, 4: gemm1x4AVX2},
+			{tailTile: gemm2xTailAVX2, 1: gemm2x1AVX2, 2: gemm2x2AVX2, 4: gemm2x4AVX2},
 			{tailTile: gemm3xTailAVX2, 1: gemm3x1AVX2, 2: gemm3x2AVX2},
 			{tailTile: gemm4xTailAVX2, 1: gemm4x1AVX2, 2: gemm4x2AVX2},
 			{tailTile: gemm5xTailAVX2, 1: gemm5x1AVX2, 2: gemm5x2AVX2},

@@ -135,6 +135,95 @@ norelu7:
 	VZEROUPPER
 	RET
 
+// func gemm1x4AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
+TEXT ·gemm1x4AVX2(SB), NOSPLIT, $0-120
+	MOVQ a+24(FP), R15
+	MOVQ c+80(FP), R13
+	MOVQ aRow+32(FP), SI
+	MOVQ aStep+40(FP), DX
+	MOVQ bRow+64(FP), DI
+	LEAQ (SI)(SI*2), R8
+tile1:
+	TESTQ $1, flags+112(FP)
+	JEQ zero3
+	MOVQ cRow+88(FP), BX
+	MOVQ R13, AX
+	VMOVUPS (AX), Y12
+	VMOVUPS 32(AX), Y13
+	VMOVUPS 64(AX), Y14
+	VMOVUPS 96(AX), Y15
+	ADDQ BX, AX
+	JMP begin2
+zero3:
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
+begin2:
+	MOVQ R15, R10
+	MOVQ b+56(FP), R11
+	MOVQ segments+8(FP), R12
+segment4:
+	MOVQ R10, AX
+	MOVQ R11, BX
+	MOVQ k+16(FP), CX
+	PCALIGN $32
+step5:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS Y0, Y4, Y12
+	VFMADD231PS Y1, Y4, Y13
+	VFMADD231PS Y2, Y4, Y14
+	VFMADD231PS Y3, Y4, Y15
+	ADDQ DX, AX
+	ADDQ DI, BX
+	DECQ CX
+	JNE step5
+	ADDQ aSegment+48(FP), R10
+	ADDQ bSegment+72(FP), R11
+	DECQ R12
+	JNE segment4
+	MOVQ bias+96(FP), AX
+	TESTQ AX, AX
+	JEQ nobias6
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VADDPS Y0, Y12, Y12
+	VADDPS Y1, Y13, Y13
+	VADDPS Y2, Y14, Y14
+	VADDPS Y3, Y15, Y15
+nobias6:
+	TESTQ $2, flags+112(FP)
+	JEQ norelu7
+	VXORPS Y0, Y0, Y0
+	VCMPPS $30, Y0, Y12, Y1
+	VANDPS Y12, Y1, Y12
+	VCMPPS $30, Y0, Y13, Y1
+	VANDPS Y13, Y1, Y13
+	VCMPPS $30, Y0, Y14, Y1
+	VANDPS Y14, Y1, Y14
+	VCMPPS $30, Y0, Y15, Y1
+	VANDPS Y15, Y1, Y15
+norelu7:
+	MOVQ cRow+88(FP), BX
+	MOVQ R13, AX
+	VMOVUPS Y12, (AX)
+	VMOVUPS Y13, 32(AX)
+	VMOVUPS Y14, 64(AX)
+	VMOVUPS Y15, 96(AX)
+	ADDQ BX, AX
+	MOVQ AX, R13
+	ADDQ SI, R15
+	DECQ tiles+0(FP)
+	JNE tile1
+	VZEROUPPER
+	RET
+
 // func gemm1xTailAVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
 TEXT ·gemm1xTailAVX2(SB), NOSPLIT, $0-120
 	MOVQ lanes+104(FP), AX
@@ -352,6 +441,127 @@ norelu7:
 	ADDQ BX, AX
 	VMOVUPS Y14, (AX)
 	VMOVUPS Y15, 32(AX)
+	ADDQ BX, AX
+	MOVQ AX, R13
+	ADDQ SI, R15
+	ADDQ SI, R15
+	DECQ tiles+0(FP)
+	JNE tile1
+	VZEROUPPER
+	RET
+
+// func gemm2x4AVX2(tiles int, segments int, k int, a unsafe.Pointer, aRow uintptr, aStep uintptr, aSegment uintptr, b unsafe.Pointer, bRow uintptr, bSegment uintptr, c unsafe.Pointer, cRow uintptr, bias unsafe.Pointer, lanes unsafe.Pointer, flags uint64)
+TEXT ·gemm2x4AVX2(SB), NOSPLIT, $0-120
+	MOVQ a+24(FP), R15
+	MOVQ c+80(FP), R13
+	MOVQ aRow+32(FP), SI
+	MOVQ aStep+40(FP), DX
+	MOVQ bRow+64(FP), DI
+	LEAQ (SI)(SI*2), R8
+tile1:
+	TESTQ $1, flags+112(FP)
+	JEQ zero3
+	MOVQ cRow+88(FP), BX
+	MOVQ R13, AX
+	VMOVUPS (AX), Y8
+	VMOVUPS 32(AX), Y9
+	VMOVUPS 64(AX), Y10
+	VMOVUPS 96(AX), Y11
+	ADDQ BX, AX
+	VMOVUPS (AX), Y12
+	VMOVUPS 32(AX), Y13
+	VMOVUPS 64(AX), Y14
+	VMOVUPS 96(AX), Y15
+	ADDQ BX, AX
+	JMP begin2
+zero3:
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
+begin2:
+	MOVQ R15, R10
+	MOVQ b+56(FP), R11
+	MOVQ segments+8(FP), R12
+segment4:
+	MOVQ R10, AX
+	MOVQ R11, BX
+	MOVQ k+16(FP), CX
+	PCALIGN $32
+step5:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS Y0, Y4, Y8
+	VFMADD231PS Y1, Y4, Y9
+	VFMADD231PS Y2, Y4, Y10
+	VFMADD231PS Y3, Y4, Y11
+	VBROADCASTSS (AX)(SI*1), Y5
+	VFMADD231PS Y0, Y5, Y12
+	VFMADD231PS Y1, Y5, Y13
+	VFMADD231PS Y2, Y5, Y14
+	VFMADD231PS Y3, Y5, Y15
+	ADDQ DX, AX
+	ADDQ DI, BX
+	DECQ CX
+	JNE step5
+	ADDQ aSegment+48(FP), R10
+	ADDQ bSegment+72(FP), R11
+	DECQ R12
+	JNE segment4
+	MOVQ bias+96(FP), AX
+	TESTQ AX, AX
+	JEQ nobias6
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VADDPS Y0, Y8, Y8
+	VADDPS Y1, Y9, Y9
+	VADDPS Y2, Y10, Y10
+	VADDPS Y3, Y11, Y11
+	VADDPS Y0, Y12, Y12
+	VADDPS Y1, Y13, Y13
+	VADDPS Y2, Y14, Y14
+	VADDPS Y3, Y15, Y15
+nobias6:
+	TESTQ $2, flags+112(FP)
+	JEQ norelu7
+	VXORPS Y0, Y0, Y0
+	VCMPPS $30, Y0, Y8, Y1
+	VANDPS Y8, Y1, Y8
+	VCMPPS $30, Y0, Y9, Y1
+	VANDPS Y9, Y1, Y9
+	VCMPPS $30, Y0, Y10, Y1
+	VANDPS Y10, Y1, Y10
+	VCMPPS $30, Y0, Y11, Y1
+	VANDPS Y11, Y1, Y11
+	VCMPPS $30, Y0, Y12, Y1
+	VANDPS Y12, Y1, Y12
+	VCMPPS $30, Y0, Y13, Y1
+	VANDPS Y13, Y1, Y13
+	VCMPPS $30, Y0, Y14, Y1
+	VANDPS Y14, Y1, Y14
+	VCMPPS $30, Y0, Y15, Y1
+	VANDPS Y15, Y1, Y15
+norelu7:
+	MOVQ cRow+88(FP), BX
+	MOVQ R13, AX
+	VMOVUPS Y8, (AX)
+	VMOVUPS Y9, 32(AX)
+	VMOVUPS Y10, 64(AX)
+	VMOVUPS Y11, 96(AX)
+	ADDQ BX, AX
+	VMOVUPS Y12, (AX)
+	VMOVUPS Y13, 32(AX)
+	VMOVUPS Y14, 64(AX)
+	VMOVUPS Y15, 96(AX)
 	ADDQ BX, AX
 	MOVQ AX, R13
 	ADDQ SI, R15

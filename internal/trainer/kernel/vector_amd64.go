@@ -128,9 +128,10 @@ func vectorSet(name string, f vectorFunctions) Set {
 	}
 }
 
-// tile is the widest function for columns that are left: how many of them it takes, and its lanes if it is the masked.
-func (v *vectorFunctions) tile(columns int) (vectors, width int, lanes unsafe.Pointer) {
-	for vectors = v.panel / v.width; vectors >= 1; vectors /= 2 {
+// tile is the widest function, of at most that many vectors, for columns that are left: how many of them it takes, and
+// its lanes if it is the masked.
+func (v *vectorFunctions) tile(columns, most int) (vectors, width int, lanes unsafe.Pointer) {
+	for vectors = most; vectors >= 1; vectors /= 2 {
 		if columns >= vectors*v.width {
 			return vectors, vectors * v.width, nil
 		}
@@ -154,12 +155,16 @@ func (v *vectorFunctions) gemmAll(g Gemm) {
 	most := len(v.gemm)
 	tiles := (g.M + most - 1) / most
 	rows, larger := g.M/tiles, g.M%tiles
+	widest := v.panel / v.width
+	if g.BPanel == 0 && g.M <= 2 {
+		widest = len(v.gemm[0]) - 1
+	}
 	for j := 0; j < g.N; {
 		origin := j
 		if g.BPanel != 0 {
 			origin = j/v.panel*g.BPanel + j%v.panel
 		}
-		vectors, width, lanes := v.tile(min(v.panel, g.N-j))
+		vectors, width, lanes := v.tile(g.N-j, widest)
 		b := element(g.B, origin)
 		var bias unsafe.Pointer
 		if g.Bias != nil {
@@ -187,7 +192,7 @@ func (v *vectorFunctions) gemmBlocksAll(g GemmBlocks) {
 	for i := 0; i < g.M; {
 		rows := min(len(v.gemmBlocks), g.M-i)
 		for j := 0; j < g.N; {
-			vectors, width, lanes := v.tile(g.N - j)
+			vectors, width, lanes := v.tile(g.N-j, v.panel/v.width)
 			tiles := 1
 			if lanes == nil {
 				tiles = (g.N - j) / width

@@ -44,10 +44,18 @@ func tileVectors(s isa) []int {
 	return []int{1, 2}
 }
 
+// gemmVectors has a wider tile for few rows, whose chains are too few to keep the multipliers busy.
+func gemmVectors(s isa, rows int) []int {
+	if rows <= 2 && s.width == 8 {
+		return append(tileVectors(s), maxTileVectors)
+	}
+	return tileVectors(s)
+}
+
 func functions(s isa) []*function {
 	var all []*function
 	for rows := 1; rows <= gemmRows; rows++ {
-		for _, vectors := range tileVectors(s) {
+		for _, vectors := range gemmVectors(s, rows) {
 			all = append(all, gemm(s, rows, vectors, false))
 		}
 		all = append(all, gemm(s, rows, 1, true))
@@ -73,11 +81,11 @@ func functions(s isa) []*function {
 func table(s isa) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\nfunc functions%s() vectorFunctions {\n\treturn vectorFunctions{\n", s.suffix)
-	tiles := func(field, name string, rows int) {
+	tiles := func(field, name string, rows int, vectors func(s isa, rows int) []int) {
 		fmt.Fprintf(&b, "\t\t%s: [%d][%d]%sFunction{\n", field, rows, maxTileVectors+1, name)
 		for r := 1; r <= rows; r++ {
 			fmt.Fprintf(&b, "\t\t\t{tailTile: %s%dxTail%s", name, r, s.suffix)
-			for _, v := range tileVectors(s) {
+			for _, v := range vectors(s, r) {
 				fmt.Fprintf(&b, ", %d: %s%dx%d%s", v, name, r, v, s.suffix)
 			}
 			b.WriteString("},\n")
@@ -85,8 +93,8 @@ func table(s isa) string {
 		b.WriteString("\t\t},\n")
 	}
 	fmt.Fprintf(&b, "\t\twidth: %d,\n\t\tpanel: %d,\n", s.width, s.width*tileVectors(s)[len(tileVectors(s))-1])
-	tiles("gemm", "gemm", gemmRows)
-	tiles("gemmBlocks", "gemmBlocks", blockRows)
+	tiles("gemm", "gemm", gemmRows, gemmVectors)
+	tiles("gemmBlocks", "gemmBlocks", blockRows, func(s isa, _ int) []int { return tileVectors(s) })
 	fmt.Fprintf(&b, "\t\tdot: [%d][%d]dotFunction{\n", dotRows, dotColumns)
 	for r := 1; r <= dotRows; r++ {
 		b.WriteString("\t\t\t{")
