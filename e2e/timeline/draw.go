@@ -72,14 +72,23 @@ func (d *drawing) patterns() {
 
 // stageLines are numbered at the top and run through all lanes.
 func (d *drawing) stageLines(bottom float64) {
-	taken := math.Inf(-1) // right edge of the last number
+	at := make([]float64, len(d.stages)) // of the numbers, which must not cover each other
+	const apart = 2*markRadius + 3
+	next := markRadius + 1
+	for i, stage := range d.stages {
+		at[i] = max(d.scale.x(stage.Time), next)
+		next = at[i] + apart
+	}
+	last := d.width - markRadius - 1
+	for i := len(at) - 1; i >= 0; i-- {
+		at[i] = min(at[i], last)
+		last = at[i] - apart
+	}
 	for i, stage := range d.stages {
 		x := d.scale.x(stage.Time)
-		at := min(max(x, taken+2*markRadius+3, markRadius+1), d.width-markRadius-1)
-		taken = at
 		d.put(`<line class="stage" x1="%.1f" x2="%.1f" y1="%g" y2="%.1f"/>`, x, x, 2*markRadius+2, bottom)
 		d.put(`<circle class="stagedot" cx="%.1f" cy="%g" r="%g"/><text class="stagenumber" x="%.1f" y="%g">%d</text>`,
-			at, markRadius+1, markRadius, at, markRadius+4.5, i+1)
+			at[i], markRadius+1, markRadius, at[i], markRadius+4.5, i+1)
 	}
 }
 
@@ -194,10 +203,13 @@ type curve struct {
 	values []float64
 }
 
+// lossWeight is the newest report's in the smoothed loss (a geometric mean): a report is of some twenty records.
+const lossWeight = 0.3
+
 // charts are progress and loss, each where there is something to show.
 func (d *drawing) charts() []curves {
 	progress := curves{title: "steps done, in % of each job's", format: "%.0f %%", top: 100}
-	loss := curves{title: "loss of the last step, logarithmic", format: "%.2g", logarithmic: true, bottom: math.Inf(1)}
+	loss := curves{title: "loss while training, smoothed, logarithmic", format: "%.2g", logarithmic: true, bottom: math.Inf(1)}
 	for _, job := range d.history.Jobs {
 		p, l := curve{job: job.Name}, curve{job: job.Name}
 		for _, point := range job.Points {
@@ -207,9 +219,13 @@ func (d *drawing) charts() []curves {
 			}
 			// With the last step done the loss is that of the validation data, another quantity.
 			if value := point.Status.Loss; value != nil && *value > 0 && point.Status.StepsDone < point.Status.StepsTotal {
+				smoothed := *value
+				if n := len(l.values); n > 0 {
+					smoothed = math.Pow(l.values[n-1], 1-lossWeight) * math.Pow(*value, lossWeight)
+				}
 				l.times = append(l.times, point.Time)
-				l.values = append(l.values, *value)
-				loss.bottom, loss.top = min(loss.bottom, *value), max(loss.top, *value)
+				l.values = append(l.values, smoothed)
+				loss.bottom, loss.top = min(loss.bottom, smoothed), max(loss.top, smoothed)
 			}
 		}
 		progress.jobs = append(progress.jobs, p)
