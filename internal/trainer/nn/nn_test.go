@@ -60,6 +60,16 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+func TestMNISTGradient(t *testing.T) {
+	for _, set := range kernel.Available() {
+		t.Run("the tutorial's network with "+set.Name+" has the reference's gradient", func(t *testing.T) {
+			m := mnist()
+			n := compile(t, m, set, 2, 3)
+			compareWithReference(t, m, n, randomState(n), batch(m, 3, 4))
+		})
+	}
+}
+
 // randomState is Init, with biases, gammas and betas that are not 0 and 1.
 func randomState(n *nn.Network) []float32 {
 	state := make([]float32, n.StateSize())
