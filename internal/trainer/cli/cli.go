@@ -81,7 +81,7 @@ one machine without a cluster.`,
 		return usageError("%w; see `%s --help`", err, c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newTrain(version), newMaster(), newWorker(version), newModel(), newData())
+	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData())
 	return root
 }
 

@@ -31,7 +31,7 @@ type training struct {
 	pace         time.Duration
 }
 
-func newTrain(version string) *cobra.Command {
+func newTrain() *cobra.Command {
 	var t training
 	c := &cobra.Command{
 		Use:   "train --model-file FILE --train-data-dir DIR --output DIR",

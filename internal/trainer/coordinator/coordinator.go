@@ -217,7 +217,7 @@ func (c *Coordinator) gradient(e Gradient) {
 		m.gradients++
 	}
 	c.failures = 0
-	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi})
+	c.emit(Accept(e))
 	if c.work.missing == 0 {
 		c.completeStep()
 	}
@@ -265,7 +265,7 @@ func (c *Coordinator) evaluationPart(e EvaluationPart) {
 		return
 	}
 	c.work.finish(e.Part)
-	c.emit(AcceptEvaluation{Worker: e.Worker, Part: e.Part})
+	c.emit(AcceptEvaluation(e))
 	if c.work.missing == 0 {
 		c.save()
 	}

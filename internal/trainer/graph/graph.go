@@ -35,7 +35,7 @@ type Node struct {
 	Line int `json:"-"` // of the model file, for messages; decides nothing
 }
 
-// Conv2DAttrs: kernel [KernelH, KernelW, in, Filters], stride 1 and "valid" padding unless said otherwise.
+// Conv2DAttrs has a kernel [KernelH, KernelW, in, Filters], stride 1 and "valid" padding unless said otherwise.
 // A fused activation is a ReLU node of its own behind this one.
 type Conv2DAttrs struct {
 	Filters int    `json:"filters"`
@@ -47,7 +47,7 @@ type Conv2DAttrs struct {
 	UseBias bool   `json:"use_bias"`
 }
 
-// DenseAttrs: kernel [in, Units].
+// DenseAttrs has a kernel [in, Units].
 type DenseAttrs struct {
 	Units   int  `json:"units"`
 	UseBias bool `json:"use_bias"`
@@ -64,7 +64,7 @@ type BatchNormAttrs struct {
 	TrainingAlways bool `json:"training_always"`
 }
 
-// MaxPoolAttrs: "valid" padding.
+// MaxPoolAttrs has "valid" padding.
 type MaxPoolAttrs struct {
 	PoolH   int `json:"pool_h"`
 	PoolW   int `json:"pool_w"`
@@ -72,7 +72,7 @@ type MaxPoolAttrs struct {
 	StrideW int `json:"stride_w"`
 }
 
-// DropoutAttrs: Rate in [0, 1).
+// DropoutAttrs has a Rate in [0, 1).
 type DropoutAttrs struct {
 	Rate           float64 `json:"rate"`
 	TrainingAlways bool    `json:"training_always"`

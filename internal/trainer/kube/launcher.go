@@ -239,9 +239,9 @@ func (l *Launcher) create(ctx context.Context, worker int, floor bool) error {
 	}
 	switch {
 	case job.UID != c.Job.UID || job.DeletionTimestamp != nil:
-		return fmt.Errorf("Job %s is being deleted: no more workers", c.Job.Name)
+		return fmt.Errorf("no more workers: Job %s is being deleted", c.Job.Name)
 	case job.Spec.Suspend != nil && *job.Spec.Suspend:
-		return fmt.Errorf("Job %s is suspended: no more workers until it is resumed", c.Job.Name)
+		return fmt.Errorf("no more workers until Job %s is resumed: it is suspended", c.Job.Name)
 	}
 	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err != nil || n < worker {
 		if err := l.rememberNumber(ctx, worker); err != nil {

@@ -78,7 +78,8 @@ func (d Directory) Save(ctx context.Context, model []byte, info master.ModelInfo
 			if err != nil {
 				return nil, err
 			}
-			content = append(text, '\n')
+			text = append(text, '\n')
+			content = text
 		}
 		temporary := filepath.Join(dir, fmt.Sprintf(".%s.generation-%d", f.name, run.Generation))
 		if err := writeSynced(temporary, content); err != nil {

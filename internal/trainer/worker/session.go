@@ -405,7 +405,8 @@ func (s *session) leave() error {
 func (s *session) flush() {
 	s.queue.Close()
 	select {
-	case <-s.broken:
+	case err := <-s.broken:
+		s.log.Debug("the last words have been sent, or cannot be", "error", err)
 	case <-time.After(leaveTimeout):
 	}
 }
