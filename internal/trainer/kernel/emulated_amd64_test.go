@@ -102,10 +102,10 @@ func emulated(e *assembly.Emulator, suffix string, width, panel int) vectorFunct
 		}
 	}
 	f.batchNormBackPooled, f.batchNormReLUBackPooled = backPooled("batchNormBackPooled"), backPooled("batchNormReLUBackPooled")
-	f.dropoutMask = func(dst unsafe.Pointer, groups int, iota unsafe.Pointer,
+	f.dropoutMask = func(dst unsafe.Pointer, groups int, lanes unsafe.Pointer,
 		first, index0, index1, index2, key0, key1, threshold uint32, scale float32, mul0, mul1, weyl0, weyl1, width uint32,
 	) {
-		e.Call("dropoutMask"+suffix, dst, groups, iota, first, index0, index1, index2, key0, key1, threshold, scale, mul0, mul1, weyl0, weyl1, width)
+		e.Call("dropoutMask"+suffix, dst, groups, lanes, first, index0, index1, index2, key0, key1, threshold, scale, mul0, mul1, weyl0, weyl1, width)
 	}
 	return f
 }

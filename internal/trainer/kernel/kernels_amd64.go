@@ -164,7 +164,7 @@ func maxPoolAVX2(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, outpu
 func maxPoolBackAVX2(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
 
 //go:noescape
-func dropoutMaskAVX2(dst unsafe.Pointer, groups int, iota unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
+func dropoutMaskAVX2(dst unsafe.Pointer, groups int, lanes unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
 
 func functionsAVX2() vectorFunctions {
 	return vectorFunctions{
@@ -390,7 +390,7 @@ func maxPoolAVX512(dst unsafe.Pointer, arg unsafe.Pointer, x unsafe.Pointer, out
 func maxPoolBackAVX512(dy unsafe.Pointer, arg unsafe.Pointer, dx unsafe.Pointer, outputs int, vectors int, pixel uintptr, height int, width int, stride uintptr, inputRow uintptr, one uint32)
 
 //go:noescape
-func dropoutMaskAVX512(dst unsafe.Pointer, groups int, iota unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
+func dropoutMaskAVX512(dst unsafe.Pointer, groups int, lanes unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
 
 func functionsAVX512() vectorFunctions {
 	return vectorFunctions{

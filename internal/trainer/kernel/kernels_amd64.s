@@ -4132,10 +4132,10 @@ cols4:
 	VZEROUPPER
 	RET
 
-// func dropoutMaskAVX2(dst unsafe.Pointer, groups int, iota unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
+// func dropoutMaskAVX2(dst unsafe.Pointer, groups int, lanes unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
 TEXT ·dropoutMaskAVX2(SB), NOSPLIT, $0-76
 	MOVQ dst+0(FP), AX
-	MOVQ iota+16(FP), SI
+	MOVQ lanes+16(FP), SI
 	VBROADCASTSS first+24(FP), Y13
 	VPADDD (SI), Y13, Y13
 	VBROADCASTSS mul0+56(FP), Y11
@@ -9730,10 +9730,10 @@ cols4:
 	VZEROUPPER
 	RET
 
-// func dropoutMaskAVX512(dst unsafe.Pointer, groups int, iota unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
+// func dropoutMaskAVX512(dst unsafe.Pointer, groups int, lanes unsafe.Pointer, first uint32, index0 uint32, index1 uint32, index2 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32, mul0 uint32, mul1 uint32, weyl0 uint32, weyl1 uint32, width uint32)
 TEXT ·dropoutMaskAVX512(SB), NOSPLIT, $0-76
 	MOVQ dst+0(FP), AX
-	MOVQ iota+16(FP), SI
+	MOVQ lanes+16(FP), SI
 	MOVL $43690, DX
 	KMOVW DX, K2
 	VBROADCASTSS first+24(FP), Z13

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -271,7 +272,7 @@ func TestPool(t *testing.T) {
 			arg = make([]int32, len(dy))
 			set.BatchNormMaxPool(p, out, arg, at, x, coefficients[0], coefficients[1], coefficients[2])
 			set.PooledProducts(p, 1, sum, dot, dy, at, arg, coefficients[2])
-			all = append(append(append(out, at...), sum...), dot...)
+			all = slices.Concat(out, at, sum, dot)
 			for ky := range p.Height {
 				for _, back := range []func(p kernel.Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32){set.BatchNormBackPooled, set.BatchNormReLUBackPooled} {
 					dx := make([]float32, p.InputRowPixels*p.Channels)

@@ -76,7 +76,7 @@ type vectorFunctions struct {
 	batchNormBackPooled     batchNormBackPooledFunction
 	batchNormReLUBackPooled batchNormBackPooledFunction
 
-	dropoutMask func(dst unsafe.Pointer, groups int, iota unsafe.Pointer,
+	dropoutMask func(dst unsafe.Pointer, groups int, lanes unsafe.Pointer,
 		first, index0, index1, index2, key0, key1, threshold uint32, scale float32, mul0, mul1, weyl0, weyl1, width uint32)
 }
 

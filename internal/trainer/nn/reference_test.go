@@ -53,7 +53,7 @@ func (r *reference) run(b *graph.Batch, weight float64) {
 		case graph.Dense:
 			x, back = r.dense(node, x, b.N)
 		case graph.BatchNorm:
-			x, back = r.batchNorm(node, x, b.N)
+			x, back = r.batchNorm(node, x)
 		case graph.MaxPool:
 			x, back = r.maxPool(node, x, shape, b.N)
 		case graph.Dropout:
@@ -156,7 +156,7 @@ func (r *reference) dense(node graph.Node, x []float64, n int) ([]float64, func(
 	}
 }
 
-func (r *reference) batchNorm(node graph.Node, x []float64, n int) ([]float64, func([]float64) []float64) {
+func (r *reference) batchNorm(node graph.Node, x []float64) ([]float64, func([]float64) []float64) {
 	c := node.Shape[len(node.Shape)-1]
 	count := float64(len(x) / c)
 	gamma, beta := r.params[node.Name+"/gamma"], r.params[node.Name+"/beta"]

@@ -100,8 +100,9 @@ func (f *function) newLabel(hint string) label {
 
 func (f *function) place(l label) { f.emit("", l) }
 
-// loop runs body `count` times; count is a register that it uses up. It may be 0.
-func (f *function) loop(count gpr, body func()) {
+// loop runs body as often as register CX says, and uses it up. It may be 0.
+func (f *function) loop(body func()) {
+	const count = gpr("CX")
 	top, end := f.newLabel("loop"), f.newLabel("end")
 	f.emit("TESTQ", count, count)
 	f.emit("JEQ", end)

@@ -73,7 +73,7 @@ func batchNormMaxPool(s isa) *function {
 	return f
 }
 
-// channels loads a vector of each of the per-channel arrays, at R13, into first, first+1, …
+// channels loads a vector of each of the per-channel arrays, at R13, into first, first+1 and so on.
 func (f *function) channels(names []string, first vec) {
 	for i, name := range names {
 		f.emit("MOVQ", arg(name), gpr("R8"))

@@ -4,7 +4,7 @@ import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/
 
 // dropoutMask makes groups of 64 elements from 16 consecutive blocks of philox: lane l of word w is element 16·w + l.
 func dropoutMask(s isa) *function {
-	f := newFunction(s, "dropoutMask", "dst unsafe.Pointer", "groups int", "iota unsafe.Pointer",
+	f := newFunction(s, "dropoutMask", "dst unsafe.Pointer", "groups int", "lanes unsafe.Pointer",
 		"first uint32", "index0 uint32", "index1 uint32", "index2 uint32", "key0 uint32", "key1 uint32", "threshold uint32", "scale float32",
 		"mul0 uint32", "mul1 uint32", "weyl0 uint32", "weyl1 uint32", "width uint32")
 	const (
@@ -20,7 +20,7 @@ func dropoutMask(s isa) *function {
 	broadcast := func(name string, d vec) { f.emit("VBROADCASTSS", arg(name), d) }
 	odd := mask(2)
 	f.emit("MOVQ", arg("dst"), gpr("AX"))
-	f.emit("MOVQ", arg("iota"), gpr("SI"))
+	f.emit("MOVQ", arg("lanes"), gpr("SI"))
 	if f.wide() {
 		f.emit("MOVL", imm(0xAAAA), gpr("DX"))
 		f.emit("KMOVW", gpr("DX"), odd)
@@ -39,7 +39,7 @@ func dropoutMask(s isa) *function {
 		}
 	}
 	f.emit("MOVQ", arg("groups"), gpr("CX"))
-	f.loop("CX", func() {
+	f.loop(func() {
 		for half := range 16 / s.width {
 			f.emit("VMOVAPS", counter, c0)
 			broadcast("width", t)

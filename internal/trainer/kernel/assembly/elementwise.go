@@ -20,7 +20,7 @@ func flat(s isa, name string, arrays []string, more []string, begin func(f *func
 	if begin != nil {
 		begin(f)
 	}
-	f.loop("CX", func() {
+	f.loop(func() {
 		body(f, elements)
 		f.emit("ADDQ", imm(s.bytes()), gpr("DI"))
 	})
@@ -120,7 +120,7 @@ func (c columnOperation) build(s isa) *function {
 			f.emit("ADDQ", gpr("R13"), rowRegisters[i])
 		}
 		f.emit("MOVQ", arg("height"), gpr("CX"))
-		f.loop("CX", func() {
+		f.loop(func() {
 			for q := range chunk {
 				var scratch []vec
 				for k := range c.scratchPerRow {

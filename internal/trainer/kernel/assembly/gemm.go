@@ -277,7 +277,7 @@ func dot(s isa, rows, columns int) *function {
 			}
 		}
 	}
-	f.loop("CX", func() {
+	f.loop(func() {
 		step(false)
 		f.emit("ADDQ", imm(64), gpr("AX"))
 		f.emit("ADDQ", imm(64), gpr("BX"))
