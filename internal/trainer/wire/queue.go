@@ -19,7 +19,7 @@ type Queue struct {
 	wake  chan struct{} // capacity 1
 
 	mu      sync.Mutex
-	urgent  []*wirepb.Message
+	urgent  *wirepb.Message // not sent yet
 	items   []item
 	tensors int
 	closed  bool
@@ -32,13 +32,22 @@ type item struct {
 	sent    func() // may be nil
 }
 
+func (i item) done() {
+	if i.sent != nil {
+		i.sent()
+	}
+}
+
 // NewQueue returns a queue for at most limit tensors.
 func NewQueue(limit int) *Queue { return &Queue{limit: limit, wake: make(chan struct{}, 1)} }
 
-// Urgent queues a small message ahead of everything.
+// Urgent queues a heartbeat ahead of everything. It takes the place of one that has not been sent: a peer that does
+// not read for an hour has one heartbeat to read afterwards.
 func (q *Queue) Urgent(m *wirepb.Message) {
 	q.mu.Lock()
-	q.urgent = append(q.urgent, m)
+	if !q.closed {
+		q.urgent = m
+	}
 	q.mu.Unlock()
 	q.signal()
 }
@@ -46,8 +55,8 @@ func (q *Queue) Urgent(m *wirepb.Message) {
 // Send queues a message without a tensor.
 func (q *Queue) Send(m *wirepb.Message) { q.push(item{message: m}) }
 
-// SendTensor queues a message and its floats, which must not change until sent is called (from another goroutine,
-// unless it is nil). It reports false, and queues nothing, when the queue is full.
+// SendTensor queues a message and its floats, which must not change until sent is called: when they have been sent or
+// thrown away, from whatever goroutine. sent may be nil. It reports false, and queues nothing, when the queue is full.
 func (q *Queue) SendTensor(m *wirepb.Message, floats []float32, sent func()) bool {
 	return q.push(item{message: m, floats: floats, tensor: true, sent: sent})
 }
@@ -57,6 +66,9 @@ func (q *Queue) push(i item) bool {
 	if q.closed || (i.tensor && q.tensors >= q.limit) {
 		full := !q.closed
 		q.mu.Unlock()
+		if !full {
+			i.done()
+		}
 		return !full
 	}
 	if i.tensor {
@@ -71,8 +83,12 @@ func (q *Queue) push(i item) bool {
 // Drop empties the queue of everything that has not begun to be sent.
 func (q *Queue) Drop() {
 	q.mu.Lock()
+	dropped := q.items
 	q.items, q.tensors = nil, 0
 	q.mu.Unlock()
+	for _, i := range dropped {
+		i.done()
+	}
 }
 
 // Close lets Run return once everything queued before has been sent; what is queued later is thrown away.
@@ -114,9 +130,9 @@ func (q *Queue) Run(ctx context.Context, s Sender) error {
 func (q *Queue) next() (i item, ok, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.urgent) > 0 {
-		i = item{message: q.urgent[0]}
-		q.urgent = q.urgent[1:]
+	if q.urgent != nil {
+		i = item{message: q.urgent}
+		q.urgent = nil
 		return i, true, false
 	}
 	if len(q.items) > 0 {
@@ -131,9 +147,7 @@ func (q *Queue) next() (i item, ok, closed bool) {
 }
 
 func (q *Queue) send(s Sender, i item) error {
-	if i.sent != nil {
-		defer i.sent()
-	}
+	defer i.done()
 	if !i.tensor {
 		return s.SendMsg(&Frame{Message: i.message})
 	}
@@ -147,16 +161,14 @@ func (q *Queue) send(s Sender, i item) error {
 	})
 }
 
-// sendUrgent lets heartbeats through between two pieces of a tensor.
+// sendUrgent lets a heartbeat through between two pieces of a tensor.
 func (q *Queue) sendUrgent(s Sender) error {
 	q.mu.Lock()
 	urgent := q.urgent
 	q.urgent = nil
 	q.mu.Unlock()
-	for _, m := range urgent {
-		if err := s.SendMsg(&Frame{Message: m}); err != nil {
-			return err
-		}
+	if urgent == nil {
+		return nil
 	}
-	return nil
+	return s.SendMsg(&Frame{Message: urgent})
 }

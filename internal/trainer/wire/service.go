@@ -12,10 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -27,6 +30,14 @@ const (
 	serviceName = "elastic.trainer.v1.Trainer"
 	methodName  = "/" + serviceName + "/Work"
 	tokenHeader = "authorization"
+)
+
+const (
+	// A connection whose machine has vanished is ended, and its streams with it; heartbeats keep all others busy.
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 5 * time.Second
+	// connectTimeout bounds an attempt to connect to an address that does not answer at all.
+	connectTimeout = 3 * time.Second
 )
 
 var workStream = grpc.StreamDesc{StreamName: "Work", ServerStreams: true, ClientStreams: true}
@@ -74,6 +85,7 @@ func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) e
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(maxFrameBytes),
 		grpc.MaxSendMsgSize(maxFrameBytes),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 	)
 	stream := workStream
 	stream.Handler = func(_ any, stream grpc.ServerStream) error {
@@ -105,6 +117,7 @@ func Dial(address string, c Credentials) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13})),
 		grpc.WithPerRPCCredentials(bearer(c.Token)),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
 		grpc.WithNoProxy(), // workers reach their master directly, whatever the environment says
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxFrameBytes), grpc.MaxCallSendMsgSize(maxFrameBytes)),
 	)

@@ -116,13 +116,13 @@ func (w *worker) prefetch() {
 	}
 }
 
-// compute does the next virtual worker in hand.
+// compute does the next virtual worker in hand, to its end: a worker that is asked to stop finishes it first.
 func (w *worker) compute(ctx context.Context) error {
 	began := time.Now()
 	v := w.todo[0]
 	w.todo = w.todo[1:]
 	m := w.plan.Minibatches[v]
-	if err := w.training.Fill(ctx, m.Range.File, m.Records, &w.batch); err != nil {
+	if err := w.training.Fill(context.WithoutCancel(ctx), m.Range.File, m.Records, &w.batch); err != nil {
 		return err
 	}
 	n := w.job.Network
@@ -155,7 +155,7 @@ func (w *worker) apply(update []float32) error {
 }
 
 // ApplyUpdate brings a state from step to step+1.
-func ApplyUpdate(n *nn.Network, state, update []float32, step int64) error {
+func ApplyUpdate(n job.Network, state, update []float32, step int64) error {
 	sum, behind := update[:n.TrainableSize()], update[n.TrainableSize():]
 	var stats [][]float32
 	for size := n.StatsSize(); size > 0 && len(behind) > 0; behind = behind[size:] {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -42,19 +43,31 @@ type session struct {
 	stream grpc.ClientStream
 	queue  *wire.Queue
 	in     chan received
-	broken chan error             // the stream's end; the first one counts
+	broken chan error             // why the stream cannot go on; the first reason
+	over   chan struct{}          // closed when the stream has ended
 	loaded atomic.Pointer[worker] // set once the job is loaded: only then may tensors come
 }
 
-// session works on one stream until it ends. met says whether a master answered.
-func (w *worker) session(ctx context.Context, conn *grpc.ClientConn) (met bool, err error) {
-	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stream, err := wire.Open(streamCtx, conn)
+// session works on one stream until it ends. met says whether the job's master answered. Each stream has a connection
+// of its own: one to a machine that has vanished would be taken for good until TCP gives up, many minutes later.
+func (w *worker) session(ctx context.Context) (met bool, err error) {
+	conn, err := wire.Dial(w.cfg.Master, w.cfg.Credentials)
 	if err != nil {
-		cancel()
+		return false, &brokenError{err}
+	}
+	defer func() { _ = conn.Close() }()
+	// The stream outlives ctx, so that a worker can say good-bye; only a connection that is still being made does not.
+	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	opened := context.AfterFunc(ctx, cancel)
+	stream, err := wire.Open(streamCtx, conn)
+	if !opened() {
+		return false, ErrLeft
+	}
+	if err != nil {
 		return false, asRefusal(err)
 	}
-	s := &session{worker: w, stream: stream, queue: wire.NewQueue(queueTensors), in: make(chan received, 4), broken: make(chan error, 4)}
+	s := &session{worker: w, stream: stream, queue: wire.NewQueue(queueTensors), in: make(chan received, 4), broken: make(chan error, 1), over: make(chan struct{})}
 	stop := s.start(streamCtx, cancel)
 	defer stop()
 
@@ -66,28 +79,37 @@ func (w *worker) session(ctx context.Context, conn *grpc.ClientConn) (met bool, 
 		return false, err
 	}
 	if err := s.begin(ctx, first.message); err != nil {
-		return true, err
+		return !errors.Is(err, errSuperseded), err
 	}
 	return true, s.work(ctx)
 }
 
+// errSuperseded: an older master still answers, or a connection to it does.
+var errSuperseded = errors.New("a newer master has taken over")
+
 // start runs the stream's sender, receiver and heart. What it returns stops and awaits them.
 func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop func()) {
 	done := make(chan struct{}, 3)
-	run := func(f func() error) {
+	run := func(f func()) {
 		go func() {
-			s.broken <- f()
+			f()
 			done <- struct{}{}
 		}()
 	}
-	run(func() error {
-		if err := s.queue.Run(ctx, s.stream); err != nil {
-			return err
+	run(func() {
+		err := s.queue.Run(ctx, s.stream)
+		if err == nil {
+			err = s.stream.CloseSend()
 		}
-		return s.stream.CloseSend()
+		if err != nil && !errors.Is(err, io.EOF) { // at io.EOF the receiver learns why
+			s.fail(err)
+		}
 	})
-	run(func() error { return s.receive(ctx) })
-	run(func() error {
+	run(func() {
+		s.fail(s.receive(ctx))
+		close(s.over)
+	})
+	run(func() {
 		t := time.NewTicker(heartbeat)
 		defer t.Stop()
 		for {
@@ -95,7 +117,7 @@ func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop fu
 			case <-t.C:
 				s.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{}}})
 			case <-ctx.Done():
-				return ctx.Err()
+				return
 			}
 		}
 	})
@@ -107,9 +129,17 @@ func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop fu
 	}
 }
 
+// fail says that the stream cannot go on.
+func (s *session) fail(err error) {
+	select {
+	case s.broken <- err:
+	default: // somebody else has said so
+	}
+}
+
 // receive assembles tensors and hands whole messages on. A stream on which nothing comes is broken.
 func (s *session) receive(ctx context.Context) error {
-	silence := time.AfterFunc(masterSilence, func() { s.broken <- errors.New("nothing heard from the master for " + masterSilence.String()) })
+	silence := time.AfterFunc(masterSilence, func() { s.fail(errors.New("nothing heard from the master for " + masterSilence.String())) })
 	defer silence.Stop()
 	var state, update wire.Assembly
 	for {
@@ -143,11 +173,13 @@ func (s *session) receive(ctx context.Context) error {
 		if r.floats == nil && carriesTensor(f.Message) {
 			continue // more pieces follow
 		}
+		silence.Stop() // while this worker computes, it is not the master that is silent
 		select {
 		case s.in <- r:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		silence.Reset(masterSilence)
 	}
 }
 
@@ -214,17 +246,20 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 		return fmt.Errorf("the master began with %T", m.Kind)
 	}
 	if j.Generation < s.generation {
-		return fmt.Errorf("a master of generation %d, and generation %d has taken over", j.Generation, s.generation)
+		return fmt.Errorf("%w: this one has generation %d, the newer %d", errSuperseded, j.Generation, s.generation)
 	}
 	s.generation = j.Generation
+	s.todo, s.planned = nil, -1 // what another stream was dealt is void
 	if s.job == nil || s.source != string(j.JobJson)+string(j.Model) {
 		if err := s.loadFrom(ctx, j); err != nil {
+			if ctx.Err() != nil {
+				return s.leave()
+			}
 			s.queue.Send(problem(err, false))
 			s.flush()
 			return &brokenError{err}
 		}
 	}
-	s.todo, s.planned = nil, -1 // what another stream was dealt is void
 	s.loaded.Store(s.worker)
 	id := s.job.Identity
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Hello{Hello: &wirepb.Hello{
@@ -353,8 +388,12 @@ func (s *session) sendApplied() {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Applied{Applied: &wirepb.Applied{Step: s.step}}})
 }
 
-// sendGradients sends the sums of the whole subtrees that are in hand.
+// sendGradients sends the sums of the whole subtrees that are in hand. Sums of a step that others have completed stay
+// where they are until the tree is used again: sent now they would count for another step.
 func (s *session) sendGradients() {
+	if s.planned != s.step {
+		return
+	}
 	n := s.job.Network
 	for _, span := range s.tree.Spans() {
 		sum := s.tree.Take(span)
@@ -401,12 +440,19 @@ func (s *session) leave() error {
 	return ErrLeft
 }
 
-// flush waits until everything queued has been sent, for a while.
+// flush waits until the master has read everything queued, for a while: it ends the stream when it has read our end.
+// Ending the stream earlier would throw away what the transport has not sent yet.
 func (s *session) flush() {
 	s.queue.Close()
-	select {
-	case err := <-s.broken:
-		s.log.Debug("the last words have been sent, or cannot be", "error", err)
-	case <-time.After(leaveTimeout):
+	late := time.NewTimer(leaveTimeout)
+	defer late.Stop()
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-s.in: // what the master still says does not matter
+		case <-late.C:
+			return
+		}
 	}
 }

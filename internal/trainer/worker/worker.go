@@ -58,19 +58,17 @@ const (
 
 // Run works for a master until it dismisses the worker (nil), refuses it, or ctx ends.
 func Run(ctx context.Context, cfg Config) error {
-	w := &worker{cfg: cfg, log: cfg.Log.With("worker", cfg.ID)}
+	w := &worker{cfg: cfg, log: cfg.Log.With("worker", cfg.ID), planned: -1}
 	defer w.close()
-	conn, err := wire.Dial(cfg.Master, cfg.Credentials)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	conn.Connect()
 	alone, retry := time.Now(), firstRetry
 	for {
-		met, err := w.session(ctx, conn)
+		began := time.Now()
+		met, err := w.session(ctx)
 		if met {
-			alone, retry = time.Now(), firstRetry
+			alone = time.Now()
+		}
+		if time.Since(began) > longestRetry {
+			retry = firstRetry // it was no attempt that failed at once
 		}
 		var refused *RefusedError
 		var broken *brokenError
@@ -85,7 +83,6 @@ func Run(ctx context.Context, cfg Config) error {
 			return fmt.Errorf("%w: %s did not answer for %v: %w", ErrMasterGone, cfg.Master, cfg.MasterTimeout, err)
 		}
 		w.log.Debug("the stream to the master ended; trying again", "error", err)
-		conn.ResetConnectBackoff()
 		select {
 		case <-time.After(retry/2 + rand.N(retry)):
 		case <-ctx.Done():
