@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
@@ -19,6 +21,7 @@ type connection struct {
 	node       string
 	numerics   int
 	queue      *wire.Queue
+	end        context.CancelCauseFunc // ends the stream at once, whatever is being sent
 	heard      atomic.Bool
 	subscribed bool // it is sent every update; owned by the loop
 	said       bool // it has said its last word, or been told it; owned by the loop
@@ -33,10 +36,11 @@ type input struct {
 	ended    error
 }
 
-// serve is the life of one stream: its goroutine sends what the loop has queued, and another receives.
+// serve is the life of one stream: one goroutine sends what the loop has queued, and another receives. Both may be
+// blocked by a worker that neither reads nor writes; they end with the stream, and the stream when serve returns.
 func (m *Master) serve(stream grpc.ServerStream) error {
-	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
+	ctx, end := context.WithCancelCause(stream.Context())
+	defer end(nil)
 	first := &wire.Frame{}
 	if err := stream.RecvMsg(first); err != nil {
 		return err
@@ -46,18 +50,24 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	if join == nil {
 		return fmt.Errorf("a worker began with %T", first.Message.Kind)
 	}
-	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), queue: wire.NewQueue(queueUpdates)}
+	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), queue: wire.NewQueue(queueUpdates), end: end}
 	if !m.hand(input{conn: c, message: first.Message}) {
 		return errEnded
 	}
-	// When serve returns the stream ends and the receiver with it: a blocked RecvMsg cannot be ended otherwise.
+	m.streams.Add(2)
 	go func() {
+		defer m.streams.Done()
+		end(c.queue.Run(ctx, stream)) // all is said, or nothing more can be
+	}()
+	go func() {
+		defer m.streams.Done()
 		err := m.receive(stream, c)
-		cancel()
+		end(err)
 		m.hand(input{conn: c, ended: err})
 	}()
-	if err := c.queue.Run(ctx, stream); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
+		return status.Error(codes.Aborted, err.Error())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,8 +44,7 @@ func (m *Master) do(e coordinator.Effect) {
 		if c := m.conns[e.Worker]; c != nil {
 			m.log.Warn("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
 			c.said, c.subscribed = true, false
-			c.queue.Drop()
-			c.queue.Close()
+			c.end(errors.New(e.Reason))
 		}
 	case coordinator.Dismiss:
 		if c := m.conns[e.Worker]; c != nil {

@@ -94,7 +94,7 @@ func endReason(err error) string {
 // has been noticed or not.
 func (m *Master) join(c *connection, join *wirepb.Join) {
 	if old := m.conns[c.worker]; old != nil {
-		old.queue.Close()
+		old.end(errors.New("the worker came again on a new stream"))
 		m.step(coordinator.Lost{Worker: c.worker, Reason: "came again on a new stream"})
 	}
 	m.conns[c.worker] = c
@@ -119,7 +119,10 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, floats []float3
 		m.inHand.results = append(m.inHand.results, nn.Result{LossSum: g.LossSums[i], Correct: int(g.Correct[i])})
 	}
 	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), m.inHand.span) {
-		m.step(coordinator.Lost{Worker: c.worker, Reason: fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span)})
+		reason := fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span)
+		c.said, c.subscribed = true, false
+		c.end(errors.New(reason))
+		m.step(coordinator.Lost{Worker: c.worker, Reason: reason})
 	} else {
 		m.step(coordinator.Gradient{Worker: c.worker, Step: g.Step, Lo: int(g.Lo), Hi: int(g.Hi)})
 	}

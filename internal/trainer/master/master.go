@@ -114,6 +114,8 @@ type Master struct {
 	info     *ModelInfo
 	saved    chan savedModel
 	saving   sync.WaitGroup
+	giveUp   context.CancelFunc // saving what is being saved, when the loop has ended
+	streams  sync.WaitGroup     // their goroutines
 	result   *Result
 }
 
@@ -125,14 +127,14 @@ type update struct {
 
 // Run trains until the job is done, has failed, or ctx ends (SIGTERM). An error is a master that could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
-	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, hashStep: -1, saved: make(chan savedModel, 1), began: time.Now()}
+	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, hashStep: -1, saved: make(chan savedModel, 1), giveUp: func() {}, began: time.Now()}
 	if info, err := cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
 		return Result{}, err
 	} else if info != nil {
 		m.log.Info("the job is done already", "sha256", info.SHA256)
 		m.info = info
 		cfg.Reporter.Status(m.finishedStatus())
-		return Result{Code: coordinator.ExitDone, Model: info}, nil
+		return Result{Code: coordinator.ExitDone, Model: info}, m.dismissLeftOver(ctx)
 	}
 	m.prepare()
 	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve)
@@ -143,7 +145,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	go func() { served <- server.Serve(cfg.Listener) }()
 	m.loop(ctx, served)
 	close(m.ended)
+	m.giveUp()
 	m.disconnectAll(server)
+	m.streams.Wait()
 	m.saving.Wait()
 	return *m.result, nil
 }
@@ -186,7 +190,8 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.take(i)
 		case e := <-m.cfg.Launcher.Events():
 			m.step(e)
-		case now := <-ticker.C:
+		case <-ticker.C:
+			now := time.Now() // the ticker's own time is when it was due
 			m.step(coordinator.Tick{Heard: m.heard(), Late: now.Sub(last) > tick+lateTick})
 			last = now
 			m.report(false)
@@ -222,17 +227,14 @@ func (m *Master) disconnectAll(server *grpc.Server) {
 	for _, c := range m.conns {
 		c.queue.Close()
 	}
-	done := make(chan struct{})
-	go func() {
-		server.GracefulStop()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(lastWords):
-		server.Stop()
-		<-done
-	}
+	stopWithin(server, lastWords)
+}
+
+// stopWithin ends a server when its streams have ended, or their time is up.
+func stopWithin(server *grpc.Server, patience time.Duration) {
+	impatience := time.AfterFunc(patience, server.Stop)
+	defer impatience.Stop()
+	server.GracefulStop()
 }
 
 // lastWords is how long streams may take to end when the master does.

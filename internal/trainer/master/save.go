@@ -58,10 +58,11 @@ type savedModel struct {
 // save writes the final model beside the loop, so that a slow disk does not look like a dead master.
 func (m *Master) save() {
 	info, run, state := m.describe(), m.run(), slices.Clone(m.state)
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	m.giveUp = cancel
 	m.saving.Add(1)
 	go func() {
 		defer m.saving.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		defer cancel()
 		var file bytes.Buffer
 		err := safetensors.Write(&file, tensors(m.network.Export(state)), nil)
