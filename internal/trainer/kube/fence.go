@@ -30,7 +30,9 @@ type Fence struct {
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 
-	mu    sync.Mutex
+	generation int64
+
+	mu    sync.Mutex            // held while the API server is asked: never by what must not wait
 	lease *coordinationv1.Lease // as last written
 }
 
@@ -62,7 +64,7 @@ func Acquire(ctx context.Context, c *Cluster, log *slog.Logger) (*Fence, error) 
 		if err != nil {
 			return nil, fmt.Errorf("take Lease %s/%s: %w", c.Namespace, name, err)
 		}
-		f.lease = written
+		f.lease, f.generation = written, int64(transitions)
 		break
 	}
 	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -174,11 +176,7 @@ func (f *Fence) look(ctx context.Context) error {
 }
 
 // Generation implements master.Fence.
-func (f *Fence) Generation() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return int64(*f.lease.Spec.LeaseTransitions)
-}
+func (f *Fence) Generation() int64 { return f.generation }
 
 // Lost implements master.Fence.
 func (f *Fence) Lost() <-chan string { return f.lost }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -32,18 +30,31 @@ type Launcher struct {
 	events  chan coordinator.Event
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	running sync.WaitGroup
+	// Of requests that change something, which Close awaits for a while: a cut one may or may not have been carried out.
+	requests context.Context
+	giveUp   context.CancelFunc
+	running  sync.WaitGroup
 
 	mu       sync.Mutex
 	workers  trainingjob.Workers // the newest workers.json
-	creating map[int]context.CancelFunc
+	creating map[int]*creation
 }
+
+// creation is a worker pod that is being made.
+type creation struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// closeTimeout bounds how long Close waits for requests under way.
+const closeTimeout = 5 * time.Second
 
 // Start reads workers.json and the worker pods that are there already, and watches both. The returned events are the
 // pods'; lastWorker is the highest number ever used.
 func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l *Launcher, existing []coordinator.PodChanged, lastWorker int, err error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, creating: map[int]context.CancelFunc{}}
+	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(requests)
+	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}}
 	defer func() {
 		if err != nil {
 			l.Close()
@@ -74,11 +85,16 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 			lastWorker = max(lastWorker, e.Worker)
 		}
 	}
-	l.watch("pods", func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
+	informer := l.watch("pods", func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
 		AddFunc:    l.podSeen,
 		UpdateFunc: func(_, pod any) { l.podSeen(pod) },
 		DeleteFunc: l.podGone,
 	})
+	l.running.Add(1)
+	go func() {
+		defer l.running.Done()
+		l.missed(pods, informer)
+	}()
 	byName := func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", trainingjob.ConfigMapName(c.Job.Name)).String()
 	}
@@ -109,8 +125,20 @@ func (l *Launcher) listPods() (*corev1.PodList, error) {
 	return pods, err
 }
 
+// missed reports the pods that were gone before the watch began: nobody else would.
+func (l *Launcher) missed(pods *corev1.PodList, informer cache.SharedInformer) {
+	if !cache.WaitForCacheSync(l.ctx.Done(), informer.HasSynced) {
+		return
+	}
+	for i := range pods.Items {
+		if _, there, err := informer.GetStore().Get(&pods.Items[i]); err == nil && !there {
+			l.podGone(&pods.Items[i])
+		}
+	}
+}
+
 // watch lists and watches until Close; a stream that is cut, or too old (410), is listed again.
-func (l *Launcher) watch(resource string, options func(*metav1.ListOptions), of runtime.Object, handler cache.ResourceEventHandler) {
+func (l *Launcher) watch(resource string, options func(*metav1.ListOptions), of runtime.Object, handler cache.ResourceEventHandler) cache.SharedInformer {
 	informer := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(l.cluster.core, resource, l.cluster.Namespace, options), of, 0)
 	if _, err := informer.AddEventHandler(handler); err != nil {
 		panic(err) // only an informer that has ended refuses
@@ -120,6 +148,7 @@ func (l *Launcher) watch(resource string, options func(*metav1.ListOptions), of 
 		defer l.running.Done()
 		informer.RunWithContext(l.ctx)
 	}()
+	return informer
 }
 
 // Events implements master.Launcher.
@@ -205,12 +234,14 @@ func endedFromOutside(pod *corev1.Pod) bool {
 // Create implements master.Launcher: it tries until the pod exists or is no longer wanted, and says why it does not.
 func (l *Launcher) Create(worker int, floor bool) {
 	ctx, cancel := context.WithCancel(l.ctx)
+	this := &creation{cancel: cancel, done: make(chan struct{})}
 	l.mu.Lock()
-	l.creating[worker] = cancel
+	l.creating[worker] = this
 	l.mu.Unlock()
 	l.running.Add(1)
 	go func() {
 		defer l.running.Done()
+		defer close(this.done)
 		defer cancel()
 		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
 			err := l.create(ctx, worker, floor)
@@ -251,9 +282,12 @@ func (l *Launcher) create(ctx context.Context, worker int, floor bool) error {
 	l.mu.Lock()
 	pod := trainingjob.WorkerPod(l.workers, c.Job, worker, floor, l.address)
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	requests, cancel := context.WithTimeout(l.requests, requestTimeout)
 	defer cancel()
-	return c.core.Post().Namespace(c.Namespace).Resource("pods").Body(pod).Do(ctx).Error()
+	return c.core.Post().Namespace(c.Namespace).Resource("pods").Body(pod).Do(requests).Error()
 }
 
 func (l *Launcher) rememberNumber(ctx context.Context, worker int) error {
@@ -268,40 +302,49 @@ func (l *Launcher) rememberNumber(ctx context.Context, worker int) error {
 	return l.cluster.batch.Patch(types.MergePatchType).Namespace(l.cluster.Namespace).Resource("jobs").Name(l.cluster.Job.Name).Body(patch).Do(ctx).Error()
 }
 
-// Delete implements master.Launcher.
+// Delete implements master.Launcher. A creation under way is ended first, so that it cannot come after.
 func (l *Launcher) Delete(worker int) {
 	l.mu.Lock()
-	if cancel := l.creating[worker]; cancel != nil {
-		cancel()
-	}
+	creating := l.creating[worker]
 	l.mu.Unlock()
 	l.running.Add(1)
 	go func() {
 		defer l.running.Done()
-		name := trainingjob.WorkerName(l.cluster.Job.Name, worker)
+		if creating != nil {
+			creating.cancel()
+			<-creating.done
+		}
 		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
-			ctx, cancel := context.WithTimeout(l.ctx, requestTimeout)
-			err := l.cluster.core.Delete().Namespace(l.cluster.Namespace).Resource("pods").Name(name).Do(ctx).Error()
-			cancel()
-			if err == nil || apierrors.IsNotFound(err) || l.ctx.Err() != nil {
+			err := l.delete(worker)
+			switch {
+			case err == nil || l.requests.Err() != nil:
+				return
+			case apierrors.IsNotFound(err):
+				// No watch will tell of the end of a pod that never was.
+				l.emit(coordinator.PodChanged{Worker: worker, State: coordinator.PodEnded, Terminating: true, Disrupted: true})
 				return
 			}
 			l.log.Warn("a worker pod cannot be deleted; trying again", "worker", worker, "error", err)
 			select {
 			case <-time.After(wait):
-			case <-l.ctx.Done():
+			case <-l.requests.Done():
 			}
 		}
 	}()
 }
 
-// Close stops watching and creating, after deletions that are under way have been sent.
+func (l *Launcher) delete(worker int) error {
+	ctx, cancel := context.WithTimeout(l.requests, requestTimeout)
+	defer cancel()
+	name := trainingjob.WorkerName(l.cluster.Job.Name, worker)
+	return l.cluster.core.Delete().Namespace(l.cluster.Namespace).Resource("pods").Name(name).Do(ctx).Error()
+}
+
+// Close stops watching and creating. Requests that are under way, and deletions, are awaited for a while.
 func (l *Launcher) Close() {
-	l.mu.Lock()
-	for _, id := range slices.Sorted(maps.Keys(l.creating)) {
-		l.creating[id]()
-	}
-	l.mu.Unlock()
 	l.cancel()
+	patience := time.AfterFunc(closeTimeout, l.giveUp)
+	defer patience.Stop()
+	defer l.giveUp()
 	l.running.Wait()
 }

@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +71,10 @@ func (s Store) Save(ctx context.Context, model []byte, info master.ModelInfo, ru
 		}
 		return files, nil
 	}
-	if err := errors.Join(check(ctx), s.keepCopy(ctx, model, info)); err != nil {
+	if err := check(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.keepCopy(ctx, model, info); err != nil {
 		return nil, err
 	}
 	return append(files, s.files()...), nil

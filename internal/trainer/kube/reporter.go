@@ -25,17 +25,20 @@ type Reporter struct {
 	notices chan coordinator.Notice
 	closing chan struct{}
 	done    sync.WaitGroup
+	ctx     context.Context // ends a while after Close was called
+	giveUp  context.CancelFunc
 }
 
 const (
 	statusRetry  = 2 * time.Second
-	lastStatus   = 10 * time.Second // the final status may take so long
+	lastStatus   = 10 * time.Second // the final status and the last Events may take so long
 	noticesQueue = 64
 )
 
 // NewReporter starts a reporter; Close writes what is left.
 func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
 	r := &Reporter{cluster: c, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
+	r.ctx, r.giveUp = context.WithCancel(context.Background())
 	r.done.Add(2)
 	go r.writeStatuses()
 	go r.writeNotices()
@@ -65,9 +68,12 @@ func (r *Reporter) Notice(n coordinator.Notice) {
 	}
 }
 
-// Close waits until the newest status is written.
+// Close waits until the newest status is written, and the Events, for a while.
 func (r *Reporter) Close() {
 	close(r.closing)
+	patience := time.AfterFunc(lastStatus, r.giveUp)
+	defer patience.Stop()
+	defer r.giveUp()
 	r.done.Wait()
 }
 
@@ -90,7 +96,6 @@ func (r *Reporter) writeStatuses() {
 
 // writeUntilDone writes a status, or the newer one that has come meanwhile.
 func (r *Reporter) writeUntilDone(s trainingjob.Status) {
-	var deadline <-chan time.Time
 	closing := r.closing
 	for {
 		err := r.write(s)
@@ -103,8 +108,8 @@ func (r *Reporter) writeUntilDone(s trainingjob.Status) {
 		case s = <-r.status:
 		case <-retry.C:
 		case <-closing:
-			closing, deadline = nil, time.After(lastStatus)
-		case <-deadline:
+			closing = nil // at once, then at the usual pace
+		case <-r.ctx.Done():
 			retry.Stop()
 			return
 		}
@@ -121,7 +126,7 @@ func (r *Reporter) write(s trainingjob.Status) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	ctx, cancel := context.WithTimeout(r.ctx, requestTimeout)
 	defer cancel()
 	return r.cluster.core.Patch(types.MergePatchType).Namespace(r.cluster.Namespace).Resource("configmaps").
 		Name(trainingjob.StatusName(r.cluster.Job.Name)).Body(patch).Do(ctx).Error()
@@ -160,7 +165,7 @@ func (r *Reporter) writeNotice(n coordinator.Notice) {
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 		Source: corev1.EventSource{Component: "elastic-trainer"}, ReportingController: "elastic-trainer", ReportingInstance: c.Pod,
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	ctx, cancel := context.WithTimeout(r.ctx, requestTimeout)
 	defer cancel()
 	if err := c.core.Post().Namespace(c.Namespace).Resource("events").Body(event).Do(ctx).Error(); err != nil {
 		r.log.Warn("an Event cannot be written", "event", n.Reason, "error", err)
