@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -77,10 +78,24 @@ func (m *Master) take(i input) {
 		}
 		m.cfg.Reporter.Notice(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 		c.said = true
+		m.gaveUp[c.worker] = p.Reason
 		m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})
 	default:
 		m.log.Warn("a worker sent what only masters say", "worker", c.worker, "message", fmt.Sprintf("%T", k))
 	}
+}
+
+// explained adds a worker's last words to the end of its pod, which knows its exit code alone.
+func (m *Master) explained(e coordinator.Event) coordinator.Event {
+	pod, ok := e.(coordinator.PodChanged)
+	if !ok || pod.State != coordinator.PodEnded {
+		return e
+	}
+	if words := m.gaveUp[pod.Worker]; words != "" {
+		pod.Reason = strings.TrimPrefix(pod.Reason+": "+words, ": ")
+		delete(m.gaveUp, pod.Worker)
+	}
+	return pod
 }
 
 func endReason(err error) string {

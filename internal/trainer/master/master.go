@@ -93,6 +93,7 @@ type Master struct {
 	in      chan input
 	ended   chan struct{} // closed when the loop has ended
 	conns   map[int]*connection
+	gaveUp  map[int]string      // a worker's last words, until its pod has ended
 	pending []coordinator.Event // caused by effects; they come before the next from outside
 
 	state    []float32
@@ -127,7 +128,7 @@ type update struct {
 
 // Run trains until the job is done, has failed, or ctx ends (SIGTERM). An error is a master that could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
-	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, hashStep: -1, saved: make(chan savedModel, 1), giveUp: func() {}, began: time.Now()}
+	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), giveUp: func() {}, began: time.Now()}
 	if info, err := cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
 		return Result{}, err
 	} else if info != nil {
@@ -189,7 +190,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 		case i := <-m.in:
 			m.take(i)
 		case e := <-m.cfg.Launcher.Events():
-			m.step(e)
+			m.step(m.explained(e))
 		case <-ticker.C:
 			now := time.Now() // the ticker's own time is when it was due
 			m.step(coordinator.Tick{Heard: m.heard(), Late: now.Sub(last) > tick+lateTick})
