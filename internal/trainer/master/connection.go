@@ -41,20 +41,27 @@ type input struct {
 func (m *Master) serve(stream grpc.ServerStream) error {
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)
-	first := &wire.Frame{}
-	if err := stream.RecvMsg(first); err != nil {
+	first, err := begins(stream)
+	if err != nil {
 		return err
 	}
-	first.Release()
-	join := first.Message.GetJoin()
+	join := first.GetJoin()
 	if join == nil {
-		return fmt.Errorf("a worker began with %T", first.Message.Kind)
+		return fmt.Errorf("a worker began with %T", first.Kind)
 	}
 	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), queue: wire.NewQueue(queueUpdates), end: end}
-	if !m.hand(input{conn: c, message: first.Message}) {
+	if !m.hand(input{conn: c, message: first}) {
 		return errEnded
 	}
-	m.streams.Add(2)
+	m.streams.Add(3)
+	go func() {
+		defer m.streams.Done()
+		select {
+		case <-m.ended: // whatever has been queued is sent, and then the stream ends
+			c.queue.Close()
+		case <-ctx.Done():
+		}
+	}()
 	go func() {
 		defer m.streams.Done()
 		end(c.queue.Run(ctx, stream)) // all is said, or nothing more can be
@@ -70,6 +77,20 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 		return status.Error(codes.Aborted, err.Error())
 	}
 	return nil
+}
+
+// begins is the first message of a stream that is no heartbeat: these overtake all others.
+func begins(stream grpc.ServerStream) (*wirepb.Message, error) {
+	for {
+		f := &wire.Frame{}
+		if err := stream.RecvMsg(f); err != nil {
+			return nil, err
+		}
+		f.Release()
+		if f.Message.GetHeartbeat() == nil {
+			return f.Message, nil
+		}
+	}
 }
 
 var errEnded = errors.New("the master has ended")

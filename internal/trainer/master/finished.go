@@ -60,11 +60,9 @@ func (m *Master) dismissLeftOver(ctx context.Context) error {
 
 // dismiss answers any worker with its dismissal.
 func dismiss(stream grpc.ServerStream) error {
-	first := &wire.Frame{}
-	if err := stream.RecvMsg(first); err != nil {
+	if _, err := begins(stream); err != nil {
 		return err
 	}
-	first.Release()
 	m := &wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}}
 	if err := stream.SendMsg(&wire.Frame{Message: m}); err != nil {
 		return fmt.Errorf("dismiss a worker: %w", err)

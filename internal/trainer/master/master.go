@@ -147,7 +147,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	m.loop(ctx, served)
 	close(m.ended)
 	m.giveUp()
-	m.disconnectAll(server)
+	stopWithin(server, lastWords)
 	m.streams.Wait()
 	m.saving.Wait()
 	return *m.result, nil
@@ -221,14 +221,6 @@ func (m *Master) step(e coordinator.Event) {
 		}
 		m.dirty = true
 	}
-}
-
-// disconnectAll lets every stream say its last word, and ends the server.
-func (m *Master) disconnectAll(server *grpc.Server) {
-	for _, c := range m.conns {
-		c.queue.Close()
-	}
-	stopWithin(server, lastWords)
 }
 
 // stopWithin ends a server when its streams have ended, or their time is up.
