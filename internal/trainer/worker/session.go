@@ -24,8 +24,9 @@ import (
 
 const (
 	heartbeat = 100 * time.Millisecond
-	// masterSilence ends a stream on which nothing comes: the master beats ten times a second.
-	masterSilence = 3 * time.Second
+	// masterSilence ends a stream on which nothing comes: the master beats ten times a second. It outlasts a pause of the
+	// whole machine of a few seconds; a process that dies closes its connections at once.
+	masterSilence = 5 * time.Second
 	// leaveTimeout bounds how long the last gradients may take to be sent.
 	leaveTimeout = 5 * time.Second
 	queueTensors = 8
