@@ -210,3 +210,40 @@ func FuzzFrame(f *testing.F) {
 }
 
 var _ encoding.CodecV2 = wire.Codec()
+
+func TestAPeerThatDoesNotReadHasOneHeartbeatToReadAfterwards(t *testing.T) {
+	q := wire.NewQueue(1)
+	for range 1000 {
+		q.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{}}})
+	}
+	q.Close()
+	var sent counter
+	if err := q.Run(t.Context(), &sent); err != nil || sent != 1 {
+		t.Errorf("%d heartbeats were sent: %v", sent, err)
+	}
+}
+
+func TestATensorThatIsThrownAwayIsGivenBackToo(t *testing.T) {
+	q := wire.NewQueue(1)
+	tensor := func() *wirepb.Message { return &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{}}} }
+	back := 0
+	given := func() { back++ }
+	if !q.SendTensor(tensor(), make([]float32, 3), given) || q.SendTensor(tensor(), make([]float32, 3), given) || back != 0 {
+		t.Fatalf("a queue of one tensor: %d given back", back)
+	}
+	if q.Drop(); back != 1 {
+		t.Errorf("after Drop: %d given back", back)
+	}
+	q.Close()
+	if !q.SendTensor(tensor(), make([]float32, 3), given) || back != 2 {
+		t.Errorf("after Close: %d given back", back)
+	}
+}
+
+// counter counts what is sent.
+type counter int
+
+func (c *counter) SendMsg(any) error {
+	*c++
+	return nil
+}
