@@ -302,16 +302,27 @@ func has(text string, words ...string) bool {
 	return true
 }
 
-// process finds a worker's process on this machine: that of a pod is known by its arguments and its environment.
-func (j *job) process(worker int) int {
+// worker finds a worker's process on this machine, master the master's.
+func (j *job) worker(id int) int {
 	j.Helper()
-	want := fmt.Sprintf("--id\x00%d\x00", worker)
+	return j.process(trainingjob.RoleWorker, "--id", strconv.Itoa(id))
+}
+
+func (j *job) master() int {
+	j.Helper()
+	return j.process(trainingjob.RoleMaster)
+}
+
+// process finds a process by its role, its last arguments, and the pod's environment.
+func (j *job) process(role string, last ...string) int {
+	j.Helper()
+	suffix := strings.Join(append(last, ""), "\x00")
 	found := 0
-	j.await(fmt.Sprintf("the process of worker %d", worker), func(context.Context) (string, bool, error) {
+	j.await(fmt.Sprintf("the process of %s %s", role, strings.Join(last, " ")), func(context.Context) (string, bool, error) {
 		commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, path := range commands {
 			command, _ := os.ReadFile(path) // it may have ended
-			if !strings.Contains(string(command), "\x00worker\x00") || !strings.HasSuffix(string(command), want) {
+			if !strings.Contains(string(command), "\x00"+role+"\x00") || !strings.HasSuffix(string(command), suffix) {
 				continue
 			}
 			environment, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))

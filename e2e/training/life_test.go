@@ -100,7 +100,7 @@ func TestALostWorkerIsReplacedByTheNextNumberAndTheModelIsTheSame(t *testing.T) 
 			}
 		},
 		"its process is killed": func(j *job) {
-			if err := syscall.Kill(j.process(1), syscall.SIGKILL); err != nil {
+			if err := syscall.Kill(j.worker(1), syscall.SIGKILL); err != nil {
 				j.Fatal(err)
 			}
 		},
@@ -128,7 +128,7 @@ func TestAPausedWorkerIsReplacedInTheDealAndComesBack(t *testing.T) {
 	t.Parallel()
 	j := start(t, paced(define(t, referenceModel), 200*time.Millisecond))
 	j.awaitStatus("two ready workers", twoReady)
-	pid := j.process(1)
+	pid := j.worker(1)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +143,39 @@ func TestAPausedWorkerIsReplacedInTheDealAndComesBack(t *testing.T) {
 	})
 	if hash, want := j.awaitSuccess(), local(t, referenceModel); hash != want {
 		t.Errorf("hash %s, and undisturbed %s", hash, want)
+	}
+}
+
+func TestAMasterThatIsPausedDropsNobody(t *testing.T) {
+	t.Parallel()
+	j := start(t, paced(define(t, referenceModel), 100*time.Millisecond))
+	j.awaitStatus("two ready workers", twoReady)
+	pid := j.master()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	j.await("three seconds without a renewal of the Lease", func(ctx context.Context) (string, bool, error) {
+		lease, err := j.client.CoordinationV1().Leases(j.ns).Get(ctx, trainingjob.MasterName(j.name), metav1.GetOptions{})
+		if err != nil {
+			return "", false, err
+		}
+		return lease.Spec.RenewTime.String(), time.Since(lease.Spec.RenewTime.Time) > 3*time.Second, nil
+	})
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if hash, want := j.awaitSuccess(), local(t, referenceModel); hash != want {
+		t.Errorf("hash %s, and undisturbed %s", hash, want)
+	}
+	events, err := j.client.CoreV1().Events(j.ns).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		if e.Reason == "WorkerLeft" {
+			t.Errorf("Event: %s", e.Message)
+		}
 	}
 }
 
