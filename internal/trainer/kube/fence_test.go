@@ -1,0 +1,144 @@
+package kube
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// heldBy writes a Lease of generation 4.
+func (s *server) heldBy(holder string) {
+	generation, renewed := int32(4), metav1.NowMicro()
+	s.put("leases", &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "digits-master"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseTransitions: &generation, RenewTime: &renewed},
+	})
+}
+
+func acquire(t *testing.T, s *server) *Fence {
+	t.Helper()
+	f, err := Acquire(t.Context(), s.cluster, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func TestTheLeaseIsTakenFromAHolderWhosePodIsNoMore(t *testing.T) {
+	ended := metav1.Now()
+	for name, pod := range map[string]*corev1.Pod{
+		"gone":                                  nil,
+		"failed":                                {ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
+		"ending":                                {ObjectMeta: metav1.ObjectMeta{Name: "other", DeletionTimestamp: &ended}},
+		"this one, whose process was restarted": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			holder := "other"
+			if strings.HasPrefix(name, "this one") {
+				holder = s.cluster.Pod
+			}
+			if pod != nil {
+				s.put("pods", pod)
+			}
+			s.heldBy(holder)
+			if f := acquire(t, s); f.Generation() != 5 {
+				t.Errorf("generation %d after 4", f.Generation())
+			}
+		})
+	}
+}
+
+func TestASecondMasterIsRefusedWhileTheFirstRenews(t *testing.T) {
+	s := newServer(t)
+	s.put("pods", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
+	s.heldBy("other")
+	ctx, stop := context.WithCancel(t.Context())
+	renewing := make(chan struct{})
+	go func() {
+		defer close(renewing)
+		for often := time.NewTicker(renewEvery); ; {
+			select {
+			case <-often.C:
+				s.heldBy("other")
+			case <-ctx.Done():
+				often.Stop()
+				return
+			}
+		}
+	}()
+	_, err := Acquire(t.Context(), s.cluster, quiet())
+	stop()
+	<-renewing
+	if err == nil || !strings.Contains(err.Error(), "job digits already has a master: pod other") {
+		t.Errorf("the second master: %v", err)
+	}
+}
+
+func TestAMasterLearnsThatItsLeaseWasTaken(t *testing.T) {
+	s := newServer(t)
+	f := acquire(t, s)
+	s.heldBy("other")
+	if reason := <-f.Lost(); !strings.Contains(reason, "held by other") {
+		t.Errorf("the reason: %s", reason)
+	}
+	if err := f.Check(t.Context()); err == nil {
+		t.Error("files may be written all the same")
+	}
+}
+
+func TestTheGenerationIsKnownWhileTheAPIServerDoesNotAnswer(t *testing.T) {
+	s := newServer(t)
+	f := acquire(t, s)
+	asked := make(chan struct{}, 1)
+	release := make(chan struct{})
+	s.mu.Lock()
+	s.before = func(r *http.Request) {
+		if r.Method == http.MethodPut {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			<-release
+		}
+	}
+	s.mu.Unlock()
+	<-asked // a renewal waits
+	known := make(chan int64, 1)
+	go func() { known <- f.Generation() }()
+	select {
+	case g := <-known:
+		if g != 1 {
+			t.Errorf("generation %d", g)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it waits for the API server, and the master's loop with it")
+	}
+	close(release)
+}
+
+func TestClosingReleasesTheLease(t *testing.T) {
+	s := newServer(t)
+	f, err := Acquire(t.Context(), s.cluster, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lease := s.objects["leases/digits-master"].(*coordinationv1.Lease)
+	if lease.Spec.HolderIdentity != nil || *lease.Spec.LeaseTransitions != 1 {
+		t.Errorf("the Lease afterwards: %+v", lease.Spec)
+	}
+}
