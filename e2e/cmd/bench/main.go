@@ -76,8 +76,9 @@ func main() {
 	flag.Parse()
 	o.log = os.Stderr
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	if err := run(ctx, o, only, out); err != nil {
+	err := run(ctx, o, only, out)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
