@@ -101,19 +101,7 @@ func TestAMasterLearnsThatItsLeaseWasTaken(t *testing.T) {
 func TestTheGenerationIsKnownWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	s := newServer(t)
 	f := acquire(t, s)
-	asked := make(chan struct{}, 1)
-	release := make(chan struct{})
-	s.mu.Lock()
-	s.before = func(r *http.Request) {
-		if r.Method == http.MethodPut {
-			select {
-			case asked <- struct{}{}:
-			default:
-			}
-			<-release
-		}
-	}
-	s.mu.Unlock()
+	asked, release := s.wait(http.MethodPut, "leases")
 	<-asked // a renewal waits
 	known := make(chan int64, 1)
 	go func() { known <- f.Generation() }()
@@ -125,7 +113,7 @@ func TestTheGenerationIsKnownWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Error("it waits for the API server, and the master's loop with it")
 	}
-	close(release)
+	release()
 }
 
 func TestClosingReleasesTheLease(t *testing.T) {

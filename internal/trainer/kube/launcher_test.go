@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,12 +26,16 @@ func startLauncher(t *testing.T, s *server) *Launcher {
 func TestADeletionComesAfterTheCreationThatIsUnderWay(t *testing.T) {
 	s := newServer(t)
 	l := startLauncher(t, s)
-	release := s.wait(http.MethodPost, "pods")
+	asked, release := s.wait(http.MethodPost, "pods")
 	defer release()
 	l.Create(0, false)
+	<-asked
 	l.Delete(0)
-	release()
-	await(t, "the deletion", func() bool { return slices.Contains(s.writes(), "DELETE pods/digits-worker-0") })
+	late := time.AfterFunc(200*time.Millisecond, release) // a deletion that does not wait comes first
+	defer late.Stop()
+	await(t, "creation and deletion", func() bool {
+		return slices.Contains(s.writes(), "POST pods") && slices.Contains(s.writes(), "DELETE pods/digits-worker-0")
+	})
 	if s.has("pods/digits-worker-0") {
 		t.Errorf("the pod is there: %v", s.writes())
 	}

@@ -99,20 +99,25 @@ func (s *server) writes() []string {
 	return slices.Clone(s.log)
 }
 
-// wait makes every later request that matches wait for the returned function to be called, or for its client to go.
-func (s *server) wait(method, resource string) (release func()) {
-	released := make(chan struct{})
+// wait makes every later request that matches wait for release to be called, or for its client to go. asked receives
+// when there is one.
+func (s *server) wait(method, resource string) (asked <-chan struct{}, release func()) {
+	waits, released := make(chan struct{}, 1), make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = func(r *http.Request) {
 		if r.Method == method && strings.Contains(r.URL.Path, "/"+resource) {
+			select {
+			case waits <- struct{}{}:
+			default:
+			}
 			select {
 			case <-released:
 			case <-r.Context().Done():
 			}
 		}
 	}
-	return sync.OnceFunc(func() { close(released) })
+	return waits, sync.OnceFunc(func() { close(released) })
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
