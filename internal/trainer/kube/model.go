@@ -56,6 +56,14 @@ func (s Store) configMap(ctx context.Context) (*corev1.ConfigMap, error) {
 	return configMap, nil
 }
 
+// Fits implements master.Store.
+func (s Store) Fits(bytes int) error {
+	if s.Output == "" && bytes > trainingjob.MaxModelConfigMapBytes {
+		return fmt.Errorf("the final model has %d bytes and a ConfigMap holds %d: set output to a directory of a volume that the master mounts", bytes, trainingjob.MaxModelConfigMapBytes)
+	}
+	return nil
+}
+
 // Save implements master.Store. With an output directory the directory decides, and the ConfigMap is a copy.
 func (s Store) Save(ctx context.Context, model []byte, info master.ModelInfo, run master.RunInfo, check func(context.Context) error) ([]string, error) {
 	var files []string
@@ -65,10 +73,10 @@ func (s Store) Save(ctx context.Context, model []byte, info master.ModelInfo, ru
 			return nil, err
 		}
 	}
+	if err := s.Fits(len(model)); err != nil {
+		return nil, err
+	}
 	if len(model) > trainingjob.MaxModelConfigMapBytes {
-		if s.Output == "" {
-			return nil, fmt.Errorf("the model has %d bytes and a ConfigMap holds %d: set output to a directory of a volume", len(model), trainingjob.MaxModelConfigMapBytes)
-		}
 		return files, nil
 	}
 	if err := check(ctx); err != nil {

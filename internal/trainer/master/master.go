@@ -180,6 +180,13 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 	for _, e := range m.cfg.Existing {
 		m.step(e)
 	}
+	size, err := m.modelBytes()
+	if err == nil {
+		err = m.cfg.Store.Fits(size)
+	}
+	if err != nil {
+		m.step(coordinator.Unhealthy{Reason: err.Error()})
+	}
 	m.step(coordinator.Start{})
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

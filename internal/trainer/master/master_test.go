@@ -16,7 +16,9 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kube"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
@@ -265,5 +267,22 @@ func TestAMasterThatFindsTheJobDoneDismissesWhatTheLastOneLeft(t *testing.T) {
 	}
 	if phase := s.reporter.phase(); phase != trainingjob.PhaseSucceeded {
 		t.Errorf("the status is %s", phase)
+	}
+}
+
+// small is a store for models an eighth as large as a ConfigMap takes.
+type small struct{ store.Directory }
+
+func (small) Fits(bytes int) error { return kube.Store{}.Fits(8 * bytes) }
+
+func TestAModelThatCannotBeKeptEndsTheJobBeforeItBegins(t *testing.T) {
+	s := newSite(t, 1)
+	s.config.Store = small{store.Directory{Root: t.TempDir()}}
+	result := s.run(t.Context())
+	if result.Code != coordinator.ExitJobFailed || !strings.Contains(result.Reason, "set output") {
+		t.Errorf("it ended with %+v", result)
+	}
+	if phase := s.reporter.phase(); phase != trainingjob.PhaseFailed || s.step.Load() != 0 {
+		t.Errorf("phase %s after %d steps", phase, s.step.Load())
 	}
 }

@@ -45,6 +45,8 @@ type RunInfo struct {
 type Store interface {
 	// Finished returns the model of a job that is done already, or nil.
 	Finished(jobDigest string) (*ModelInfo, error)
+	// Fits says, before anything is computed, why a final model of so many bytes could never be kept.
+	Fits(bytes int) error
 	// Save writes the model, then its description, each atomically. check is asked just before the names appear:
 	// an error of it means that another master has taken over. It returns where the files are.
 	Save(ctx context.Context, model []byte, info ModelInfo, run RunInfo, check func(context.Context) error) (files []string, err error)
@@ -73,6 +75,21 @@ func (m *Master) save() {
 		}
 		m.saved <- savedModel{info, err}
 	}()
+}
+
+// modelBytes is the size of the final model: every state's is the same.
+func (m *Master) modelBytes() (int, error) {
+	var size counter
+	err := safetensors.Write(&size, tensors(m.network.Export(m.state)), nil)
+	return int(size), err
+}
+
+// counter counts what is written.
+type counter int
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
 }
 
 const saveTimeout = 60 * time.Second

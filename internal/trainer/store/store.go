@@ -62,6 +62,9 @@ func files(dir string) []string {
 	return []string{filepath.Join(dir, ModelFile), filepath.Join(dir, InfoFile), filepath.Join(dir, RunFile)}
 }
 
+// Fits implements master.Store. A full disk may have room again when the job is done.
+func (Directory) Fits(int) error { return nil }
+
 // Save implements master.Store.
 func (d Directory) Save(ctx context.Context, model []byte, info master.ModelInfo, run master.RunInfo, check func(context.Context) error) ([]string, error) {
 	dir := d.Dir(info.Job)
