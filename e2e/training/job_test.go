@@ -234,12 +234,12 @@ func (j *job) pods(ctx context.Context, role string) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// awaitPods waits until the pods of a role are as wanted, and returns them.
-func (j *job) awaitPods(what, role string, ok func([]corev1.Pod) bool) []corev1.Pod {
+// awaitWorkers waits until the workers' pods are as wanted, and returns them.
+func (j *job) awaitWorkers(what string, ok func([]corev1.Pod) bool) []corev1.Pod {
 	j.Helper()
 	var found []corev1.Pod
 	j.await(what, func(ctx context.Context) (string, bool, error) {
-		pods, err := j.pods(ctx, role)
+		pods, err := j.pods(ctx, trainingjob.RoleWorker)
 		if err != nil {
 			return "", false, err
 		}

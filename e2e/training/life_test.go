@@ -34,7 +34,7 @@ func TestAJobGivesTheModelOfALocalRun(t *testing.T) {
 			if sum := sha256.Sum256(kept.BinaryData["model.safetensors"]); hex.EncodeToString(sum[:]) != hash {
 				t.Errorf("the model in the ConfigMap has hash %x, and the status says %s", sum, hash)
 			}
-			for _, p := range j.awaitPods("the workers' ends", trainingjob.RoleWorker, func(pods []corev1.Pod) bool { return len(living(pods)) == 0 }) {
+			for _, p := range j.awaitWorkers("the workers' ends", func(pods []corev1.Pod) bool { return len(living(pods)) == 0 }) {
 				if p.Status.Phase != corev1.PodSucceeded {
 					t.Errorf("worker pod %s of a finished job is %s", p.Name, p.Status.Phase)
 				}

@@ -27,19 +27,19 @@ func TestAJobIsResizedWhileItRuns(t *testing.T) {
 		}
 		return n
 	}
-	j.awaitPods("two workers at first", trainingjob.RoleWorker, atWork(2))
+	j.awaitWorkers("two workers at first", atWork(2))
 	j.setSize(1, 4)
-	j.awaitPods("four workers when max is raised", trainingjob.RoleWorker, atWork(4))
+	j.awaitWorkers("four workers when max is raised", atWork(4))
 	j.awaitStatus("four members", func(s trainingjob.Status) bool { return s.WorkersRunning == 4 })
 	j.setSize(1, 2)
-	left := j.awaitPods("two workers when max is lowered", trainingjob.RoleWorker, func(pods []corev1.Pod) bool { return len(pods) == 2 || len(living(pods)) == 2 })
+	left := j.awaitWorkers("two workers when max is lowered", func(pods []corev1.Pod) bool { return len(pods) == 2 || len(living(pods)) == 2 })
 	for _, p := range living(left) {
 		if id, _ := trainingjob.WorkerID(&p); id > 1 {
 			t.Errorf("worker %d is left: the highest numbers go first", id)
 		}
 	}
 	j.setSize(2, 2)
-	j.awaitPods("a second floor pod in a burst pod's place when min is raised", trainingjob.RoleWorker, func(pods []corev1.Pod) bool {
+	j.awaitWorkers("a second floor pod in a burst pod's place when min is raised", func(pods []corev1.Pod) bool {
 		return len(living(pods)) == 2 && floor(pods) == 2
 	})
 	j.awaitStatus("two members of the floor", func(s trainingjob.Status) bool { return s.WorkersRunning == 2 && s.Phase == trainingjob.PhaseRunning })
