@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(cli.Main("test", os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // run is one way of computing a job.
