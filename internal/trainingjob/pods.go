@@ -98,6 +98,8 @@ func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSp
 				Env:             env(s.Env),
 				Resources:       resources,
 				VolumeMounts:    mounts,
+				// A crash's last lines are then in the pod's status, where people and diagnostics look first.
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: new(false),
 					ReadOnlyRootFilesystem:   new(true),

@@ -98,8 +98,9 @@ type Coordinator struct {
 	mismatches int
 
 	preemptions int
-	stopping    int // ticks left to finish the step in hand after a stop; 0 when not stopping
-	timer       int // ticks left of CannotSave or Dismissing
+	stopped     bool // we were asked to stop
+	stopping    int  // ticks left to finish the step in hand after a stop; 0 when not stopping
+	timer       int  // ticks left of CannotSave or Dismissing
 	reason      string
 	finalHash   string
 

@@ -10,6 +10,11 @@ func (c *Coordinator) modelNotSaved(e ModelNotSaved) {
 	if c.phase != Saving {
 		return
 	}
+	if c.stopped {
+		c.emit(Exit{Code: ExitInterrupted, Reason: e.Reason})
+		c.phase = Done
+		return
+	}
 	c.phase, c.reason, c.timer = CannotSave, e.Reason, saveRetryTicks
 	c.emit(Notice{Warning: true, Reason: "CannotSave", Message: e.Reason + "; tried again every 10 s"})
 }
@@ -55,9 +60,17 @@ func (c *Coordinator) fail(reason string) {
 	c.emit(Exit{Code: ExitJobFailed, Reason: reason})
 }
 
-// stop finishes the step in hand and no more. A master past its last step goes on: what is left takes seconds.
+// stop finishes the step in hand and no more; a model that is being written is finished too.
 func (c *Coordinator) stop() {
-	if !c.training() || c.stopping > 0 {
+	if c.stopped {
+		return
+	}
+	c.stopped = true
+	if c.phase == Evaluating || c.phase == CannotSave {
+		c.emit(Exit{Code: ExitInterrupted, Reason: "stopped before the final model was written"})
+		c.phase = Done
+	}
+	if !c.training() {
 		return
 	}
 	c.stopping = stopTicks

@@ -25,6 +25,9 @@ func (c *Coordinator) Status() Status {
 	s := Status{Phase: c.phase, Step: c.step, Reason: c.reason, Min: c.min, Max: c.max, Preemptions: c.preemptions, ModelSHA256: c.finalHash}
 	seen := map[int]WorkerStatus{}
 	for id, p := range c.pods {
+		if p.retiring {
+			continue // nobody waits for it any more; while it computes it is a member
+		}
 		w := WorkerStatus{Worker: id, State: "pending", Floor: p.floor, Reason: p.reason}
 		if p.state == PodRunning {
 			w.State = "starting"
