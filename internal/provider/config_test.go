@@ -68,7 +68,7 @@ func environment(variables map[string]string) Environment {
 	return Environment{
 		Variable:         func(name string) string { return variables[name] },
 		HomeDirectory:    "/home/jane",
-		WorkingDirectory: "/work/infra",
+		WorkingDirectory: "/srv/infra",
 	}
 }
 
@@ -124,7 +124,7 @@ func TestResolve(t *testing.T) {
 		"paths are made absolute": {
 			attributes: map[string]tftypes.Value{"config_paths": list(str("k"), str("../k"), str("~/k"), str("/k"), str("~"))},
 			want: with(func(c *cluster.Config) {
-				c.Kubeconfigs = []string{"/work/infra/k", "/work/k", "/home/jane/k", "/k", "/home/jane"}
+				c.Kubeconfigs = []string{"/srv/infra/k", "/srv/k", "/home/jane/k", "/k", "/home/jane"}
 			}),
 		},
 		"qps doubles into burst": {
