@@ -70,6 +70,7 @@ type Options struct {
 	Out       string // where the telling leaves its files; what an earlier one left there is removed
 	DataCache string // where prepared records are kept from one telling to the next
 	MNISTDir  string // MNIST's IDX files; "" for synthetic digits
+	Mounts    string // how containers get their volumes; "" is what the machine can do best
 	LowLasts  time.Duration
 	HighLasts time.Duration
 	Observe   func(eventlog.Event)
@@ -115,6 +116,7 @@ func ElasticScheduling(ctx context.Context, options Options) (outcome Outcome, e
 		Binary:   options.Binaries.Simcluster,
 		Dir:      filepath.Join(options.Out, "cluster"),
 		Images:   map[string]string{name: options.Binaries.Trainer},
+		Mounts:   options.Mounts,
 		Progress: log,
 	})
 	if err != nil {
