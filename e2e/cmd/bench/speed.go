@@ -131,30 +131,39 @@ func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int)
 	return float64(records) / times[len(times)/10], nil
 }
 
+// torchSpeed is PyTorch's records per CPU-second, with the better of two ways of allocating memory: neither is the
+// faster one on every machine and in every run.
 func torchSpeed(ctx context.Context, records int) (float64, error) {
-	c := exec.CommandContext(ctx, python, "-c", torchProgram, strconv.Itoa(records), strconv.FormatFloat(speedTime.Seconds(), 'f', 1, 64))
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	c.Env = append(os.Environ(), torchEnvironment()...)
-	out, err := c.Output()
-	if err != nil {
-		return 0, fmt.Errorf("PyTorch: %w: %s", err, stderr.String())
+	best := 0.0
+	for _, allocation := range [][]string{
+		nil,
+		// glibc then does not give the large activations back to the kernel at every step.
+		{"MALLOC_MMAP_THRESHOLD_=1073741824", "MALLOC_TRIM_THRESHOLD_=4294967296"},
+	} {
+		c := exec.CommandContext(ctx, python, "-c", torchProgram, strconv.Itoa(records), strconv.FormatFloat(speedTime.Seconds(), 'f', 1, 64))
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		c.Env = append(append(os.Environ(), blasKernels()), allocation...)
+		out, err := c.Output()
+		if err != nil {
+			return 0, fmt.Errorf("PyTorch: %w: %s", err, stderr.String())
+		}
+		speed, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			return 0, fmt.Errorf("PyTorch's speed: %w", err)
+		}
+		best = max(best, speed)
 	}
-	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	return best, nil
 }
 
-// torchEnvironment makes the comparison fair: Debian's OpenBLAS does not know newer Intel processors and would fall
-// back to SSE3 without a word.
-func torchEnvironment() []string {
-	environment := []string{
-		"OPENBLAS_CORETYPE=HASWELL", // its AVX2 kernels, on AMD's processors too
-		// Without these glibc gives the large activations back to the kernel at every step.
-		"MALLOC_MMAP_THRESHOLD_=1073741824", "MALLOC_TRIM_THRESHOLD_=4294967296",
-	}
+// blasKernels names OpenBLAS' kernels: Debian's does not know newer processors and would fall back to SSE3 without a
+// word.
+func blasKernels() string {
 	if flags, err := os.ReadFile("/proc/cpuinfo"); err == nil && bytes.Contains(flags, []byte(" avx512f")) {
-		environment[0] = "OPENBLAS_CORETYPE=SKYLAKEX"
+		return "OPENBLAS_CORETYPE=SKYLAKEX"
 	}
-	return environment
+	return "OPENBLAS_CORETYPE=HASWELL" // the AVX2 kernels, on AMD's processors too
 }
 
 // cpuSeconds is the processor time of this process.
