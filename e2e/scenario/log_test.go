@@ -20,11 +20,11 @@ func stages(n int) func(*eventlog.History) (bool, error) {
 func TestWaitSeesEventsFromBeforeAndAfterItsStart(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	log := NewLog(&bytes.Buffer{}, nil)
-	stage(log, "first", "")
+	log.Add(eventlog.Event{Stage: &eventlog.Stage{Name: "first"}})
 	if err := log.Wait(t.Context(), "there is one stage", time.Minute, stages(1)); err != nil {
 		t.Fatal(err)
 	}
-	go stage(log, "second", "")
+	go log.Add(eventlog.Event{Stage: &eventlog.Stage{Name: "second"}})
 	if err := log.Wait(t.Context(), "there are two stages", time.Minute, stages(2)); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestEveryEventIsWrittenAndObservedInOrder(t *testing.T) {
 	var observed []string
 	log := NewLog(&written, func(e eventlog.Event) { observed = append(observed, e.Stage.Name) })
 	for _, name := range []string{"a", "b", "c"} {
-		stage(log, name, "")
+		log.Add(eventlog.Event{Stage: &eventlog.Stage{Name: name}})
 	}
 	events, err := eventlog.Read(&written)
 	if err != nil || len(events) != 3 || log.Err() != nil {

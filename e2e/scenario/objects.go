@@ -6,89 +6,90 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 )
 
-// connect makes a client of the cluster in a kubeconfig file.
-func connect(kubeconfig string) (kubernetes.Interface, error) {
+// clients of the cluster in which a story is told.
+type clients struct {
+	kubernetes kubernetes.Interface
+	metadata   metadata.Interface
+}
+
+// connect makes clients of the cluster in a kubeconfig file.
+func connect(kubeconfig string) (clients, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
 	config.QPS = -1 // no limit of the client's own; there is nobody else to be fair to
 	config.WarningHandler = rest.NoWarnings{}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	var made clients
+	if made.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	return client, nil
+	if made.metadata, err = metadata.NewForConfig(config); err != nil {
+		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	return made, nil
 }
 
-// inventory names every object, as kind/name, of the kinds that a story's resources or the masters make. Events are
-// left out: they are a record, and Kubernetes removes them by itself.
-func inventory(ctx context.Context, client kubernetes.Interface, namespace string) ([]string, error) {
+// inventoryKinds are those that a story's resources, the masters or Kueue make. Events are left out: they are a
+// record, and Kubernetes removes them by itself.
+var inventoryKinds = []struct {
+	resource   schema.GroupVersionResource
+	namespaced bool
+}{
+	{schema.GroupVersionResource{Version: "v1", Resource: "pods"}, true},
+	{schema.GroupVersionResource{Version: "v1", Resource: "services"}, true},
+	{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, true},
+	{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, true},
+	{schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, true},
+	{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, true},
+	{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, true},
+	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, true},
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, true},
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}, true},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, false},
+}
+
+// inventory names every object of inventoryKinds, as RESOURCE/NAME. A kind that the cluster does not serve has none.
+func (c clients) inventory(ctx context.Context, namespace string) ([]string, error) {
 	var objects []string
-	var failed error
-	options := metav1.ListOptions{}
-	add := func(kind string, items []metav1.Object, err error) {
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("list %s: %w", kind, err)
+	for _, kind := range inventoryKinds {
+		var lister metadata.ResourceInterface = c.metadata.Resource(kind.resource)
+		if kind.namespaced {
+			lister = c.metadata.Resource(kind.resource).Namespace(namespace)
 		}
-		for _, item := range items {
-			objects = append(objects, kind+"/"+item.GetName())
+		list, err := lister.List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", kind.resource.Resource, err)
+		}
+		for _, item := range list.Items {
+			objects = append(objects, kind.resource.Resource+"/"+item.Name)
 		}
 	}
-	core := client.CoreV1()
-	pods, err := core.Pods(namespace).List(ctx, options)
-	add("pod", objectsOf(pods.Items), err)
-	services, err := core.Services(namespace).List(ctx, options)
-	add("service", objectsOf(services.Items), err)
-	configMaps, err := core.ConfigMaps(namespace).List(ctx, options)
-	add("configmap", objectsOf(configMaps.Items), err)
-	secrets, err := core.Secrets(namespace).List(ctx, options)
-	add("secret", objectsOf(secrets.Items), err)
-	accounts, err := core.ServiceAccounts(namespace).List(ctx, options)
-	add("serviceaccount", objectsOf(accounts.Items), err)
-	claims, err := core.PersistentVolumeClaims(namespace).List(ctx, options)
-	add("persistentvolumeclaim", objectsOf(claims.Items), err)
-	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, options)
-	add("job", objectsOf(jobs.Items), err)
-	leases, err := client.CoordinationV1().Leases(namespace).List(ctx, options)
-	add("lease", objectsOf(leases.Items), err)
-	roles, err := client.RbacV1().Roles(namespace).List(ctx, options)
-	add("role", objectsOf(roles.Items), err)
-	bindings, err := client.RbacV1().RoleBindings(namespace).List(ctx, options)
-	add("rolebinding", objectsOf(bindings.Items), err)
-	classes, err := client.SchedulingV1().PriorityClasses().List(ctx, options)
-	add("priorityclass", objectsOf(classes.Items), err)
-	return objects, failed
-}
-
-func objectsOf[T any, P interface {
-	*T
-	metav1.Object
-}](items []T,
-) []metav1.Object {
-	objects := make([]metav1.Object, len(items))
-	for i := range items {
-		objects[i] = P(&items[i])
-	}
-	return objects
+	return objects, nil
 }
 
 // collectionTime is how long Kubernetes' garbage collector has for what was owned by a deleted object.
 const collectionTime = 30 * time.Second
 
 // left are the objects that are there and were not before, once the garbage collector has had its time.
-func left(ctx context.Context, client kubernetes.Interface, namespace string, before []string) (eventlog.Left, error) {
+func (c clients) left(ctx context.Context, namespace string, before []string) (eventlog.Left, error) {
 	deadline := time.Now().Add(collectionTime)
 	for {
-		now, err := inventory(ctx, client, namespace)
+		now, err := c.inventory(ctx, namespace)
 		if err != nil {
 			return eventlog.Left{}, err
 		}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 )
 
 // modelFileName is the final model's name, in ConfigMap NAME-model and below a run's output directory.
@@ -72,11 +74,11 @@ const (
 )
 
 // measurePace runs the tutorial's job twice for a few epochs, without a cluster, on the smaller part of the data.
-func (s *ElasticScheduling) measurePace(ctx context.Context) (pace, error) {
+func (s Setting) measurePace(ctx context.Context) (pace, error) {
 	took := map[int]time.Duration{}
 	for _, epochs := range []int{shortRunEpochs, longRunEpochs} {
 		began := time.Now()
-		if _, err := s.train(ctx, "calibrate", testPart, epochs); err != nil {
+		if _, err := s.train(ctx, "calibrate", localRun{job: LowJob, part: testPart, epochs: epochs, gradsToWait: tutorialGradsToWait}); err != nil {
 			return pace{}, err
 		}
 		took[epochs] = time.Since(began)
@@ -85,29 +87,47 @@ func (s *ElasticScheduling) measurePace(ctx context.Context) (pace, error) {
 	return pace{epoch: measured.epoch * trainRecords / testRecords}, nil
 }
 
-// trainUndisturbed is the SHA-256 of the model that the low job's flags give without a cluster and without preemption.
-func (s *ElasticScheduling) trainUndisturbed(ctx context.Context, epochs int) (string, error) {
-	return s.train(ctx, "undisturbed", trainPart, epochs)
+// tutorialGradsToWait is the tutorial's --grads_to_wait.
+const tutorialGradsToWait = 2
+
+// localRun is a training job of the tutorial's model without a cluster.
+type localRun struct {
+	job         string
+	part        string // of the data
+	epochs      int
+	gradsToWait int
 }
 
-// train runs `elastic-trainer train` with the low job's flags on a part of the data and returns the SHA-256 of its
-// final model.
-func (s *ElasticScheduling) train(ctx context.Context, name, part string, epochs int) (string, error) {
+// compare trains a job undisturbed, without a cluster, and records its model's hash beside the one it had in the cluster.
+func (t *telling) compare(ctx context.Context, model string, job localRun) error {
+	began := time.Now()
+	undisturbed, err := t.train(ctx, "undisturbed", job)
+	if err != nil {
+		return err
+	}
+	t.log.Add(eventlog.Event{Result: &eventlog.Result{
+		Job: job.job, SHA256: model, UndisturbedSHA256: undisturbed, UndisturbedTook: time.Since(began),
+	}})
+	return nil
+}
+
+// train runs `elastic-trainer train` and returns the SHA-256 of its final model.
+func (s Setting) train(ctx context.Context, name string, job localRun) (string, error) {
 	output := filepath.Join(s.Dir, name)
 	// A run that finds its own finished output has nothing to do; this one is to be done.
 	if err := os.RemoveAll(output); err != nil {
 		return "", fmt.Errorf("train without a cluster: %w", err)
 	}
 	err := run(ctx, s.Tools.Trainer, "train",
-		"--job_name", LowJob,
+		"--job_name", job.job,
 		"--model_file", filepath.Join(s.Examples, tutorialModel),
-		"--train_data_dir", filepath.Join(s.Cluster.DataDir, "mnist", part),
+		"--train_data_dir", filepath.Join(s.Cluster.DataDir, "mnist", job.part),
 		"--validation_data_dir", filepath.Join(s.Cluster.DataDir, "mnist", testPart),
-		"--num_epoch", strconv.Itoa(epochs),
+		"--num_epoch", strconv.Itoa(job.epochs),
 		"--minibatch_size", "10",
 		"--record_per_task", "100",
 		"--num_worker", "2",
-		"--grads_to_wait", "2",
+		"--grads_to_wait", strconv.Itoa(job.gradsToWait),
 		"--codec_type", "bytes",
 		"--output", output)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command demo tells the tutorial's story on an embedded cluster as it happens, ends with a summary and a timeline
-// picture, and leaves no process behind. `make demo` builds what it needs and runs it in the repository's root.
+// Command demo tells one of the tutorials' stories on an embedded cluster as it happens, ends with a summary and a
+// timeline picture, and leaves no process behind. `make demo` and `make demo-queues` build what it needs and run it in
+// the repository's root.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,14 +30,26 @@ var (
 	errBroken      = errors.New("the story did not keep all of its promises")
 )
 
+// stories by the name by which they are asked for.
+func stories() []embedded.Story {
+	return []embedded.Story{
+		embedded.ElasticScheduling(lowLasts, highLasts),
+	}
+}
+
 func main() {
+	story, err := chosen(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	terminal := newTerminal(os.Stdout)
 	said := context.AfterFunc(ctx, func() {
 		stop() // a second ^C ends this process at once, and the cluster with it
 		terminal.say("\nInterrupted: terraform destroy, then the cluster stops. This takes some seconds.")
 	})
-	err := demo(ctx, terminal)
+	err = demo(ctx, terminal, story)
 	said()
 	stop()
 	if err != nil {
@@ -44,7 +58,23 @@ func main() {
 	}
 }
 
-func demo(ctx context.Context, terminal *terminal) error {
+// chosen is the story that the arguments name; the first one without arguments.
+func chosen(args []string) (embedded.Story, error) {
+	all := stories()
+	if len(args) == 0 {
+		return all[0], nil
+	}
+	var names []string
+	for _, story := range all {
+		if len(args) == 1 && args[0] == story.Name {
+			return story, nil
+		}
+		names = append(names, story.Name)
+	}
+	return embedded.Story{}, fmt.Errorf("there is no story %q; usage: demo [%s]", strings.Join(args, " "), strings.Join(names, " | "))
+}
+
+func demo(ctx context.Context, terminal *terminal, story embedded.Story) error {
 	binaries, err := embedded.FindBinaries()
 	if err != nil {
 		return err
@@ -54,14 +84,12 @@ func demo(ctx context.Context, terminal *terminal) error {
 		return err
 	}
 	var narrator scenario.Narrator
-	outcome, err := embedded.ElasticScheduling(ctx, embedded.Options{
+	outcome, err := embedded.Tell(ctx, story, embedded.Options{
 		Binaries:  binaries,
 		Root:      root,
-		Out:       filepath.Join(root, "e2e", "out", "elastic-scheduling"),
+		Out:       filepath.Join(root, "e2e", "out", story.Name),
 		DataCache: filepath.Join(root, "e2e", "out", "data"),
 		MNISTDir:  os.Getenv("MNIST_DIR"),
-		LowLasts:  lowLasts,
-		HighLasts: highLasts,
 		Say:       terminal.say,
 		Observe: func(event eventlog.Event) {
 			for _, line := range narrator.Tell(event) {
@@ -75,7 +103,7 @@ func demo(ctx context.Context, terminal *terminal) error {
 	case err != nil:
 		return err
 	}
-	terminal.summary(outcome.Events, outcome.Violations)
+	terminal.summary(outcome.Events, story.Promises, outcome.Violations)
 	terminal.say("\nThe picture: %s", outcome.Page)
 	if len(outcome.Violations) > 0 {
 		return errBroken

@@ -79,7 +79,7 @@ func (t *terminal) line(line scenario.Line) {
 }
 
 // summary prints the jobs as a table and what was promised.
-func (t *terminal) summary(events []eventlog.Event, violations []scenario.Violation) {
+func (t *terminal) summary(events []eventlog.Event, promises scenario.Promises, violations []scenario.Violation) {
 	h := eventlog.Replay(events)
 	fmt.Fprintln(t.w)
 	table := tabwriter.NewWriter(t.w, 0, 0, 3, ' ', 0)
@@ -104,13 +104,13 @@ func (t *terminal) summary(events []eventlog.Event, violations []scenario.Violat
 	}
 	table.Flush() //nolint:errcheck // a failed write to a terminal has nobody to be told
 	fmt.Fprintln(t.w)
-	for _, promise := range scenario.Promises() {
+	for _, promise := range promises {
 		mark, detail := t.paint(green, "kept  "), ""
 		for _, violation := range violations {
-			if violation.Rule == promise {
+			if violation.Rule == promise.Text {
 				mark, detail = t.paint(red, "BROKEN"), ": "+violation.Detail
 			}
 		}
-		fmt.Fprintf(t.w, "  %s  %s%s\n", mark, promise, detail)
+		fmt.Fprintf(t.w, "  %s  %s%s\n", mark, promise.Text, detail)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,8 +72,6 @@ type Options struct {
 	DataCache string // where prepared records are kept from one telling to the next
 	MNISTDir  string // MNIST's IDX files; "" for synthetic digits
 	Mounts    string // how containers get their volumes; "" is what the machine can do best
-	LowLasts  time.Duration
-	HighLasts time.Duration
 	Observe   func(eventlog.Event)
 	Say       func(format string, args ...any) // what happens before and after the story
 }
@@ -84,63 +83,40 @@ type Outcome struct {
 	Page       string // the timeline; "" when there was nothing to draw
 }
 
-// ElasticScheduling tells the elastic-scheduling story. Whatever happens, the cluster is stopped when it returns; a
-// story that failed or was interrupted has an outcome too.
-func ElasticScheduling(ctx context.Context, options Options) (outcome Outcome, err error) {
+// Tell tells a story on a cluster of its own. Whatever happens, the cluster is stopped when it returns; a story that
+// failed or was interrupted has an outcome too.
+func Tell(ctx context.Context, story Story, options Options) (outcome Outcome, err error) {
 	unlock, err := freshDir(options.Out)
 	if err != nil {
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 
-	dataDir := filepath.Join(options.DataCache, "synthetic")
-	if options.MNISTDir != "" {
-		dataDir = filepath.Join(options.DataCache, "mnist")
-		options.Say("Data: MNIST images from %s.", options.MNISTDir)
-	} else {
-		options.Say("Data: synthetic digits (MNIST_DIR=DIR takes MNIST's IDX files from DIR).")
+	dataDir := ""
+	if story.trains {
+		if dataDir, err = prepareData(ctx, options); err != nil {
+			return outcome, err
+		}
 	}
-	if err := scenario.PrepareData(ctx, options.Binaries.Trainer, options.MNISTDir, dataDir); err != nil {
-		return outcome, err
-	}
-
-	options.Say("Cluster: three nodes of 4 CPU and 15 GB, Kubernetes' own control plane.")
-	began := time.Now()
-	log, err := os.Create(filepath.Join(options.Out, "cluster.log"))
-	if err != nil {
-		return outcome, fmt.Errorf("the cluster's log: %w", err)
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	name, _, _ := strings.Cut(trainerImage, ":")
-	cluster, err := simcluster.Run(ctx, simcluster.Options{
-		Binary:   options.Binaries.Simcluster,
-		Dir:      filepath.Join(options.Out, "cluster"),
-		Images:   map[string]string{name: options.Binaries.Trainer},
-		Mounts:   options.Mounts,
-		Progress: log,
-	})
+	cluster, stop, err := startCluster(ctx, story, options)
 	if err != nil {
 		return outcome, err
 	}
-	defer func() { err = errors.Join(err, cluster.Close()) }()
-	options.Say("Cluster: ready after %.1f s. To look at it yourself: export KUBECONFIG=%s", time.Since(began).Seconds(), cluster.Kubeconfig)
+	defer func() { err = errors.Join(err, stop()) }()
 
-	story := scenario.ElasticScheduling{
-		Cluster:   scenario.Cluster{Kubeconfig: cluster.Kubeconfig, Namespace: "default", Image: trainerImage, DataDir: dataDir},
-		Tools:     options.Binaries.Tools,
-		Examples:  filepath.Join(options.Root, "examples"),
-		Dir:       options.Out,
-		LowLasts:  options.LowLasts,
-		HighLasts: options.HighLasts,
-		Observe:   options.Observe,
-	}
 	var told error
-	outcome.Events, told = story.Run(ctx)
+	outcome.Events, told = story.run(ctx, scenario.Setting{
+		Cluster:  scenario.Cluster{Kubeconfig: cluster.Kubeconfig, Namespace: "default", Image: trainerImage, DataDir: dataDir},
+		Tools:    options.Binaries.Tools,
+		Examples: filepath.Join(options.Root, "examples"),
+		Dir:      options.Out,
+		Observe:  options.Observe,
+	})
 	if told == nil {
-		outcome.Violations = scenario.CheckElasticScheduling(outcome.Events)
+		outcome.Violations = story.Promises.Check(outcome.Events)
 	}
 	page := filepath.Join(options.Out, "timeline.html")
-	switch err := drawPage(page, outcome.Events); {
+	switch err := drawPage(page, story.Title, outcome.Events); {
 	case err == nil:
 		outcome.Page = page
 	case !errors.Is(err, timeline.ErrNothing):
@@ -149,13 +125,48 @@ func ElasticScheduling(ctx context.Context, options Options) (outcome Outcome, e
 	return outcome, told
 }
 
-func drawPage(path string, events []eventlog.Event) (err error) {
+// prepareData makes the records that the story's jobs train on, and says which they are.
+func prepareData(ctx context.Context, options Options) (dir string, err error) {
+	dir = filepath.Join(options.DataCache, "synthetic")
+	if options.MNISTDir != "" {
+		dir = filepath.Join(options.DataCache, "mnist")
+		options.Say("Data: MNIST images from %s.", options.MNISTDir)
+	} else {
+		options.Say("Data: synthetic digits (MNIST_DIR=DIR takes MNIST's IDX files from DIR).")
+	}
+	return dir, scenario.PrepareData(ctx, options.Binaries.Trainer, options.MNISTDir, dir)
+}
+
+// startCluster starts the story's cluster; stop ends it, and its log.
+func startCluster(ctx context.Context, story Story, options Options) (cluster *simcluster.Cluster, stop func() error, err error) {
+	options.Say("Cluster: %s, Kubernetes' own control plane.", story.cluster.text)
+	began := time.Now()
+	log, err := os.Create(filepath.Join(options.Out, "cluster.log"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("the cluster's log: %w", err)
+	}
+	name, _, _ := strings.Cut(trainerImage, ":")
+	run := story.cluster.options
+	run.Binary = options.Binaries.Simcluster
+	run.Dir = filepath.Join(options.Out, "cluster")
+	run.Images = map[string]string{name: options.Binaries.Trainer}
+	maps.Copy(run.Images, story.cluster.options.Images)
+	run.Mounts = options.Mounts
+	run.Progress = log
+	if cluster, err = simcluster.Run(ctx, run); err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	options.Say("Cluster: ready after %.1f s. To look at it yourself: export KUBECONFIG=%s", time.Since(began).Seconds(), cluster.Kubeconfig)
+	return cluster, func() error { return errors.Join(cluster.Close(), log.Close()) }, nil
+}
+
+func drawPage(path, title string, events []eventlog.Event) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("the timeline: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return timeline.Render(file, "Elastic scheduling: two jobs, one room", events)
+	return timeline.Render(file, title, events)
 }
 
 // freshDir empties a directory that nobody else uses, and keeps others out of it until unlock is called.

@@ -43,15 +43,14 @@ func tell(t *testing.T, binaries Binaries, mounts string) {
 		defer cancel()
 	}
 	var narrator scenario.Narrator
-	outcome, err := ElasticScheduling(ctx, Options{
+	story := ElasticScheduling(40*time.Second, 10*time.Second) // shorter than the demo's; what matters is the order
+	outcome, err := Tell(ctx, story, Options{
 		Binaries:  binaries,
 		Root:      root,
 		Out:       filepath.Join(root, "e2e", "out", "test-elastic-scheduling-"+mounts),
 		DataCache: filepath.Join(root, "e2e", "out", "data"),
 		MNISTDir:  os.Getenv("MNIST_DIR"),
 		Mounts:    mounts,
-		LowLasts:  40 * time.Second, // shorter than the demo's minute; what matters is the order
-		HighLasts: 10 * time.Second,
 		Say:       t.Logf,
 		Observe: func(event eventlog.Event) {
 			for _, line := range narrator.Tell(event) {

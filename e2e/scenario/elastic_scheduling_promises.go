@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,52 +19,21 @@ const (
 // started last, and start times have a resolution of one second.
 const minStartGap = 2 * time.Second
 
-// Violation is a promise of the story that a log does not keep.
-type Violation struct {
-	Rule   string // what was promised
-	Detail string // what was seen
-}
-
-func (v Violation) String() string { return v.Rule + ": " + v.Detail }
-
-// Rules of the elastic-scheduling story, in the order of its telling. Each answers with what it saw instead, or with
-// nothing.
-var elasticSchedulingRules = []struct {
-	promise string
-	judge   func(*eventlog.History) string
-}{
-	{"the low job's two workers start at least 2 s apart, so that the victim is determined", workersStartApart},
-	{"the tutorial's label selector lists the low job's master and both workers", listingIsComplete},
-	{"the high job's worker is Pending for lack of room before it runs", highWorkerWaits},
-	{"exactly one worker of the low job is preempted, the one that started last, and no master", oneWorkerIsPreempted},
-	{"the low job goes on with one worker", lowJobGoesOn},
-	{"the low job's replacement worker is Pending while there is no room", replacementWaits},
-	{"the replacement worker runs again and contributes gradients before the low job ends", replacementContributes},
-	{"both jobs reach Succeeded with all their steps done", bothSucceed},
-	{"the low job's model is that of an undisturbed run", modelIsUndisturbed},
-	{"terraform plan is empty after every apply, also while the job is shrunk", plansAreEmpty},
-	{"terraform destroy leaves nothing", nothingIsLeft},
-}
-
-// Promises are what the elastic-scheduling story is checked for, in words.
-func Promises() []string {
-	var promises []string
-	for _, rule := range elasticSchedulingRules {
-		promises = append(promises, rule.promise)
+// ElasticSchedulingPromises are what the elastic-scheduling story is checked for, in the order of its telling.
+func ElasticSchedulingPromises() Promises {
+	return Promises{
+		{"the low job's two workers start at least 2 s apart, so that the victim is determined", workersStartApart},
+		{"the tutorial's label selector lists the low job's master and both workers", listingIsComplete},
+		{"the high job's worker is Pending for lack of room before it runs", highWorkerWaits},
+		{"exactly one worker of the low job is preempted, the one that started last, and no master", oneWorkerIsPreempted},
+		{"the low job goes on with one worker", lowJobGoesOn},
+		{"the low job's replacement worker is Pending while there is no room", replacementWaits},
+		{"the replacement worker runs again and contributes gradients before the low job ends", replacementContributes},
+		{"both jobs reach Succeeded with all their steps done", bothSucceed},
+		{"the low job's model is that of an undisturbed run", modelOf(LowJob)},
+		{"terraform plan is empty after every apply, also while the job is shrunk", plansAreEmptyAfter(StageSubmitLow, StageGrowLow, StageSubmitHigh, StageFinished)},
+		{"terraform destroy leaves nothing", nothingIsLeft},
 	}
-	return promises
-}
-
-// CheckElasticScheduling says which promises of the elastic-scheduling story a complete log does not keep.
-func CheckElasticScheduling(events []eventlog.Event) []Violation {
-	history := eventlog.Replay(events)
-	var violations []Violation
-	for _, rule := range elasticSchedulingRules {
-		if seen := rule.judge(history); seen != "" {
-			violations = append(violations, Violation{Rule: rule.promise, Detail: seen})
-		}
-	}
-	return violations
 }
 
 func workersStartApart(h *eventlog.History) string {
@@ -229,40 +197,6 @@ func bothSucceed(h *eventlog.History) string {
 		problems = append(problems, "the low job ended before the high one")
 	}
 	return strings.Join(problems, "; ")
-}
-
-func modelIsUndisturbed(h *eventlog.History) string {
-	for _, result := range h.Results {
-		if result.Job != LowJob {
-			continue
-		}
-		if result.SHA256 == "" || result.SHA256 != result.UndisturbedSHA256 {
-			return fmt.Sprintf("SHA-256 %q, undisturbed %q", result.SHA256, result.UndisturbedSHA256)
-		}
-		return ""
-	}
-	return "no model was compared"
-}
-
-func plansAreEmpty(h *eventlog.History) string {
-	var problems []string
-	for _, stage := range PlannedStages {
-		asked := slices.IndexFunc(h.Plans, func(p eventlog.Plan) bool { return p.After == stage })
-		switch {
-		case asked < 0:
-			problems = append(problems, fmt.Sprintf("no plan was made after %q", stage))
-		case len(h.Plans[asked].Changes) > 0:
-			problems = append(problems, fmt.Sprintf("after %q it would change %v", stage, h.Plans[asked].Changes))
-		}
-	}
-	return strings.Join(problems, "; ")
-}
-
-func nothingIsLeft(h *eventlog.History) string {
-	if h.Left == nil {
-		return "nothing was destroyed"
-	}
-	return strings.Join(h.Left.Objects, ", ")
 }
 
 func highWorker(h *eventlog.History) (worker *eventlog.Life, problem string) {

@@ -11,13 +11,13 @@ import (
 )
 
 func TestAStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range CheckElasticScheduling(storytesting.ElasticScheduling()) {
+	for _, violation := range ElasticSchedulingPromises().Check(storytesting.ElasticScheduling()) {
 		t.Error(violation)
 	}
 }
 
 func TestAnEmptyLogBreaksEveryPromise(t *testing.T) {
-	if got, want := len(CheckElasticScheduling(nil)), len(elasticSchedulingRules); got != want {
+	if got, want := len(ElasticSchedulingPromises().Check(nil)), len(ElasticSchedulingPromises()); got != want {
 		t.Errorf("%d of %d promises are broken", got, want)
 	}
 }
@@ -149,7 +149,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []string
-			for _, violation := range CheckElasticScheduling(test.bend(storytesting.ElasticScheduling())) {
+			for _, violation := range ElasticSchedulingPromises().Check(test.bend(storytesting.ElasticScheduling())) {
 				all = append(all, violation.String())
 			}
 			if !strings.Contains(strings.Join(all, "\n"), test.want) {

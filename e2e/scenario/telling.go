@@ -1,0 +1,174 @@
+// Package scenario tells the project's stories on a cluster: it runs the real terraform with the real provider on the
+// examples' configurations, records what the cluster does, and judges the record. A story does not know what its
+// cluster is: the embedded one and kind are the same to it.
+//
+// A story does not judge while it runs: it brings things about, waits for them, and writes the event log; the promises
+// are checked on the log (Promises.Check), which is pure. It leaves the cluster as it found it.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+)
+
+// Cluster is where a story is told.
+type Cluster struct {
+	Kubeconfig string
+	Namespace  string
+	Image      string // the trainer's image, as the cluster's nodes know it
+	DataDir    string // the directory, here and on every node, that holds mnist/train and mnist/test
+}
+
+// Tools are the executables that a story runs.
+type Tools struct {
+	Terraform string
+	Provider  string // its file name is terraform-provider-elastic
+	Trainer   string
+}
+
+// Setting is what every story needs.
+type Setting struct {
+	Cluster  Cluster
+	Tools    Tools
+	Examples string // the repository's examples
+	Dir      string // an empty directory, for terraform's state and output, and for events.jsonl
+	Observe  func(eventlog.Event)
+}
+
+// Stages that more than one story has.
+const (
+	StageFinished = "finished"
+	StageDestroy  = "destroy"
+	StageCompare  = "compare"
+)
+
+// Limits of the waits. They are generous: a story that hangs says on what, one that is slow is not wrong.
+const (
+	startLimit   = 2 * time.Minute
+	preemptLimit = 2 * time.Minute
+	finishLimit  = 15 * time.Minute
+)
+
+// telling is a story while it is told.
+type telling struct {
+	Setting
+	clients clients
+	log     *Log
+	tf      *terraform
+	vars    variables // of the configuration, as they are now
+
+	before    []string // what was in the cluster before the story
+	destroyed bool
+}
+
+// tell runs a story on an example and returns its events, those of a story that failed too. What the story has not
+// destroyed when it ends, because it failed or was interrupted, is destroyed for it.
+func (s Setting) tell(ctx context.Context, example string, story func(context.Context, *telling) error) (events []eventlog.Event, err error) {
+	file, err := os.Create(filepath.Join(s.Dir, "events.jsonl"))
+	if err != nil {
+		return nil, fmt.Errorf("the event log: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	output, err := os.Create(filepath.Join(s.Dir, "terraform.log"))
+	if err != nil {
+		return nil, fmt.Errorf("the log of terraform: %w", err)
+	}
+	defer func() { err = errors.Join(err, output.Close()) }()
+
+	t := &telling{Setting: s, log: NewLog(file, s.Observe)}
+	t.vars = variables{"config_path": s.Cluster.Kubeconfig, "namespace": s.Cluster.Namespace}
+	err = t.run(ctx, example, output, story)
+	return t.log.Events(), errors.Join(err, t.log.Err())
+}
+
+func (t *telling) run(ctx context.Context, example string, output io.Writer, story func(context.Context, *telling) error) (err error) {
+	if t.clients, err = connect(t.Cluster.Kubeconfig); err != nil {
+		return err
+	}
+	if err := recordNodes(ctx, t.clients.kubernetes, t.log); err != nil {
+		return err
+	}
+	if t.tf, err = newTerraform(t.Tools.Terraform, t.Tools.Provider, t.Examples, example, t.Dir, output); err != nil {
+		return err
+	}
+	if t.before, err = t.clients.inventory(ctx, t.Cluster.Namespace); err != nil {
+		return err
+	}
+	stop, err := Record(ctx, t.clients.kubernetes, t.Cluster.Namespace, t.log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	defer func() {
+		if t.destroyed {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
+		defer cancel()
+		err = errors.Join(err, t.tf.destroy(ctx, t.vars))
+	}()
+	return story(ctx, t)
+}
+
+// stage says what the story does now.
+func (t *telling) stage(name, format string, args ...any) {
+	t.log.Add(eventlog.Event{Stage: &eventlog.Stage{Name: name, Text: fmt.Sprintf(format, args...)}})
+}
+
+// apply applies the configuration with the variables as they are, and records what a plan would change after it.
+func (t *telling) apply(ctx context.Context, stage string) error {
+	if err := t.tf.apply(ctx, t.vars); err != nil {
+		return fmt.Errorf("stage %s: %w", stage, err)
+	}
+	return t.plan(ctx, stage)
+}
+
+// plan records what a plan would change now.
+func (t *telling) plan(ctx context.Context, after string) error {
+	changes, err := t.tf.changes(ctx, t.vars)
+	if err != nil {
+		return fmt.Errorf("after stage %s: %w", after, err)
+	}
+	t.log.Add(eventlog.Event{Plan: &eventlog.Plan{After: after, Changes: changes}})
+	return nil
+}
+
+// destroy destroys what the story made, and records what is left of it.
+func (t *telling) destroy(ctx context.Context) error {
+	t.stage(StageDestroy, "terraform destroy.")
+	t.destroyed = true
+	if err := t.tf.destroy(ctx, t.vars); err != nil {
+		return err
+	}
+	rest, err := t.clients.left(ctx, t.Cluster.Namespace, t.before)
+	if err != nil {
+		return err
+	}
+	t.log.Add(eventlog.Event{Left: &rest})
+	return nil
+}
+
+func recordNodes(ctx context.Context, client kubernetes.Interface, log *Log) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the nodes: %w", err)
+	}
+	for _, node := range nodes.Items {
+		log.Add(eventlog.Event{Node: &eventlog.Node{
+			Name:   node.Name,
+			CPU:    node.Status.Allocatable.Cpu().String(),
+			Memory: node.Status.Allocatable.Memory().String(),
+		}})
+	}
+	return nil
+}
