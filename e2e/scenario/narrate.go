@@ -36,6 +36,7 @@ type Line struct {
 type Narrator struct {
 	start time.Time
 	pods  map[string]podSaid
+	queue map[string]workloadSaid
 	phase map[string]trainingjob.Phase
 }
 
@@ -48,7 +49,7 @@ type podSaid struct {
 // Tell takes the next event and says what is new in it.
 func (n *Narrator) Tell(event eventlog.Event) []Line {
 	if n.start.IsZero() {
-		n.start, n.pods, n.phase = event.Time, map[string]podSaid{}, map[string]trainingjob.Phase{}
+		n.start, n.pods, n.queue, n.phase = event.Time, map[string]podSaid{}, map[string]workloadSaid{}, map[string]trainingjob.Phase{}
 	}
 	var lines []Line
 	switch {
@@ -56,6 +57,8 @@ func (n *Narrator) Tell(event eventlog.Event) []Line {
 		lines = []Line{{Text: event.Stage.Text, Tone: Heading}}
 	case event.Pod != nil:
 		lines = n.pod(event.Time, *event.Pod)
+	case event.Workload != nil:
+		lines = n.workload(event.Time, *event.Workload)
 	case event.Job != nil:
 		lines = n.job(*event.Job)
 	case event.Plan != nil:
@@ -65,6 +68,8 @@ func (n *Narrator) Tell(event eventlog.Event) []Line {
 		}
 	case event.Listing != nil:
 		lines = []Line{{Text: fmt.Sprintf("kubectl get pods -l %s: %s", event.Listing.Selector, strings.Join(event.Listing.Pods, ", "))}}
+	case event.Answer != nil:
+		lines = answer(*event.Answer)
 	case event.Left != nil:
 		lines = []Line{{Text: "nothing is left", Tone: Good}}
 		if len(event.Left.Objects) > 0 {
@@ -113,6 +118,62 @@ func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
 		say(&said.ended, over, Plain, "ended with exit code %d", *pod.ExitCode)
 	default:
 		say(&said.ended, over, Plain, "removed")
+	}
+	return lines
+}
+
+// workloadSaid is what has been told of a workload since it was last admitted or evicted.
+type workloadSaid struct {
+	waits, admitted, evicted, finished bool
+	waitingSince                       time.Time
+}
+
+func (n *Narrator) workload(at time.Time, workload eventlog.Workload) []Line {
+	said := n.queue[workload.UID]
+	defer func() { n.queue[workload.UID] = said }()
+	var lines []Line
+	say := func(tone Tone, format string, args ...any) {
+		lines = append(lines, Line{Job: workload.Title(), Who: "workload", Text: fmt.Sprintf(format, args...), Tone: tone})
+	}
+	if said.waitingSince.IsZero() && !workload.Admitted {
+		said.waitingSince = at
+	}
+	if workload.Evicted != "" && !said.evicted {
+		said = workloadSaid{evicted: true}
+		say(Bad, "evicted, %s: %s", workload.Evicted, workload.Cause)
+	}
+	switch {
+	case workload.Finished:
+		if !said.finished {
+			said.finished = true
+			say(Plain, "finished")
+		}
+	case workload.Admitted && workload.Evicted == "" && !said.admitted:
+		text := "admitted to " + workload.ReservedIn
+		if waited := at.Sub(said.waitingSince); !said.waitingSince.IsZero() && waited > 0 {
+			text += ", after waiting " + wording.Duration(waited)
+		}
+		said = workloadSaid{admitted: true}
+		say(Good, "%s", text)
+	case !workload.Admitted && workload.Waits != "" && !said.waits:
+		said.waits = true
+		if said.waitingSince.IsZero() {
+			said.waitingSince = at
+		}
+		say(Waiting, "waits in %s: %s", workload.Queue, workload.Waits)
+	}
+	return lines
+}
+
+// answer tells what data.elastic_workloads said.
+func answer(answer eventlog.Answer) []Line {
+	lines := make([]Line, 0, len(answer.Workloads))
+	for _, workload := range answer.Workloads {
+		text := "data.elastic_workloads: " + workload.Phase
+		if workload.Reason != "" {
+			text += ": " + workload.Reason
+		}
+		lines = append(lines, Line{Job: workload.Owner, Text: text})
 	}
 	return lines
 }

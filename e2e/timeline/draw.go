@@ -104,15 +104,15 @@ func (d *drawing) lane(l lane, y float64) {
 		d.bar(b, l.waiting, rowY(b))
 	}
 	for _, b := range l.bars {
-		if !l.waiting && b.life.Preempted() {
+		if !l.waiting && b.preempted {
 			d.preempted(b.x2, rowY(b)+rowHeight/2)
 		}
 	}
 }
 
 func (d *drawing) bar(b bar, waiting bool, y float64) {
-	colour := d.colours[b.life.Job]
-	d.put(`<g class="job%d %s"><title>%s</title>`, colour, html.EscapeString(b.life.Role), html.EscapeString(describe(b.life, d.scale.from)))
+	colour := d.colours[b.job]
+	d.put(`<g class="job%d %s"><title>%s</title>`, colour, html.EscapeString(b.role), html.EscapeString(b.title))
 	rect := func(class, style string, x1, x2 float64) {
 		if x2-x1 > 0.05 {
 			d.put(`<rect class=%q %s x="%.1f" y="%.1f" width="%.1f" height="%g" rx="3"/>`, class, style, x1, y, x2-x1, rowHeight)
@@ -280,5 +280,17 @@ func describe(life *eventlog.Life, from time.Time) string {
 	at("running", life.Running)
 	at("disrupted ("+life.Disruption+")", life.Disrupted)
 	at("ended", life.Ended)
+	return text
+}
+
+// describeWait is a workload's wait for quota in a sentence, for the tooltip.
+func describeWait(workload *eventlog.WorkloadLife, spell eventlog.Spell, from time.Time) string {
+	text := fmt.Sprintf("%s (%s, %d), without quota from %.2f s", workload.Name, workload.PriorityClass, workload.Priority, spell.From.Sub(from).Seconds())
+	if spell.Over() {
+		text += fmt.Sprintf(" to %.2f s", spell.To.Sub(from).Seconds())
+	}
+	if spell.Why != "" {
+		text += "; " + spell.Why
+	}
 	return text
 }

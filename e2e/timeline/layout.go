@@ -83,7 +83,9 @@ func (l lane) height() float64 { return laneTitle + float64(l.rows)*(rowHeight+r
 // bar is a pod's time in a lane. x2 is the end of the drawn bar, running where its running part begins (x2 when there
 // is none), leaving where it was asked to go (x2 when it never was).
 type bar struct {
-	life            *eventlog.Life
+	job, role       string
+	title           string // the tooltip
+	preempted       bool   // it was ended by somebody more important
 	row             int
 	x1, x2          float64
 	running         float64
@@ -94,8 +96,10 @@ type bar struct {
 	labelAnchorsEnd bool
 }
 
-// lay distributes the pods' lives over lanes: one for waiting, then one per node in the nodes' order.
+// lay distributes the pods' lives over lanes: one for waiting for each queue and for room, then one per node in the
+// nodes' order.
 func lay(h *eventlog.History, s scale) []lane {
+	lanes := layQueues(h, s)
 	waiting := lane{title: "waiting for room", waiting: true}
 	nodes := map[string]*lane{}
 	var order []string
@@ -115,7 +119,7 @@ func lay(h *eventlog.History, s scale) []lane {
 				end = life.Bound
 			}
 			label := fmt.Sprintf("%s waited %s", shortName(life), wording.Duration(wait))
-			waiting.bars = append(waiting.bars, place(s, life, life.Created, end, time.Time{}, time.Time{}, label))
+			waiting.bars = append(waiting.bars, place(s, barOf(life, s), life.Created, end, time.Time{}, time.Time{}, label))
 		}
 		if life.Bound.IsZero() {
 			continue
@@ -126,9 +130,8 @@ func lay(h *eventlog.History, s scale) []lane {
 			running = life.EndedBy(s.to)
 		}
 		nodes[life.Node].bars = append(nodes[life.Node].bars,
-			place(s, life, life.Bound, life.EndedBy(s.to), running, life.Deleting, shortName(life)))
+			place(s, barOf(life, s), life.Bound, life.EndedBy(s.to), running, life.Deleting, shortName(life)))
 	}
-	lanes := []lane{}
 	if len(waiting.bars) > 0 {
 		lanes = append(lanes, waiting)
 	}
@@ -141,9 +144,44 @@ func lay(h *eventlog.History, s scale) []lane {
 	return lanes
 }
 
-// place gives a life's time in a lane its x and finds room for its label: inside the bar, behind it, or before it.
-func place(s scale, life *eventlog.Life, from, to, running, leaving time.Time, label string) bar {
-	b := bar{life: life, x1: s.x(from), label: label}
+// minQueued is the shortest wait in a queue that is drawn: a workload that finds quota waits some milliseconds too.
+const minQueued = 500 * time.Millisecond
+
+// layQueues has a lane per queue, with the times during which its workloads waited for quota.
+func layQueues(h *eventlog.History, s scale) []lane {
+	queues := map[string]*lane{}
+	var order []string
+	for _, workload := range h.Workloads {
+		for _, spell := range workload.Spells {
+			end := spell.EndedBy(s.to)
+			if spell.Admitted || end.Sub(spell.From) < minQueued {
+				continue
+			}
+			if queues[workload.Queue] == nil {
+				queues[workload.Queue] = &lane{title: "waiting for quota in queue " + workload.Queue, waiting: true}
+				order = append(order, workload.Queue)
+			}
+			label := fmt.Sprintf("%s waited %s", workload.Title(), wording.Duration(end.Sub(spell.From)))
+			waited := bar{job: h.JobOf(workload), title: describeWait(workload, spell, s.from)}
+			queues[workload.Queue].bars = append(queues[workload.Queue].bars,
+				place(s, waited, spell.From, end, time.Time{}, time.Time{}, label))
+		}
+	}
+	lanes := []lane{}
+	for _, name := range order {
+		lanes = append(lanes, *queues[name])
+	}
+	return lanes
+}
+
+// barOf is a bar of a pod, without a place.
+func barOf(life *eventlog.Life, s scale) bar {
+	return bar{job: life.Job, role: life.Role, title: describe(life, s.from), preempted: life.Preempted()}
+}
+
+// place gives a bar's time in a lane its x and finds room for its label: inside the bar, behind it, or before it.
+func place(s scale, b bar, from, to, running, leaving time.Time, label string) bar {
+	b.x1, b.label = s.x(from), label
 	b.x2 = max(s.x(to), b.x1+minBar)
 	b.running, b.leaving = b.x2, b.x2
 	if !running.IsZero() {
@@ -171,7 +209,7 @@ func place(s scale, life *eventlog.Life, from, to, running, leaving time.Time, l
 
 // endMark is how far the mark at the bar's end reaches to either side.
 func (b bar) endMark() float64 {
-	if b.life.Preempted() {
+	if b.preempted {
 		return markRadius
 	}
 	return 0

@@ -76,9 +76,17 @@ func Render(w io.Writer, title string, events []eventlog.Event) error {
 		}
 		pods = append(pods, row)
 	}
+	type workloadRow struct {
+		*eventlog.WorkloadLife
+		Waited string
+	}
+	var workloads []workloadRow
+	for _, life := range h.Workloads {
+		workloads = append(workloads, workloadRow{life, wording.Duration(life.Waited(to))})
+	}
 	err := page.Execute(w, map[string]any{
 		"Title": title, "Wide": pictures["wide"], "Narrow": pictures["narrow"], "Stages": stages,
-		"Summaries": h.Summarize(), "Colours": colours, "Results": h.Results, "Pods": pods,
+		"Summaries": h.Summarize(), "Jobs": h.Jobs, "Workloads": workloads, "Colours": colours, "Results": h.Results, "Pods": pods,
 		"Began": from.UTC().Format("2 January 2006, 15:04 UTC"), "Took": wording.Duration(to.Sub(from)),
 	})
 	if err != nil {

@@ -115,7 +115,7 @@ func TestBarsInARowNeverOverlap(t *testing.T) {
 		for range rapid.IntRange(0, 30).Draw(t, "bars") {
 			start := from.Add(time.Duration(rapid.IntRange(0, 99_000).Draw(t, "start ms")) * time.Millisecond)
 			end := start.Add(time.Duration(rapid.IntRange(0, 50_000).Draw(t, "length ms")) * time.Millisecond)
-			bars = append(bars, place(s, &eventlog.Life{}, start, end, start, time.Time{}, "worker 1"))
+			bars = append(bars, place(s, bar{}, start, end, start, time.Time{}, "worker 1"))
 		}
 		rows := stack(bars)
 		for i, a := range bars {

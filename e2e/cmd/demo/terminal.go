@@ -78,13 +78,9 @@ func (t *terminal) line(line scenario.Line) {
 	fmt.Fprintf(t.w, "%s  %s %-9s %s\n", at, who, line.Who, text)
 }
 
-// summary prints the jobs as a table and what was promised.
-func (t *terminal) summary(events []eventlog.Event, promises scenario.Promises, violations []scenario.Violation) {
-	h := eventlog.Replay(events)
-	fmt.Fprintln(t.w)
-	table := tabwriter.NewWriter(t.w, 0, 0, 3, ' ', 0)
-	row := func(cells ...string) { fmt.Fprintln(table, "  "+strings.Join(cells, "\t")) }
-	row("job", "phase", "steps", "loss", "accuracy", "preempted", "waited", "took", "model")
+// jobTable prints the training jobs in numbers.
+func (t *terminal) jobTable(h *eventlog.History) {
+	var rows [][]string
 	for _, s := range h.Summarize() {
 		loss, accuracy, waited := "", "", ""
 		if s.Loss != nil {
@@ -96,13 +92,54 @@ func (t *terminal) summary(events []eventlog.Event, promises scenario.Promises, 
 		if s.Waited > 0 {
 			waited = wording.Duration(s.Waited)
 		}
-		row(s.Job, string(s.Phase), wording.Count(s.StepsDone)+" of "+wording.Count(s.StepsTotal), loss, accuracy,
-			fmt.Sprint(s.Preemptions), waited, wording.Duration(s.Took), wording.Hash(s.SHA256))
+		rows = append(rows, []string{
+			s.Job, string(s.Phase), wording.Count(s.StepsDone) + " of " + wording.Count(s.StepsTotal), loss, accuracy,
+			fmt.Sprint(s.Preemptions), waited, wording.Duration(s.Took), wording.Hash(s.SHA256),
+		})
 	}
 	for _, result := range h.Results {
-		row(result.Job+", undisturbed", "", "", "", "", "", "", wording.Duration(result.UndisturbedTook), wording.Hash(result.UndisturbedSHA256))
+		rows = append(rows, []string{
+			result.Job + ", undisturbed", "", "", "", "", "", "",
+			wording.Duration(result.UndisturbedTook), wording.Hash(result.UndisturbedSHA256),
+		})
+	}
+	t.table([]string{"job", "phase", "steps", "loss", "accuracy", "preempted", "waited", "took", "model"}, rows)
+}
+
+// workloadTable prints what the queue made of the workloads.
+func (t *terminal) workloadTable(h *eventlog.History) {
+	var rows [][]string
+	for _, w := range h.Workloads {
+		admitted := 0
+		for _, spell := range w.Spells {
+			if spell.Admitted {
+				admitted++
+			}
+		}
+		rows = append(rows, []string{w.Name, w.Queue, w.PriorityClass, fmt.Sprint(admitted), fmt.Sprint(w.Preempted()), wording.Duration(w.Waited(h.End))})
+	}
+	t.table([]string{"workload", "queue", "priority", "admitted", "preempted", "waited"}, rows)
+}
+
+// table prints rows below their titles.
+func (t *terminal) table(titles []string, rows [][]string) {
+	fmt.Fprintln(t.w)
+	table := tabwriter.NewWriter(t.w, 0, 0, 3, ' ', 0)
+	for _, row := range append([][]string{titles}, rows...) {
+		fmt.Fprintln(table, "  "+strings.Join(row, "\t"))
 	}
 	table.Flush() //nolint:errcheck // a failed write to a terminal has nobody to be told
+}
+
+// summary prints what became of jobs and workloads, and what was promised.
+func (t *terminal) summary(events []eventlog.Event, promises scenario.Promises, violations []scenario.Violation) {
+	h := eventlog.Replay(events)
+	if len(h.Jobs) > 0 {
+		t.jobTable(h)
+	}
+	if len(h.Workloads) > 0 {
+		t.workloadTable(h)
+	}
 	fmt.Fprintln(t.w)
 	for _, promise := range promises {
 		mark, detail := t.paint(green, "kept  "), ""

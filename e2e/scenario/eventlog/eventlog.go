@@ -18,14 +18,16 @@ import (
 type Event struct {
 	Time time.Time `json:"time"`
 
-	Node    *Node    `json:"node,omitempty"`
-	Pod     *Pod     `json:"pod,omitempty"`
-	Job     *Job     `json:"job,omitempty"`
-	Stage   *Stage   `json:"stage,omitempty"`
-	Plan    *Plan    `json:"plan,omitempty"`
-	Listing *Listing `json:"listing,omitempty"`
-	Result  *Result  `json:"result,omitempty"`
-	Left    *Left    `json:"left,omitempty"`
+	Node     *Node     `json:"node,omitempty"`
+	Pod      *Pod      `json:"pod,omitempty"`
+	Workload *Workload `json:"workload,omitempty"`
+	Job      *Job      `json:"job,omitempty"`
+	Stage    *Stage    `json:"stage,omitempty"`
+	Plan     *Plan     `json:"plan,omitempty"`
+	Listing  *Listing  `json:"listing,omitempty"`
+	Answer   *Answer   `json:"answer,omitempty"`
+	Result   *Result   `json:"result,omitempty"`
+	Left     *Left     `json:"left,omitempty"`
 }
 
 // Node is a node at the start of the story.
@@ -40,7 +42,7 @@ type Pod struct {
 	Name          string `json:"name"`
 	UID           string `json:"uid"`
 	Job           string `json:"job"`
-	Role          string `json:"role"` // "master" or "worker"
+	Role          string `json:"role"` // "master" or "worker"; "task" for a pod of a queued task
 	PriorityClass string `json:"priority_class,omitempty"`
 	Node          string `json:"node,omitempty"` // "" until it is bound
 	Phase         string `json:"phase"`          // Kubernetes' PodPhase
@@ -56,6 +58,38 @@ type Pod struct {
 
 // PreemptionByScheduler is Pod.Disruption of a pod that made room for a more important one.
 const PreemptionByScheduler = "PreemptionByScheduler"
+
+// PreemptionByQueue is Pod.Disruption of a pod whose workload lost its quota to a more important one. Replay sets it; a
+// watch of the pod alone does not show it.
+const PreemptionByQueue = "PreemptionByQueue"
+
+// Workload is the state of a Kueue workload at one moment.
+type Workload struct {
+	Name          string  `json:"name"`
+	UID           string  `json:"uid"`
+	Owners        []Owner `json:"owners,omitempty"` // one Job, or the pods of a group
+	Queue         string  `json:"queue"`            // the LocalQueue
+	PriorityClass string  `json:"priority_class,omitempty"`
+	Priority      int32   `json:"priority"`
+
+	ReservedIn string `json:"reserved_in,omitempty"` // the ClusterQueue; "" while it has no quota
+	Admitted   bool   `json:"admitted,omitempty"`
+	Finished   bool   `json:"finished,omitempty"`
+	Waits      string `json:"waits,omitempty"`     // why it has no quota
+	Evicted    string `json:"evicted,omitempty"`   // reason of the Evicted condition while it is true
+	Preempted  string `json:"preempted,omitempty"` // reason of the Preempted condition while it is true
+	Cause      string `json:"cause,omitempty"`     // message of the Evicted condition
+	Deleted    bool   `json:"deleted,omitempty"`   // the object is gone
+}
+
+// Owner is an object that a workload stands for.
+type Owner struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// EvictedByPreemption is Workload.Evicted of a workload that made room for a more important one.
+const EvictedByPreemption = "Preempted"
 
 // Job is what a job's master reported.
 type Job struct {
@@ -79,6 +113,20 @@ type Plan struct {
 type Listing struct {
 	Selector string   `json:"selector"`
 	Pods     []string `json:"pods"`
+}
+
+// Answer is what data.elastic_workloads said after a stage.
+type Answer struct {
+	After     string             `json:"after"`
+	Workloads []AnsweredWorkload `json:"workloads"`
+}
+
+// AnsweredWorkload is one workload in an Answer.
+type AnsweredWorkload struct {
+	Owner  string `json:"owner"` // the name of what it stands for
+	Queue  string `json:"queue"`
+	Phase  string `json:"phase"`
+	Reason string `json:"reason,omitempty"` // why it waits
 }
 
 // Result compares the final model of a job with an undisturbed run of the same flags.

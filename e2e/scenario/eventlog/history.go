@@ -12,11 +12,13 @@ import (
 type History struct {
 	Start, End time.Time
 	Nodes      []Node
-	Pods       []*Life // by Created
+	Pods       []*Life         // by Created
+	Workloads  []*WorkloadLife // by Created
 	Jobs       []*JobHistory
 	Stages     []StageAt
 	Plans      []Plan
 	Listings   []Listing
+	Answers    []Answer
 	Results    []Result
 	Left       *Left // nil until something was destroyed
 }
@@ -41,8 +43,10 @@ type Life struct {
 	Ended         time.Time // a terminal phase, or gone
 }
 
-// Preempted says whether the scheduler took this pod's room.
-func (l *Life) Preempted() bool { return l.Disruption == PreemptionByScheduler }
+// Preempted says whether the scheduler took this pod's room, or a queue its quota.
+func (l *Life) Preempted() bool {
+	return l.Disruption == PreemptionByScheduler || l.Disruption == PreemptionByQueue
+}
 
 // JobHistory is what a job's master reported, in order.
 type JobHistory struct {
@@ -99,6 +103,7 @@ func (h *History) PodsOf(job, role string) []*Life {
 func Replay(events []Event) *History {
 	h := &History{}
 	byUID := map[string]*Life{}
+	workloads := map[string]*WorkloadLife{}
 	for _, event := range events {
 		if h.Start.IsZero() {
 			h.Start = event.Time
@@ -115,6 +120,16 @@ func Replay(events []Event) *History {
 				h.Pods = append(h.Pods, life)
 			}
 			life.observe(event.Time, *event.Pod)
+		case event.Workload != nil:
+			workload := workloads[event.Workload.UID]
+			if workload == nil {
+				workload = &WorkloadLife{Created: event.Time}
+				workloads[event.Workload.UID] = workload
+				h.Workloads = append(h.Workloads, workload)
+			}
+			if workload.observe(event.Time, *event.Workload) {
+				h.disrupt(event.Time, event.Workload)
+			}
 		case event.Job != nil:
 			job := h.Job(event.Job.Name)
 			if len(job.Points) == 0 {
@@ -127,6 +142,8 @@ func Replay(events []Event) *History {
 			h.Plans = append(h.Plans, *event.Plan)
 		case event.Listing != nil:
 			h.Listings = append(h.Listings, *event.Listing)
+		case event.Answer != nil:
+			h.Answers = append(h.Answers, *event.Answer)
 		case event.Result != nil:
 			h.Results = append(h.Results, *event.Result)
 		case event.Left != nil:
@@ -135,6 +152,15 @@ func Replay(events []Event) *History {
 	}
 	slices.SortFunc(h.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return h
+}
+
+// disrupt marks the pods whose workload was preempted.
+func (h *History) disrupt(at time.Time, workload *Workload) {
+	for _, life := range h.Pods {
+		if life.Ended.IsZero() && life.Disruption == "" && workload.standsFor(&life.Pod) {
+			life.Disruption, life.Cause, life.Disrupted = PreemptionByQueue, workload.Cause, at
+		}
+	}
 }
 
 // observe takes one more state of the pod: every time is that of the first state that shows it.

@@ -93,3 +93,18 @@ func (l *Life) Waited(end time.Time) (time.Duration, bool) {
 	}
 	return end.Sub(l.Created), true
 }
+
+// JobOf is the job that a workload belongs to: its owner, or that of the pods which own it.
+func (h *History) JobOf(workload *WorkloadLife) string {
+	for _, owner := range workload.Owners {
+		if owner.Kind != "Pod" {
+			return owner.Name
+		}
+		for _, life := range h.Pods {
+			if life.Name == owner.Name {
+				return life.Job
+			}
+		}
+	}
+	return workload.Title()
+}
