@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -22,7 +23,10 @@ type elastic struct {
 	env     Environment
 }
 
-var _ provider.ProviderWithValidateConfig = &elastic{}
+var (
+	_ provider.ProviderWithFunctions      = &elastic{}
+	_ provider.ProviderWithValidateConfig = &elastic{}
+)
 
 // New makes the provider's constructor. The version goes into the schema and into the User-Agent of requests; the
 // environment is read when the provider is configured.
@@ -85,3 +89,11 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the kinds of data sources.
 func (p *elastic) DataSources(context.Context) []func() datasource.DataSource { return nil }
+
+// Functions lists the functions, in the order of the documentation. They are pure: no cluster is asked.
+func (p *elastic) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{
+		newElasticdlArgs,
+		newQuantityFunction,
+	}
+}

@@ -1,0 +1,116 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/elasticdl"
+)
+
+// elasticdlArgs is provider::elastic::elasticdl_args.
+type elasticdlArgs struct{}
+
+func newElasticdlArgs() function.Function { return elasticdlArgs{} }
+
+func (elasticdlArgs) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "elasticdl_args"
+}
+
+func (elasticdlArgs) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "The arguments of elastic_training_job for an ElasticDL command line",
+		MarkdownDescription: "What the command line of ElasticDL's tutorial on elastic scheduling says, as attributes of `elastic_training_job`: " +
+			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are what the resource takes, and `model_file` is the path whose text is `model.file`. " +
+			"Flags that are left out have that client's defaults. What the client refused is refused, with the flag's name; an unknown flag comes with the one that was probably meant.\n\n" +
+			"| flag | result |\n|---|---|\n" +
+			"| `--job_name` | `name` |\n" +
+			"| `--model_file` | `model_file` |\n" +
+			"| `--image_base` | `image`: the trainer's; no image is built for a job |\n" +
+			"| `--repository` | nothing: no image is pushed |\n" +
+			"| `--train_data_dir` | `data.training` |\n" +
+			"| `--record_per_task` | `data.records_per_task` |\n" +
+			"| `--codec_type` | `data.codec` |\n" +
+			"| `--num_epoch` | `training.epochs` |\n" +
+			"| `--minibatch_size` | `training.minibatch_size` |\n" +
+			"| `--grads_to_wait` | `training.grads_to_wait` |\n" +
+			"| `--num_worker` | `workers.max`; `workers.min` is 1, as ElasticDL goes on with any number |\n" +
+			"| `--master_pod_priority`, `--worker_pod_priority` | `master.priority_class_name`, `workers.priority_class_name` |\n" +
+			"| `--{master,worker}_{cpu,memory}_{request,limit}` | `{master,workers}.resources.{requests,limits}.{cpu,memory}` |\n" +
+			"| `--volume_name`, `--mount_path` | `volumes`, with that client's PersistentVolumeClaim `" + elasticdl.Claim + "` |",
+		Parameters: []function.Parameter{function.StringParameter{
+			Name: "command_line",
+			MarkdownDescription: "The flags, as one would type them, with or without the program before them: " +
+				"`--flag=value` or `--flag value`, quotes as in a shell, lines that end with a backslash.",
+		}},
+		Return: function.ObjectReturn{AttributeTypes: attributeTypesOf(elasticdlResult(elasticdl.Arguments{}))},
+	}
+}
+
+func (elasticdlArgs) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var line string
+	if resp.Error = req.Arguments.Get(ctx, &line); resp.Error != nil {
+		return
+	}
+	arguments, err := elasticdl.Parse(line)
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, err.Error())
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, elasticdlResult(arguments))
+}
+
+// elasticdlResult is the function's value; its type does not depend on the arguments.
+func elasticdlResult(a elasticdl.Arguments) types.Object {
+	workers := elasticdlPod(a.Worker)
+	workers["min"], workers["max"] = types.Int64Value(1), types.Int64Value(a.Workers)
+	volume := objectValue(map[string]attr.Value{
+		"name": types.StringValue(a.VolumeName), "mount_path": types.StringValue(a.MountPath), "pvc": types.StringValue(elasticdl.Claim),
+	})
+	volumes := types.ListNull(volume.Type(context.Background()))
+	if a.VolumeName != "" {
+		volumes = types.ListValueMust(volume.Type(context.Background()), []attr.Value{volume})
+	}
+	return objectValue(map[string]attr.Value{
+		"name":       types.StringValue(a.Name),
+		"image":      types.StringValue(a.Image),
+		"model_file": types.StringValue(a.ModelFile),
+		"data": objectValue(map[string]attr.Value{
+			"training": types.StringValue(a.TrainingData), "format": types.StringValue("recordio"), "codec": types.StringValue(a.Codec),
+			"records_per_task": types.Int64Value(a.RecordsPerTask),
+		}),
+		"training": objectValue(map[string]attr.Value{
+			"epochs": types.Int64Value(a.Epochs), "minibatch_size": types.Int64Value(a.MinibatchSize), "grads_to_wait": types.Int64Value(a.GradsToWait),
+		}),
+		"master":  objectValue(elasticdlPod(a.Master)),
+		"workers": objectValue(workers),
+		"volumes": volumes,
+	})
+}
+
+func elasticdlPod(pod elasticdl.Pod) map[string]attr.Value {
+	amounts := func(cpu, memory string) attr.Value {
+		return objectValue(map[string]attr.Value{"cpu": types.StringValue(cpu), "memory": types.StringValue(memory)})
+	}
+	return map[string]attr.Value{
+		"priority_class_name": textOrNull(pod.PriorityClass),
+		"resources": objectValue(map[string]attr.Value{
+			"requests": amounts(pod.CPURequest, pod.MemoryRequest), "limits": amounts(pod.CPULimit, pod.MemoryLimit),
+		}),
+	}
+}
+
+// objectValue is the object with these attributes; its type is theirs.
+func objectValue(attributes map[string]attr.Value) types.Object {
+	kinds := make(map[string]attr.Type, len(attributes))
+	for name, value := range attributes {
+		kinds[name] = value.Type(context.Background())
+	}
+	return types.ObjectValueMust(kinds, attributes) // the kinds are the values' own
+}
+
+func attributeTypesOf(object types.Object) map[string]attr.Type {
+	return object.AttributeTypes(context.Background())
+}
