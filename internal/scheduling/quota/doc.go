@@ -1,0 +1,36 @@
+// Package quota decides which workloads get quota, which wait and which are evicted: Kueue v0.19's rules (API v1beta2) as a pure engine.
+//
+// Data in, data out: there is no I/O, no clock and no goroutine here, and the time is an argument. Whoever drives the engine keeps it informed and
+// carries out what it decides:
+//
+//	engine := quota.New(quota.Config{})
+//	engine.SetFlavor(…); engine.SetCohort(…); engine.SetClusterQueue(…); engine.SetLocalQueue(…)   // Kueue's objects, as they come and change
+//	engine.SetWorkload(…)                                                                       // one that waits, or holds quota already (after a restart)
+//	for {
+//		result := engine.Cycle(now)
+//		for _, decision := range result.Decisions {
+//			switch decision.Kind {
+//			case quota.Admit:   // it holds quota from now on: un-suspend its job with decision.Assignment
+//			case quota.Preempt: // stop decision.Targets, and tell the engine engine.Release(target) when each has given its quota back
+//			case quota.Evict:   // stop it (its queue was stopped or it was deactivated), then engine.Release
+//			case quota.Wait:    // show decision.Message; nothing to do
+//			}
+//		}
+//		// Cycle again at once until result.Settled; then when something was reported, or when RequeueAt says so.
+//	}
+//
+// The rest of its face: SetNamespace, SetAdmissionCheck, a Delete… for each Set…, Evict (an eviction that was decided elsewhere), Release, ChecksReady,
+// Finish and DeleteWorkload report; Usage, Pending, Position, State and QueueActive look; WhatIf asks; Clone copies.
+//
+// It promises
+//
+//   - exactness: the decisions of a real Kueue with default feature gates and waitForPodsReady off, quirks included: victims and their order, flavors,
+//     counts, requeueing, and the texts of conditions. Recordings of the real thing are replayed against it (package conform).
+//   - determinism: equal calls give equal results. Where Kueue leaves a choice to the order of a Go map, the smaller UID, then the smaller name, comes first.
+//   - an explanation for every decision, as data with reasons that are constants, and as a sentence.
+//
+// It leaves to others what is not quota: pods, nodes and topology (Topology-Aware Scheduling, whose flavors are ordinary ones here), job controllers,
+// waitForPodsReady, MultiKueue, workload slices, and validation of the objects (package kueue).
+//
+// An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing anything.
+package quota
