@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // ApplyOptions say which object is meant, and widen what Apply sends.
@@ -35,7 +34,7 @@ func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desir
 		return none, err
 	}
 	ref := refOf[T](resource, desired.GetName())
-	body, err := applyBody(desired, opts.Explicit)
+	body, err := applyBody(c.kinds, desired, opts.Explicit)
 	if err != nil {
 		return none, c.Wrap("update", ref, err)
 	}
@@ -120,8 +119,8 @@ func (a *applier[T]) rewriteOwnership(ctx context.Context, live T, due func(T) (
 }
 
 // applyBody is what is sent for an object: its fields that are set, without status and what the server writes.
-func applyBody(object runtime.Object, explicit map[string]any) (map[string]any, error) {
-	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+func applyBody(typer runtime.ObjectTyper, object runtime.Object, explicit map[string]any) (map[string]any, error) {
+	kinds, _, err := typer.ObjectKinds(object)
 	if err != nil {
 		return nil, fmt.Errorf("kind of %T: %w", object, err)
 	}

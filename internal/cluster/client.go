@@ -14,8 +14,13 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
 )
 
 // Client is a connection to one cluster. It is safe for concurrent use.
@@ -23,6 +28,8 @@ type Client struct {
 	config Config
 	host   string
 	kube   kubernetes.Interface
+	kueue  *kueueclient.Client
+	kinds  runtime.ObjectTyper // of every Go type that kube and kueue handle
 
 	identity sync.Mutex // held while the cluster's identity is being asked for
 	verified bool       // the cluster is the expected one
@@ -45,16 +52,30 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
 	}
+	if restConfig.QPS > 0 { // one limit for both clients
+		restConfig.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(restConfig.QPS, restConfig.Burst)
+	}
 	kube, err := kubernetes.NewForConfigAndClient(restConfig, httpClient)
 	if err != nil {
 		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
 	}
-	return &Client{config: config, host: restConfig.Host, kube: kube}, nil
+	kueue, err := kueueclient.New(restConfig, httpClient)
+	if err != nil {
+		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
+	}
+	return &Client{
+		config: config, host: restConfig.Host, kube: kube, kueue: kueue,
+		kinds: runtime.MultiObjectTyper{scheme.Scheme, kueue.Kinds()},
+	}, nil
 }
 
 // Kubernetes is the typed client. Its requests are retried and bounded like all others of this package, but its
 // errors are the API server's own: pass them through Wrap before Explain.
 func (c *Client) Kubernetes() kubernetes.Interface { return c.kube }
+
+// Kueue is the typed client for Kueue's objects, with the same connection and the same properties. It can be asked for
+// before the cluster has Kueue.
+func (c *Client) Kueue() *kueueclient.Client { return c.kueue }
 
 // Host is the API server's address, for messages.
 func (c *Client) Host() string { return c.host }

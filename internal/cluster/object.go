@@ -17,7 +17,8 @@ type Object interface {
 }
 
 // Resource is where objects of one kind live. Every typed client of client-go is one:
-// client.Kubernetes().BatchV1().Jobs(namespace) is a Resource[*batchv1.Job].
+// client.Kubernetes().BatchV1().Jobs(namespace) is a Resource[*batchv1.Job], client.Kueue().ClusterQueues() one of
+// *kueue.ClusterQueue.
 type Resource[T Object] interface {
 	Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)

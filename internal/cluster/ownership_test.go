@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +16,7 @@ func TestApplyBodyIsWhatIsSetAndNothingOfTheServers(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "high", UID: "u", ResourceVersion: "7", Labels: map[string]string{"team": "ml"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
 		Value:      5,
 	}
-	body, err := applyBody(object, map[string]any{"globalDefault": false, "description": ""})
+	body, err := applyBody(scheme.Scheme, object, map[string]any{"globalDefault": false, "description": ""})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func TestApplyBodyIsWhatIsSetAndNothingOfTheServers(t *testing.T) {
 	if diff := cmp.Diff(want, body); diff != "" {
 		t.Error(diff)
 	}
-	pod, err := applyBody(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, nil)
+	pod, err := applyBody(scheme.Scheme, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

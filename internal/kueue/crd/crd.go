@@ -1,0 +1,51 @@
+// Package crd has the CustomResourceDefinitions of the kinds in package kueue: generated from their markers, embedded in
+// the program, and given as objects that can be created on a cluster without Kueue. A cluster with Kueue has Kueue's own.
+package crd
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Resource is where CustomResourceDefinitions are, for a dynamic client.
+func Resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// Objects are the CustomResourceDefinitions, new ones at each call. They are established, and can be used, a moment after
+// they were created. An error means that the program was built with a damaged file.
+func Objects() ([]*unstructured.Unstructured, error) {
+	return Read(files)
+}
+
+// Read reads the CustomResourceDefinitions in the YAML files at the top of a file system, such as Kueue's own in
+// config/components/crd/bases of its repository.
+func Read(files fs.FS) ([]*unstructured.Unstructured, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &object.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if object.GetKind() == "CustomResourceDefinition" {
+			objects = append(objects, object)
+		}
+	}
+	return objects, nil
+}
