@@ -153,7 +153,7 @@ type TopologyAssignmentSliceLevelIndividualValues struct {
 }
 
 // TopologyAssignmentSlicePodCounts are numbers of pods: one for all domains, or one for each.
-// +kubebuilder:validation:ExactlyOneOf=universal;individual
+// +kubebuilder:validation:XValidation:rule="[has(self.universal),has(self.individual)].filter(x,x==true).size() == 1", message="exactly one of the fields in [universal individual] must be set"
 type TopologyAssignmentSlicePodCounts struct {
 	// universal is the number of pods in every domain.
 	// +optional
