@@ -15,11 +15,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
 )
 
 // clients of the cluster in which a story is told.
 type clients struct {
 	kubernetes kubernetes.Interface
+	kueue      *kueueclient.Client
 	metadata   metadata.Interface
 }
 
@@ -33,6 +36,13 @@ func connect(kubeconfig string) (clients, error) {
 	config.WarningHandler = rest.NoWarnings{}
 	var made clients
 	if made.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	http, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	if made.kueue, err = kueueclient.New(config, http); err != nil {
 		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
 	if made.metadata, err = metadata.NewForConfig(config); err != nil {
@@ -58,6 +68,12 @@ var inventoryKinds = []struct {
 	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, true},
 	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}, true},
 	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, false},
+	{kueue.SchemeGroupVersion.WithResource("workloads"), true},
+	{kueue.SchemeGroupVersion.WithResource("localqueues"), true},
+	{kueue.SchemeGroupVersion.WithResource("clusterqueues"), false},
+	{kueue.SchemeGroupVersion.WithResource("cohorts"), false},
+	{kueue.SchemeGroupVersion.WithResource("resourceflavors"), false},
+	{kueue.SchemeGroupVersion.WithResource("workloadpriorityclasses"), false},
 }
 
 // inventory names every object of inventoryKinds, as RESOURCE/NAME. A kind that the cluster does not serve has none.

@@ -104,7 +104,7 @@ func (t *telling) run(ctx context.Context, example string, output io.Writer, sto
 	if t.before, err = t.clients.inventory(ctx, t.Cluster.Namespace); err != nil {
 		return err
 	}
-	stop, err := Record(ctx, t.clients.kubernetes, t.Cluster.Namespace, t.log)
+	stop, err := t.clients.record(ctx, t.Cluster.Namespace, t.log)
 	if err != nil {
 		return err
 	}

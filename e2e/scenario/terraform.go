@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,6 +18,11 @@ type variables map[string]string
 
 // terraform runs the real terraform on a configuration, with the provider's executable in the registry's place.
 type terraform struct {
+	executable  string
+	environment map[string]string
+	working     string // the copy of the examples
+	print       io.Writer
+
 	exec *tfexec.Terraform
 	plan string
 }
@@ -37,10 +43,6 @@ func newTerraform(executable, provider, examples, example, dir string, output io
 		return nil, fmt.Errorf("write terraform's configuration: %w", err)
 	}
 
-	tf, err := tfexec.NewTerraform(filepath.Join(working, example), executable)
-	if err != nil {
-		return nil, fmt.Errorf("terraform in %s: %w", working, err)
-	}
 	environment := map[string]string{}
 	for _, entry := range os.Environ() {
 		// A user's KUBE_* and TF_* would lead the provider to another cluster, or terraform to another state.
@@ -50,11 +52,49 @@ func newTerraform(executable, provider, examples, example, dir string, output io
 	}
 	environment["TF_CLI_CONFIG_FILE"] = config
 	environment["CHECKPOINT_DISABLE"] = "1"
-	if err := tf.SetEnv(environment); err != nil {
+	t := &terraform{
+		executable: executable, environment: environment, working: working, print: output,
+		plan: filepath.Join(dir, "terraform.tfplan"),
+	}
+	var err error
+	t.exec, err = t.in(example)
+	return t, err
+}
+
+// in runs terraform in an example's folder.
+func (t *terraform) in(example string) (*tfexec.Terraform, error) {
+	tf, err := tfexec.NewTerraform(filepath.Join(t.working, example), t.executable)
+	if err != nil {
+		return nil, fmt.Errorf("terraform in %s: %w", example, err)
+	}
+	if err := tf.SetEnv(t.environment); err != nil {
 		return nil, fmt.Errorf("terraform's environment: %w", err)
 	}
-	tf.SetStdout(output)
-	return &terraform{exec: tf, plan: filepath.Join(dir, "terraform.tfplan")}, nil
+	tf.SetStdout(t.print)
+	return tf, nil
+}
+
+// output applies another example, one that only asks, and reads one of its outputs.
+func (t *terraform) output(ctx context.Context, example string, vars variables, name string, value any) error {
+	tf, err := t.in(example)
+	if err != nil {
+		return err
+	}
+	var options []tfexec.ApplyOption
+	for name, value := range vars {
+		options = append(options, tfexec.Var(name+"="+value))
+	}
+	if err := tf.Apply(ctx, options...); err != nil {
+		return fmt.Errorf("terraform apply of %s: %w", example, err)
+	}
+	outputs, err := tf.Output(ctx)
+	if err != nil {
+		return fmt.Errorf("terraform output of %s: %w", example, err)
+	}
+	if err := json.Unmarshal(outputs[name].Value, value); err != nil {
+		return fmt.Errorf("terraform output %s of %s: %w", name, example, err)
+	}
+	return nil
 }
 
 // apply makes it so.
@@ -115,12 +155,12 @@ func (t *terraform) destroy(ctx context.Context, vars variables) error {
 	return nil
 }
 
-// copyExamples copies configurations and model files, and nothing else that lies there: a user's own state or
+// copyExamples copies configurations, model files and task files, and nothing else that lies there: a user's own state or
 // variables are not the story's.
 func copyExamples(target, source string) error {
 	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
 		extension := filepath.Ext(path)
-		if err != nil || !entry.Type().IsRegular() || extension != ".tf" && extension != ".py" {
+		if err != nil || !entry.Type().IsRegular() || extension != ".tf" && extension != ".py" && extension != ".yaml" {
 			return err
 		}
 		name, err := filepath.Rel(source, path)

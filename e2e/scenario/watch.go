@@ -3,77 +3,87 @@ package scenario
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// Record adds every state of the jobs' pods and every report of their masters in a namespace to the log, until stop is
-// called, which waits for the watches to end. It watches rather than polls: a worker is Pending for some 40 ms only
-// before room is made for it.
-func Record(ctx context.Context, client kubernetes.Interface, namespace string, log *Log) (stop func(), err error) {
+// recorder adds what watches show to a log. It watches rather than polls: a worker is Pending for some 40 ms only before
+// room is made for it.
+type recorder struct {
+	log       *Log
+	namespace string
+	watches   sync.WaitGroup
+}
+
+// record adds every state of the namespace's pods, of its workloads where Kueue is installed, and every report of
+// masters to the log, until stop is called, which waits for the watches to end.
+func (c clients) record(ctx context.Context, namespace string, log *Log) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	var recorders sync.WaitGroup
-	stop = func() { cancel(); recorders.Wait() }
+	r := &recorder{log: log, namespace: namespace}
+	stop = func() { cancel(); r.watches.Wait() }
 
-	pods := client.CoreV1().Pods(namespace)
-	podList, err := pods.List(ctx, metav1.ListOptions{LabelSelector: trainingjob.LabelJobName})
+	err = errors.Join(
+		follow(ctx, r, "pods", c.kubernetes.CoreV1().Pods(namespace), podEvent),
+		follow(ctx, r, "config maps", c.kubernetes.CoreV1().ConfigMaps(namespace), jobEvent),
+	)
+	if installed := follow(ctx, r, "workloads", c.kueue.Workloads(namespace), workloadEvent); !apierrors.IsNotFound(installed) {
+		err = errors.Join(err, installed)
+	}
 	if err != nil {
 		stop()
-		return nil, fmt.Errorf("list the pods of namespace %s: %w", namespace, err)
+		return nil, err
 	}
-	podWatch, err := toolswatch.NewRetryWatcherWithContext(ctx, podList.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = trainingjob.LabelJobName
-			return pods.Watch(ctx, options)
-		},
-	})
-	if err != nil {
-		stop()
-		return nil, fmt.Errorf("watch the pods of namespace %s: %w", namespace, err)
-	}
-	recorders.Go(func() { follow(podWatch, log, podEvent) })
-
-	configMaps := client.CoreV1().ConfigMaps(namespace)
-	mapList, err := configMaps.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		stop()
-		return nil, fmt.Errorf("list the config maps of namespace %s: %w", namespace, err)
-	}
-	mapWatch, err := toolswatch.NewRetryWatcherWithContext(ctx, mapList.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return configMaps.Watch(ctx, options)
-		},
-	})
-	if err != nil {
-		stop()
-		return nil, fmt.Errorf("watch the config maps of namespace %s: %w", namespace, err)
-	}
-	recorders.Go(func() { follow(mapWatch, log, jobEvent) })
 	return stop, nil
 }
 
-// follow adds what the watch shows until it ends.
-func follow(w *toolswatch.RetryWatcher, log *Log, translate func(watch.EventType, runtime.Object) *eventlog.Event) {
-	defer func() { w.Stop(); <-w.Done() }()
-	for seen := range w.ResultChan() {
-		if event := translate(seen.Type, seen.Object); event != nil {
-			log.Add(*event)
-		}
+// follow adds what a watch of a kind shows to the log until the context ends. What was there before is not added.
+func follow[L interface {
+	runtime.Object
+	metav1.ListInterface
+}](ctx context.Context, r *recorder, what string, kind cluster.Listing[L], translate func(watch.EventType, runtime.Object) *eventlog.Event,
+) error {
+	list, err := kind.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the %s of namespace %s: %w", what, r.namespace, err)
 	}
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return kind.Watch(ctx, options)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watch the %s of namespace %s: %w", what, r.namespace, err)
+	}
+	r.watches.Go(func() {
+		defer func() { w.Stop(); <-w.Done() }()
+		for seen := range w.ResultChan() {
+			if event := translate(seen.Type, seen.Object); event != nil {
+				r.log.Add(*event)
+			}
+		}
+	})
+	return nil
 }
+
+// taskRole is the role of a queued task's pods.
+const taskRole = "task"
 
 // podEvent is a pod as an event; nil for anything else.
 func podEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
@@ -87,6 +97,9 @@ func podEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
 		PriorityClass: pod.Spec.PriorityClassName,
 		Deleting:      pod.DeletionTimestamp != nil,
 		Deleted:       kind == watch.Deleted,
+	}
+	if state.Job == "" {
+		state.Job, state.Role = pod.Labels[batchv1.JobNameLabel], taskRole
 	}
 	for _, condition := range pod.Status.Conditions {
 		switch {
@@ -104,6 +117,46 @@ func podEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
 		}
 	}
 	return &eventlog.Event{Pod: &state}
+}
+
+// workloadEvent is a workload as an event; nil for anything else.
+func workloadEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
+	workload, ok := object.(*kueue.Workload)
+	if !ok {
+		return nil
+	}
+	state := eventlog.Workload{
+		Name: workload.Name, UID: string(workload.UID), Queue: string(workload.Spec.QueueName),
+		Deleted: kind == watch.Deleted,
+	}
+	for _, owner := range workload.OwnerReferences {
+		state.Owners = append(state.Owners, eventlog.Owner{Kind: owner.Kind, Name: owner.Name})
+	}
+	if ref := workload.Spec.PriorityClassRef; ref != nil {
+		state.PriorityClass = ref.Name
+	}
+	if workload.Spec.Priority != nil {
+		state.Priority = *workload.Spec.Priority
+	}
+	if admission := workload.Status.Admission; admission != nil {
+		state.ReservedIn = string(admission.ClusterQueue)
+	}
+	for _, condition := range workload.Status.Conditions {
+		holds := condition.Status == metav1.ConditionTrue
+		switch {
+		case condition.Type == kueue.WorkloadQuotaReserved && !holds:
+			state.Waits = condition.Message
+		case condition.Type == kueue.WorkloadAdmitted && holds:
+			state.Admitted = true
+		case condition.Type == kueue.WorkloadFinished && holds:
+			state.Finished = true
+		case condition.Type == kueue.WorkloadEvicted && holds:
+			state.Evicted, state.Cause = condition.Reason, condition.Message
+		case condition.Type == kueue.WorkloadPreempted && holds:
+			state.Preempted = condition.Reason
+		}
+	}
+	return &eventlog.Event{Workload: &state}
 }
 
 // jobEvent is a master's report as an event; nil for anything else, a report that is not JSON among them: the story

@@ -1,0 +1,103 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/storytesting"
+)
+
+func TestAQueueStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
+	for _, violation := range QueuePrioritiesPromises().Check(storytesting.QueuePriorities()) {
+		t.Error(violation)
+	}
+}
+
+func TestAnEmptyLogBreaksEveryPromiseOfTheQueueStory(t *testing.T) {
+	if got, want := len(QueuePrioritiesPromises().Check(nil)), len(QueuePrioritiesPromises()); got != want {
+		t.Errorf("%d of %d promises are broken", got, want)
+	}
+}
+
+// TestWhatGoesWrongInTheQueueIsNamed bends the good story in one place and expects the promise that this breaks.
+func TestWhatGoesWrongInTheQueueIsNamed(t *testing.T) {
+	workloads := func(owner string, bend func(*eventlog.Workload)) func([]eventlog.Event) {
+		return func(events []eventlog.Event) {
+			for _, event := range events {
+				if event.Workload != nil && event.Workload.Title() == owner {
+					bend(event.Workload)
+				}
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		bend func([]eventlog.Event)
+		want string // part of a violation
+	}{
+		"an eviction for another reason": {
+			workloads(LowTask, func(w *eventlog.Workload) {
+				if w.Evicted != "" {
+					w.Evicted = "ClusterQueueStopped"
+				}
+			}),
+			`for reason Preempted: the low one was evicted for reason "ClusterQueueStopped"`,
+		},
+		"a high task that does not end": {
+			workloads(HighTask, func(w *eventlog.Workload) { w.Finished = false }),
+			"until the high one has finished: the high one did not finish",
+		},
+		"a low task that is made anew instead of queued again": {
+			func(events []eventlog.Event) {
+				for _, event := range events {
+					if event.Workload != nil && event.Workload.Title() == LowTask && event.Time.Second() >= 18 {
+						event.Workload.UID = "another"
+					}
+				}
+			},
+			"admitted again as the same workload and runs, without anyone's doing: task low had 2 workloads",
+		},
+		"an answer without a reason": {
+			func(events []eventlog.Event) {
+				for _, event := range events {
+					if event.Answer != nil {
+						event.Answer.Workloads[0].Reason = ""
+					}
+				}
+			},
+			`why the low one waits: it says that the low one waits because of ""`,
+		},
+		"a plan that would change something while the low task waits": {
+			func(events []eventlog.Event) {
+				for _, event := range events {
+					if event.Plan != nil && event.Plan.After == StageSubmitHigh {
+						event.Plan.Changes = []string{"elastic_task.low [update]"}
+					}
+				}
+			},
+			`after "submit-high" it would change [elastic_task.low [update]]`,
+		},
+		"something left behind": {
+			func(events []eventlog.Event) {
+				for _, event := range events {
+					if event.Left != nil {
+						event.Left.Objects = []string{"workloads/job-low-7f1c2"}
+					}
+				}
+			},
+			"terraform destroy leaves nothing: workloads/job-low-7f1c2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := storytesting.QueuePriorities()
+			test.bend(events)
+			var all []string
+			for _, violation := range QueuePrioritiesPromises().Check(events) {
+				all = append(all, violation.String())
+			}
+			if !strings.Contains(strings.Join(all, "\n"), test.want) {
+				t.Errorf("violations:\n%s\nwant one with %q", strings.Join(all, "\n"), test.want)
+			}
+		})
+	}
+}
