@@ -34,7 +34,7 @@ func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAcco
 		c.explainStuck(ctx, &diags, ref, err)
 		return diags
 	}
-	for _, part := range trainingjob.NamedParts(ref, ownAccount) {
+	for _, part := range trainingjob.NamedParts(ref, ownAccount, false) {
 		if err := c.deletePart(ctx, part, ref); err != nil {
 			c.subject.explain(&diags, err)
 		}

@@ -20,6 +20,7 @@ type Definition struct {
 	Min                    int
 	Max                    int
 	FloorPriorityClassName string
+	Queue                  *Queue // nil: not queued
 
 	Settings
 }

@@ -3,6 +3,7 @@ package trainingjob
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ func LastEvents(job string, events []corev1.Event, n int) []string {
 	var ours []corev1.Event
 	for _, e := range events {
 		name := e.InvolvedObject.Name
-		if name == job || name == MasterName(job) || strings.HasPrefix(name, job+"-worker-") || masterPodOf(job, e) {
+		if name == job || name == MasterName(job) || name == FloorName(job) || strings.HasPrefix(name, job+"-worker-") || jobPodOf(job, e) {
 			ours = append(ours, e)
 		}
 	}
@@ -28,9 +29,14 @@ func LastEvents(job string, events []corev1.Event, n int) []string {
 	return out
 }
 
-// masterPodOf says whether an event is about a pod that the Job made: its name is the Job's and five characters.
-func masterPodOf(job string, e corev1.Event) bool {
+// jobPodOf says whether an event is about a pod that one of the Jobs made: its name is the Job's and five characters,
+// the floor's has the index between them.
+func jobPodOf(job string, e corev1.Event) bool {
 	suffix, ok := strings.CutPrefix(e.InvolvedObject.Name, job+"-")
+	if index, random, isFloor := strings.Cut(strings.TrimPrefix(suffix, "floor-"), "-"); isFloor && strings.HasPrefix(suffix, "floor-") {
+		_, err := strconv.Atoi(index)
+		return e.InvolvedObject.Kind == "Pod" && err == nil && len(random) == 5
+	}
 	return ok && e.InvolvedObject.Kind == "Pod" && len(suffix) == 5 && !strings.Contains(suffix, "-")
 }
 

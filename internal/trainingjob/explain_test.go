@@ -101,7 +101,7 @@ func TestLastEvents(t *testing.T) {
 		}
 		got := LastEvents("a", []corev1.Event{
 			event("Pod", "a-worker-0", 5), event("Job", "a", 4), event("Pod", "a-x7k2p", 3), event("Lease", "a-master", 2),
-			event("Pod", "a-b-x7k2p", 9), event("Job", "a-b", 9), event("Pod", "b-worker-0", 9), event("Job", "a", 1),
+			event("Pod", "a-b-x7k2p", 9), event("Pod", "a-floor-b-x7k2p", 9), event("Job", "a-b", 9), event("Pod", "b-worker-0", 9), event("Job", "a", 1),
 		}, 4)
 		want := []string{
 			"1970-01-01T00:00:02Z R lease/a-master: m", "1970-01-01T00:00:03Z R pod/a-x7k2p: m",

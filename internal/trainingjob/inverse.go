@@ -38,7 +38,7 @@ func DefinitionOf(cm *corev1.ConfigMap) (Definition, error) {
 			*overrides = compact.Bytes()
 		}
 	}
-	d.Min, d.Max, d.FloorPriorityClassName = workers.Min, workers.Max, workers.FloorPriorityClassName
+	d.Min, d.Max, d.FloorPriorityClassName, d.Queue = workers.Min, workers.Max, workers.FloorPriorityClassName, workers.Queue
 	written, err := d.WorkerTemplate()
 	if err != nil {
 		return fail(DefinitionKey, err)

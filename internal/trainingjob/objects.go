@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -37,6 +40,7 @@ type Objects struct {
 	RoleBinding    *rbacv1.RoleBinding
 	Lease          *coordinationv1.Lease
 	Service        *corev1.Service
+	Floor          *batchv1.Job // nil without a queue; Reach completes it when the Service has its address
 }
 
 // Render writes the objects of a job. The definition is valid (Definition.Problems is empty).
@@ -78,6 +82,13 @@ func Render(d Definition, c Credentials) (*Objects, error) {
 		},
 		Service: d.service(),
 	}
+	if d.Queue != nil {
+		group := groupName(name, c)
+		d.Queue.join(&o.Job.Spec.Template, group, d.Min+1)
+		if o.Floor, err = d.floorJob(group); err != nil {
+			return nil, err
+		}
+	}
 	if d.ServiceAccountName == "" {
 		o.ServiceAccount = &corev1.ServiceAccount{
 			TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: d.meta(ServiceAccountName(name)),
@@ -87,18 +98,22 @@ func Render(d Definition, c Credentials) (*Objects, error) {
 	return o, nil
 }
 
-// Parts are the objects that the Job owns, in the order in which they are created.
+// Parts are the objects that the Job owns, in the order in which they are created: the floor after the Service.
 func (o *Objects) Parts() []Object {
 	parts := []Object{o.ConfigMap, o.Status, o.Model, o.Credentials}
 	if o.ServiceAccount != nil {
 		parts = append(parts, o.ServiceAccount, o.Role, o.RoleBinding)
 	}
-	return append(parts, o.Lease, o.Service)
+	parts = append(parts, o.Lease, o.Service)
+	if o.Floor != nil {
+		parts = append(parts, o.Floor)
+	}
+	return parts
 }
 
 // NamedParts are the parts of a job with nothing but their names, in the order of Parts: enough to find and delete
-// them. With ownAccount false there are no RBAC objects.
-func NamedParts(job JobRef, ownAccount bool) []Object {
+// them. With ownAccount false there are no RBAC objects, with queued false there is no floor.
+func NamedParts(job JobRef, ownAccount, queued bool) []Object {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: job.Namespace} }
 	o := &Objects{
 		ConfigMap:   &corev1.ConfigMap{ObjectMeta: named(ConfigMapName(job.Name))},
@@ -112,6 +127,9 @@ func NamedParts(job JobRef, ownAccount bool) []Object {
 		account := named(ServiceAccountName(job.Name))
 		o.ServiceAccount, o.Role, o.RoleBinding = &corev1.ServiceAccount{ObjectMeta: account}, &rbacv1.Role{ObjectMeta: account}, &rbacv1.RoleBinding{ObjectMeta: account}
 	}
+	if queued {
+		o.Floor = &batchv1.Job{ObjectMeta: named(FloorName(job.Name))}
+	}
 	return o.Parts()
 }
 
@@ -121,6 +139,9 @@ func (o *Objects) Own(job JobRef) {
 	for _, part := range o.Parts() {
 		part.SetOwnerReferences([]metav1.OwnerReference{job.owner()})
 		part.SetLabels(merge(part.GetLabels(), map[string]string{LabelJobUID: string(job.UID)}))
+	}
+	if o.Floor != nil {
+		o.Floor.Spec.Template.Labels[LabelJobUID] = string(job.UID)
 	}
 }
 
@@ -135,7 +156,7 @@ func (d Definition) ConfigData() (map[string]string, error) {
 	for key, value := range map[string]any{
 		JobKey: d.Job,
 		WorkersKey: Workers{
-			Min: d.Min, Max: d.Max, FloorPriorityClassName: d.FloorPriorityClassName, Template: template,
+			Min: d.Min, Max: d.Max, FloorPriorityClassName: d.FloorPriorityClassName, Queue: d.Queue, Template: template,
 		},
 		DefinitionKey: d.Settings,
 	} {
@@ -163,21 +184,34 @@ func (d Definition) batchJob() (*batchv1.Job, error) {
 			BackoffLimit: new(int32(backoffLimit)),
 			// A new master starts when the old one is gone, never beside it.
 			PodReplacementPolicy: new(batchv1.Failed),
-			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
-				{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: onExitCode(ExitJobFailed)},
-				{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
-					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
-				}},
-				{Action: batchv1.PodFailurePolicyActionIgnore, OnExitCodes: onExitCode(ExitStopped)},
-			}},
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: append([]batchv1.PodFailurePolicyRule{
+				{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: onExitCode(RoleMaster, ExitJobFailed)},
+			}, d.disruptions(RoleMaster)...)},
 			Template: template,
 		},
 	}, nil
 }
 
-func onExitCode(code int32) *batchv1.PodFailurePolicyOnExitCodesRequirement {
+// disruptions are the ends of a pod that are nobody's fault: it is made again, and they do not count.
+func (d Definition) disruptions(role string) []batchv1.PodFailurePolicyRule {
+	onCondition := func(condition corev1.PodConditionType) batchv1.PodFailurePolicyRule {
+		return batchv1.PodFailurePolicyRule{
+			Action:          batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: condition, Status: corev1.ConditionTrue}},
+		}
+	}
+	rules := []batchv1.PodFailurePolicyRule{onCondition(corev1.DisruptionTarget)}
+	if d.Queue != nil {
+		rules = append(rules, onCondition(terminationTarget))
+	}
+	return append(rules, batchv1.PodFailurePolicyRule{
+		Action: batchv1.PodFailurePolicyActionIgnore, OnExitCodes: onExitCode(role, ExitStopped),
+	})
+}
+
+func onExitCode(container string, code int32) *batchv1.PodFailurePolicyOnExitCodesRequirement {
 	return &batchv1.PodFailurePolicyOnExitCodesRequirement{
-		ContainerName: new(RoleMaster), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code},
+		ContainerName: new(container), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code},
 	}
 }
 
@@ -208,6 +242,16 @@ func (d Definition) meta(name string) metav1.ObjectMeta {
 
 func typeMeta(apiVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+}
+
+// MasterAddress is where the master of a job listens, by its Service: the cluster IP where there is one, so that no DNS
+// is needed, and so that workers find the next master too.
+func MasterAddress(service *corev1.Service) string {
+	host := service.Spec.ClusterIP
+	if host == "" || host == corev1.ClusterIPNone {
+		host = strings.Join([]string{service.Name, service.Namespace, "svc"}, ".")
+	}
+	return net.JoinHostPort(host, strconv.Itoa(MasterPort))
 }
 
 // OwnedBy says whether an object is a part of the Job with that UID.

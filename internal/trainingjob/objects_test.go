@@ -78,12 +78,21 @@ func everything() Definition {
 	return d
 }
 
+// queued is the tutorial's job under a queue, with a floor of two workers.
+func queued() Definition {
+	d := tutorial()
+	d.Min, d.Max, d.Job.Training.GradsToWait = 2, 4, 4
+	d.FloorPriorityClassName = "high-priority"
+	d.Queue = &Queue{Name: "user-queue", PriorityClass: "low", FloorPriorityClass: "mid"}
+	return d
+}
+
 func credentials() Credentials {
 	return Credentials{Certificate: []byte("certificate"), PrivateKey: []byte("key"), Token: "token"}
 }
 
 func TestObjects(t *testing.T) {
-	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything()} {
+	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything(), "queued": queued()} {
 		t.Run("the objects of "+name+" are those of its golden file", func(t *testing.T) {
 			if problems := d.Problems(); len(problems) > 0 {
 				t.Fatalf("the fixture has problems: %v", problems)
@@ -93,6 +102,7 @@ func TestObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.Own(JobRef{Name: d.Job.Name, Namespace: d.Job.Namespace, UID: "3f0c"})
+			o.Reach("10.0.0.1:50001")
 			var text strings.Builder
 			for _, object := range append([]Object{o.Job}, o.Parts()...) {
 				out, err := yaml.Marshal(object)
@@ -115,6 +125,17 @@ func TestWorkerPodGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareGolden(t, "worker.yaml", string(out))
+	})
+}
+
+func TestQueuedWorkerPodGolden(t *testing.T) {
+	t.Run("a worker above the floor of a queued job is the one of its golden file", func(t *testing.T) {
+		pod := WorkerPod(workersOf(t, queued()), JobRef{Name: "low-prio-job", Namespace: "default", UID: "3f0c"}, 2, false, "10.0.0.1:50001")
+		out, err := yaml.Marshal(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGolden(t, "queued_worker.yaml", string(out))
 	})
 }
 
@@ -169,7 +190,7 @@ func TestPartsAreOwnedByTheJob(t *testing.T) {
 }
 
 func TestNamedParts(t *testing.T) {
-	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything()} {
+	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything(), "queued": queued()} {
 		t.Run("the parts of "+name+" are found by their names", func(t *testing.T) {
 			o, err := Render(d, credentials())
 			if err != nil {
@@ -181,7 +202,7 @@ func TestNamedParts(t *testing.T) {
 				}
 				return out
 			}
-			named := NamedParts(JobRef{Name: d.Job.Name, Namespace: d.Job.Namespace}, d.ServiceAccountName == "")
+			named := NamedParts(JobRef{Name: d.Job.Name, Namespace: d.Job.Namespace}, d.ServiceAccountName == "", d.Queue != nil)
 			if diff := cmp.Diff(kinds(o.Parts()), kinds(named)); diff != "" {
 				t.Error(diff)
 			}
@@ -206,7 +227,7 @@ func TestDefinitionOf(t *testing.T) {
 		got.Labels, got.Annotations = d.Labels, d.Annotations
 		return got
 	}
-	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything()} {
+	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything(), "queued": queued()} {
 		t.Run(name+" is read back as it was asked for", func(t *testing.T) {
 			want := d
 			want.Job.Model.File = ConfigDir + "/" + ModelKey

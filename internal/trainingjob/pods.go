@@ -261,6 +261,11 @@ func checkTemplate(ours, t corev1.PodTemplateSpec, role string) error {
 			return fmt.Errorf("pod_overrides of the %s's pod change label %q, by which the job finds its pods; leave it out", role, key)
 		}
 	}
+	for key := range t.Labels {
+		if strings.HasPrefix(key, queueLabelPrefix) {
+			return fmt.Errorf("pod_overrides of the %s's pod set label %q, which attribute queue is for; leave it out", role, key)
+		}
+	}
 	if role == RoleWorker {
 		for _, key := range append(slices.Clone(jobSelectorLabels), LabelJobUID, LabelWorkerID, LabelFloor) {
 			if _, ok := t.Labels[key]; ok {
@@ -292,5 +297,5 @@ func ReservedLabel(key string) bool {
 	if _, ours := objectLabels("")[key]; ours || slices.Contains(jobSelectorLabels, key) {
 		return true
 	}
-	return key == "app.kubernetes.io/component" || strings.HasPrefix(key, "elastic-training.github.io/")
+	return key == "app.kubernetes.io/component" || strings.HasPrefix(key, "elastic-training.github.io/") || strings.HasPrefix(key, queueLabelPrefix)
 }

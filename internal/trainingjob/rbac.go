@@ -5,8 +5,8 @@ import (
 )
 
 // MasterRules are the only verbs a master has, each with its reason. Whoever creates the Role must hold them too.
-func MasterRules(job string) []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
+func MasterRules(job string, queued bool) []rbacv1.PolicyRule {
+	rules := []rbacv1.PolicyRule{
 		// Workers: created, listed after a restart, watched, retired. Create and list cannot be restricted by name,
 		// and the numbers of the workers are not known beforehand.
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "create", "delete"}},
@@ -34,12 +34,21 @@ func MasterRules(job string) []rbacv1.PolicyRule {
 		// What a person should see; repeated events are patched.
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
+	if !queued {
+		return rules
+	}
+	return append(rules,
+		// At the job's end the master's own pod is marked: its group ends, and with it the hold on the quota.
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"patch"}},
+		// At the job's end the floor's workers that have not heard of it are stopped, and not made again.
+		rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, ResourceNames: []string{FloorName(job)}, Verbs: []string{"patch"}},
+	)
 }
 
 func (d Definition) role() *rbacv1.Role {
 	return &rbacv1.Role{
 		TypeMeta: typeMeta("rbac.authorization.k8s.io/v1", "Role"), ObjectMeta: d.meta(ServiceAccountName(d.Job.Name)),
-		Rules: MasterRules(d.Job.Name),
+		Rules: MasterRules(d.Job.Name, d.Queue != nil),
 	}
 }
 

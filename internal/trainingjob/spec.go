@@ -95,6 +95,7 @@ type Workers struct {
 	Min                    int                    `json:"min"` // the floor
 	Max                    int                    `json:"max"`
 	FloorPriorityClassName string                 `json:"floor_priority_class_name,omitempty"` // of the first Min workers
+	Queue                  *Queue                 `json:"queue,omitempty"`                     // nil: not queued. Under one the first Min workers are made by Job NAME-floor
 	Template               corev1.PodTemplateSpec `json:"template"`                            // of a worker pod; the master adds name, owner, number and arguments
 }
 
@@ -104,6 +105,7 @@ type Phase string
 // The phases of a job, in the usual order.
 const (
 	PhasePending    Phase = "Pending"    // no master has reported yet
+	PhaseQueued     Phase = "Queued"     // its queue has not admitted it, or no longer; said by who reads the queue, not by the master
 	PhaseWaiting    Phase = "Waiting"    // fewer workers than the floor
 	PhaseRunning    Phase = "Running"    // training
 	PhaseEvaluating Phase = "Evaluating" // the last step is done, validation data is being evaluated

@@ -101,7 +101,7 @@ func (j Job) Warnings() []Problem {
 func (w Workers) Problems() []Problem {
 	var out problems
 	out.size(w.Min, w.Max)
-	if len(w.Template.Spec.Containers) == 0 || !slices.ContainsFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == RoleWorker }) {
+	if len(w.Template.Spec.Containers) == 0 || !slices.ContainsFunc(w.Template.Spec.Containers, isWorker) {
 		out.add("template", "has no container %q, which does the work", RoleWorker)
 	}
 	if err := checkTemplate(corev1.PodTemplateSpec{}, w.Template, RoleWorker); err != nil && len(out) == 0 {
@@ -124,6 +124,7 @@ func (d Definition) Problems() []Problem {
 		out.add("image", "is empty; name the trainer's image")
 	}
 	out.size(d.Min, d.Max)
+	out.queue(d)
 	out.volumes(d.Volumes)
 	for role, s := range d.pods() {
 		out.pod(role, s)
@@ -151,6 +152,7 @@ func (d Definition) Warnings() []Problem {
 	if d.Job.Output != "" && len(d.Master.PodOverrides) == 0 {
 		out.output(d.Job.Output, d.Volumes)
 	}
+	out.queueWarning(d.Queue)
 	return out
 }
 

@@ -16,29 +16,41 @@ func TestProblems(t *testing.T) {
 		field  string // of the only problem
 		says   string
 	}{
-		"a name with capitals":                {func(d *Definition) { d.Job.Name = "Low" }, "name", "lower case"},
-		"no name":                             {func(d *Definition) { d.Job.Name = "" }, "name", "empty"},
-		"a name of 51 characters":             {func(d *Definition) { d.Job.Name = strings.Repeat("a", 51) }, "name", "at most 50"},
-		"a name that begins with a digit":     {func(d *Definition) { d.Job.Name = "7-job" }, "name", "begin with a letter"},
-		"no model":                            {func(d *Definition) { d.ModelText = "" }, "model.file", "empty"},
-		"a model larger than a ConfigMap":     {func(d *Definition) { d.ModelText = strings.Repeat("#", MaxModelConfigMapBytes+1) }, "model.file", "at most"},
-		"no image":                            {func(d *Definition) { d.Image = "" }, "image", "empty"},
-		"no workers":                          {func(d *Definition) { d.Min = 0 }, "workers.min", "at least 1"},
-		"a maximum below the floor":           {func(d *Definition) { d.Min = 3 }, "workers.max", "never reach its floor"},
-		"no gradients":                        {func(d *Definition) { d.Job.Training.GradsToWait = 0 }, "training.grads_to_wait", "at least 1"},
-		"a learning rate of zero":             {func(d *Definition) { d.Job.Training.LearningRate = new(0.0) }, "training.learning_rate", "positive"},
-		"data that nobody reads yet":          {func(d *Definition) { d.Job.Data.Training = "s3://bucket/x" }, "data.training", "synthetic://"},
-		"data at a relative path":             {func(d *Definition) { d.Job.Data.Validation = "mnist" }, "data.validation", "absolute"},
-		"a format that nobody reads yet":      {func(d *Definition) { d.Job.Data.Format = "parquet" }, "data.format", "recordio"},
-		"an unknown codec":                    {func(d *Definition) { d.Job.Data.Codec = "json" }, "data.codec", "tf_example"},
-		"an output that is no path":           {func(d *Definition) { d.Job.Output = "out" }, "output", "absolute"},
-		"a volume without a source":           {func(d *Definition) { d.Volumes[0].PVC = "" }, "volumes[0]", "0 sources"},
-		"a volume with two sources":           {func(d *Definition) { d.Volumes[0].HostPath = "/x" }, "volumes[0]", "2 sources"},
-		"two volumes of one name":             {func(d *Definition) { d.Volumes[1].Name = "output" }, "volumes[1].name", "another volume"},
-		"two volumes at one path":             {func(d *Definition) { d.Volumes[1].MountPath = "/output" }, "volumes[1].mount_path", `volume "output"`},
-		"a volume over the job's own files":   {func(d *Definition) { d.Volumes[1].MountPath = "/etc/elastic" }, "volumes[1].mount_path", "own files"},
-		"a volume that climbs":                {func(d *Definition) { d.Volumes[1].MountPath = "/data/../etc" }, "volumes[1].mount_path", ".."},
-		"an unknown mount":                    {func(d *Definition) { d.Volumes[1].Mount = "some" }, "volumes[1].mount", "workers"},
+		"a name with capitals":              {func(d *Definition) { d.Job.Name = "Low" }, "name", "lower case"},
+		"no name":                           {func(d *Definition) { d.Job.Name = "" }, "name", "empty"},
+		"a name of 51 characters":           {func(d *Definition) { d.Job.Name = strings.Repeat("a", 51) }, "name", "at most 50"},
+		"a name that begins with a digit":   {func(d *Definition) { d.Job.Name = "7-job" }, "name", "begin with a letter"},
+		"no model":                          {func(d *Definition) { d.ModelText = "" }, "model.file", "empty"},
+		"a model larger than a ConfigMap":   {func(d *Definition) { d.ModelText = strings.Repeat("#", MaxModelConfigMapBytes+1) }, "model.file", "at most"},
+		"no image":                          {func(d *Definition) { d.Image = "" }, "image", "empty"},
+		"no workers":                        {func(d *Definition) { d.Min = 0 }, "workers.min", "at least 1"},
+		"a maximum below the floor":         {func(d *Definition) { d.Min = 3 }, "workers.max", "never reach its floor"},
+		"no gradients":                      {func(d *Definition) { d.Job.Training.GradsToWait = 0 }, "training.grads_to_wait", "at least 1"},
+		"a learning rate of zero":           {func(d *Definition) { d.Job.Training.LearningRate = new(0.0) }, "training.learning_rate", "positive"},
+		"data that nobody reads yet":        {func(d *Definition) { d.Job.Data.Training = "s3://bucket/x" }, "data.training", "synthetic://"},
+		"data at a relative path":           {func(d *Definition) { d.Job.Data.Validation = "mnist" }, "data.validation", "absolute"},
+		"a format that nobody reads yet":    {func(d *Definition) { d.Job.Data.Format = "parquet" }, "data.format", "recordio"},
+		"an unknown codec":                  {func(d *Definition) { d.Job.Data.Codec = "json" }, "data.codec", "tf_example"},
+		"an output that is no path":         {func(d *Definition) { d.Job.Output = "out" }, "output", "absolute"},
+		"a volume without a source":         {func(d *Definition) { d.Volumes[0].PVC = "" }, "volumes[0]", "0 sources"},
+		"a volume with two sources":         {func(d *Definition) { d.Volumes[0].HostPath = "/x" }, "volumes[0]", "2 sources"},
+		"two volumes of one name":           {func(d *Definition) { d.Volumes[1].Name = "output" }, "volumes[1].name", "another volume"},
+		"two volumes at one path":           {func(d *Definition) { d.Volumes[1].MountPath = "/output" }, "volumes[1].mount_path", `volume "output"`},
+		"a volume over the job's own files": {func(d *Definition) { d.Volumes[1].MountPath = "/etc/elastic" }, "volumes[1].mount_path", "own files"},
+		"a volume that climbs":              {func(d *Definition) { d.Volumes[1].MountPath = "/data/../etc" }, "volumes[1].mount_path", ".."},
+		"an unknown mount":                  {func(d *Definition) { d.Volumes[1].Mount = "some" }, "volumes[1].mount", "workers"},
+		"a queue that Kueue gives to Jobs":  {func(d *Definition) { d.Queue = &Queue{Name: "default", FloorPriorityClass: "mid"} }, "queue.name", "apart"},
+		"a queue without a name":            {func(d *Definition) { d.Queue = &Queue{FloorPriorityClass: "mid"} }, "queue.name", "empty"},
+		"a queue with an impossible name":   {func(d *Definition) { d.Queue = &Queue{Name: "Q"} }, "queue.name", "lower case"},
+		"a class that no label can name":    {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: strings.Repeat("a", 64)} }, "queue.priority_class", "63"},
+		"a name too long for a group's": {func(d *Definition) {
+			d.Queue, d.Job.Name = &Queue{Name: "q"}, strings.Repeat("a", 49)
+		}, "name", "at most 48"},
+		"a queue's label on the Jobs":    {func(d *Definition) { d.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }, "labels", "attribute queue"},
+		"a queue's label on the workers": {func(d *Definition) { d.Workers.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }, "workers.labels", "sets itself"},
+		"overrides that queue the pod": {func(d *Definition) {
+			d.Workers.PodOverrides = json.RawMessage(`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"}}}`)
+		}, "workers.pod_overrides", "attribute queue"},
 		"a variable that the job sets itself": {func(d *Definition) { d.Workers.Env = map[string]string{"MY_POD_IP": "1"} }, "workers.env", "sets MY_POD_IP"},
 		"a label that the job sets itself":    {func(d *Definition) { d.Master.Labels = map[string]string{"app": "x"} }, "master.labels", `"app"`},
 		"a negative grace period":             {func(d *Definition) { d.Master.TerminationGracePeriodSeconds = new(int64(-1)) }, "master.termination_grace_period_seconds", "negative"},
@@ -90,6 +102,11 @@ func TestWarnings(t *testing.T) {
 		"output beside a volume with a similar path":  {func(d *Definition) { d.Job.Output = "/output2/x" }, "output"},
 		"output in a ConfigMap, which nobody writes":  {func(d *Definition) { d.Volumes[0].PVC, d.Volumes[0].ConfigMap = "", "x" }, "output"},
 		"nothing about the tutorial's job as written": {func(*Definition) {}, ""},
+		"a floor without a class of its own":          {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low"} }, "queue.floor_priority_class"},
+		"a floor with the class of the rest": {func(d *Definition) {
+			d.Queue = &Queue{Name: "q", PriorityClass: "low", FloorPriorityClass: "low"}
+		}, "queue.floor_priority_class"},
+		"nothing about a floor above the rest": {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low", FloorPriorityClass: "mid"} }, ""},
 	} {
 		t.Run("a warning about "+name, func(t *testing.T) {
 			d := tutorial()
@@ -116,6 +133,9 @@ func TestValidDefinitionsRenderAndDecode(t *testing.T) {
 			d.Job.Name = rapid.StringMatching(`[a-z]([-a-z0-9]{0,53}[a-z0-9])?`).Draw(t, "name")
 			d.Min, d.Max = rapid.IntRange(-1, 4).Draw(t, "min"), rapid.IntRange(-1, 4).Draw(t, "max")
 			d.Job.Training.GradsToWait = rapid.IntRange(0, 3).Draw(t, "grads_to_wait")
+			if rapid.Bool().Draw(t, "queued") {
+				d.Queue = &Queue{Name: rapid.SampledFrom([]string{"", "default", "user-queue"}).Draw(t, "queue")}
+			}
 			d.Workers.TerminationGracePeriodSeconds = new(rapid.Int64Range(-1, 60).Draw(t, "grace"))
 			if len(d.Problems()) > 0 {
 				return

@@ -21,7 +21,7 @@ type JobRef struct {
 // WorkerName is the name of a worker's pod.
 func WorkerName(job string, id int) string { return job + "-worker-" + strconv.Itoa(id) }
 
-// WorkerPod is the pod of worker number id. A floor pod carries the floor's priority class, where there is one. The
+// WorkerPod is the pod of worker number id; under a queue one above the floor. A floor pod carries the floor's priority class, where there is one. The
 // owner reference is for garbage collection only: controller and blockOwnerDeletion stay unset, else the Job
 // controller would strip it or count the worker as its own.
 func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) *corev1.Pod {
@@ -43,6 +43,9 @@ func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) 
 	for _, key := range jobSelectorLabels {
 		delete(pod.Labels, key)
 	}
+	if q := w.Queue; q != nil {
+		pod.Labels = merge(pod.Labels, q.labels(q.PriorityClass))
+	}
 	pod.Labels[LabelJobUID] = string(job.UID)
 	pod.Labels[LabelWorkerID] = strconv.Itoa(id)
 	if floor {
@@ -51,8 +54,11 @@ func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) 
 			pod.Spec.PriorityClassName = w.FloorPriorityClassName
 		}
 	}
-	if i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == RoleWorker }); i >= 0 {
+	if i := slices.IndexFunc(pod.Spec.Containers, isWorker); i >= 0 {
 		c := &pod.Spec.Containers[i]
+		if w.Queue != nil && len(c.Args) > 0 {
+			c.Args = slices.Insert(c.Args, 1, "--master-timeout", burstMasterTimeout) // before the user's, which decide
+		}
 		c.Args = append(c.Args, "--master", masterAddress, "--id", strconv.Itoa(id))
 	}
 	return pod
@@ -64,8 +70,12 @@ func (j JobRef) owner() metav1.OwnerReference {
 	}
 }
 
-// WorkerID is the number of a worker's pod, from its label.
+// WorkerID is the number of a worker's pod, from its label: the master's, or the Job controller's on one of the floor's.
 func WorkerID(pod *corev1.Pod) (int, bool) {
-	id, err := strconv.Atoi(pod.Labels[LabelWorkerID])
+	text, ok := pod.Labels[LabelWorkerID]
+	if !ok {
+		text = pod.Labels[batchv1.JobCompletionIndexAnnotation] // the label has the annotation's name
+	}
+	id, err := strconv.Atoi(text)
 	return id, err == nil && id >= 0
 }
