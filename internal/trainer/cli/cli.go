@@ -47,18 +47,23 @@ func Main(version string, args []string) int {
 	root := newRoot(version)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "elastic-trainer:", err)
+	}
+	return exitCode(err)
+}
+
+// exitCode is the one that tells others how a command ended.
+func exitCode(err error) int {
 	var exit *exitError
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, worker.ErrLeft), errors.Is(err, worker.ErrMasterGone):
-		fmt.Fprintln(os.Stderr, "elastic-trainer:", err)
 		return 143
 	case errors.As(err, &exit):
-		fmt.Fprintln(os.Stderr, "elastic-trainer:", err)
 		return exit.code
 	}
-	fmt.Fprintln(os.Stderr, "elastic-trainer:", err)
 	return exitFailed
 }
 

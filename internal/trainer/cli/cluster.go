@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -74,6 +75,15 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		defer cancel()
 		err = errors.Join(err, fence.Close(releasing))
 	}()
+	defer func() {
+		if code := exitCode(err); code == coordinator.ExitDone || code == coordinator.ExitJobFailed {
+			finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+			defer cancel()
+			if failed := cluster.Finish(finishing); failed != nil {
+				log.Error("the job is over, but its pods may be kept, and its quota", "error", failed)
+			}
+		}
+	}()
 	reporter := kube.NewReporter(cluster, log)
 	defer reporter.Close()
 	// From here on a job that cannot begin says so in its status.
@@ -107,6 +117,9 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		return fmt.Errorf("listen for workers on %s: %w", listen, err)
 	}
 	launcher, existing, lastWorker, err := kube.Start(ctx, cluster, address, log)
+	if unmanaged := (*kube.UnmanagedError)(nil); errors.As(err, &unmanaged) {
+		return errors.Join(fail(err), listener.Close())
+	}
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -117,8 +130,10 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		output = c.options.Resolve(output)
 	}
 	log.Info("the master begins", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
-	result, err := master.Run(ctx, master.Config{
-		Job: j, JobJSON: text, ModelName: name, Min: floor, Max: most, LastWorker: lastWorker, Existing: existing,
+	running, stop := untilStopped(ctx, cluster, log)
+	defer stop()
+	result, err := master.Run(running, master.Config{
+		Job: j, JobJSON: text, ModelName: name, Min: floor, Max: most, Queued: launcher.Queued(), LastWorker: lastWorker, Existing: existing,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: reporter,
 		Store: kube.Store{Cluster: cluster, Output: output}, Log: log,
 	})
@@ -129,6 +144,39 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		log.Info("the job is done", "sha256", m.SHA256, "steps", m.Steps, "loss", m.Loss, "accuracy", m.Accuracy, "job", m.Job, "files", m.Files)
 	}
 	return failed(result)
+}
+
+// Limits of the requests that a master makes before it stops, and when its job is over.
+const (
+	evictedTimeout = 2 * time.Second
+	finishTimeout  = 10 * time.Second
+)
+
+// untilStopped is a context that ends after ctx, with the cause ErrEvicted where it is the queue that stops the master.
+// What is returned besides ends it, and awaits the question.
+func untilStopped(ctx context.Context, cluster *kube.Cluster, log *slog.Logger) (running context.Context, stop func()) {
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	asked := make(chan struct{})
+	unasked := context.AfterFunc(ctx, func() {
+		defer close(asked)
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), evictedTimeout)
+		defer cancel()
+		evicted, err := cluster.Evicted(asking)
+		if err != nil {
+			log.Warn("asked to stop; whether by the queue is not known", "error", err)
+		}
+		if evicted {
+			end(master.ErrEvicted)
+		} else {
+			end(nil)
+		}
+	})
+	return running, func() {
+		if !unasked() {
+			<-asked
+		}
+		end(nil)
+	}
 }
 
 // jobFailed is an error that a restart of the master would meet again: its Job gives up at this exit code.

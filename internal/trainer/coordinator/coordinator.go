@@ -28,7 +28,12 @@ type Config struct {
 	Min int
 	// Max is the number of worker pods that are kept alive.
 	Max int
-	// LastWorkerID is the highest worker number ever used, −1 for none. New pods are numbered from it.
+	// FloorIsGiven says that somebody else makes the floor's pods, and makes them again: under a queue they are admitted
+	// together with the master. They have the numbers below Min, always the same ones, and only the pods above Min are
+	// the coordinator's. Min does not change then.
+	FloorIsGiven bool
+	// LastWorkerID is the highest worker number ever used, −1 for none. New pods are numbered from it, or from Min on
+	// where the floor is given.
 	LastWorkerID int
 
 	// SilentTicks is how many ticks without a frame make a worker lost. 10 ticks of 100 ms suit a data centre.
@@ -114,6 +119,9 @@ func New(cfg Config) *Coordinator {
 	}
 	c := &Coordinator{cfg: cfg, members: map[int]*member{}, pods: map[int]*pod{}, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1}
 	c.work.reset(cfg.Minibatches(0))
+	if cfg.FloorIsGiven {
+		c.lastID = max(c.lastID, cfg.Min-1)
+	}
 	return c
 }
 
@@ -153,7 +161,7 @@ func (c *Coordinator) Step(e Event) []Effect {
 		c.emit(Exit{Code: ExitInterrupted, Reason: e.Reason})
 		c.phase = Done
 	case Stop:
-		c.stop()
+		c.stop(e)
 	case Tick:
 		c.tick(e)
 	default:

@@ -57,9 +57,10 @@ type (
 	PodChanged struct {
 		Worker      int
 		State       PodState
+		Name        string // the pod's; "" for the usual name of a worker with this number
 		Floor       bool   // it carries the floor's priority class
 		Terminating bool   // somebody has asked for its end
-		Preempted   bool   // … and it was the scheduler, for a pod of higher priority
+		Preempted   bool   // … and it was the scheduler or the queue, for another of higher priority
 		Reason      string // why it is pending, or why it ended
 		Disrupted   bool   // it ended through no fault of its own: deleted, preempted, SIGTERM, node lost
 	}
@@ -79,8 +80,9 @@ type (
 	// GenerationLost says that another master has taken over.
 	GenerationLost struct{ Reason string }
 
-	// Stop is SIGTERM to the master.
-	Stop struct{}
+	// Stop is SIGTERM to the master. Evicted says that the queue has taken the master's quota back, and the floor's: what
+	// runs above the floor would hold its own for nothing.
+	Stop struct{ Evicted bool }
 
 	// Tick is the passing of 100 ms. Heard lists the workers that a frame came from since the last one. Late says
 	// that the tick itself came more than 500 ms late: then it was us who were stopped, and nobody is suspected.

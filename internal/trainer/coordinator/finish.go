@@ -1,5 +1,7 @@
 package coordinator
 
+import "fmt"
+
 // save asks for the final model; its presence is the job's completion.
 func (c *Coordinator) save() {
 	c.phase = Saving
@@ -61,11 +63,15 @@ func (c *Coordinator) fail(reason string) {
 }
 
 // stop finishes the step in hand and no more; a model that is being written is finished too.
-func (c *Coordinator) stop() {
+func (c *Coordinator) stop(e Stop) {
 	if c.stopped {
 		return
 	}
 	c.stopped = true
+	if e.Evicted && !c.finished() {
+		c.emit(Notice{Warning: true, Reason: "Evicted", Message: fmt.Sprintf("the queue has evicted the master and the floor at step %d; the job goes on when they are admitted again", c.step)})
+		c.leaveWithMaster()
+	}
 	if c.phase == Evaluating || c.phase == CannotSave {
 		c.emit(Exit{Code: ExitInterrupted, Reason: "stopped before the final model was written"})
 		c.phase = Done

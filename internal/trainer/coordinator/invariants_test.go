@@ -81,6 +81,12 @@ func (w *world) effect(e Effect) {
 		delete(w.state, e.Worker)
 		delete(w.todo, e.Worker)
 	case CreatePod:
+		if w.pods[e.Worker] {
+			w.t.Fatalf("a second pod for worker %d", e.Worker)
+		}
+		if w.c.cfg.FloorIsGiven && (e.Floor || e.Worker < w.c.cfg.Min) {
+			w.t.Fatalf("a pod for worker %d, which is the floor's", e.Worker)
+		}
 		w.pods[e.Worker] = true
 	case SaveModel:
 		w.saved = true
@@ -135,7 +141,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJob
 		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, accepted: map[string]bool{}, pods: map[int]bool{}}
 		w.c = New(Config{
 			Steps: steps, Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
-			Min: minimum, Max: minimum + 2, LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
+			Min: minimum, Max: minimum + 2, FloorIsGiven: rapid.Bool().Draw(t, "floor is given"), LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
 		})
 		w.do(Start{})
 		for range rapid.IntRange(0, 150).Draw(t, "events") {
@@ -176,8 +182,8 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJob
 			}
 		}
 		// The chaos is over: workers come, and the job must end.
-		w.do(Resize{Min: 1, Max: 2})
-		for id := range 2 {
+		w.do(Resize{Min: 1, Max: max(2, minimum)})
+		for id := range max(2, minimum) {
 			if _, connected := w.state[id]; !connected {
 				w.hello(id, w.step)
 			}
@@ -193,7 +199,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJob
 		if !w.saved || w.step != steps {
 			t.Fatalf("the job stands at step %d of %d, phase %v, in hand %v", w.step, steps, w.c.phase, w.todo)
 		}
-		if alive, _ := w.c.count(); alive > w.c.max {
+		if alive, floor := w.c.count(); alive > w.c.max+max(0, floor-w.c.min) {
 			t.Fatalf("%d pods alive, at most %d wanted", alive, w.c.max)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 // pod is a worker's pod, or its process, as last seen.
 type pod struct {
+	name     string
 	state    PodState
 	floor    bool
 	reason   string
@@ -41,7 +42,7 @@ func (c *Coordinator) podChanged(e PodChanged) {
 			}
 		}
 	}
-	p.state, p.reason = e.State, e.Reason
+	p.name, p.state, p.reason = e.Name, e.State, e.Reason
 	if e.State != PodEnded {
 		return
 	}
@@ -60,6 +61,9 @@ func (c *Coordinator) podChanged(e PodChanged) {
 
 // resize takes a new floor and size; reconcilePods does the rest.
 func (c *Coordinator) resize(e Resize) {
+	if c.cfg.FloorIsGiven {
+		e.Min = c.min
+	}
 	if c.finished() || e.Min < 1 || e.Max < e.Min || (e.Min == c.min && e.Max == c.max) {
 		return
 	}
@@ -74,6 +78,9 @@ func (c *Coordinator) reconcilePods() {
 		return
 	}
 	alive, floor := c.count()
+	if c.cfg.FloorIsGiven {
+		alive, floor = alive-floor+c.min, c.min // the missing ones will come
+	}
 	// Priority is immutable: where the floor lacks pods, new ones are made beyond max, and burst pods make room
 	// once these are ready.
 	for c.backoff == 0 && (alive < c.max || floor < c.min) {
@@ -142,6 +149,15 @@ func (c *Coordinator) count() (alive, floor int) {
 		}
 	}
 	return alive, floor
+}
+
+// leaveWithMaster ends every pod above the floor: the master that they would compute for waits in the queue.
+func (c *Coordinator) leaveWithMaster() {
+	for _, id := range sortedKeys(c.pods) {
+		if p := c.pods[id]; p.alive() && !p.floor {
+			c.retire(id, "the queue has evicted the master and the floor")
+		}
+	}
 }
 
 func (c *Coordinator) retire(worker int, reason string) {

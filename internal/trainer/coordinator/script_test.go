@@ -55,7 +55,7 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 	return Config{
 		Steps: int64(steps), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation,
 		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
-		Min:      minimum, Max: maximum, LastWorkerID: -1,
+		Min:      minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
 	}
 }
@@ -166,7 +166,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 	case "generation-lost":
 		return GenerationLost{Reason: "generation 4 has taken over"}, times
 	case "stop":
-		return Stop{}, times
+		return Stop{Evicted: slices.Contains(positional, "evicted")}, times
 	case "tick":
 		e := Tick{Late: slices.Contains(positional, "late")}
 		if h, ok := named["heard"]; ok {

@@ -14,6 +14,7 @@ type Status struct {
 // WorkerStatus is one worker.
 type WorkerStatus struct {
 	Worker    int
+	Pod       string // its pod's name; "" for the usual one
 	State     string // "pending", "starting", "joining", "ready"
 	Floor     bool
 	Reason    string
@@ -28,7 +29,7 @@ func (c *Coordinator) Status() Status {
 		if p.retiring {
 			continue // nobody waits for it any more; while it computes it is a member
 		}
-		w := WorkerStatus{Worker: id, State: "pending", Floor: p.floor, Reason: p.reason}
+		w := WorkerStatus{Worker: id, Pod: p.name, State: "pending", Floor: p.floor, Reason: p.reason}
 		if p.state == PodRunning {
 			w.State = "starting"
 		}

@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -114,17 +113,12 @@ func (c *Cluster) get(ctx context.Context, client rest.Interface, resource, name
 	return client.Get().Namespace(c.Namespace).Resource(resource).Name(name).Do(ctx).Into(into)
 }
 
-// ServiceAddress is what workers are given: the cluster IP of the master's Service, so that no DNS is needed, and so
-// that they find the next master too.
+// ServiceAddress is what workers are given: see trainingjob.MasterAddress.
 func (c *Cluster) ServiceAddress(ctx context.Context) (string, error) {
 	service := &corev1.Service{}
 	name := trainingjob.MasterName(c.Job.Name)
 	if err := c.get(ctx, c.core, "services", name, service); err != nil {
 		return "", fmt.Errorf("read Service %s/%s, by which workers reach their master: %w", c.Namespace, name, err)
 	}
-	host := service.Spec.ClusterIP
-	if host == "" || host == corev1.ClusterIPNone {
-		host = strings.Join([]string{name, c.Namespace, "svc"}, ".")
-	}
-	return net.JoinHostPort(host, fmt.Sprint(trainingjob.MasterPort)), nil
+	return trainingjob.MasterAddress(service), nil
 }

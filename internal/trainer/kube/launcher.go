@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -15,14 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// Launcher runs workers as pods. It implements master.Launcher.
+// Launcher runs workers as pods; under a queue, those above the floor. It implements master.Launcher.
 type Launcher struct {
 	cluster *Cluster
 	address string // of the master, for workers
@@ -38,6 +36,7 @@ type Launcher struct {
 	mu       sync.Mutex
 	workers  trainingjob.Workers // the newest workers.json
 	creating map[int]*creation
+	floor    floorPods
 }
 
 // creation is a worker pod that is being made.
@@ -54,10 +53,11 @@ const closeTimeout = 5 * time.Second
 func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l *Launcher, existing []coordinator.PodChanged, lastWorker int, err error) {
 	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancel(requests)
-	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}}
+	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}, floor: floorPods{}}
+	begun := l // an error's return says that there is no launcher
 	defer func() {
 		if err != nil {
-			l.Close()
+			begun.Close()
 		}
 	}()
 	configMap := &corev1.ConfigMap{}
@@ -67,6 +67,11 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	if l.workers, err = trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey])); err != nil {
 		return nil, nil, 0, err
 	}
+	if l.Queued() {
+		if err := c.mustBeManaged(ctx); err != nil {
+			return nil, nil, 0, err
+		}
+	}
 	job := &batchv1.Job{}
 	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
 		return nil, nil, 0, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
@@ -75,17 +80,20 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err == nil {
 		lastWorker = n
 	}
-	pods, err := l.listPods()
+	pods, err := c.workerPods(ctx)
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("list the worker pods: %w", err)
 	}
 	for i := range pods.Items {
-		if e, ok := podEvent(&pods.Items[i]); ok {
+		for _, e := range l.changes(&pods.Items[i]) {
 			existing = append(existing, e)
 			lastWorker = max(lastWorker, e.Worker)
+			if l.Queued() && !e.Floor && e.State == coordinator.PodEnded && e.Disrupted {
+				l.Delete(e.Worker) // it lost its master, which was evicted: nobody looks at it any more
+			}
 		}
 	}
-	informer := l.watch("pods", func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
+	informer := l.watch("pods", func(o *metav1.ListOptions) { o.LabelSelector = c.workerSelector() }, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
 		AddFunc:    l.podSeen,
 		UpdateFunc: func(_, pod any) { l.podSeen(pod) },
 		DeleteFunc: l.podGone,
@@ -112,17 +120,11 @@ func (l *Launcher) Size() (floor, most int) {
 	return l.workers.Min, l.workers.Max
 }
 
-func (l *Launcher) selector() string {
-	return trainingjob.LabelJobUID + "=" + string(l.cluster.Job.UID) + "," + trainingjob.LabelRole + "=" + trainingjob.RoleWorker
-}
-
-func (l *Launcher) listPods() (*corev1.PodList, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, requestTimeout)
-	defer cancel()
-	pods := &corev1.PodList{}
-	err := l.cluster.core.Get().Namespace(l.cluster.Namespace).Resource("pods").
-		VersionedParams(&metav1.ListOptions{LabelSelector: l.selector()}, l.cluster.parameters).Do(ctx).Into(pods)
-	return pods, err
+// Queued says whether the job is under a queue.
+func (l *Launcher) Queued() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers.Queue != nil
 }
 
 // missed reports the pods that were gone before the watch began: nobody else would.
@@ -162,7 +164,7 @@ func (l *Launcher) emit(e coordinator.Event) {
 }
 
 func (l *Launcher) podSeen(o any) {
-	if e, ok := podEvent(o.(*corev1.Pod)); ok {
+	for _, e := range l.changes(o.(*corev1.Pod)) {
 		l.emit(e)
 	}
 }
@@ -172,11 +174,30 @@ func (l *Launcher) podGone(o any) {
 		o = unknown.Obj
 	}
 	if pod, ok := o.(*corev1.Pod); ok {
-		if e, ok := podEvent(pod); ok {
-			e.State, e.Terminating, e.Disrupted = coordinator.PodEnded, true, true
-			l.emit(e)
+		for _, e := range l.changes(pod) {
+			l.emit(gone(e))
 		}
 	}
+}
+
+// gone is the end of a pod of which nothing more will be heard.
+func gone(e coordinator.PodChanged) coordinator.PodChanged {
+	e.State, e.Terminating, e.Disrupted = coordinator.PodEnded, true, true
+	return e
+}
+
+// changes are what the sight of a pod tells: nothing for a worker of the floor's that has been replaced.
+func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
+	e, ok := podEvent(pod)
+	if !ok {
+		return nil
+	}
+	if !e.Floor || e.Name == "" {
+		return []coordinator.PodChanged{e}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.floor.changes(pod, e)
 }
 
 func (l *Launcher) configSeen(o any) {
@@ -199,11 +220,17 @@ func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 		return coordinator.PodChanged{}, false
 	}
 	e := coordinator.PodChanged{Worker: id, Floor: pod.Labels[trainingjob.LabelFloor] == "true", Terminating: pod.DeletionTimestamp != nil}
+	if _, ours := pod.Labels[trainingjob.LabelWorkerID]; !ours {
+		e.Name = pod.Name // its Job has named it
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
 			e.Terminating, e.Disrupted = true, true
 			e.Preempted = e.Preempted || c.Reason == corev1.PodReasonPreemptionByScheduler
 		}
+	}
+	if _, evicted := trainingjob.Evicted(pod); evicted {
+		e.Terminating, e.Preempted = true, true
 	}
 	e.Disrupted = e.Disrupted || e.Terminating
 	switch pod.Status.Phase {
@@ -287,19 +314,20 @@ func (l *Launcher) create(ctx context.Context, worker int, floor bool) error {
 	}
 	requests, cancel := context.WithTimeout(l.requests, requestTimeout)
 	defer cancel()
-	return c.core.Post().Namespace(c.Namespace).Resource("pods").Body(pod).Do(requests).Error()
+	created := &corev1.Pod{}
+	if err := c.core.Post().Namespace(c.Namespace).Resource("pods").Body(pod).Do(requests).Into(created); err != nil {
+		return err
+	}
+	if l.Queued() && !trainingjob.Managed(created) {
+		l.emit(coordinator.Unhealthy{Reason: (&UnmanagedError{c.Namespace}).Error()})
+	}
+	return nil
 }
 
 func (l *Launcher) rememberNumber(ctx context.Context, worker int) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	return l.cluster.patch(ctx, l.cluster.batch, "jobs", l.cluster.Job.Name, map[string]any{"metadata": map[string]any{
 		"uid": l.cluster.Job.UID, "annotations": map[string]string{trainingjob.AnnotationLastWorkerID: strconv.Itoa(worker)},
 	}})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return l.cluster.batch.Patch(types.MergePatchType).Namespace(l.cluster.Namespace).Resource("jobs").Name(l.cluster.Job.Name).Body(patch).Do(ctx).Error()
 }
 
 // Delete implements master.Launcher. A creation under way is ended first, so that it cannot come after.
@@ -337,6 +365,11 @@ func (l *Launcher) delete(worker int) error {
 	ctx, cancel := context.WithTimeout(l.requests, requestTimeout)
 	defer cancel()
 	name := trainingjob.WorkerName(l.cluster.Job.Name, worker)
+	l.mu.Lock()
+	if pod := l.floor[worker]; pod != nil {
+		name = pod.Name
+	}
+	l.mu.Unlock()
 	return l.cluster.core.Delete().Namespace(l.cluster.Namespace).Resource("pods").Name(name).Do(ctx).Error()
 }
 

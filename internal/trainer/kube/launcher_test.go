@@ -89,6 +89,10 @@ func TestAPodAsTheCoordinatorSeesIt(t *testing.T) {
 			status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: disrupted(corev1.PodReasonPreemptionByScheduler)},
 			want:   coordinator.PodChanged{State: coordinator.PodRunning, Terminating: true, Preempted: true, Disrupted: true}, noReason: true,
 		},
+		"one that its queue takes away": {
+			status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: "TerminationTarget", Status: corev1.ConditionTrue}}},
+			want:   coordinator.PodChanged{State: coordinator.PodRunning, Terminating: true, Preempted: true, Disrupted: true}, noReason: true,
+		},
 		"one that is being evicted": {
 			status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: disrupted("EvictionByEvictionAPI")},
 			want:   coordinator.PodChanged{State: coordinator.PodRunning, Terminating: true, Disrupted: true}, noReason: true,

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -122,14 +121,8 @@ func (r *Reporter) write(s trainingjob.Status) error {
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{trainingjob.StatusKey: string(text)}})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(r.ctx, requestTimeout)
-	defer cancel()
-	return r.cluster.core.Patch(types.MergePatchType).Namespace(r.cluster.Namespace).Resource("configmaps").
-		Name(trainingjob.StatusName(r.cluster.Job.Name)).Body(patch).Do(ctx).Error()
+	data := map[string]any{"data": map[string]string{trainingjob.StatusKey: string(text)}}
+	return r.cluster.patch(r.ctx, r.cluster.core, "configmaps", trainingjob.StatusName(r.cluster.Job.Name), data)
 }
 
 func (r *Reporter) writeNotices() {

@@ -19,6 +19,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -148,7 +149,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	have := s.objects[where]
 	switch {
 	case r.Method == http.MethodGet && name == "":
-		s.answer(w, http.StatusOK, s.list(resource))
+		selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+		if err != nil {
+			s.Error(err)
+			return
+		}
+		s.answer(w, http.StatusOK, s.list(resource, selector))
 	case r.Method == http.MethodPost:
 		o := s.decode(body)
 		o.SetNamespace("ns")
@@ -174,10 +180,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *server) list(resource string) runtime.Object {
+func (s *server) list(resource string, selector labels.Selector) runtime.Object {
 	list := &metav1.List{TypeMeta: lists[resource], ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.version)}, Items: []runtime.RawExtension{}}
 	for at, o := range s.objects {
-		if strings.HasPrefix(at, resource+"/") {
+		if strings.HasPrefix(at, resource+"/") && selector.Matches(labels.Set(o.GetLabels())) {
 			list.Items = append(list.Items, runtime.RawExtension{Object: s.typed(resource, o)})
 		}
 	}

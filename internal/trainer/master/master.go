@@ -8,6 +8,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -53,7 +54,8 @@ type Config struct {
 	JobJSON     []byte // as the workers are to load it
 	ModelName   string // of the model file, for messages
 	Min, Max    int
-	LastWorker  int // the highest worker number ever used, −1 for none
+	Queued      bool // the floor's workers are made by somebody else, and admitted together with this master
+	LastWorker  int  // the highest worker number ever used, −1 for none
 	Existing    []coordinator.PodChanged
 	Listener    net.Listener
 	Credentials wire.Credentials
@@ -126,7 +128,10 @@ type update struct {
 	floats []float32
 }
 
-// Run trains until the job is done, has failed, or ctx ends (SIGTERM). An error is a master that could not run at all.
+// ErrEvicted is the cause of Run's context when the queue has taken back the quota of master and floor.
+var ErrEvicted = errors.New("evicted by the queue")
+
+// Run trains until the job is done, has failed, or ctx ends (SIGTERM, or ErrEvicted). An error is a master that could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), giveUp: func() {}, began: time.Now()}
 	if info, err := cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
@@ -170,7 +175,7 @@ func (m *Master) prepare() {
 	m.parts = make([]nn.Result, len(j.Parts))
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
-		Identity: j.Identity, Min: m.cfg.Min, Max: m.cfg.Max, LastWorkerID: m.cfg.LastWorker,
+		Identity: j.Identity, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, MaxFailures: maxFailures,
 	})
 }
@@ -212,7 +217,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 		case <-stop:
 			stop = nil
 			m.log.Info("asked to stop; the step in hand is published first", "step", m.core.StepsDone())
-			m.step(coordinator.Stop{})
+			m.step(coordinator.Stop{Evicted: errors.Is(context.Cause(ctx), ErrEvicted)})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -89,7 +90,7 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 			s.WorkersPending++
 		}
 		s.Workers = append(s.Workers, trainingjob.WorkerStatus{
-			ID: w.Worker, Pod: trainingjob.WorkerName(m.cfg.Job.Spec.Name, w.Worker), State: w.State, Reason: w.Reason, Gradients: w.Gradients,
+			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(m.cfg.Job.Spec.Name, w.Worker)), State: w.State, Reason: w.Reason, Gradients: w.Gradients,
 		})
 	}
 	return s
