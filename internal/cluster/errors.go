@@ -139,6 +139,12 @@ func conflicts(err error) []Conflict {
 	return found
 }
 
+// IsNotServed holds when the API server does not know the kind of objects at all, or not in the version that is asked for:
+// its CustomResourceDefinition is not installed. A missing object of a kind that it knows is another matter.
+func IsNotServed(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 // neverSent holds for errors that came before the request could reach the server.
 func neverSent(err error) bool {
 	var noAnswer *NoAnswerError

@@ -181,6 +181,9 @@ var denied = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" 
 // explainStatus covers what the API server says in words that need more.
 func explainStatus(err error) string {
 	switch {
+	case IsNotServed(err):
+		return "The API server does not know objects of this kind (404 Not Found): what defines them is not installed in this cluster, or only in other versions. " +
+			"Kueue's kinds come with Kueue 0.19 or later, whose API version is kueue.x-k8s.io/v1beta2; see https://kueue.sigs.k8s.io/docs/installation."
 	case apierrors.IsUnauthorized(err):
 		return "The API server does not accept the credentials (401 Unauthorized). A token may have expired; check token, client_certificate and client_key, " +
 			"or that the exec command prints a credential for this cluster."

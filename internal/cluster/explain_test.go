@@ -44,6 +44,11 @@ func TestExplain(t *testing.T) {
 			"Cannot get PriorityClass high",
 			[]string{"may not get priorityclasses.scheduling.k8s.io in the whole cluster", "create clusterrolebinding elastic-priorityclasses --clusterrole=elastic-priorityclasses --serviceaccount=ci:terraform"},
 		},
+		"a kind that is not installed": {
+			wrap("list", Ref{Kind: "Workload"}, apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Group: "kueue.x-k8s.io", Resource: "workloads"}, "", "404 page not found", 0, true)),
+			"Cannot list Workload objects",
+			[]string{"does not know objects of this kind", "Kueue 0.19 or later"},
+		},
 		"a 403 of nobody's asks for a credential and grants nothing": {
 			wrap("get", high, apierrors.NewForbidden(pods, "high", errors.New(`User "system:anonymous" cannot get resource "pods" in API group "" at the cluster scope`))),
 			"Cannot get PriorityClass high",
@@ -155,5 +160,15 @@ func TestConflictsAreReadFromTheServersAnswer(t *testing.T) {
 	stale := apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("the object has been modified"))
 	if err := asConflict(stale); errors.As(err, &conflict) {
 		t.Errorf("a conflict of versions is none of managers: %v", err)
+	}
+}
+
+func TestAMissingObjectIsOfAKindThatIsServed(t *testing.T) {
+	workloads := schema.GroupResource{Group: "kueue.x-k8s.io", Resource: "workloads"}
+	if IsNotServed(&Error{Err: apierrors.NewNotFound(workloads, "low")}) {
+		t.Error("a missing object is taken for a missing kind")
+	}
+	if !IsNotServed(&Error{Err: apierrors.NewGenericServerResponse(404, "get", workloads, "low", "404 page not found", 0, true)}) {
+		t.Error("a missing kind is taken for a missing object")
 	}
 }

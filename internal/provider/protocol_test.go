@@ -61,6 +61,9 @@ func TestNoBlocksAndADescriptionEverywhere(t *testing.T) {
 	for name, s := range schema.ResourceSchemas {
 		schemas[name] = s
 	}
+	for name, s := range schema.DataSourceSchemas {
+		schemas["data."+name] = s
+	}
 	for name, s := range schemas {
 		if len(s.Block.BlockTypes) > 0 {
 			t.Errorf("%s has blocks", name)

@@ -87,8 +87,13 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 	}
 }
 
-// DataSources lists the kinds of data sources.
-func (p *elastic) DataSources(context.Context) []func() datasource.DataSource { return nil }
+// DataSources lists the kinds of data sources, in the order of the documentation.
+func (p *elastic) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{
+		newClusterCapacity,
+		newWorkloads,
+	}
+}
 
 // Functions lists the functions, in the order of the documentation. They are pure: no cluster is asked.
 func (p *elastic) Functions(context.Context) []func() function.Function {

@@ -1,0 +1,29 @@
+package cluster
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+)
+
+// List reads all of the selected objects as they are now, in pages, in the order of the API server (namespace and name).
+func List[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions) ([]T, error) {
+	if err := c.Verify(ctx); err != nil {
+		return nil, err
+	}
+	ref := refOf[T](listing, "")
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return listing.List(ctx, opts)
+	})
+	list, _, err := pages.List(ctx, selected)
+	if err != nil {
+		return nil, c.Wrap("list", ref, err)
+	}
+	objects, _, err := itemsOf[T](list)
+	if err != nil {
+		return nil, c.Wrap("list", ref, err)
+	}
+	return objects.list(), nil
+}

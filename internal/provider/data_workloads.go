@@ -1,0 +1,279 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+// dataSourceTimeout bounds a data source, which waits for nothing but answers.
+const dataSourceTimeout = 2 * time.Minute
+
+// workloads is data.elastic_workloads.
+type workloads struct {
+	connection *connection
+}
+
+var _ datasource.DataSourceWithConfigure = &workloads{}
+
+func newWorkloads() datasource.DataSource { return &workloads{} }
+
+func (d *workloads) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_workloads"
+}
+
+func (d *workloads) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+func (d *workloads) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.Attribute {
+		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
+	}
+	integer := func(description string) schema.Attribute {
+		return schema.Int64Attribute{MarkdownDescription: description, Computed: true}
+	}
+	boolean := func(description string) schema.Attribute {
+		return schema.BoolAttribute{MarkdownDescription: description, Computed: true}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What `kubectl get workloads` shows, and why each one waits. It is read anew at every plan, and an output of it is a change at every plan.",
+		Attributes: map[string]schema.Attribute{
+			"namespace": schema.StringAttribute{
+				MarkdownDescription: "Only the workloads of this namespace; all by default. A place in the queue is known only when all are read.",
+				Optional:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"queue": schema.StringAttribute{
+				MarkdownDescription: "Only the workloads of LocalQueues of this name.",
+				Optional:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"as_of": text("When they were read, in RFC 3339."),
+			"workloads": schema.ListNestedAttribute{
+				MarkdownDescription: "The workloads, in order of namespace and name.",
+				Computed:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"namespace":      text("Namespace of the workload."),
+					"name":           text("Name of the workload."),
+					"uid":            text("UID of the workload."),
+					"owner":          ownerAttribute(),
+					"queue":          text("The LocalQueue."),
+					"cluster_queue":  text("The ClusterQueue in which it holds quota; null while it holds none."),
+					"flavors":        schema.ListAttribute{MarkdownDescription: "The ResourceFlavors that its quota is of.", ElementType: types.StringType, Computed: true},
+					"priority":       integer("Its priority: higher goes first."),
+					"priority_class": text("The WorkloadPriorityClass or PriorityClass that the priority came from."),
+					"admitted":       boolean("Whether it is admitted."),
+					"finished":       boolean("Whether it has ended."),
+					"phase": text("`Pending`; `QuotaReserved`, while admission checks are open; `Admitted`; `Evicting`, until its quota is free; " +
+						"`Inactive`, when it was deactivated; or `Finished`."),
+					"reason":   text("Kueue's word for why it waits, is evicted, or has ended; null for one that is admitted."),
+					"message":  text("The same in a sentence: what it waits for."),
+					"position": integer("Its place among those that wait in its ClusterQueue, from 1; null for one that does not wait, or when `namespace` is set: others may stand before it."),
+					"requests": schema.MapAttribute{MarkdownDescription: "What all its pods ask for together.", ElementType: types.StringType, Computed: true},
+					"created":  text("When it was made, in RFC 3339; a preempted workload keeps its place by that."),
+					"evictions": schema.MapAttribute{
+						MarkdownDescription: "How often it was evicted, by reason: `Preempted`, `PodsReadyTimeout`, …", ElementType: types.Int64Type, Computed: true,
+					},
+					"preempted_by": preemptedByAttribute(),
+				}},
+			},
+		},
+	}
+}
+
+func ownerAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "What it stands for: a Job, or the first pod of a group.",
+		Computed:            true,
+		Attributes: map[string]schema.Attribute{
+			"kind": schema.StringAttribute{MarkdownDescription: "Kind of the owner: `Job`, `Pod`, …", Computed: true},
+			"name": schema.StringAttribute{MarkdownDescription: "Name of the owner.", Computed: true},
+			"uid":  schema.StringAttribute{MarkdownDescription: "UID of the owner.", Computed: true},
+		},
+	}
+}
+
+func preemptedByAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "The workload that it was evicted for, until it is admitted again.",
+		Computed:            true,
+		Attributes: map[string]schema.Attribute{
+			"namespace": schema.StringAttribute{MarkdownDescription: "Its namespace; null when it is not among the workloads that were read.", Computed: true},
+			"name":      schema.StringAttribute{MarkdownDescription: "Its name; null when it is not among the workloads that were read.", Computed: true},
+			"uid":       schema.StringAttribute{MarkdownDescription: "Its UID.", Computed: true},
+		},
+	}
+}
+
+// workloadsModel is the data source's value.
+type workloadsModel struct {
+	Namespace types.String    `tfsdk:"namespace"`
+	Queue     types.String    `tfsdk:"queue"`
+	AsOf      types.String    `tfsdk:"as_of"`
+	Workloads []workloadModel `tfsdk:"workloads"`
+}
+
+type workloadModel struct {
+	Namespace     types.String   `tfsdk:"namespace"`
+	Name          types.String   `tfsdk:"name"`
+	UID           types.String   `tfsdk:"uid"`
+	Owner         *ownerModel    `tfsdk:"owner"`
+	Queue         types.String   `tfsdk:"queue"`
+	ClusterQueue  types.String   `tfsdk:"cluster_queue"`
+	Flavors       types.List     `tfsdk:"flavors"`
+	Priority      types.Int64    `tfsdk:"priority"`
+	PriorityClass types.String   `tfsdk:"priority_class"`
+	Admitted      types.Bool     `tfsdk:"admitted"`
+	Finished      types.Bool     `tfsdk:"finished"`
+	Phase         types.String   `tfsdk:"phase"`
+	Reason        types.String   `tfsdk:"reason"`
+	Message       types.String   `tfsdk:"message"`
+	Position      types.Int64    `tfsdk:"position"`
+	Requests      types.Map      `tfsdk:"requests"`
+	Created       types.String   `tfsdk:"created"`
+	Evictions     types.Map      `tfsdk:"evictions"`
+	PreemptedBy   *workloadNamed `tfsdk:"preempted_by"`
+}
+
+type ownerModel struct {
+	Kind types.String `tfsdk:"kind"`
+	Name types.String `tfsdk:"name"`
+	UID  types.String `tfsdk:"uid"`
+}
+
+type workloadNamed struct {
+	Namespace types.String `tfsdk:"namespace"`
+	Name      types.String `tfsdk:"name"`
+	UID       types.String `tfsdk:"uid"`
+}
+
+// Read costs a LIST of the workloads, and where all are read one of the LocalQueues.
+func (d *workloads) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
+	defer cancel()
+	var model workloadsModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	client, diags := d.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	namespace := model.Namespace.ValueString()
+	found, err := cluster.List[*kueue.Workload](ctx, client, client.Kueue().Workloads(namespace), metav1.ListOptions{})
+	if err != nil {
+		explain(&resp.Diagnostics, err)
+		return
+	}
+	places := map[apitypes.UID]int64{}
+	if namespace == "" {
+		queues, err := cluster.List[*kueue.LocalQueue](ctx, client, client.Kueue().LocalQueues(""), metav1.ListOptions{})
+		if err != nil {
+			explain(&resp.Diagnostics, err)
+			return
+		}
+		places = positions(found, clusterQueuesOf(queues))
+	}
+	model.AsOf = types.StringValue(time.Now().UTC().Format(time.RFC3339))
+	model.Workloads, diags = rows(ctx, found, model.Queue.ValueString(), places)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// explain adds an error of the cluster to a data source's diagnostics.
+func explain(diags *diag.Diagnostics, err error) {
+	summary, detail := cluster.Explain(err)
+	diags.AddError(summary, detail)
+}
+
+// clusterQueuesOf is the ClusterQueue of every LocalQueue.
+func clusterQueuesOf(queues []*kueue.LocalQueue) map[apitypes.NamespacedName]string {
+	of := make(map[apitypes.NamespacedName]string, len(queues))
+	for _, queue := range queues {
+		of[apitypes.NamespacedName{Namespace: queue.Namespace, Name: queue.Name}] = string(queue.Spec.ClusterQueue)
+	}
+	return of
+}
+
+// rows are the workloads of the queue, or of all queues for "".
+func rows(ctx context.Context, found []*kueue.Workload, queue string, places map[apitypes.UID]int64) ([]workloadModel, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	byUID := make(map[apitypes.UID]*kueue.Workload, len(found))
+	for _, w := range found {
+		byUID[w.UID] = w
+	}
+	models := []workloadModel{}
+	for _, w := range found {
+		if queue != "" && string(w.Spec.QueueName) != queue {
+			continue
+		}
+		model, more := row(ctx, w)
+		diags.Append(more...)
+		if place, waits := places[w.UID]; waits {
+			model.Position = types.Int64Value(place)
+		}
+		if uid := preemptorOf(w); uid != "" {
+			model.PreemptedBy = &workloadNamed{UID: types.StringValue(string(uid))}
+			if by, known := byUID[uid]; known {
+				model.PreemptedBy.Namespace, model.PreemptedBy.Name = types.StringValue(by.Namespace), types.StringValue(by.Name)
+			}
+		}
+		models = append(models, model)
+	}
+	return models, diags
+}
+
+// row is what a workload says of itself.
+func row(ctx context.Context, w *kueue.Workload) (workloadModel, diag.Diagnostics) {
+	s := standingOf(w)
+	model := workloadModel{
+		Namespace: types.StringValue(w.Namespace), Name: types.StringValue(w.Name), UID: types.StringValue(string(w.UID)),
+		Queue:    textOrNull(string(w.Spec.QueueName)),
+		Priority: types.Int64Value(int64(priorityOf(w))),
+		Admitted: types.BoolValue(apimeta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadAdmitted)),
+		Finished: types.BoolValue(apimeta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished)),
+		Phase:    types.StringValue(s.phase), Reason: textOrNull(s.reason), Message: textOrNull(s.message),
+		Created: types.StringValue(w.CreationTimestamp.UTC().Format(time.RFC3339)),
+	}
+	if w.Status.Admission != nil {
+		model.ClusterQueue = types.StringValue(string(w.Status.Admission.ClusterQueue))
+	}
+	if w.Spec.PriorityClassRef != nil {
+		model.PriorityClass = types.StringValue(w.Spec.PriorityClassRef.Name)
+	}
+	if len(w.OwnerReferences) > 0 {
+		owner := w.OwnerReferences[0]
+		model.Owner = &ownerModel{Kind: types.StringValue(owner.Kind), Name: types.StringValue(owner.Name), UID: types.StringValue(string(owner.UID))}
+	}
+	var diags, more diag.Diagnostics
+	model.Flavors, more = types.ListValueFrom(ctx, types.StringType, flavorsOf(w))
+	diags.Append(more...)
+	model.Evictions, more = types.MapValueFrom(ctx, types.Int64Type, evictionsOf(w))
+	diags.Append(more...)
+	model.Requests, more = amountsValue(requestsOf(w))
+	diags.Append(more...)
+	return model, diags
+}
+
+// amountsValue are amounts in their canonical form.
+func amountsValue(list corev1.ResourceList) (types.Map, diag.Diagnostics) {
+	values := make(map[string]attr.Value, len(list))
+	for name, amount := range list {
+		values[string(name)] = types.StringValue(amount.String())
+	}
+	return types.MapValue(types.StringType, values)
+}
