@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +15,9 @@ import (
 type ApplyOptions struct {
 	// UID of the object that is meant; another one under its name is a RecreatedError. "" for whichever is there.
 	UID types.UID
-	// Explicit are top-level fields that are sent though they are zero and the Go type's omitempty drops them, such as
-	// {"description": ""}. Without them another manager's value would stay.
-	Explicit map[string]any
+	// Complete says that desired is all of the object but its metadata and status, so that a field it lacks is to be absent:
+	// one that another manager owns is a conflict, too, and is removed by force. Otherwise it would stay.
+	Complete bool
 }
 
 // ownershipAttempts bounds how often the rewriting of managedFields is tried while others write the object.
@@ -34,7 +33,7 @@ func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desir
 		return none, err
 	}
 	ref := refOf[T](resource, desired.GetName())
-	body, err := applyBody(c.kinds, desired, opts.Explicit)
+	body, err := applyBody(c.kinds, desired)
 	if err != nil {
 		return none, c.Wrap("update", ref, err)
 	}
@@ -49,7 +48,11 @@ func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desir
 	body["metadata"].(map[string]any)["uid"] = string(live.GetUID())
 
 	a := &applier[T]{client: c, resource: resource, name: ref.Name}
-	if err := a.prepareOwnership(ctx, live, body); err != nil {
+	live, err = a.prepareOwnership(ctx, live, body)
+	if err == nil && opts.Complete {
+		err = a.claimTheRest(ctx, live, body)
+	}
+	if err != nil {
 		return none, c.Wrap("update", ref, asConflict(err))
 	}
 	applied, err := a.patch(ctx, body, c.config.ForceConflicts)
@@ -79,47 +82,67 @@ func (a *applier[T]) patch(ctx context.Context, body map[string]any, force bool)
 // prepareOwnership makes the first apply behave like all later ones. What Create wrote is owned by an Update entry, with
 // which an apply would conflict; it becomes an Apply entry. What was imported is not ours at all, so that nothing could
 // ever be removed from it; exactly the fields whose live value is the desired one become ours, and only ours.
-func (a *applier[T]) prepareOwnership(ctx context.Context, live T, body map[string]any) error {
+// It returns the object as it is then.
+func (a *applier[T]) prepareOwnership(ctx context.Context, live T, body map[string]any) (T, error) {
 	manager := a.client.FieldManager()
 	if ownsAnything(live, manager) {
 		return a.rewriteOwnership(ctx, live, func(live T) ([]byte, error) { return ownershipPatch(live, manager) })
 	}
 	liveBody, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
-		return err
+		return live, err
 	}
 	equal := equalPart(body, liveBody)
 	identify(equal, body)
 	if live, err = a.patch(ctx, equal, true); err != nil {
-		return err
+		return live, err
 	}
 	// Equal values are no conflict, so that even by force they are shared with whoever wrote them first.
 	return a.rewriteOwnership(ctx, live, func(live T) ([]byte, error) { return exclusivePatch(live, manager) })
 }
 
-// rewriteOwnership sends the JSON patch that is due for managedFields, if any, on the version it was made for.
-func (a *applier[T]) rewriteOwnership(ctx context.Context, live T, due func(T) ([]byte, error)) error {
+// claimTheRest makes fields that others own and the body lacks ours alone by force, so that the apply removes them;
+// without force each of them is a conflict.
+func (a *applier[T]) claimTheRest(ctx context.Context, live T, body map[string]any) error {
+	manager := a.client.FieldManager()
+	if !a.client.config.ForceConflicts {
+		found, err := foreignFields(live, manager, body)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		return &ConflictError{Conflicts: found, Err: errForeignFields}
+	}
+	_, err := a.rewriteOwnership(ctx, live, func(live T) ([]byte, error) { return claimingPatch(live, manager, body) })
+	return err
+}
+
+// rewriteOwnership sends the JSON patch that is due for managedFields, if any, on the version it was made for, and
+// returns the object as it is then.
+func (a *applier[T]) rewriteOwnership(ctx context.Context, live T, due func(T) ([]byte, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		patch, err := due(live)
 		if err != nil || patch == nil {
-			return err
+			return live, err
 		}
 		uid := live.GetUID()
-		_, err = a.resource.Patch(ctx, a.name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: a.client.FieldManager()})
-		if err == nil || attempt == ownershipAttempts || !apierrors.IsConflict(err) {
-			return err
+		patched, err := a.resource.Patch(ctx, a.name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: a.client.FieldManager()})
+		if err == nil {
+			return patched, nil
+		}
+		if attempt == ownershipAttempts || !apierrors.IsConflict(err) {
+			return live, err
 		}
 		if live, err = a.resource.Get(ctx, a.name, metav1.GetOptions{}); err != nil {
-			return err
+			return live, err
 		}
 		if live.GetUID() != uid {
-			return &RecreatedError{Expected: uid, Got: live.GetUID()}
+			return live, &RecreatedError{Expected: uid, Got: live.GetUID()}
 		}
 	}
 }
 
 // applyBody is what is sent for an object: its fields that are set, without status and what the server writes.
-func applyBody(typer runtime.ObjectTyper, object runtime.Object, explicit map[string]any) (map[string]any, error) {
+func applyBody(typer runtime.ObjectTyper, object runtime.Object) (map[string]any, error) {
 	kinds, _, err := typer.ObjectKinds(object)
 	if err != nil {
 		return nil, fmt.Errorf("kind of %T: %w", object, err)
@@ -138,7 +161,6 @@ func applyBody(typer runtime.ObjectTyper, object runtime.Object, explicit map[st
 	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "generation", "uid"} {
 		delete(metadata, field)
 	}
-	maps.Copy(body, explicit)
 	prune(body)
 	return body, nil
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -107,11 +106,7 @@ func exclusivePatch(live metav1.Object, manager string) ([]byte, error) {
 	if !changed {
 		return nil, nil
 	}
-	return json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/managedFields", "value": kept},
-		// Replacing, not testing, the version makes a change in between a conflict (409) and not an invalid request.
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
-	})
+	return managedFieldsPatch(live, kept)
 }
 
 // equalPart is the part of desired that live has already. Lists count as a whole: which of their items are the

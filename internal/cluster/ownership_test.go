@@ -16,19 +16,19 @@ func TestApplyBodyIsWhatIsSetAndNothingOfTheServers(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "high", UID: "u", ResourceVersion: "7", Labels: map[string]string{"team": "ml"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
 		Value:      5,
 	}
-	body, err := applyBody(scheme.Scheme, object, map[string]any{"globalDefault": false, "description": ""})
+	body, err := applyBody(scheme.Scheme, object)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
 		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
 		"metadata": map[string]any{"name": "high", "labels": map[string]any{"team": "ml"}},
-		"value":    int64(5), "globalDefault": false, "description": "",
+		"value":    int64(5),
 	}
 	if diff := cmp.Diff(want, body); diff != "" {
 		t.Error(diff)
 	}
-	pod, err := applyBody(scheme.Scheme, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, nil)
+	pod, err := applyBody(scheme.Scheme, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
 	if err != nil {
 		t.Fatal(err)
 	}

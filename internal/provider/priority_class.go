@@ -119,9 +119,7 @@ func (r *priorityClass) Update(ctx context.Context, req resource.UpdateRequest, 
 		return
 	}
 	applied, err := cluster.Apply(ctx, client, client.Kubernetes().SchedulingV1().PriorityClasses(), desired, cluster.ApplyOptions{
-		UID: apitypes.UID(prior.UID.ValueString()),
-		// Sent though they may be zero: these are read as they are, so that another manager's value has to go.
-		Explicit: map[string]any{"globalDefault": desired.GlobalDefault, "description": desired.Description},
+		UID: apitypes.UID(prior.UID.ValueString()), Complete: true,
 	})
 	if err != nil {
 		model.subject().explain(&resp.Diagnostics, err)

@@ -1,0 +1,86 @@
+// Package apifield is the one rule by which attributes stand for fields of the API: an attribute has the field's name in
+// snake case, the same nesting and the same meaning, and nothing is renamed. From a schema alone follow the JSON that the
+// API takes (Expand), the values that Terraform keeps (Flatten), and the attribute that an error's field path means (Path).
+//
+// It promises that a value survives the way to the API server and back: what the server spells or leaves out differently and
+// means the same stays as the user wrote it. What the fields mean, and which values are allowed, is left to the callers.
+package apifield
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Snake is the attribute's name for a field's: global_default for globalDefault.
+func Snake(field string) string {
+	var b strings.Builder
+	for i, r := range field {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Camel is the field's name for an attribute's: globalDefault for global_default.
+func Camel(attribute string) string {
+	words := strings.Split(attribute, "_")
+	for i, word := range words {
+		if i > 0 && word != "" {
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// Expand is a value as the API's JSON: objects with the fields' names, maps with the keys that they have, whole numbers as
+// int64. What is null is left out, and so is what is not known yet; only items of lists are there in any case, so that the
+// others keep their places.
+func Expand(value tftypes.Value) any {
+	if value.IsNull() || !value.IsKnown() {
+		return nil
+	}
+	switch kind := value.Type(); {
+	case kind.Is(tftypes.String):
+		return as[string](value)
+	case kind.Is(tftypes.Bool):
+		return as[bool](value)
+	case kind.Is(tftypes.Number):
+		whole, _ := number(value).Int64()
+		return whole
+	case kind.Is(tftypes.List{}):
+		items := as[[]tftypes.Value](value)
+		list := make([]any, len(items))
+		for i, item := range items {
+			if list[i] = Expand(item); list[i] == nil {
+				list[i] = empty(item.Type())
+			}
+		}
+		return list
+	case kind.Is(tftypes.Map{}):
+		return fields(value, func(key string) string { return key })
+	default:
+		return fields(value, Camel)
+	}
+}
+
+func fields(value tftypes.Value, name func(string) string) map[string]any {
+	named := map[string]any{}
+	for key, entry := range as[map[string]tftypes.Value](value) {
+		if expanded := Expand(entry); expanded != nil {
+			named[name(key)] = expanded
+		}
+	}
+	return named
+}
+
+// empty stands for an item that is null or unknown.
+func empty(kind tftypes.Type) any {
+	if kind.Is(tftypes.String) {
+		return ""
+	}
+	return map[string]any{}
+}

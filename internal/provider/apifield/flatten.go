@@ -1,0 +1,168 @@
+package apifield
+
+import (
+	"context"
+	"math/big"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/defaults"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+)
+
+// Flatten is what state says of fields: the API's JSON as values of the attributes. Where prior, the value before, means the
+// same as the API's, it is kept: another spelling of a quantity, and empty where the API says nothing. Where the API
+// says nothing and prior neither, the value is the attribute's default. Fields that have no attribute are left out.
+func Flatten(ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value) map[string]tftypes.Value {
+	values := make(map[string]tftypes.Value, len(attributes))
+	for name, attribute := range attributes {
+		before, had := prior[name]
+		if !had {
+			before = tftypes.NewValue(attribute.GetType().TerraformType(ctx), nil)
+		}
+		values[name] = flatten(ctx, attribute, live[Camel(name)], before)
+	}
+	return values
+}
+
+func flatten(ctx context.Context, attribute schema.Attribute, live any, prior tftypes.Value) tftypes.Value {
+	if live == nil {
+		if !prior.IsNull() && prior.IsKnown() && isEmpty(prior) {
+			return prior
+		}
+		return DefaultOf(ctx, attribute)
+	}
+	kind := attribute.GetType().TerraformType(ctx)
+	switch a := attribute.(type) {
+	case schema.SingleNestedAttribute:
+		return tftypes.NewValue(kind, Flatten(ctx, a.Attributes, object(live), attributesOf(prior)))
+	case schema.ListNestedAttribute:
+		element, _ := kind.(tftypes.List)
+		before := itemsOf(prior)
+		items := []tftypes.Value{}
+		for i, item := range list(live) {
+			was := map[string]tftypes.Value{}
+			if i < len(before) {
+				was = attributesOf(before[i])
+			}
+			items = append(items, tftypes.NewValue(element.ElementType, Flatten(ctx, a.NestedObject.Attributes, object(item), was)))
+		}
+		return tftypes.NewValue(kind, items)
+	case schema.ListAttribute:
+		items := []tftypes.Value{}
+		for _, item := range list(live) {
+			items = append(items, tftypes.NewValue(tftypes.String, item))
+		}
+		return tftypes.NewValue(kind, items)
+	case schema.MapAttribute:
+		entries := map[string]tftypes.Value{}
+		for key, entry := range object(live) {
+			entries[key] = tftypes.NewValue(tftypes.String, entry)
+		}
+		return tftypes.NewValue(kind, entries)
+	case schema.Int64Attribute:
+		whole, _ := live.(int64)
+		return tftypes.NewValue(kind, new(big.Float).SetInt64(whole))
+	default:
+		if text, ok := live.(string); ok && sameAmount(attribute.GetType(), text, prior) {
+			return prior
+		}
+		return tftypes.NewValue(kind, live)
+	}
+}
+
+// DefaultOf is the value that an attribute has when the configuration leaves it out; null where it has no default.
+func DefaultOf(ctx context.Context, attribute schema.Attribute) tftypes.Value {
+	var value attr.Value
+	switch a := attribute.(type) {
+	case schema.StringAttribute:
+		if a.Default != nil {
+			resp := defaults.StringResponse{}
+			a.Default.DefaultString(ctx, defaults.StringRequest{}, &resp)
+			value = resp.PlanValue
+		}
+	case schema.BoolAttribute:
+		if a.Default != nil {
+			resp := defaults.BoolResponse{}
+			a.Default.DefaultBool(ctx, defaults.BoolRequest{}, &resp)
+			value = resp.PlanValue
+		}
+	case schema.SingleNestedAttribute:
+		if a.Default != nil {
+			resp := defaults.ObjectResponse{}
+			a.Default.DefaultObject(ctx, defaults.ObjectRequest{}, &resp)
+			value = resp.PlanValue
+		}
+	}
+	kind := attribute.GetType().TerraformType(ctx)
+	if value == nil {
+		return tftypes.NewValue(kind, nil)
+	}
+	plain, err := value.ToTerraformValue(ctx)
+	if err != nil { // a static default of another type than its attribute's
+		return tftypes.NewValue(kind, nil)
+	}
+	return plain
+}
+
+// isEmpty holds for values that the API does not tell from absent ones: "", no items, no entries, false.
+func isEmpty(value tftypes.Value) bool {
+	switch expanded := Expand(value).(type) {
+	case string:
+		return expanded == ""
+	case []any:
+		return len(expanded) == 0
+	case map[string]any:
+		return len(expanded) == 0 && value.Type().Is(tftypes.Map{})
+	default:
+		return expanded == false
+	}
+}
+
+func sameAmount(kind attr.Type, live string, prior tftypes.Value) bool {
+	if _, ok := kind.(quantity.Type); !ok || prior.IsNull() || !prior.IsKnown() {
+		return false
+	}
+	was, errWas := quantity.Parse(as[string](prior))
+	is, errIs := quantity.Parse(live)
+	return errWas == nil && errIs == nil && was.Cmp(is) == 0
+}
+
+// as is the Go value of a known value; its zero when it has another type, which a schema's values have not.
+func as[T any](value tftypes.Value) T {
+	var plain T
+	_ = value.As(&plain)
+	return plain
+}
+
+func number(value tftypes.Value) *big.Float {
+	plain := new(big.Float)
+	_ = value.As(&plain)
+	return plain
+}
+
+func attributesOf(object tftypes.Value) map[string]tftypes.Value {
+	if object.IsNull() || !object.IsKnown() {
+		return nil
+	}
+	return as[map[string]tftypes.Value](object)
+}
+
+func itemsOf(list tftypes.Value) []tftypes.Value {
+	if list.IsNull() || !list.IsKnown() {
+		return nil
+	}
+	return as[[]tftypes.Value](list)
+}
+
+func object(live any) map[string]any {
+	fields, _ := live.(map[string]any)
+	return fields
+}
+
+func list(live any) []any {
+	items, _ := live.([]any)
+	return items
+}

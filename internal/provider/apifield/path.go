@@ -1,0 +1,62 @@
+package apifield
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+)
+
+// Path is the attribute that a field path means, and whether there is one: "resourceGroups[0].flavors[1].name" is
+// resource_groups[0].flavors[1].name. It goes as deep as the attributes do: what a path says beyond them, or by another key
+// than an index, is left out, so that the nearest attribute around it is meant. A leading dot is ignored.
+func Path(attributes map[string]schema.Attribute, field string) (path.Path, bool) {
+	at, rest := path.Empty(), strings.TrimPrefix(field, ".")
+	found := false
+	for rest != "" {
+		var name, index string
+		name, index, rest = step(rest)
+		attribute, ok := attributes[Snake(name)]
+		if !ok {
+			return at, found
+		}
+		at, found = at.AtName(Snake(name)), true
+		i, err := strconv.Atoi(index)
+		switch a := attribute.(type) {
+		case schema.SingleNestedAttribute:
+			attributes = a.Attributes
+		case schema.ListNestedAttribute:
+			if err != nil {
+				return at, found
+			}
+			at, attributes = at.AtListIndex(i), a.NestedObject.Attributes
+		case schema.ListAttribute:
+			if err == nil {
+				at = at.AtListIndex(i)
+			}
+			return at, found
+		case schema.MapAttribute:
+			if key := strings.TrimPrefix(index+rest, "."); key != "" {
+				at = at.AtMapKey(key)
+			}
+			return at, found
+		default:
+			return at, found
+		}
+	}
+	return at, found
+}
+
+// step splits off the first name of a path, and what stands in brackets after it.
+func step(field string) (name, index, rest string) {
+	end := strings.IndexAny(field, ".[")
+	if end < 0 {
+		return field, "", ""
+	}
+	name, rest = field[:end], field[end:]
+	if bracketed, ok := strings.CutPrefix(rest, "["); ok {
+		index, rest, _ = strings.Cut(bracketed, "]")
+	}
+	return name, index, strings.TrimPrefix(rest, ".")
+}
