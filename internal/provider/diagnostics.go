@@ -4,19 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 )
 
 // subject is the resource that an error is about.
 type subject struct {
-	resourceType string   // "elastic_priority_class"
-	importID     string   // what terraform import takes
-	attributes   []string // the schema's top-level names, to point at the one in question
+	resourceType string // "elastic_priority_class"
+	importID     string // what terraform import takes
+	attributes   map[string]schema.Attribute // those that are fields of the API, to point at the one in question
 }
 
 // explain adds an error of the cluster to the diagnostics, in words for who wrote the configuration: a conflict points
@@ -44,10 +45,9 @@ func (s subject) explain(diags *diag.Diagnostics, err error) {
 }
 
 // attributeOf finds the attribute behind a managed field: ".metadata.labels.team" is labels["team"], ".globalDefault" is
-// global_default. Fields below spec are found by their first name.
+// global_default, ".spec.preemption.withinClusterQueue" is preemption.within_cluster_queue.
 func (s subject) attributeOf(field string) (path.Path, bool) {
-	field = strings.TrimPrefix(strings.TrimPrefix(field, ".spec"), ".")
-	if key, ok := strings.CutPrefix(field, "metadata."); ok {
+	if key, ok := strings.CutPrefix(field, ".metadata."); ok {
 		for _, name := range []string{"labels", "annotations"} {
 			if entry, ok := strings.CutPrefix(key, name+"."); ok {
 				return path.Root(name).AtMapKey(entry), true
@@ -55,24 +55,5 @@ func (s subject) attributeOf(field string) (path.Path, bool) {
 		}
 		return path.Empty(), false
 	}
-	name, _, _ := strings.Cut(field, ".")
-	name, _, _ = strings.Cut(name, "[")
-	for _, attribute := range s.attributes {
-		if attribute == snakeCase(name) {
-			return path.Root(attribute), true
-		}
-	}
-	return path.Empty(), false
-}
-
-// snakeCase is global_default for globalDefault.
-func snakeCase(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
+	return apifield.Path(s.attributes, strings.TrimPrefix(field, ".spec"))
 }

@@ -8,18 +8,22 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
 func TestAttributeOfAManagedField(t *testing.T) {
-	s := subject{attributes: []string{"global_default", "description", "cluster_queue"}}
+	s := subject{attributes: map[string]schema.Attribute{
+		"global_default": schema.BoolAttribute{}, "cluster_queue": schema.StringAttribute{},
+		"preemption": schema.SingleNestedAttribute{Attributes: map[string]schema.Attribute{"within_cluster_queue": schema.StringAttribute{}}},
+	}}
 	for field, want := range map[string]path.Path{
 		".metadata.labels.team":                     path.Root("labels").AtMapKey("team"),
 		".metadata.labels.app.kubernetes.io/name":   path.Root("labels").AtMapKey("app.kubernetes.io/name"),
 		".metadata.annotations.example.com/a":       path.Root("annotations").AtMapKey("example.com/a"),
 		".globalDefault":                            path.Root("global_default"),
-		".description":                              path.Root("description"),
+		".spec.preemption.withinClusterQueue":       path.Root("preemption").AtName("within_cluster_queue"),
 		".spec.clusterQueue":                        path.Root("cluster_queue"),
 		".spec.clusterQueue[name=\"x\"].anything.y": path.Root("cluster_queue"),
 	} {
@@ -35,7 +39,7 @@ func TestAttributeOfAManagedField(t *testing.T) {
 }
 
 func TestExplainPointsAndOffers(t *testing.T) {
-	s := subject{resourceType: "elastic_priority_class", importID: "high", attributes: []string{"description"}}
+	s := subject{resourceType: "elastic_priority_class", importID: "high", attributes: map[string]schema.Attribute{"description": schema.StringAttribute{}}}
 	around := func(err error) error {
 		return fmt.Errorf("around: %w", &cluster.Error{Verb: "update", Ref: cluster.Ref{Kind: "PriorityClass", Name: "high"}, Err: err})
 	}

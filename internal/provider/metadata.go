@@ -45,27 +45,36 @@ func uidAttribute() schema.StringAttribute {
 // ownedEntries is what state says of the map metadata.FIELD: the entries that state had before, as they are now, and
 // those that our field manager owns. All others are somebody else's.
 func ownedEntries(client *cluster.Client, object metav1.Object, field string, prior types.Map) (types.Map, diag.Diagnostics) {
+	owned, diags := ownedTexts(client, object, field, prior.Elements())
+	if diags.HasError() || len(owned) == 0 && prior.IsNull() {
+		return prior, diags
+	}
+	entries := map[string]attr.Value{}
+	for key, value := range owned {
+		entries[key] = types.StringValue(value)
+	}
+	return types.MapValue(types.StringType, entries)
+}
+
+// ownedTexts are the entries of the map metadata.FIELD that state had before, and those that our field manager owns.
+func ownedTexts[V any](client *cluster.Client, object metav1.Object, field string, before map[string]V) (map[string]string, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	owned, err := cluster.OwnedKeys(client, object, field)
 	if err != nil {
 		diags.AddError("Cannot tell who owns the "+field, err.Error())
-		return prior, diags
+		return nil, diags
 	}
 	live := object.GetLabels()
 	if field == "annotations" {
 		live = object.GetAnnotations()
 	}
-	before := prior.Elements()
-	entries := map[string]attr.Value{}
+	texts := map[string]string{}
 	for key, value := range live {
 		if _, had := before[key]; had || owned[key] {
-			entries[key] = types.StringValue(value)
+			texts[key] = value
 		}
 	}
-	if len(entries) == 0 && prior.IsNull() {
-		return prior, diags
-	}
-	return types.MapValue(types.StringType, entries)
+	return texts, diags
 }
 
 // stringMap is a map for the API: nil for null, and without entries that are null.

@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// nameIdentity is the identity of what is in no namespace.
+type nameIdentity struct {
+	Name types.String `tfsdk:"name"`
+}
+
+// namespacedIdentity is the identity of what is in a namespace.
+type namespacedIdentity struct {
+	Namespace types.String `tfsdk:"namespace"`
+	Name      types.String `tfsdk:"name"`
+}
+
+// identitySchema is the schema of either; what is the word for what it identifies.
+func identitySchema(what string, namespaced bool) identityschema.Schema {
+	attributes := map[string]identityschema.Attribute{
+		"name": identityschema.StringAttribute{Description: "Name of the " + what + ".", RequiredForImport: true},
+	}
+	if namespaced {
+		attributes["namespace"] = identityschema.StringAttribute{Description: "Namespace of the " + what + ".", RequiredForImport: true}
+	}
+	return identityschema.Schema{Attributes: attributes}
+}
+
+func (o *object[T]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identitySchema(o.title, o.namespaced)
+}
+
+// setIdentity writes the identity, which Terraform before 1.12 does not keep.
+func (o *object[T]) setIdentity(ctx context.Context, v values, to *tfsdk.ResourceIdentity) diag.Diagnostics {
+	if to == nil {
+		return nil
+	}
+	name := types.StringValue(v.text("name"))
+	if o.namespaced {
+		return to.Set(ctx, namespacedIdentity{Namespace: types.StringValue(v.text("namespace")), Name: name})
+	}
+	return to.Set(ctx, nameIdentity{Name: name})
+}
+
+// importNamespaced imports what is in a namespace by NAMESPACE/NAME, or by its identity.
+func importNamespaced(ctx context.Context, what, example string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	identity := namespacedIdentity{}
+	if req.ID != "" {
+		namespace, name, ok := strings.Cut(req.ID, "/")
+		if !ok || namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			resp.Diagnostics.AddError("Not the id of a "+what, fmt.Sprintf("The id is %q; it must be NAMESPACE/NAME, as in %s.", req.ID, example))
+			return
+		}
+		identity.Namespace, identity.Name = types.StringValue(namespace), types.StringValue(name)
+	} else {
+		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), identity.Namespace)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), identity.Name)...)
+	if resp.Identity != nil {
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, identity)...)
+	}
+}

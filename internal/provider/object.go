@@ -1,0 +1,192 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+// objectTimeout bounds an operation where the configuration gives no timeout: API servers answer at once, and what holds
+// a deletion for longer does so for as long as something is in use.
+const objectTimeout = 2 * time.Minute
+
+// object is the resource of one kind of plain object: one whose attributes are the API's fields, and for which creating
+// is a POST, reading a GET, updating a server-side apply and deleting a DELETE. What is special to a kind is in kind.
+type object[T cluster.Object] struct {
+	kind[T]
+	connection *connection
+}
+
+// kind is what sets one kind of plain object apart from the others. Only the first group has to be given.
+type kind[T cluster.Object] struct {
+	name       string // the resource's type without the provider's name: "cluster_queue"
+	title      string // the kind as the API calls it: "ClusterQueue"
+	apiVersion string // "kueue.x-k8s.io/v1beta2"
+	attributes func(ctx context.Context) schema.Schema
+	empty      func() T
+	in         func(client *cluster.Client, namespace string) cluster.Resource[T]
+
+	namespaced bool
+	// below is the field that the attributes' fields are in: "spec", or "" where they are the object's own.
+	below string
+	// madeAnew says what it means that somebody made the object anew, to end a sentence.
+	madeAnew string
+	// problems are the rules by which a creation is refused, and changes those of an update, of which the former are a part.
+	problems func(desired T) field.ErrorList
+	changes  func(desired, live T) field.ErrorList
+	// concerns names attributes that a rule about the given one also looks at, besides its neighbours.
+	concerns func(at string) []string
+	// active is the condition that wait_for = "active" waits for.
+	active func(live T) *metav1.Condition
+	watch  func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]T) (bool, error)) error
+	// plans tells the connection what is planned, and checks what it refers to.
+	plans func(ctx context.Context, c *connection, desired T, changes bool) []finding
+	// holders are what keeps a deletion from being completed, each in a phrase.
+	holders func(ctx context.Context, client *cluster.Client, name, namespace string) ([]string, error)
+	// moves are other providers' resources whose state can be taken over, besides kubernetes_manifest.
+	moves map[string]func(state []byte) (T, error)
+}
+
+var (
+	_ resource.ResourceWithConfigure      = &object[*metav1.PartialObjectMetadata]{}
+	_ resource.ResourceWithValidateConfig = &object[*metav1.PartialObjectMetadata]{}
+	_ resource.ResourceWithModifyPlan     = &object[*metav1.PartialObjectMetadata]{}
+	_ resource.ResourceWithImportState    = &object[*metav1.PartialObjectMetadata]{}
+	_ resource.ResourceWithIdentity       = &object[*metav1.PartialObjectMetadata]{}
+	_ resource.ResourceWithMoveState      = &object[*metav1.PartialObjectMetadata]{}
+)
+
+func (o *object[T]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + o.name
+}
+
+func (o *object[T]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = o.attributes(ctx)
+}
+
+func (o *object[T]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	o.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+func (o *object[T]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	plan := valuesOf(req.Plan.Raw)
+	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("create"), errTimeIsUp)
+	defer cancel()
+	desired := o.desired(plan, &resp.Diagnostics)
+	client, diags := o.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	created, err := cluster.Create(ctx, client, o.in(client, plan.text("namespace")), desired)
+	if err != nil {
+		o.subject(plan).explain(&resp.Diagnostics, err)
+		return
+	}
+	plan.setText("uid", string(created.GetUID()))
+	resp.State.Raw = o.raw(ctx, plan)
+	resp.Diagnostics.Append(o.setIdentity(ctx, plan, resp.Identity)...)
+	resp.Diagnostics.Append(o.wait(ctx, client, plan, created)...)
+}
+
+// Read costs one GET.
+func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx, cancel := context.WithTimeoutCause(ctx, objectTimeout, errTimeIsUp)
+	defer cancel()
+	state := valuesOf(req.State.Raw)
+	client, diags := o.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	// Also for an object that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
+	resp.Diagnostics.Append(o.setIdentity(ctx, state, resp.Identity)...)
+	live, err := cluster.Get(ctx, client, o.in(client, state.text("namespace")), state.text("name"))
+	if apierrors.IsNotFound(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		o.subject(state).explain(&resp.Diagnostics, err)
+		return
+	}
+	if before := state.text("uid"); before != "" && before != string(live.GetUID()) {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s was made anew outside of Terraform", o.title, o.importID(state)),
+			fmt.Sprintf("Its UID was %s and is %s. It is managed as it is now; %s.", before, live.GetUID(), o.madeAnew))
+	}
+	resp.Diagnostics.Append(o.read(ctx, client, state, live)...)
+	resp.State.Raw = o.raw(ctx, state)
+}
+
+func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	plan, state := valuesOf(req.Plan.Raw), valuesOf(req.State.Raw)
+	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("update"), errTimeIsUp)
+	defer cancel()
+	desired := o.desired(plan, &resp.Diagnostics)
+	client, diags := o.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	applied, err := cluster.Apply(ctx, client, o.in(client, plan.text("namespace")), desired,
+		cluster.ApplyOptions{UID: apitypes.UID(state.text("uid")), Complete: true})
+	if err != nil {
+		o.subject(plan).explain(&resp.Diagnostics, err)
+		return
+	}
+	plan.setText("uid", string(applied.GetUID()))
+	resp.State.Raw = o.raw(ctx, plan)
+	resp.Diagnostics.Append(o.setIdentity(ctx, plan, resp.Identity)...)
+	resp.Diagnostics.Append(o.wait(ctx, client, plan, applied)...)
+}
+
+func (o *object[T]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	state := valuesOf(req.State.Raw)
+	ctx, cancel := context.WithTimeoutCause(ctx, state.timeout("delete"), errTimeIsUp)
+	defer cancel()
+	client, diags := o.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := cluster.Delete(ctx, client, o.in(client, state.text("namespace")),
+		state.text("name"), apitypes.UID(state.text("uid")), metav1.DeletePropagationBackground)
+	o.explainHeld(ctx, &resp.Diagnostics, client, state, err)
+}
+
+// ValidateConfig refuses what the API or a webhook of the kind would refuse.
+func (o *object[T]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	resp.Diagnostics.Append(o.refusals(ctx, req.Config.Raw)...)
+}
+
+// ModifyPlan lets what may not change replace the object, and checks what the object refers to.
+func (o *object[T]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	for _, at := range o.replacing(valuesOf(req.State.Raw), valuesOf(req.Plan.Raw)) {
+		resp.RequiresReplace.Append(at)
+	}
+	if o.connection != nil && o.plans != nil {
+		resp.Diagnostics.Append(o.findings(ctx, req.State.Raw, req.Plan.Raw)...)
+	}
+}
+
+// ImportState takes the name or namespace/name, or on Terraform 1.12 and later the identity.
+func (o *object[T]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if !o.namespaced {
+		resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+		return
+	}
+	importNamespaced(ctx, o.title, "default/user-queue", req, resp)
+}
