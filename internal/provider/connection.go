@@ -19,10 +19,12 @@ type connection struct {
 	once   sync.Once
 	client *cluster.Client
 	err    error
+
+	planned *planned // what the resources of this plan want to know of one another
 }
 
 func newConnection(config cluster.Config, unknown []string) *connection {
-	return &connection{config: config, unknown: unknown}
+	return &connection{config: config, unknown: unknown, planned: newPlanned()}
 }
 
 // cluster is the client, or the reason why there is none.

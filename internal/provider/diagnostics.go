@@ -15,8 +15,8 @@ import (
 
 // subject is the resource that an error is about.
 type subject struct {
-	resourceType string // "elastic_priority_class"
-	importID     string // what terraform import takes
+	resourceType string                      // "elastic_priority_class"
+	importID     string                      // what terraform import takes
 	attributes   map[string]schema.Attribute // those that are fields of the API, to point at the one in question
 }
 

@@ -49,10 +49,13 @@ type kind[T cluster.Object] struct {
 	// active is the condition that wait_for = "active" waits for.
 	active func(live T) *metav1.Condition
 	watch  func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]T) (bool, error)) error
-	// plans tells the connection what is planned, and checks what it refers to.
-	plans func(ctx context.Context, c *connection, desired T, changes bool) []finding
-	// holders are what keeps a deletion from being completed, each in a phrase.
-	holders func(ctx context.Context, client *cluster.Client, name, namespace string) ([]string, error)
+	// fact is what others want to know of the object; kinds that nobody refers to have none.
+	fact func(desired T) fact
+	// checks compares a planned object that is made or changed with those that it refers to.
+	checks func(ctx context.Context, c *connection, desired T) []check
+	// holders are what keeps a deletion from being completed, each in a phrase, and release says how to let it go.
+	holders func(ctx context.Context, client *cluster.Client, name string) ([]string, error)
+	release string
 	// moves are other providers' resources whose state can be taken over, besides kubernetes_manifest.
 	moves map[string]func(state []byte) (T, error)
 }
@@ -82,7 +85,7 @@ func (o *object[T]) Create(ctx context.Context, req resource.CreateRequest, resp
 	plan := valuesOf(req.Plan.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("create"), errTimeIsUp)
 	defer cancel()
-	desired := o.desired(plan, &resp.Diagnostics)
+	desired := o.desired(ctx, plan, &resp.Diagnostics)
 	client, diags := o.connection.cluster()
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -90,7 +93,7 @@ func (o *object[T]) Create(ctx context.Context, req resource.CreateRequest, resp
 	}
 	created, err := cluster.Create(ctx, client, o.in(client, plan.text("namespace")), desired)
 	if err != nil {
-		o.subject(plan).explain(&resp.Diagnostics, err)
+		o.subject(ctx, plan).explain(&resp.Diagnostics, err)
 		return
 	}
 	plan.setText("uid", string(created.GetUID()))
@@ -117,7 +120,7 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 		return
 	}
 	if err != nil {
-		o.subject(state).explain(&resp.Diagnostics, err)
+		o.subject(ctx, state).explain(&resp.Diagnostics, err)
 		return
 	}
 	if before := state.text("uid"); before != "" && before != string(live.GetUID()) {
@@ -132,7 +135,7 @@ func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	plan, state := valuesOf(req.Plan.Raw), valuesOf(req.State.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("update"), errTimeIsUp)
 	defer cancel()
-	desired := o.desired(plan, &resp.Diagnostics)
+	desired := o.desired(ctx, plan, &resp.Diagnostics)
 	client, diags := o.connection.cluster()
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -141,7 +144,7 @@ func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	applied, err := cluster.Apply(ctx, client, o.in(client, plan.text("namespace")), desired,
 		cluster.ApplyOptions{UID: apitypes.UID(state.text("uid")), Complete: true})
 	if err != nil {
-		o.subject(plan).explain(&resp.Diagnostics, err)
+		o.subject(ctx, plan).explain(&resp.Diagnostics, err)
 		return
 	}
 	plan.setText("uid", string(applied.GetUID()))
@@ -174,11 +177,11 @@ func (o *object[T]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if req.Plan.Raw.IsNull() {
 		return
 	}
-	for _, at := range o.replacing(valuesOf(req.State.Raw), valuesOf(req.Plan.Raw)) {
+	for _, at := range o.replacing(ctx, valuesOf(req.State.Raw), valuesOf(req.Plan.Raw)) {
 		resp.RequiresReplace.Append(at)
 	}
-	if o.connection != nil && o.plans != nil {
-		resp.Diagnostics.Append(o.findings(ctx, req.State.Raw, req.Plan.Raw)...)
+	if o.connection != nil {
+		resp.Diagnostics.Append(o.compare(ctx, req.State.Raw, req.Plan.Raw)...)
 	}
 }
 

@@ -159,10 +159,15 @@ func (k kind[T]) read(ctx context.Context, client *cluster.Client, v values, liv
 			v[field] = textMap(texts)
 		}
 	}
-	if wait := v["wait_for"]; wait.IsNull() && k.active != nil { // imported
+	k.setDefaults(v)
+	return diags
+}
+
+// setDefaults gives an imported or moved object what the cluster does not hold.
+func (k kind[T]) setDefaults(v values) {
+	if k.active != nil && v["wait_for"].IsNull() {
 		v.setText("wait_for", waitForCreated)
 	}
-	return diags
 }
 
 // textMap is a map of strings.

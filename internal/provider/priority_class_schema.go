@@ -26,7 +26,7 @@ const (
 	systemPrefix = "system-"
 )
 
-func priorityClassSchema() schema.Schema {
+func priorityClassSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): how important pods are to the scheduler, and whether they preempt others.\n\n" +
 			"The API does not let `value` and `preemption_policy` change, so that changing them replaces the class under the same name: it is deleted " +

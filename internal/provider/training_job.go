@@ -3,13 +3,10 @@ package provider
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,10 +46,7 @@ func (r *trainingJob) Schema(ctx context.Context, _ resource.SchemaRequest, resp
 }
 
 func (r *trainingJob) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"namespace": identityschema.StringAttribute{Description: "Namespace of the job.", RequiredForImport: true},
-		"name":      identityschema.StringAttribute{Description: "Name of the job.", RequiredForImport: true},
-	}}
+	resp.IdentitySchema = identitySchema("training job", true)
 }
 
 func (r *trainingJob) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
@@ -240,26 +234,7 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 
 // ImportState takes namespace/name, or on Terraform 1.12 and later the identity.
 func (r *trainingJob) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	identity := trainingJobIdentity{}
-	if req.ID != "" {
-		namespace, name, ok := strings.Cut(req.ID, "/")
-		if !ok || namespace == "" || trainingjob.NameProblem(name) != "" {
-			resp.Diagnostics.AddError("Not the id of a training job", fmt.Sprintf(
-				"The id is %q; it must be NAMESPACE/NAME, as in default/low-prio-job.", req.ID))
-			return
-		}
-		identity.Namespace, identity.Name = types.StringValue(namespace), types.StringValue(name)
-	} else {
-		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
-	}
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), identity.Namespace)...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), identity.Name)...)
-	if resp.Identity != nil {
-		resp.Diagnostics.Append(resp.Identity.Set(ctx, identity)...)
-	}
+	importNamespaced(ctx, "training job", "default/low-prio-job", req, resp)
 }
 
 // jobCluster acts on the objects of one job.

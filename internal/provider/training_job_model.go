@@ -130,14 +130,8 @@ type emptyDirModel struct {
 	SizeLimit quantity.Value `tfsdk:"size_limit"`
 }
 
-// trainingJobIdentity is the value of the resource's identity.
-type trainingJobIdentity struct {
-	Namespace types.String `tfsdk:"namespace"`
-	Name      types.String `tfsdk:"name"`
-}
-
-func (m *trainingJobModel) identity() trainingJobIdentity {
-	return trainingJobIdentity{Namespace: m.Namespace, Name: m.Name}
+func (m *trainingJobModel) identity() namespacedIdentity {
+	return namespacedIdentity{Namespace: m.Namespace, Name: m.Name}
 }
 
 func (m *trainingJobModel) ref() trainingjob.JobRef {

@@ -1,0 +1,40 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+// explainHeld adds the error of a deletion; of one that a finalizer holds up it names what is still in use, and the way out.
+func (o *object[T]) explainHeld(ctx context.Context, diags *diag.Diagnostics, client *cluster.Client, v values, err error) {
+	var still *cluster.StillThereError
+	if o.holders == nil || !errors.As(err, &still) || len(still.Finalizers) == 0 {
+		o.subject(ctx, v).explain(diags, err)
+		return
+	}
+	// The context has ended, but the user wants to know why.
+	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
+	defer cancel()
+	found, listErr := o.holders(gather, client, v.text("name"))
+	var b strings.Builder
+	fmt.Fprintf(&b, "The %s is marked for deletion, and held by finalizers: %s.\n\n", o.title, strings.Join(still.Finalizers, ", "))
+	switch {
+	case listErr != nil:
+		_, detail := cluster.Explain(listErr)
+		fmt.Fprintf(&b, "What uses it cannot be listed: %s", detail)
+	case len(found) == 0:
+		b.WriteString("Nothing was found that uses it. Kueue's controller removes the finalizer; see that it runs (kubectl get pods -n kueue-system). " +
+			"Where Kueue is gone for good: kubectl patch " + strings.ToLower(o.title) + ".kueue.x-k8s.io " + v.text("name") +
+			" --type=merge -p '{\"metadata\":{\"finalizers\":null}}'")
+	default:
+		fmt.Fprintf(&b, "It is in use by:\n\n  %s\n\n%s", strings.Join(found, "\n  "), o.release)
+	}
+	b.WriteString("\n\nRun the same command again then; timeouts.delete sets how long to wait.")
+	diags.AddError(fmt.Sprintf("%s %s is not deleted yet", o.title, o.importID(v)), b.String())
+}

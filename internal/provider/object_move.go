@@ -1,0 +1,84 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+// MoveState takes over state of the hashicorp/kubernetes provider, with a moved block (Terraform 1.8). The object in the
+// cluster is not touched; the first apply takes its fields over.
+func (o *object[T]) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{{StateMover: o.move}}
+}
+
+func (o *object[T]) move(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+	if !strings.HasSuffix(req.SourceProviderAddress, "/hashicorp/kubernetes") || req.SourceRawState == nil {
+		return
+	}
+	read, ok := o.moves[req.SourceTypeName]
+	switch {
+	case req.SourceTypeName == "kubernetes_manifest":
+		read = o.movedFromManifest
+	case !ok:
+		return
+	}
+	object, err := read(req.SourceRawState.JSON)
+	if err == nil && object.GetName() == "" {
+		err = fmt.Errorf("it has no metadata with a name")
+	}
+	v := values{}
+	if err == nil {
+		err = o.flatten(ctx, v, object)
+	}
+	if err != nil {
+		resp.Diagnostics.AddError("Cannot move the state", fmt.Sprintf("State of %s: %v.", req.SourceTypeName, err))
+		return
+	}
+	v.setText("name", object.GetName())
+	if o.namespaced {
+		v.setText("namespace", object.GetNamespace())
+	}
+	if uid := object.GetUID(); uid != "" {
+		v.setText("uid", string(uid))
+	}
+	for field, texts := range map[string]map[string]string{"labels": object.GetLabels(), "annotations": object.GetAnnotations()} {
+		if len(texts) > 0 {
+			v[field] = textMap(texts)
+		}
+	}
+	o.setDefaults(v)
+	resp.TargetState.Raw = o.raw(ctx, v)
+	resp.Diagnostics.Append(o.setIdentity(ctx, v, resp.TargetIdentity)...)
+}
+
+// movedFromManifest reads the state of kubernetes_manifest, whose attributes are dynamic: a value beside its type. The
+// manifest is what was configured, the object what the API server made of it.
+func (k kind[T]) movedFromManifest(state []byte) (T, error) {
+	object := k.empty()
+	var source struct {
+		Manifest struct{ Value json.RawMessage }
+		Object   struct {
+			Value struct{ Metadata movedMetadata }
+		}
+	}
+	if err := json.Unmarshal(state, &source); err != nil {
+		return object, err
+	}
+	var manifest struct{ APIVersion, Kind string }
+	if err := json.Unmarshal(source.Manifest.Value, &manifest); err != nil {
+		return object, fmt.Errorf("its manifest: %w", err)
+	}
+	if manifest.Kind != k.title || manifest.APIVersion != k.apiVersion {
+		return object, fmt.Errorf("its manifest is a %s of %s, not a %s of %s; change it to that and apply it once before the move, or import the object instead",
+			manifest.Kind, manifest.APIVersion, k.title, k.apiVersion)
+	}
+	if err := json.Unmarshal(source.Manifest.Value, object); err != nil {
+		return object, fmt.Errorf("its manifest: %w", err)
+	}
+	object.SetUID(source.Object.Value.Metadata.UID)
+	return object, nil
+}

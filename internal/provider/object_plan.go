@@ -1,0 +1,141 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
+)
+
+// desired is the object that a plan describes, all of whose values are known now. Rules that had to wait for some of
+// them are checked here.
+func (o *object[T]) desired(ctx context.Context, plan values, diags *diag.Diagnostics) T {
+	desired, err := o.expand(plan)
+	if err != nil {
+		diags.AddError(fmt.Sprintf("Not a %s", o.title), err.Error()+".")
+		return desired
+	}
+	if o.problems != nil {
+		for _, problem := range o.problems(desired) {
+			diags.Append(o.refusal(ctx, problem))
+		}
+	}
+	return desired
+}
+
+// refusals are the rules of the API and of Kueue's webhooks that a configuration breaks. A rule that looks at a value which
+// is not known yet is left to the next time: Terraform validates again when it plans, and desired does once more.
+func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if o.problems == nil {
+		return diags
+	}
+	v := valuesOf(config)
+	// Through the API's JSON and back, so that what is left out has its default.
+	given, _ := apifield.Expand(config).(map[string]any)
+	for name, value := range apifield.Flatten(ctx, o.fields(ctx), given, v) {
+		v[name] = value
+	}
+	object, err := o.expand(v)
+	if err != nil {
+		return diags // a value of another kind than the field's, which the schema refuses
+	}
+	for _, problem := range o.problems(object) {
+		if at, ok := o.attributeOf(ctx, problem.Field); ok && !o.isDecided(config, at) {
+			continue
+		}
+		diags.Append(o.refusal(ctx, problem))
+	}
+	return diags
+}
+
+// attributeOf is the attribute that the path of a field means.
+func (k kind[T]) attributeOf(ctx context.Context, fieldPath string) (path.Path, bool) {
+	return k.subject(ctx, nil).attributeOf("." + fieldPath)
+}
+
+// refusal is a broken rule as a diagnostic at the attribute.
+func (k kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagnostic {
+	summary := fmt.Sprintf("Kueue would refuse this %s", k.title)
+	at, ok := k.attributeOf(ctx, problem.Field)
+	if !ok {
+		return diag.NewErrorDiagnostic(summary, problem.Error()+".")
+	}
+	return diag.NewAttributeErrorDiagnostic(at, summary, fmt.Sprintf("%s: %s.", at, strings.TrimSuffix(problem.ErrorBody(), ".")))
+}
+
+// isDecided says whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the same
+// object or list, and what the kind says it concerns besides.
+func (k kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
+	around := at
+	if parent := at.ParentPath(); len(parent.Steps()) > 0 {
+		around = parent
+	}
+	regions := []string{around.String()}
+	if k.concerns != nil {
+		regions = append(regions, k.concerns(at.String())...)
+	}
+	return !slices.ContainsFunc(regions, func(region string) bool {
+		region, _, _ = strings.Cut(region, `["`) // a map counts as a whole
+		return !isKnown(config, region)
+	})
+}
+
+// replacing are the attributes whose change the API refuses, though it would let an object be created like that: the
+// object is replaced. What is not known yet counts as a change.
+func (o *object[T]) replacing(ctx context.Context, state, plan values) path.Paths {
+	if len(state) == 0 || o.changes == nil {
+		return nil
+	}
+	live, errLive := o.expand(state)
+	desired, errDesired := o.expand(plan)
+	if errLive != nil || errDesired != nil {
+		return nil
+	}
+	alsoOfCreation := o.problems(desired)
+	var paths path.Paths
+	for _, problem := range o.changes(desired, live) {
+		isOfCreation := slices.ContainsFunc(alsoOfCreation, func(p *field.Error) bool { return p.Error() == problem.Error() })
+		if at, ok := o.attributeOf(ctx, problem.Field); ok && !isOfCreation {
+			if root, ok := at.Steps()[0].(path.PathStepAttributeName); ok {
+				paths.Append(path.Root(string(root)))
+			}
+		}
+	}
+	return paths
+}
+
+// check is something about one field of a planned object that depends on other objects.
+type check struct {
+	field string // "resourceGroups[0].flavors[1].name"
+	about func(at path.Path) diag.Diagnostics
+}
+
+// compare notes the object for others' plans, and compares it with those it refers to when the plan makes or changes it.
+func (o *object[T]) compare(ctx context.Context, state, plan tftypes.Value) diag.Diagnostics {
+	var diags diag.Diagnostics
+	v := valuesOf(plan)
+	desired, err := o.expand(v)
+	if err != nil {
+		return diags
+	}
+	if o.fact != nil && v.text("name") != "" {
+		o.connection.plans(reference{referent(o.title), v.text("namespace"), v.text("name")}, o.fact(desired))
+	}
+	if o.checks == nil || plan.Equal(state) {
+		return diags
+	}
+	for _, c := range o.checks(ctx, o.connection, desired) {
+		if at, ok := o.attributeOf(ctx, c.field); ok && isKnown(plan, at.String()) {
+			diags.Append(c.about(at)...)
+		}
+	}
+	return diags
+}

@@ -1,0 +1,74 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+// waitForActive is the word of wait_for, besides waitForCreated, of objects that a controller says to be active.
+const waitForActive = "active"
+
+// silence is how long nobody may have said anything about an object before the wait for it is given up: Kueue answers
+// within a second, and where it does not run nobody ever will.
+const silence = 20 * time.Second
+
+var errSilence = errors.New("nobody said anything about it")
+
+// wait waits for the condition Active, where that is asked for. That it does not come is never an error: the object is
+// there, and an error would taint it.
+func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, made T) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if o.active == nil || v.text("wait_for") != waitForActive {
+		return diags
+	}
+	watching, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	quiet := time.AfterFunc(silence, func() { giveUp(errSilence) })
+	defer quiet.Stop()
+	begin := time.Now()
+	var last *metav1.Condition
+	err := o.watch(watching, client, v.text("namespace"), v.text("name"), func(found []T) (bool, error) {
+		if len(found) == 0 || found[0].GetUID() != made.GetUID() {
+			return false, fmt.Errorf("%s %s was deleted while it was waited for", o.title, o.importID(v))
+		}
+		condition := o.active(found[0])
+		if condition == nil || condition.ObservedGeneration != 0 && condition.ObservedGeneration < made.GetGeneration() {
+			return false, nil
+		}
+		quiet.Stop()
+		last = condition
+		return condition.Status == metav1.ConditionTrue, nil
+	})
+	if err != nil {
+		diags.AddWarning(fmt.Sprintf("%s %s is not active yet", o.title, o.importID(v)), notActive(o.title, last, time.Since(begin), err))
+	}
+	return diags
+}
+
+// notActive says why a wait has ended before its time, and what the last condition was; nil for none.
+func notActive(title string, last *metav1.Condition, waited time.Duration, err error) string {
+	why := "the time for it was up"
+	switch {
+	case errors.Is(err, errSilence):
+		why = "nobody has said anything about it in that time"
+	case errors.Is(err, context.Canceled):
+		why = "it was interrupted"
+	case !errors.Is(err, errTimeIsUp) && !errors.Is(err, context.DeadlineExceeded):
+		_, why = cluster.Explain(err)
+	}
+	found := "It has no condition Active, which Kueue's controller sets: Kueue does not seem to run in this cluster, though its CRDs are there. " +
+		"Look with: kubectl get pods -n kueue-system"
+	if last != nil {
+		found = fmt.Sprintf("Its condition Active is %s, reason %s: %s.", last.Status, last.Reason, strings.TrimSuffix(last.Message, "."))
+	}
+	return fmt.Sprintf("Waited %s for its condition Active to be True; %s. The %s is there and stays; workloads are admitted once it is active.\n\n%s",
+		waited.Round(time.Second), strings.TrimSuffix(why, "."), title, found)
+}

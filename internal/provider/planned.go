@@ -1,0 +1,336 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
+)
+
+// lookTimeout bounds what looking for names may cost a plan, however slow or far the cluster is.
+const lookTimeout = 3 * time.Second
+
+var errSilentCluster = errors.New("the cluster does not answer")
+
+// referent is a kind of object that others refer to by name.
+type referent string
+
+const (
+	aClusterQueue          referent = "ClusterQueue"
+	aLocalQueue            referent = "LocalQueue"
+	aResourceFlavor        referent = "ResourceFlavor"
+	aCohort                referent = "Cohort"
+	aTopology              referent = "Topology"
+	anAdmissionCheck       referent = "AdmissionCheck"
+	aWorkloadPriorityClass referent = "WorkloadPriorityClass"
+	aPriorityClass         referent = "PriorityClass"
+)
+
+// resourceType is the resource that makes objects of the kind.
+func (r referent) resourceType() string { return TypeName + "_" + apifield.Snake(string(r)) }
+
+// reference names an object.
+type reference struct {
+	kind      referent
+	namespace string // "" for what is in none
+	name      string
+}
+
+// fact is what other objects' plans want to know of an object; which fields have a meaning is the kind's.
+type fact struct {
+	neverPreempts bool   // of a ClusterQueue: withinClusterQueue is Never
+	clusterQueue  string // of a LocalQueue
+	value         int32  // of a WorkloadPriorityClass
+}
+
+// planned is what is known of the objects of a plan: those that this process has planned so far, and those that are in the
+// cluster. Terraform plans what an object refers to before the object, in the same process, so that only a name
+// that the configuration does not refer to as a resource can be missing here though the configuration makes it.
+//
+// The cluster is asked only for names that were not planned, once per kind and namespace, and never for longer than
+// lookTimeout; where it does not answer, nothing is known to be missing.
+type planned struct {
+	mu         sync.Mutex
+	facts      map[reference]fact
+	queued     []queued                 // guarded by mu
+	catalogues map[reference]*catalogue // without name: one per kind and namespace; guarded by mu
+	said       map[reference]bool       // ClusterQueues about which something was said; guarded by mu
+	silent     bool                     // the cluster does not answer; guarded by mu
+}
+
+// queued is work that goes through a queue with a priority.
+type queued struct {
+	what  string // "elastic_task low"
+	queue reference
+	class reference
+}
+
+// catalogue is what the cluster said of a kind in a namespace.
+type catalogue struct {
+	once  sync.Once
+	facts map[string]fact
+	err   error
+}
+
+func newPlanned() *planned {
+	return &planned{facts: map[reference]fact{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
+}
+
+// plans notes an object that will be there, for the plans of those that refer to it. A resource calls it from ModifyPlan,
+// also when nothing changes.
+func (c *connection) plans(object reference, f fact) {
+	c.planned.mu.Lock()
+	defer c.planned.mu.Unlock()
+	c.planned.facts[object] = f
+}
+
+// checkReference warns about a name, given by the attribute at, of an object that is neither in the cluster nor was planned
+// before. It never fails, and says nothing where it is not certain. An empty name refers to nothing. What happens
+// without the object is said in a sentence by otherwise: "The task waits until it exists."
+func (c *connection) checkReference(ctx context.Context, at path.Path, to reference, otherwise string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if to.name == "" {
+		return diags
+	}
+	if _, found, certain := c.look(ctx, to); found || !certain {
+		return diags
+	}
+	where := ""
+	if to.namespace != "" {
+		where = " in namespace " + to.namespace
+	}
+	diags.AddAttributeWarning(at, fmt.Sprintf("%s %s is not there", to.kind, to.name), fmt.Sprintf(
+		"%s names %s %q%s, which is neither in the cluster nor planned before this. If this configuration makes it, refer to the resource "+
+			"instead of its name (%s.NAME.name), so that it is made first. %s",
+		at, to.kind, to.name, where, to.kind.resourceType(), otherwise))
+	return diags
+}
+
+// plansQueued notes work that is planned to go through a LocalQueue with a WorkloadPriorityClass ("" for none), what being
+// its resource and name ("elastic_task low"). It warns, at the attribute of the queue, when the queue never preempts
+// though work of another class that was planned before shares it: who set priorities expects preemption.
+func (c *connection) plansQueued(ctx context.Context, at path.Path, what, namespace, queue, class string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	work := queued{
+		what: what, queue: reference{aLocalQueue, namespace, queue}, class: reference{aWorkloadPriorityClass, "", class},
+	}
+	mine, isQueue := c.clusterQueueOf(ctx, work.queue)
+	c.planned.mu.Lock()
+	others := slices.Clone(c.planned.queued)
+	c.planned.queued = append(c.planned.queued, work)
+	c.planned.mu.Unlock()
+	if !isQueue {
+		return diags
+	}
+	if f, found, _ := c.look(ctx, mine); !found || !f.neverPreempts {
+		return diags
+	}
+	for _, other := range others {
+		if other.what == what || other.class == work.class || !c.differ(ctx, other.class, work.class) {
+			continue
+		}
+		if theirs, ok := c.clusterQueueOf(ctx, other.queue); ok && theirs == mine && c.firstWord(mine) {
+			diags.AddAttributeWarning(at, neverPreempts(mine.name), fmt.Sprintf(
+				"%s and %s share ClusterQueue %s with different priorities. %s", what, other.what, mine.name, neverPreemptsDetail))
+			return diags
+		}
+	}
+	return diags
+}
+
+func neverPreempts(queue string) string {
+	return fmt.Sprintf("ClusterQueue %s never preempts", queue)
+}
+
+const neverPreemptsDetail = `Its preemption.within_cluster_queue is "Never" (the default), so that priorities decide who is next in the queue and ` +
+	`nothing that runs ever makes room: work of high priority waits until work of low priority ends by itself. If it shall take its place, set ` +
+	`preemption = { within_cluster_queue = "LowerPriority" }.`
+
+// differingClasses are two WorkloadPriorityClasses of different value, planned or in the cluster, if there are.
+func (c *connection) differingClasses(ctx context.Context) (low, high string, ok bool) {
+	classes := map[string]int32{}
+	if listed := c.catalogue(ctx, aWorkloadPriorityClass, ""); listed.err == nil {
+		for name, f := range listed.facts {
+			classes[name] = f.value
+		}
+	}
+	c.planned.mu.Lock()
+	for ref, f := range c.planned.facts {
+		if ref.kind == aWorkloadPriorityClass {
+			classes[ref.name] = f.value
+		}
+	}
+	c.planned.mu.Unlock()
+	for name, value := range classes {
+		if low == "" || value < classes[low] || value == classes[low] && name < low {
+			low = name
+		}
+		if high == "" || value > classes[high] || value == classes[high] && name < high {
+			high = name
+		}
+	}
+	return low, high, low != "" && classes[low] != classes[high]
+}
+
+// neverPreempting are the ClusterQueues planned so far whose workloads never make room for one another, and about which
+// nothing was said yet.
+func (c *connection) neverPreempting() []string {
+	c.planned.mu.Lock()
+	defer c.planned.mu.Unlock()
+	var names []string
+	for ref, f := range c.planned.facts {
+		if ref.kind == aClusterQueue && f.neverPreempts && !c.planned.said[ref] {
+			names = append(names, ref.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// firstWord says, once per object, that nothing was said about it yet.
+func (c *connection) firstWord(about reference) bool {
+	c.planned.mu.Lock()
+	defer c.planned.mu.Unlock()
+	said := c.planned.said[about]
+	c.planned.said[about] = true
+	return !said
+}
+
+// differ says whether two classes are known to have different values; no class is a priority of 0.
+func (c *connection) differ(ctx context.Context, a, b reference) bool {
+	values := [2]int32{}
+	for i, class := range []reference{a, b} {
+		if class.name == "" {
+			continue
+		}
+		f, found, _ := c.look(ctx, class)
+		if !found {
+			return false
+		}
+		values[i] = f.value
+	}
+	return values[0] != values[1]
+}
+
+func (c *connection) clusterQueueOf(ctx context.Context, queue reference) (reference, bool) {
+	f, found, _ := c.look(ctx, queue)
+	return reference{kind: aClusterQueue, name: f.clusterQueue}, found && f.clusterQueue != ""
+}
+
+// look finds an object among those planned and, if it is not there, in the cluster. Not found is certain only where the
+// cluster has answered.
+func (c *connection) look(ctx context.Context, object reference) (f fact, found, certain bool) {
+	c.planned.mu.Lock()
+	f, found = c.planned.facts[object]
+	c.planned.mu.Unlock()
+	if found {
+		return f, true, true
+	}
+	listed := c.catalogue(ctx, object.kind, object.namespace)
+	f, found = listed.facts[object.name]
+	return f, found, listed.err == nil
+}
+
+// catalogue is what the cluster has of a kind in a namespace; it is asked once.
+func (c *connection) catalogue(ctx context.Context, kind referent, namespace string) *catalogue {
+	c.planned.mu.Lock()
+	if c.planned.silent {
+		c.planned.mu.Unlock()
+		return &catalogue{err: errSilentCluster}
+	}
+	key := reference{kind: kind, namespace: namespace}
+	listed, ok := c.planned.catalogues[key]
+	if !ok {
+		listed = &catalogue{}
+		c.planned.catalogues[key] = listed
+	}
+	c.planned.mu.Unlock()
+	listed.once.Do(func() {
+		client, diags := c.cluster()
+		if diags.HasError() {
+			listed.err = errSilentCluster
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		if listed.err = client.Verify(ctx); listed.err == nil {
+			listed.facts, listed.err = factsOf(ctx, client, kind, namespace)
+		}
+		var answer apierrors.APIStatus
+		if listed.err != nil && !errors.As(listed.err, &answer) {
+			c.planned.mu.Lock()
+			c.planned.silent = true
+			c.planned.mu.Unlock()
+		}
+	})
+	return listed
+}
+
+// factsOf lists the objects of a kind.
+func factsOf(ctx context.Context, client *cluster.Client, kind referent, namespace string) (map[string]fact, error) {
+	queues := client.Kueue()
+	switch kind {
+	case aClusterQueue:
+		return listed(ctx, queues.ClusterQueues(), clusterQueueFact)
+	case aLocalQueue:
+		return listed(ctx, queues.LocalQueues(namespace), localQueueFact)
+	case aResourceFlavor:
+		return listed(ctx, queues.ResourceFlavors(), noFact[*kueue.ResourceFlavor])
+	case aCohort:
+		return listed(ctx, queues.Cohorts(), noFact[*kueue.Cohort])
+	case aTopology:
+		return listed(ctx, queues.Topologies(), noFact[*kueue.Topology])
+	case anAdmissionCheck:
+		return listed(ctx, queues.AdmissionChecks(), noFact[*kueue.AdmissionCheck])
+	case aWorkloadPriorityClass:
+		return listed(ctx, queues.WorkloadPriorityClasses(), workloadPriorityClassFact)
+	case aPriorityClass:
+		return listed(ctx, client.Kubernetes().SchedulingV1().PriorityClasses(), noFact[*schedulingv1.PriorityClass])
+	default:
+		return nil, fmt.Errorf("no list of kind %s", kind)
+	}
+}
+
+func listed[T cluster.Object, L runtime.Object](ctx context.Context, in cluster.Listing[L], factOf func(T) fact) (map[string]fact, error) {
+	found, err := in.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	facts := map[string]fact{}
+	err = meta.EachListItem(found, func(item runtime.Object) error {
+		if object, ok := item.(T); ok {
+			facts[object.GetName()] = factOf(object)
+		}
+		return nil
+	})
+	return facts, err
+}
+
+func noFact[T any](T) fact { return fact{} }
+
+func localQueueFact(queue *kueue.LocalQueue) fact {
+	return fact{clusterQueue: string(queue.Spec.ClusterQueue)}
+}
+
+func workloadPriorityClassFact(class *kueue.WorkloadPriorityClass) fact {
+	return fact{value: class.Value}
+}
+
+func clusterQueueFact(queue *kueue.ClusterQueue) fact {
+	preemption := queue.Spec.Preemption
+	return fact{neverPreempts: preemption == nil || preemption.WithinClusterQueue == "" || preemption.WithinClusterQueue == kueue.PreemptionPolicyNever}
+}
