@@ -55,14 +55,9 @@ func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, 
 
 // notActive says why a wait has ended before its time, and what the last condition was; nil for none.
 func notActive(title string, last *metav1.Condition, waited time.Duration, err error) string {
-	why := "the time for it was up"
-	switch {
-	case errors.Is(err, errSilence):
+	why := whyEnded(err)
+	if errors.Is(err, errSilence) {
 		why = "nobody has said anything about it in that time"
-	case errors.Is(err, context.Canceled):
-		why = "it was interrupted"
-	case !errors.Is(err, errTimeIsUp) && !errors.Is(err, context.DeadlineExceeded):
-		_, why = cluster.Explain(err)
 	}
 	found := "It has no condition Active, which Kueue's controller sets: Kueue does not seem to run in this cluster, though its CRDs are there. " +
 		"Look with: kubectl get pods -n kueue-system"
@@ -70,5 +65,5 @@ func notActive(title string, last *metav1.Condition, waited time.Duration, err e
 		found = fmt.Sprintf("Its condition Active is %s, reason %s: %s.", last.Status, last.Reason, strings.TrimSuffix(last.Message, "."))
 	}
 	return fmt.Sprintf("Waited %s for its condition Active to be True; %s. The %s is there and stays; workloads are admitted once it is active.\n\n%s",
-		waited.Round(time.Second), strings.TrimSuffix(why, "."), title, found)
+		waited.Round(time.Second), why, title, found)
 }

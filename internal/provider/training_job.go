@@ -71,7 +71,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
 
-	c := &jobCluster{client: client, subject: model.subject()}
+	c := trainingJobCluster(client, model.subject())
 	resp.Diagnostics.Append(c.checkPriorityClasses(ctx, definition)...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -199,7 +199,7 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
 
-	c := &jobCluster{client: client, subject: model.subject()}
+	c := trainingJobCluster(client, model.subject())
 	before, diags := prior.definition(ctx)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(c.update(ctx, model.ref(), before, definition)...)
@@ -228,7 +228,7 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
-	c := &jobCluster{client: client, subject: model.subject()}
+	c := trainingJobCluster(client, model.subject())
 	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.ServiceAccountName.ValueString() == "")...)
 }
 
@@ -237,10 +237,12 @@ func (r *trainingJob) ImportState(ctx context.Context, req resource.ImportStateR
 	importNamespaced(ctx, "training job", "default/low-prio-job", req, resp)
 }
 
-// jobCluster acts on the objects of one job.
-type jobCluster struct {
-	client  *cluster.Client
-	subject subject
+// trainingJobCluster acts on the objects of one training job.
+func trainingJobCluster(client *cluster.Client, about subject) *jobCluster {
+	return &jobCluster{client: client, subject: about, jobKind: jobKind{
+		noun: "Training job", label: trainingjob.LabelJobName,
+		account: "The job's master gets a ServiceAccount of its own, with a Role of what it does",
+	}}
 }
 
 // live is the Job with the UID that is meant.

@@ -103,7 +103,7 @@ func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Objec
 	}
 	summary, detail := cluster.Explain(err)
 	diags.AddAttributeError(path.Root("service_account_name"), summary, detail+
-		"\n\nThe job's master gets a ServiceAccount of its own, with a Role of what it does; whoever creates that Role must hold each of its verbs. "+
+		"\n\n"+c.account+"; whoever creates that Role must hold each of its verbs. "+
 		"Have them granted, or name an account that has them by service_account_name: then no RBAC object is made.")
 }
 

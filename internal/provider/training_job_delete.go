@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -18,19 +17,7 @@ import (
 // for; then what else it owns, which Kubernetes' garbage collector has usually removed by then.
 func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAccount bool) diag.Diagnostics {
 	var diags diag.Diagnostics
-	kube := c.client.Kubernetes()
-	err := cluster.Delete(ctx, c.client, kube.BatchV1().Jobs(ref.Namespace), ref.Name, ref.UID, metav1.DeletePropagationForeground)
-	if err == nil {
-		err = cluster.WaitFor(ctx, c.client, kube.CoreV1().Pods(ref.Namespace), podsOf(ref), func(pods []*corev1.Pod) (bool, error) {
-			for _, pod := range pods {
-				if isPodOf(pod, ref) {
-					return false, nil
-				}
-			}
-			return true, nil
-		})
-	}
-	if err != nil {
+	if err := c.deleteJob(ctx, ref); err != nil {
 		c.explainStuck(ctx, &diags, ref, err)
 		return diags
 	}
@@ -71,7 +58,7 @@ func (c *jobCluster) explainStuck(ctx context.Context, diags *diag.Diagnostics, 
 	for i := range pods {
 		lines = append(lines, c.whyItStays(gather, &pods[i]))
 	}
-	diags.AddError(fmt.Sprintf("Training job %s is not deleted yet", c.subject.importID),
+	diags.AddError(fmt.Sprintf("%s %s is not deleted yet", c.noun, c.subject.importID),
 		"The job is marked for deletion, but these pods do not go:\n\n  "+strings.Join(lines, "\n  ")+
 			"\n\nRun the same command again when they are gone; nothing is lost by that. timeouts.delete sets how long to wait.")
 }

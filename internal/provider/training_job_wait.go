@@ -56,16 +56,9 @@ func (c *jobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Dia
 		}
 		return diags
 	}
-	why := "the time for it was up"
-	switch {
-	case errors.Is(err, context.Canceled):
-		why = "it was interrupted"
-	case !errors.Is(err, errTimeIsUp) && !errors.Is(err, context.DeadlineExceeded):
-		_, why = cluster.Explain(err)
-	}
 	diags.AddWarning(fmt.Sprintf("Training job %s is not %s yet", c.subject.importID, goal),
 		fmt.Sprintf("Waited %s for phase %s; %s. The job goes on; the next plan shows where it is.\n\n%s",
-			time.Since(begin).Round(time.Second), goal, strings.TrimSuffix(why, "."), c.situation(gather, ref, seen)))
+			time.Since(begin).Round(time.Second), goal, whyEnded(err), c.situation(gather, ref, seen)))
 	return diags
 }
 
@@ -213,7 +206,7 @@ func section(b *strings.Builder, title string, lines []string) {
 
 // pods are those of this very job: the master's, by the label of the Job controller, and the workers', by ours.
 func (c *jobCluster) pods(ctx context.Context, ref trainingjob.JobRef) ([]corev1.Pod, error) {
-	list, err := c.client.Kubernetes().CoreV1().Pods(ref.Namespace).List(ctx, podsOf(ref))
+	list, err := c.client.Kubernetes().CoreV1().Pods(ref.Namespace).List(ctx, c.podsOf(ref))
 	if err != nil {
 		return nil, c.client.Wrap("list", cluster.Ref{Kind: "Pod", Namespace: ref.Namespace}, err)
 	}
@@ -224,10 +217,6 @@ func (c *jobCluster) pods(ctx context.Context, ref trainingjob.JobRef) ([]corev1
 		}
 	}
 	return pods, nil
-}
-
-func podsOf(ref trainingjob.JobRef) metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: trainingjob.LabelJobName + "=" + ref.Name}
 }
 
 func isPodOf(pod *corev1.Pod, ref trainingjob.JobRef) bool {
