@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/spelling"
 )
 
 // required are the flags without a default. --num_worker has one, which is no job for Kubernetes.
@@ -126,31 +128,5 @@ func unknown(name string, flags map[string]flag) error {
 	if meant, renamed := later[name]; renamed {
 		return fmt.Errorf("--%s is unknown: the client of the tutorial has --%s in its place", name, meant)
 	}
-	return fmt.Errorf("--%s is unknown; did you mean --%s?", name, nearest(name, slices.Sorted(maps.Keys(flags))))
-}
-
-// nearest is the candidate with the fewest edits, the first of several.
-func nearest(name string, candidates []string) string {
-	return slices.MinFunc(candidates, func(a, b string) int { return edits(name, a) - edits(name, b) })
-}
-
-// edits is the Levenshtein distance: how many bytes to insert, delete or change.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Errorf("--%s is unknown; did you mean --%s?", name, spelling.Nearest(name, slices.Sorted(maps.Keys(flags))))
 }
