@@ -106,7 +106,7 @@ type Recovery struct {
 
 // Labels of Kueue on the Job: the queue and the workload's priority class.
 const (
-	LabelQueue         = "kueue.x-k8s.io/queue-name"
+	LabelQueue         = kueue.QueueLabel
 	LabelPriorityClass = "kueue.x-k8s.io/priority-class"
 )
 
