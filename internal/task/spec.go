@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -23,7 +24,7 @@ type Task struct {
 	// Setup and Run are shell scripts: bash's where the image has one, sh's otherwise. Setup runs once in each pod
 	// before Run; a setup that fails ends the pod as a run that fails does.
 	Setup string `json:"setup,omitempty"`
-	Run   string `json:"run"`
+	Run   string `json:"run,omitempty"`
 	// NumNodes is the number of pods, each with all the resources below. With more than one they are a gang: they start
 	// together, and when one fails all run again.
 	NumNodes int `json:"num_nodes"`
@@ -107,7 +108,7 @@ type Recovery struct {
 // Labels of Kueue on the Job: the queue and the workload's priority class.
 const (
 	LabelQueue         = kueue.QueueLabel
-	LabelPriorityClass = "kueue.x-k8s.io/priority-class"
+	LabelPriorityClass = kueue.WorkloadPriorityClassLabel
 )
 
 // LabelTask on every object and pod is the task's name, LabelJobUID the UID of its Job.

@@ -137,7 +137,7 @@ func NamedParts(job JobRef, ownAccount, queued bool) []Object {
 // deleted by hand, and nobody else's object is taken for the job's.
 func (o *Objects) Own(job JobRef) {
 	for _, part := range o.Parts() {
-		part.SetOwnerReferences([]metav1.OwnerReference{job.owner()})
+		part.SetOwnerReferences([]metav1.OwnerReference{job.OwnerReference()})
 		part.SetLabels(merge(part.GetLabels(), map[string]string{LabelJobUID: string(job.UID)}))
 	}
 	if o.Floor != nil {

@@ -194,7 +194,7 @@ func (d Definition) volumes(role string) ([]corev1.Volume, []corev1.VolumeMount)
 		if v.ReadOnly != nil {
 			readOnly = *v.ReadOnly
 		}
-		volumes = append(volumes, corev1.Volume{Name: v.Name, VolumeSource: v.source(readOnly)})
+		volumes = append(volumes, corev1.Volume{Name: v.Name, VolumeSource: v.Source(readOnly)})
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath, ReadOnly: readOnly})
 	}
 	return volumes, mounts
@@ -211,7 +211,8 @@ func (v Volume) mountedBy(role string) bool {
 	}
 }
 
-func (v Volume) source(readOnly bool) corev1.VolumeSource {
+// Source is the volume as a pod names it.
+func (v Volume) Source(readOnly bool) corev1.VolumeSource {
 	switch {
 	case v.PVC != "":
 		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
@@ -235,22 +236,31 @@ func (v Volume) source(readOnly bool) corev1.VolumeSource {
 
 // override applies the user's patch and then checks what the master and the provider rely on.
 func override(t corev1.PodTemplateSpec, role string, patch json.RawMessage) (corev1.PodTemplateSpec, error) {
+	out, err := PatchTemplate(t, patch)
+	if err != nil {
+		return t, fmt.Errorf("the %s's pod: %w", role, err)
+	}
+	return out, checkTemplate(t, out, role)
+}
+
+// PatchTemplate applies pod_overrides, a strategic-merge patch, to a pod template. What the patch says must be a pod's.
+func PatchTemplate(t corev1.PodTemplateSpec, patch json.RawMessage) (corev1.PodTemplateSpec, error) {
 	if len(patch) == 0 {
-		return t, checkTemplate(t, t, role)
+		return t, nil
 	}
 	original, err := json.Marshal(t)
 	if err != nil {
-		return t, fmt.Errorf("encode the %s's pod template: %w", role, err)
+		return t, fmt.Errorf("encode the pod template: %w", err)
 	}
 	merged, err := strategicpatch.StrategicMergePatch(original, patch, corev1.PodTemplateSpec{})
 	if err != nil {
-		return t, fmt.Errorf("apply pod_overrides to the %s's pod: %w", role, err)
+		return t, fmt.Errorf("apply pod_overrides: %w", err)
 	}
 	var out corev1.PodTemplateSpec
 	if err := strictDecode(merged, &out); err != nil {
-		return t, fmt.Errorf("pod_overrides of the %s's pod do not make a pod: %w", role, err)
+		return t, fmt.Errorf("pod_overrides do not make a pod: %w", err)
 	}
-	return out, checkTemplate(t, out, role)
+	return out, nil
 }
 
 // checkTemplate refuses a pod that the job could not work with: one that would not be found by its labels, that the

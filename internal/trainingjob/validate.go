@@ -125,7 +125,7 @@ func (d Definition) Problems() []Problem {
 	}
 	out.size(d.Min, d.Max)
 	out.queue(d)
-	out.volumes(d.Volumes)
+	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume}, []string{ConfigDir, CredentialsDir})...)
 	for role, s := range d.pods() {
 		out.pod(role, s)
 	}
@@ -196,8 +196,14 @@ func (p *problems) source(field, source string) {
 	}
 }
 
-func (p *problems) volumes(volumes []Volume) {
-	names, paths := map[string]bool{jobVolume: true, credentialsVolume: true}, map[string]string{}
+// VolumeProblems are what volumes cannot be mounted with, beside volumes of ours that have these names and in whose
+// directories nothing else may be mounted.
+func VolumeProblems(volumes []Volume, ourNames, ourDirs []string) []Problem {
+	var p problems
+	names, paths := map[string]bool{}, map[string]string{}
+	for _, name := range ourNames {
+		names[name] = true
+	}
 	for i, v := range volumes {
 		field := fmt.Sprintf("volumes[%d]", i)
 		if len(validation.IsDNS1123Label(v.Name)) > 0 {
@@ -221,7 +227,7 @@ func (p *problems) volumes(volumes []Volume) {
 		switch other, taken := paths[v.MountPath]; {
 		case !path.IsAbs(v.MountPath) || path.Clean(v.MountPath) != strings.TrimSuffix(v.MountPath, "/") || v.MountPath == "/":
 			p.add(field+".mount_path", "is %q; it must be an absolute path without \"..\", and not the root", v.MountPath)
-		case within(v.MountPath, ConfigDir) || within(v.MountPath, CredentialsDir):
+		case slices.ContainsFunc(ourDirs, func(dir string) bool { return within(v.MountPath, dir) }):
 			p.add(field+".mount_path", "is %q, where the job's own files are; choose another", v.MountPath)
 		case taken:
 			p.add(field+".mount_path", "is %q, where volume %q is mounted", v.MountPath, other)
@@ -231,6 +237,7 @@ func (p *problems) volumes(volumes []Volume) {
 			p.add(field+".host_path", "is %q; it must be an absolute path of the node", v.HostPath)
 		}
 	}
+	return p
 }
 
 // envName is what a shell can refer to; Kubernetes allows a little more.

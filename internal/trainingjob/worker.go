@@ -33,7 +33,7 @@ func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) 
 			Namespace:       job.Namespace,
 			Labels:          maps.Clone(t.Labels),
 			Annotations:     maps.Clone(t.Annotations),
-			OwnerReferences: []metav1.OwnerReference{job.owner()},
+			OwnerReferences: []metav1.OwnerReference{job.OwnerReference()},
 		},
 		Spec: t.Spec,
 	}
@@ -64,7 +64,8 @@ func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) 
 	return pod
 }
 
-func (j JobRef) owner() metav1.OwnerReference {
+// OwnerReference makes the Job an owner for garbage collection only: controller and blockOwnerDeletion are unset.
+func (j JobRef) OwnerReference() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: j.Name, UID: j.UID,
 	}

@@ -177,10 +177,9 @@ func (t *Table) Of(node map[string]string) []string {
 	var out []string
 	for _, name := range t.Names() {
 		named, contradicted := false, false
-		for _, key := range t.keys(t.rows[name].resource()) {
-			value, labelled := node[key]
-			named = named || labelled && slices.Contains(t.rows[name].Labels[key], value)
-			contradicted = contradicted || labelled && t.contradicts(key, value, name)
+		for key, value := range node {
+			named = named || slices.Contains(t.rows[name].Labels[key], value)
+			contradicted = contradicted || t.contradicts(key, value, name)
 		}
 		if named && !contradicted {
 			out = append(out, name)
@@ -211,15 +210,13 @@ func (d Definition) resource() string {
 	return d.Resource
 }
 
-// keys are the label keys of the accelerators of a resource, in order.
-func (t *Table) keys(resource string) []string {
-	seen := map[string]bool{}
+// Values are all values of the table by label key, for Options.Refuse where the flavors are not known.
+func (t *Table) Values() map[string][]string {
+	out := map[string][]string{}
 	for _, d := range t.rows {
-		if d.resource() == resource {
-			for key := range d.Labels {
-				seen[key] = true
-			}
+		for key, values := range d.Labels {
+			out[key] = append(out[key], values...)
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	return out
 }

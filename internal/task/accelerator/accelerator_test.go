@@ -171,8 +171,8 @@ func TestPlace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, queued := range []bool{false, true} {
-				p, err := table(t, nil).Place(c.requests, Options{Queued: queued})
+			for _, refuse := range []map[string][]string{nil, table(t, nil).Values()} {
+				p, err := table(t, nil).Place(c.requests, Options{Refuse: refuse})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -181,12 +181,12 @@ func TestPlace(t *testing.T) {
 				}
 				for _, labels := range c.takes {
 					if !matches(p.Affinity, labels) {
-						t.Errorf("queued %t: refuses %v", queued, labels)
+						t.Errorf("with %d keys to refuse by: refuses %v", len(refuse), labels)
 					}
 				}
 				for _, labels := range c.refuses {
 					if matches(p.Affinity, labels) {
-						t.Errorf("queued %t: takes %v", queued, labels)
+						t.Errorf("with %d keys to refuse by: takes %v", len(refuse), labels)
 					}
 				}
 			}
@@ -246,19 +246,16 @@ func TestKueueTellsFlavorsApart(t *testing.T) {
 	for _, key := range []string{KeyGKE, KeyGFD, KeySkyPilot, KeyKarpenter, KeyCoreWeave} {
 		t.Run("by "+key, func(t *testing.T) {
 			tab := table(t, nil)
-			p, err := tab.Place([]Request{{"T4", 4}}, Options{Queued: true})
+			p, err := tab.Place([]Request{{"T4", 4}}, Options{Refuse: tab.Values()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, name := range tab.Names() {
-				_, d, err := tab.Lookup(name)
+				labels, err := tab.Labels(name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d.Resource != DefaultResource {
-					continue // a flavor of another resource is never asked
-				}
-				for _, value := range d.Labels[key] {
+				for _, value := range labels[key] {
 					if got := fitsFlavor(p.Affinity, map[string]string{key: value}); got != (name == "T4") {
 						t.Errorf("a flavor of %s = %s: %t", key, value, got)
 					}
@@ -296,13 +293,13 @@ func TestBothDirectionsAgree(t *testing.T) {
 		if slices.Contains(tab.Of(node), name) != labelled {
 			t.Fatalf("a node of %s, labelled %v, is one of %q", name, node, tab.Of(node))
 		}
-		for _, queued := range []bool{false, true} {
-			p, err := tab.Place([]Request{{name, count}}, Options{Queued: queued})
+		for _, refuse := range []map[string][]string{nil, tab.Values()} {
+			p, err := tab.Place([]Request{{name, count}}, Options{Refuse: refuse})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if matches(p.Affinity, node) != labelled {
-				t.Fatalf("queued %t: a pod of %s:%d, a node of %v: %t", queued, name, count, node, !labelled)
+				t.Fatalf("with %d keys to refuse by: a pod of %s:%d, a node of %v: %t", len(refuse), name, count, node, !labelled)
 			}
 		}
 	})

@@ -21,10 +21,10 @@ type Placement struct {
 type Options struct {
 	// Ordered prefers nodes of the earlier requests.
 	Ordered bool
-	// Queued is a pod that Kueue assigns a flavor to. Kueue looks only at those label keys that a flavor has, and takes
-	// a term without any of them for one that matches everything. So every term has every key: its own value or, under
-	// the other keys, no value that names another accelerator.
-	Queued bool
+	// Refuse are label values, by key, that no node may have if they name other accelerators: those of the flavors
+	// that Kueue may choose from. Kueue looks only at the label keys that a flavor has, and takes a term without any of
+	// them for one that every flavor satisfies; so every term says under every such key what it is not.
+	Refuse map[string][]string
 }
 
 // maxChoices bounds the terms that a pod's affinity grows to.
@@ -53,11 +53,11 @@ func (t *Table) Place(requests []Request, o Options) (Placement, error) {
 		choices[i] = c
 	}
 	p := Placement{Resource: corev1.ResourceName(choices[0].resource()), Count: int64(choices[0].Count)}
-	p.Affinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: t.terms(choices, o.Queued)}}
+	p.Affinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: t.terms(choices, o.Refuse)}}
 	if o.Ordered {
 		weight := int32(100) // the highest there is
 		for i := range choices[:len(choices)-1] {
-			for _, term := range t.terms(choices[i:i+1], false) {
+			for _, term := range t.terms(choices[i:i+1], nil) {
 				p.Affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(p.Affinity.PreferredDuringSchedulingIgnoredDuringExecution,
 					corev1.PreferredSchedulingTerm{Weight: weight, Preference: term})
 			}
@@ -96,7 +96,7 @@ func (t *Table) choose(r Request) (choice, error) {
 }
 
 // terms are the choices' terms, merged: under one label key, with one topology, the values of all choices are one term.
-func (t *Table) terms(choices []choice, queued bool) []corev1.NodeSelectorTerm {
+func (t *Table) terms(choices []choice, refuse map[string][]string) []corev1.NodeSelectorTerm {
 	type group struct{ key, topology string }
 	values := map[group][]string{}
 	for _, c := range choices {
@@ -114,34 +114,23 @@ func (t *Table) terms(choices []choice, queued bool) []corev1.NodeSelectorTerm {
 		if g.topology != "" {
 			term.MatchExpressions = append(term.MatchExpressions, in(TopologyKey, []string{g.topology}))
 		}
-		if queued {
-			term.MatchExpressions = append(term.MatchExpressions, t.others(choices, g.key)...)
-		}
+		term.MatchExpressions = append(term.MatchExpressions, t.others(choices, refuse, g.key)...)
 		terms = append(terms, term)
 	}
 	return terms
 }
 
 // others refuse, under every key but one, the values that name other accelerators than the choices.
-func (t *Table) others(choices []choice, except string) []corev1.NodeSelectorRequirement {
+func (t *Table) others(choices []choice, refuse map[string][]string, except string) []corev1.NodeSelectorRequirement {
 	var out []corev1.NodeSelectorRequirement
-	resource := choices[0].resource()
-	for _, key := range t.keys(resource) {
-		if key == except {
-			continue
-		}
+	for _, key := range slices.Sorted(maps.Keys(refuse)) {
 		var foreign []string
-		for _, d := range t.rows {
-			if d.resource() != resource {
-				continue
-			}
-			for _, value := range d.Labels[key] {
-				if !slices.ContainsFunc(choices, func(c choice) bool { return !t.contradicts(key, value, c.Name) }) {
-					foreign = append(foreign, value)
-				}
+		for _, value := range refuse[key] {
+			if !slices.ContainsFunc(choices, func(c choice) bool { return !t.contradicts(key, value, c.Name) }) {
+				foreign = append(foreign, value)
 			}
 		}
-		if len(foreign) > 0 {
+		if len(foreign) > 0 && key != except {
 			r := in(key, foreign)
 			r.Operator = corev1.NodeSelectorOpNotIn
 			out = append(out, r)

@@ -1,0 +1,58 @@
+# What a task's container runs: start.sh FILES SCRATCH [SUPERVISOR...]
+#
+# FILES holds run.sh, perhaps setup.sh, and the workdir's files; SCRATCH may be written. SUPERVISOR is put before the
+# command of the run, in a gang. It is sh's, because an image may have nothing better, and it is process 1, to which
+# the kernel delivers no signal without a handler: a script of its own would only die when its grace period is over.
+#
+# Ends as run ends. 143, whatever the scripts say, when the pod is asked to stop; the Job does not count that.
+
+files=$1
+scratch=$2
+shift 2
+shell=$(command -v bash || command -v sh)
+child=
+stopped=
+
+stop() {
+	[ -z "$stopped" ] || return
+	stopped=yes
+	[ -n "$child" ] || exit 143
+	# As process 1 this reaches everything in the container and nothing else.
+	if [ $$ -eq 1 ]; then kill -TERM -1; else kill -TERM "$child"; fi 2>/dev/null
+	# The kubelet kills what does not stop, and then nobody could tell it from a failure.
+	(sleep "${ELASTIC_STOP_SECONDS:-28}"; kill -KILL "$child") >/dev/null 2>&1 &
+}
+trap stop TERM INT
+
+# A signal interrupts wait; what it says then is not the child's end.
+await() {
+	"$@" &
+	child=$!
+	while :; do
+		wait "$child"
+		code=$?
+		kill -0 "$child" 2>/dev/null || break
+	done
+	child=
+	[ -z "$stopped" ] || exit 143
+}
+
+workdir=$scratch/workdir
+mkdir -p "$workdir" && cd "$workdir" || exit
+if [ -d "$files/workdir" ]; then
+	cp -RL "$files/workdir/." . && chmod -R u+w . || exit
+fi
+# Where SkyPilot has it. Not on a simulated node, whose home is somebody's.
+if [ $$ -eq 1 ] && [ -n "$HOME" ] && [ ! -e "$HOME/sky_workdir" ]; then
+	ln -s "$workdir" "$HOME/sky_workdir" 2>/dev/null
+fi
+
+if [ -f "$files/setup.sh" ]; then
+	await "$shell" "$files/setup.sh"
+	if [ "$code" -ne 0 ]; then
+		echo "elastic_task: setup ended with exit code $code" >&2
+		exit "$code"
+	fi
+fi
+await "$@" "$shell" "$files/run.sh"
+exit "$code"
