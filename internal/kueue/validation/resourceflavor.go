@@ -101,7 +101,7 @@ func tolerations(tolerations []corev1.Toleration, path *field.Path) field.ErrorL
 	return errs
 }
 
-// describe writes tolerations for a message, as kubectl describe does.
+// describe writes tolerations for a message, as kubectl describe does: "key=value:NoSchedule, other op=Exists".
 func describe(tolerations []corev1.Toleration) string {
 	texts := make([]string, len(tolerations))
 	for i, toleration := range tolerations {
@@ -116,5 +116,5 @@ func describe(tolerations []corev1.Toleration) string {
 			texts[i] += " op=Exists"
 		}
 	}
-	return "[" + list(texts) + "]"
+	return list(texts)
 }

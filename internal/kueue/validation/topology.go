@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -54,5 +53,5 @@ func nodeLabels(topology *kueue.Topology) string {
 	for _, level := range topology.Spec.Levels {
 		keys = append(keys, level.NodeLabel)
 	}
-	return fmt.Sprintf("[%s]", list(keys))
+	return list(keys)
 }

@@ -94,7 +94,7 @@ func length(text string, path *field.Path, least, most int) field.ErrorList {
 	case count < least:
 		return field.ErrorList{field.Required(path, "must not be empty")}
 	case count > most:
-		return field.ErrorList{field.TooLong(path, text, most)}
+		return field.ErrorList{field.Invalid(path, fmt.Sprintf("%.20s…", text), fmt.Sprintf("has %d characters; %d are the most", count, most))}
 	}
 	return nil
 }
