@@ -114,6 +114,11 @@ type tolerationModel struct {
 	TolerationSeconds types.Int64  `tfsdk:"toleration_seconds"`
 }
 
+type jobVolumeModel struct {
+	volumeModel
+	Mount types.String `tfsdk:"mount"`
+}
+
 type volumeModel struct {
 	Name      types.String `tfsdk:"name"`
 	MountPath types.String `tfsdk:"mount_path"`
@@ -121,7 +126,6 @@ type volumeModel struct {
 	HostPath  types.String `tfsdk:"host_path"`
 	ConfigMap types.String `tfsdk:"config_map"`
 	EmptyDir  types.Object `tfsdk:"empty_dir"`
-	Mount     types.String `tfsdk:"mount"`
 	ReadOnly  types.Bool   `tfsdk:"read_only"`
 }
 
@@ -222,6 +226,7 @@ func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
 		PriorityClassName: m.PriorityClassName.ValueString(),
 		Resources:         r.resources(at, m.Resources),
 		NodeSelector:      r.texts(m.NodeSelector),
+		Tolerations:       r.tolerations(m.Tolerations),
 		Env:               r.texts(m.Env),
 		Labels:            r.texts(m.Labels),
 		Annotations:       r.texts(m.Annotations),
@@ -230,16 +235,6 @@ func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
 	}
 	if !m.TerminationGracePeriodSeconds.IsUnknown() {
 		s.TerminationGracePeriodSeconds = m.TerminationGracePeriodSeconds.ValueInt64Pointer()
-	}
-	for _, t := range elements[tolerationModel](r, m.Tolerations) {
-		toleration := corev1.Toleration{
-			Key: t.Key.ValueString(), Operator: corev1.TolerationOperator(t.Operator.ValueString()), Value: t.Value.ValueString(),
-			Effect: corev1.TaintEffect(t.Effect.ValueString()),
-		}
-		if !t.TolerationSeconds.IsUnknown() {
-			toleration.TolerationSeconds = t.TolerationSeconds.ValueInt64Pointer()
-		}
-		s.Tolerations = append(s.Tolerations, toleration)
 	}
 	if text := r.json(m.Affinity); text != nil {
 		s.Affinity = &corev1.Affinity{}
@@ -251,6 +246,21 @@ func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
 		}
 	}
 	return s
+}
+
+func (r *reader) tolerations(list types.List) []corev1.Toleration {
+	var tolerations []corev1.Toleration
+	for _, t := range elements[tolerationModel](r, list) {
+		toleration := corev1.Toleration{
+			Key: t.Key.ValueString(), Operator: corev1.TolerationOperator(t.Operator.ValueString()), Value: t.Value.ValueString(),
+			Effect: corev1.TaintEffect(t.Effect.ValueString()),
+		}
+		if !t.TolerationSeconds.IsUnknown() {
+			toleration.TolerationSeconds = t.TolerationSeconds.ValueInt64Pointer()
+		}
+		tolerations = append(tolerations, toleration)
+	}
+	return tolerations
 }
 
 // json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which its type refuses.
@@ -311,29 +321,35 @@ func (r *reader) amounts(at path.Path, value types.Map) corev1.ResourceList {
 
 func (r *reader) volumes(list types.List) []trainingjob.Volume {
 	var volumes []trainingjob.Volume
-	for i, m := range elements[volumeModel](r, list) {
-		v := trainingjob.Volume{
-			Name: m.Name.ValueString(), MountPath: m.MountPath.ValueString(),
-			PVC: m.PVC.ValueString(), HostPath: m.HostPath.ValueString(), ConfigMap: m.ConfigMap.ValueString(),
-			Mount: orDefault(m.Mount, trainingjob.MountAll),
-		}
-		if !m.ReadOnly.IsUnknown() {
-			v.ReadOnly = m.ReadOnly.ValueBoolPointer()
-		}
-		if !m.EmptyDir.IsNull() && !m.EmptyDir.IsUnknown() {
-			dir := into[emptyDirModel](r, m.EmptyDir)
-			v.EmptyDir = &trainingjob.EmptyDir{Medium: corev1.StorageMedium(dir.Medium.ValueString())}
-			if !dir.SizeLimit.IsNull() && !dir.SizeLimit.IsUnknown() {
-				limit, err := dir.SizeLimit.Quantity()
-				if err != nil {
-					r.diags.AddAttributeError(path.Root("volumes").AtListIndex(i).AtName("empty_dir").AtName("size_limit"), "Not a Kubernetes quantity", err.Error())
-				}
-				v.EmptyDir.SizeLimit = &limit
-			}
-		}
+	for i, m := range elements[jobVolumeModel](r, list) {
+		v := r.volume(path.Root("volumes").AtListIndex(i), m.volumeModel)
+		v.Mount = orDefault(m.Mount, trainingjob.MountAll)
 		volumes = append(volumes, v)
 	}
 	return volumes
+}
+
+func (r *reader) volume(at path.Path, m volumeModel) trainingjob.Volume {
+	v := trainingjob.Volume{
+		Name: m.Name.ValueString(), MountPath: m.MountPath.ValueString(),
+		PVC: m.PVC.ValueString(), HostPath: m.HostPath.ValueString(), ConfigMap: m.ConfigMap.ValueString(),
+	}
+	if !m.ReadOnly.IsUnknown() {
+		v.ReadOnly = m.ReadOnly.ValueBoolPointer()
+	}
+	if m.EmptyDir.IsNull() || m.EmptyDir.IsUnknown() {
+		return v
+	}
+	dir := into[emptyDirModel](r, m.EmptyDir)
+	v.EmptyDir = &trainingjob.EmptyDir{Medium: corev1.StorageMedium(dir.Medium.ValueString())}
+	if !dir.SizeLimit.IsNull() && !dir.SizeLimit.IsUnknown() {
+		limit, err := dir.SizeLimit.Quantity()
+		if err != nil {
+			r.diags.AddAttributeError(at.AtName("empty_dir").AtName("size_limit"), "Not a Kubernetes quantity", err.Error())
+		}
+		v.EmptyDir.SizeLimit = &limit
+	}
+	return v
 }
 
 func orDefault(value types.String, otherwise string) string {

@@ -316,17 +316,7 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 			Optional:            true,
 			Validators:          []validator.Map{labels{}},
 		},
-		"tolerations": schema.ListNestedAttribute{
-			MarkdownDescription: "Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s.",
-			Optional:            true,
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
-				"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
-				"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
-				"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
-				"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
-			}},
-		},
+		"tolerations": tolerationsAttribute("Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s."),
 		"affinity": schema.StringAttribute{
 			MarkdownDescription: "The pod's affinity in the API's own words: `jsonencode({ nodeAffinity = … })`.",
 			CustomType:          jsontypes.NormalizedType{},
@@ -359,34 +349,51 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 	}
 }
 
+func tolerationsAttribute(description string) schema.Attribute {
+	return schema.ListNestedAttribute{
+		MarkdownDescription: description,
+		Optional:            true,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
+			"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
+			"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
+			"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
+			"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
+		}},
+	}
+}
+
 func trainingJobVolumesAttribute() schema.Attribute {
+	attributes := volumeAttributes("Whether it is mounted read-only; by default it is on workers, which only read data, and is not on the master, which writes the output.")
+	attributes["mount"] = schema.StringAttribute{
+		MarkdownDescription: "Which pods mount it: `all` (default), `master` or `workers`.",
+		Optional:            true,
+		Computed:            true,
+		Default:             stringdefault.StaticString(trainingjob.MountAll),
+	}
 	return schema.ListNestedAttribute{
 		MarkdownDescription: "Volumes for data and output. Changing them replaces the job.",
 		Optional:            true,
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},
-			"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
-			"pvc":        schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `pvc`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
-			"host_path":  schema.StringAttribute{MarkdownDescription: "A path of the node.", Optional: true},
-			"config_map": schema.StringAttribute{MarkdownDescription: "Name of a ConfigMap.", Optional: true},
-			"empty_dir": schema.SingleNestedAttribute{
-				MarkdownDescription: "An empty directory that lives as long as its pod; `{}` for one on the node's disk.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"medium":     schema.StringAttribute{MarkdownDescription: "`Memory`, or the node's disk without it.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
-					"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true, PlanModifiers: []planmodifier.String{quantity.KeepEqual{}}},
-				},
+		NestedObject:        schema.NestedAttributeObject{Attributes: attributes},
+	}
+}
+
+// volumeAttributes are what can be said of a volume of any kind of job.
+func volumeAttributes(readOnly string) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},
+		"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
+		"pvc":        schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `pvc`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
+		"host_path":  schema.StringAttribute{MarkdownDescription: "A path of the node.", Optional: true},
+		"config_map": schema.StringAttribute{MarkdownDescription: "Name of a ConfigMap.", Optional: true},
+		"empty_dir": schema.SingleNestedAttribute{
+			MarkdownDescription: "An empty directory that lives as long as its pod; `{}` for one on the node's disk.",
+			Optional:            true,
+			Attributes: map[string]schema.Attribute{
+				"medium":     schema.StringAttribute{MarkdownDescription: "`Memory`, or the node's disk without it.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
+				"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true, PlanModifiers: []planmodifier.String{quantity.KeepEqual{}}},
 			},
-			"mount": schema.StringAttribute{
-				MarkdownDescription: "Which pods mount it: `all` (default), `master` or `workers`.",
-				Optional:            true,
-				Computed:            true,
-				Default:             stringdefault.StaticString(trainingjob.MountAll),
-			},
-			"read_only": schema.BoolAttribute{
-				MarkdownDescription: "Whether it is mounted read-only; by default it is on workers, which only read data, and is not on the master, which writes the output.",
-				Optional:            true,
-			},
-		}},
+		},
+		"read_only": schema.BoolAttribute{MarkdownDescription: readOnly, Optional: true},
 	}
 }

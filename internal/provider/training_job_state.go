@@ -194,15 +194,19 @@ func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {
 			Requests: w.amounts(s.Resources.Requests), Limits: w.amounts(s.Resources.Limits),
 		})
 	}
-	var tolerations []tolerationModel
-	for _, t := range s.Tolerations {
-		tolerations = append(tolerations, tolerationModel{
+	m.Tolerations = w.tolerations(attributes["tolerations"], s.Tolerations)
+	return m
+}
+
+func (w *writer) tolerations(list attr.Type, tolerations []corev1.Toleration) types.List {
+	var models []tolerationModel
+	for _, t := range tolerations {
+		models = append(models, tolerationModel{
 			Key: textOrNull(t.Key), Operator: textOrNull(string(t.Operator)), Value: textOrNull(t.Value),
 			Effect: textOrNull(string(t.Effect)), TolerationSeconds: types.Int64PointerValue(t.TolerationSeconds),
 		})
 	}
-	m.Tolerations = w.list(types.ObjectType{AttrTypes: attributesOf(attributes["tolerations"])}, tolerations, len(tolerations))
-	return m
+	return w.list(types.ObjectType{AttrTypes: attributesOf(list)}, models, len(models))
 }
 
 func (w *writer) amounts(list corev1.ResourceList) types.Map {
@@ -231,23 +235,27 @@ func (w *writer) json(value any, absent bool) jsontypes.Normalized {
 
 func (w *writer) volumes(volumes []trainingjob.Volume) types.List {
 	element := attributesOf(w.types["volumes"])
-	var models []volumeModel
+	var models []jobVolumeModel
 	for _, v := range volumes {
-		m := volumeModel{
-			Name: types.StringValue(v.Name), MountPath: types.StringValue(v.MountPath), PVC: textOrNull(v.PVC),
-			HostPath: textOrNull(v.HostPath), ConfigMap: textOrNull(v.ConfigMap), Mount: types.StringValue(v.Mount),
-			EmptyDir: types.ObjectNull(attributesOf(element["empty_dir"])), ReadOnly: types.BoolPointerValue(v.ReadOnly),
-		}
-		if v.EmptyDir != nil {
-			dir := emptyDirModel{Medium: textOrNull(string(v.EmptyDir.Medium)), SizeLimit: quantity.Null()}
-			if v.EmptyDir.SizeLimit != nil {
-				dir.SizeLimit = quantity.New(v.EmptyDir.SizeLimit.String())
-			}
-			m.EmptyDir = w.objectOf(attributesOf(element["empty_dir"]), dir)
-		}
-		models = append(models, m)
+		models = append(models, jobVolumeModel{volumeModel: w.volume(element, v), Mount: types.StringValue(v.Mount)})
 	}
 	return w.list(types.ObjectType{AttrTypes: element}, models, len(models))
+}
+
+func (w *writer) volume(attributes map[string]attr.Type, v trainingjob.Volume) volumeModel {
+	m := volumeModel{
+		Name: types.StringValue(v.Name), MountPath: types.StringValue(v.MountPath), PVC: textOrNull(v.PVC),
+		HostPath: textOrNull(v.HostPath), ConfigMap: textOrNull(v.ConfigMap),
+		EmptyDir: types.ObjectNull(attributesOf(attributes["empty_dir"])), ReadOnly: types.BoolPointerValue(v.ReadOnly),
+	}
+	if v.EmptyDir != nil {
+		dir := emptyDirModel{Medium: textOrNull(string(v.EmptyDir.Medium)), SizeLimit: quantity.Null()}
+		if v.EmptyDir.SizeLimit != nil {
+			dir.SizeLimit = quantity.New(v.EmptyDir.SizeLimit.String())
+		}
+		m.EmptyDir = w.objectOf(attributesOf(attributes["empty_dir"]), dir)
+	}
+	return m
 }
 
 func textOrNull(text string) types.String {
