@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
 
 // Result is what a cycle decided, in the order of decision.
@@ -34,8 +36,8 @@ type Decision struct {
 	Workload     types.NamespacedName
 	ClusterQueue string
 
-	// PodSets (Admit, Preempt) are what it gets, or will get once the targets are gone.
-	PodSets []PodSetAssignment
+	// Admission (Admit, Preempt) is what it gets, or will get once the targets are gone: status.admission. Nil otherwise.
+	Admission *kueue.Admission
 	// Borrows (Admit, Preempt) is 0 within the queue's nominal quota, else the height of the cohort subtree whose quota suffices.
 	Borrows int
 	// Checks (Admit) names the admission checks that must be ready before it is admitted; empty: it is admitted at once.
@@ -44,7 +46,7 @@ type Decision struct {
 	// Targets (Preempt) in the order in which they are evicted.
 	Targets []Target
 
-	// Reason and Message (Wait, Preempt: of QuotaReserved=False; Evict: of Evicted=True), as Kueue writes them.
+	// Reason and Message, as Kueue writes them: of QuotaReserved=False (Wait, Preempt) or of Evicted=True (Evict).
 	Reason, Message string
 	// Cause (Wait, Preempt) is why, more finely than Reason.
 	Cause Cause
@@ -57,40 +59,13 @@ type Target struct {
 	Workload     types.NamespacedName
 	ClusterQueue string
 	Priority     int32
-	// Reason is the reason of the condition Preempted.
-	Reason PreemptionReason
+	// Reason is that of the condition Preempted: kueue.InClusterQueueReason and its like.
+	Reason string
 	// Message is that of the conditions Evicted and Preempted.
 	Message string
 	// Ongoing: its eviction had been decided before, and its quota is not released yet.
 	Ongoing bool
 }
-
-// PreemptionReason is the reason of a workload's condition Preempted.
-type PreemptionReason string
-
-// The reasons that Kueue knows.
-const (
-	InClusterQueue                PreemptionReason = "InClusterQueue"
-	InCohortReclamation           PreemptionReason = "InCohortReclamation"
-	InCohortReclaimWhileBorrowing PreemptionReason = "InCohortReclaimWhileBorrowing"
-	InCohortFairSharing           PreemptionReason = "InCohortFairSharing"
-)
-
-// Reasons of the condition Evicted.
-const (
-	EvictedByPreemption          = "Preempted"
-	EvictedByClusterQueueStopped = "ClusterQueueStopped"
-	EvictedByLocalQueueStopped   = "LocalQueueStopped"
-	EvictedByDeactivation        = "Deactivated"
-	EvictedByPodsReadyTimeout    = "PodsReadyTimeout"
-	EvictedByAdmissionCheck      = "AdmissionCheck"
-)
-
-// Reasons of the condition QuotaReserved=False.
-const (
-	ReasonPending      = "Pending"
-	ReasonInadmissible = "Inadmissible"
-)
 
 // Cause is why a workload waits.
 type Cause string
@@ -168,7 +143,8 @@ type VictimTrial struct {
 	Workload     types.NamespacedName
 	ClusterQueue string
 	Priority     int32
-	Reason       PreemptionReason
+	// Reason is that of the condition Preempted.
+	Reason string
 	// Evicted is false for one that was put back, because the rest suffices without it.
 	Evicted bool
 }

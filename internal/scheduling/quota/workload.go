@@ -5,9 +5,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
 
-// Workload is what the engine must know of a Kueue Workload. SetWorkload takes the whole of it each time.
+// Workload is what the engine must know of a Kueue Workload; FromObject makes it of one. SetWorkload takes the whole of it each time.
 type Workload struct {
 	types.NamespacedName
 	// UID breaks ties, smaller first, and identifies the workload in messages.
@@ -23,19 +25,21 @@ type Workload struct {
 	PodSets []PodSet
 	// Inactive is !spec.active: it is evicted if it holds quota, and not queued.
 	Inactive bool
-	// Gated is true while the annotation kueue.x-k8s.io/admission-gated-by is not empty: it is not queued.
-	Gated bool
+	// Gated names who holds it back (annotation kueue.x-k8s.io/admission-gated-by); it is queued only when this is empty.
+	Gated string
 
 	// What follows is read only when the engine does not know the workload yet: it is how an engine is rebuilt from the objects of an API server.
 
 	// Reservation is the quota it holds; nil when it holds none.
 	Reservation *Reservation
-	// EvictedFor is the reason of the condition Evicted=True; empty when there is none. Together with Reservation: an eviction that is under way.
-	EvictedFor string
+	// Evicted is the reason of the condition Evicted=True; empty when there is none. With a Reservation, the eviction is still under way.
+	Evicted string
 	// EvictedAt is the time of that condition.
 	EvictedAt time.Time
-	// Held is the reason of the condition Requeued=False; empty when there is none.
+	// Held is the reason of the condition Requeued=False; empty when there is none. See Resume.
 	Held string
+	// Finished is true for one that is only remembered.
+	Finished bool
 }
 
 // PodSet is a group of equal pods of a workload.
@@ -44,7 +48,9 @@ type PodSet struct {
 	Count int32
 	// MinCount allows partial admission down to this number of pods; nil: all or none.
 	MinCount *int32
-	// Requests are those of one pod, after limits, overhead and init containers were accounted for (see PodRequests).
+	// Reclaimable is the number of pods that need their quota no longer (status.reclaimablePods).
+	Reclaimable int32
+	// Requests are those of one pod.
 	Requests corev1.ResourceList
 	// What chooses among flavors: only terms over a flavor's own label keys count.
 	NodeSelector map[string]string
@@ -54,22 +60,12 @@ type PodSet struct {
 	Group string
 }
 
-// Reservation is quota that a workload holds: status.admission and the time of QuotaReserved=True.
+// Reservation is quota that a workload holds.
 type Reservation struct {
-	ClusterQueue string
-	PodSets      []PodSetAssignment
-	At           time.Time
+	// Admission is status.admission.
+	Admission kueue.Admission
+	// At is the time of the condition QuotaReserved=True; among workloads of a priority the latest is preempted first. Whole seconds count.
+	At time.Time
 	// Admitted is false while admission checks are not ready.
 	Admitted bool
-}
-
-// PodSetAssignment is what a pod set got.
-type PodSetAssignment struct {
-	Name string
-	// Count is smaller than the pod set's under partial admission.
-	Count int32
-	// Flavors gives the flavor of each resource. A resource that was not asked for (a zero request that the queue does not cover) is not in it.
-	Flavors map[corev1.ResourceName]string
-	// Usage is for all Count pods together.
-	Usage corev1.ResourceList
 }

@@ -1,0 +1,80 @@
+package quota
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// barred tells why a flavor is out of the question for a pod set whatever its quota; an empty verdict: it is not
+// (Kueue's flavorassigner, checkFlavorForPodSets).
+func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
+	spec, known := e.flavors[flavor]
+	if !known {
+		return FlavorMissing, fmt.Sprintf("flavor %s not found", flavor)
+	}
+	if len(spec.NodeTaints) > 0 {
+		tolerations := append(append([]corev1.Toleration(nil), set.Tolerations...), spec.Tolerations...)
+		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), spec.NodeTaints, tolerations, func(t *corev1.Taint) bool {
+			return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+		}, true)
+		if untolerated {
+			return TaintNotTolerated, fmt.Sprintf("untolerated taint %s in flavor %s", &taint, flavor)
+		}
+	}
+	if len(set.NodeSelector) == 0 && set.NodeAffinity == nil {
+		return "", ""
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: spec.NodeLabels}}
+	match, err := requiredAffinity(set, spec.NodeLabels).Match(node)
+	if err != nil {
+		return AffinityMismatch, err.Error()
+	}
+	if !match {
+		return AffinityMismatch, fmt.Sprintf("flavor %s doesn't match node affinity", flavor)
+	}
+	return "", ""
+}
+
+// requiredAffinity is a pod set's node selector and required affinity, restricted to the flavor's own label keys. A term of the affinity that
+// says nothing about them matches everything, and with it the whole affinity.
+func requiredAffinity(set *PodSet, own map[string]string) nodeaffinity.RequiredNodeAffinity {
+	var spec corev1.PodSpec
+	for key, value := range set.NodeSelector {
+		if _, relevant := own[key]; relevant {
+			if spec.NodeSelector == nil {
+				spec.NodeSelector = map[string]string{}
+			}
+			spec.NodeSelector[key] = value
+		}
+	}
+	if set.NodeAffinity != nil {
+		if terms := relevantTerms(set.NodeAffinity.NodeSelectorTerms, own); len(terms) > 0 {
+			spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+			}}
+		}
+	}
+	return nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec})
+}
+
+func relevantTerms(terms []corev1.NodeSelectorTerm, own map[string]string) []corev1.NodeSelectorTerm {
+	var kept []corev1.NodeSelectorTerm
+	for _, term := range terms {
+		var requirements []corev1.NodeSelectorRequirement
+		for _, r := range term.MatchExpressions {
+			if _, relevant := own[r.Key]; relevant {
+				requirements = append(requirements, r)
+			}
+		}
+		if len(requirements) == 0 {
+			return nil
+		}
+		kept = append(kept, corev1.NodeSelectorTerm{MatchExpressions: requirements})
+	}
+	return kept
+}
