@@ -73,6 +73,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 
 	c := trainingJobCluster(client, model.subject())
 	resp.Diagnostics.Append(c.checkPriorityClasses(ctx, definition)...)
+	resp.Diagnostics.Append(c.checkQueue(ctx, definition)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -82,7 +83,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	model.UID = types.StringValue(string(job.UID))
-	resp.Diagnostics.Append(model.observe(ctx, trainingjob.Status{Phase: trainingjob.PhasePending}, job)...)
+	resp.Diagnostics.Append(model.observe(ctx, sighting{status: trainingjob.Status{Phase: trainingjob.PhasePending}, job: job})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 
@@ -94,7 +95,8 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
-// Read costs three requests: the Job, what was asked for, and what the master reports.
+// Read costs three requests: the Job, what was asked for, and what the master reports; under a queue one more, for what
+// the queue says.
 func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, trainingJobReadTimeout)
 	defer cancel()
@@ -162,7 +164,7 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 		diags.AddWarning("The job's status cannot be read", err.Error()+".")
 		status = trainingjob.Status{Phase: trainingjob.PhasePending}
 	}
-	diags.Append(m.observe(ctx, status, job)...)
+	diags.Append(m.observe(ctx, sighting{status: status, job: job, group: groupOf(ctx, client, job)})...)
 	m.defaults()
 	return diags
 }
@@ -229,7 +231,7 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
 	c := trainingJobCluster(client, model.subject())
-	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.ServiceAccountName.ValueString() == "")...)
+	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.ServiceAccountName.ValueString() == "", !model.Queue.IsNull())...)
 }
 
 // ImportState takes namespace/name, or on Terraform 1.12 and later the identity.

@@ -74,10 +74,17 @@ func (c *jobCluster) createParts(ctx context.Context, objects *trainingjob.Objec
 	var diags diag.Diagnostics
 	objects.Own(job)
 	for i, part := range objects.Parts() {
-		if err := c.createPart(ctx, part, job); err != nil {
+		var err error
+		if objects.Floor != nil && part == trainingjob.Object(objects.Floor) {
+			err = c.reach(ctx, objects)
+		}
+		if err == nil {
+			err = c.createPart(ctx, part, job)
+		}
+		if err != nil {
 			c.explainPart(&diags, part, err)
 			diags.AddWarning("The training job is incomplete, and has not started", fmt.Sprintf(
-				"Job %s/%s and %d of its %d other objects exist; the Job is suspended and has no pod. All are in the state: "+
+				"Job %s/%s and %d of its %d other objects exist; the Job is suspended and has no master. All are in the state: "+
 					"the next terraform apply removes them and begins anew, and terraform destroy removes them.", job.Namespace, job.Name, i, len(objects.Parts())))
 			return diags
 		}

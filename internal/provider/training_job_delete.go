@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -10,23 +11,59 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // delete removes a job: its Job in the foreground, so that the master is gone with it; then its workers are waited
 // for; then what else it owns, which Kubernetes' garbage collector has usually removed by then.
-func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAccount bool) diag.Diagnostics {
+func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAccount, queued bool) diag.Diagnostics {
 	var diags diag.Diagnostics
+	if queued {
+		if err := c.disband(ctx, ref); err != nil {
+			c.subject.explain(&diags, err)
+			return diags
+		}
+	}
 	if err := c.deleteJob(ctx, ref); err != nil {
 		c.explainStuck(ctx, &diags, ref, err)
 		return diags
 	}
-	for _, part := range trainingjob.NamedParts(ref, ownAccount, false) {
+	for _, part := range trainingjob.NamedParts(ref, ownAccount, queued) {
 		if err := c.deletePart(ctx, part, ref); err != nil {
 			c.subject.explain(&diags, err)
 		}
 	}
 	return diags
+}
+
+// disband has both Jobs of a queued job deleted, which makes no pod any more, and then lets its pods go. It waits for
+// nothing: the Jobs wait for the pods.
+func (c *jobCluster) disband(ctx context.Context, ref trainingjob.JobRef) error {
+	if err := c.client.Verify(ctx); err != nil {
+		return err
+	}
+	jobs := c.client.Kubernetes().BatchV1().Jobs(ref.Namespace)
+	for _, name := range []string{ref.Name, trainingjob.FloorName(ref.Name)} {
+		live, err := cluster.Get(ctx, c.client, jobs, name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if live.UID != ref.UID && !trainingjob.OwnedBy(live, ref) {
+			continue // another's
+		}
+		err = jobs.Delete(ctx, name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &live.UID}, PropagationPolicy: new(metav1.DeletePropagationForeground),
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return c.client.Wrap("delete", cluster.Ref{Kind: "Job", Namespace: ref.Namespace, Name: name}, err)
+		}
+	}
+	return c.releaseGroup(ctx, ref)
 }
 
 // deletePart removes an object of this very job; one of the same name that is another's stays.
@@ -68,6 +105,8 @@ func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp == nil:
 		return fmt.Sprintf("%s has not been told to stop: the garbage collector of kube-controller-manager does that; check that it runs, or kubectl delete pod -n %s %s", name, pod.Namespace, pod.Name)
+	case slices.Contains(pod.Finalizers, kueue.PodFinalizer) && trainingjob.GroupOf(pod.Labels) != "":
+		return fmt.Sprintf("%s is kept by Kueue for its group, which ends with its workload: kubectl delete workload -n %s %s; check that Kueue runs", name, pod.Namespace, trainingjob.GroupOf(pod.Labels))
 	case len(pod.Finalizers) > 0:
 		return fmt.Sprintf("%s is held by finalizer %s: the controller that set it must remove it; where that controller is gone, kubectl patch pod -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
 			name, strings.Join(pod.Finalizers, ", "), pod.Namespace, pod.Name)

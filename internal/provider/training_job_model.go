@@ -32,6 +32,7 @@ type trainingJobModel struct {
 	Training           types.Object `tfsdk:"training"`
 	Master             types.Object `tfsdk:"master"`
 	Workers            types.Object `tfsdk:"workers"`
+	Queue              types.Object `tfsdk:"queue"`
 	Output             types.String `tfsdk:"output"`
 	Volumes            types.List   `tfsdk:"volumes"`
 	Labels             types.Map    `tfsdk:"labels"`
@@ -99,6 +100,12 @@ type workersModel struct {
 	Max                    types.Int64  `tfsdk:"max"`
 	FloorPriorityClassName types.String `tfsdk:"floor_priority_class_name"`
 	podModel
+}
+
+type jobQueueModel struct {
+	Name               types.String `tfsdk:"name"`
+	PriorityClass      types.String `tfsdk:"priority_class"`
+	FloorPriorityClass types.String `tfsdk:"floor_priority_class"`
 }
 
 type resourcesModel struct {
@@ -174,6 +181,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
 		Min: orOne(workers.Min), Max: int(workers.Max.ValueInt64()),
 		FloorPriorityClassName: workers.FloorPriorityClassName.ValueString(),
+		Queue:                  r.queue(m.Queue),
 		Settings: trainingjob.Settings{
 			Image: m.Image.ValueString(), ImagePullPolicy: corev1.PullPolicy(m.ImagePullPolicy.ValueString()),
 			ServiceAccountName: m.ServiceAccountName.ValueString(),
@@ -219,6 +227,16 @@ func (r *reader) texts(value types.Map) map[string]string {
 	texts, diags := stringMap(r.ctx, value)
 	r.diags.Append(diags...)
 	return texts
+}
+
+func (r *reader) queue(object types.Object) *trainingjob.Queue {
+	if object.IsNull() || object.IsUnknown() {
+		return nil
+	}
+	m := into[jobQueueModel](r, object)
+	return &trainingjob.Queue{
+		Name: m.Name.ValueString(), PriorityClass: m.PriorityClass.ValueString(), FloorPriorityClass: m.FloorPriorityClass.ValueString(),
+	}
 }
 
 func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {

@@ -45,7 +45,7 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	if len(reasons) > 0 {
 		for _, reason := range reasons {
-			resp.RequiresReplace.Append(path.Root(reason.attribute))
+			resp.RequiresReplace.Append(pathOf(reason.attribute))
 		}
 		resp.Diagnostics.AddWarning(fmt.Sprintf("Training job %s will be replaced", state.subject().importID), replacementDetail(&state, reasons))
 		return
@@ -79,11 +79,12 @@ const (
 	decidesResult = "decides the model that the run ends with"
 	ofTheMaster   = "belongs to the master's pod, which Kubernetes does not change while it runs"
 	ofTheRun      = "is where the run writes"
+	ofTheFloor    = "belongs to the pods that the queue has admitted as one group"
 )
 
 // replacements are all of them; the other attributes change in place.
-func replacements() []replacement {
-	return []replacement{
+func replacements(queued bool) []replacement {
+	all := []replacement{
 		{"name", isTheJob, func(d trainingjob.Definition) any { return d.Job.Name }},
 		{"namespace", isTheJob, func(d trainingjob.Definition) any { return d.Job.Namespace }},
 		{"model", decidesResult, func(d trainingjob.Definition) any { return d.ModelText }},
@@ -96,7 +97,15 @@ func replacements() []replacement {
 		{"service_account_name", ofTheMaster, func(d trainingjob.Definition) any { return d.ServiceAccountName }},
 		{"volumes", ofTheMaster, func(d trainingjob.Definition) any { return d.Volumes }},
 		{"master", ofTheMaster, func(d trainingjob.Definition) any { return d.Master }},
+		{"queue", "decides which Jobs make the pods, and which of them are admitted together", func(d trainingjob.Definition) any { return d.Queue }},
 	}
+	if !queued {
+		return all
+	}
+	return append(all,
+		replacement{"workers.min", ofTheFloor, func(d trainingjob.Definition) any { return d.Min }},
+		replacement{"workers.floor_priority_class_name", ofTheFloor, func(d trainingjob.Definition) any { return d.FloorPriorityClassName }},
+	)
 }
 
 // replacing finds the attributes that replace the job. Values that mean the same, however they are written, do not;
@@ -105,19 +114,13 @@ func replacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan
 	was, diags := state.definition(ctx)
 	will, more := plan.definition(ctx)
 	diags.Append(more...)
-	var before, after map[string]tftypes.Value
-	if err := stateRaw.As(&before); err != nil {
-		diags.AddError("The provider is broken", err.Error())
-	}
-	if err := planRaw.As(&after); err != nil {
-		diags.AddError("The provider is broken", err.Error())
-	}
 	var reasons []replacement
-	for _, r := range replacements() {
-		if before[r.attribute].Equal(after[r.attribute]) {
+	for _, r := range replacements(was.Queue != nil && will.Queue != nil) {
+		before, after := valueAt(stateRaw, r.attribute), valueAt(planRaw, r.attribute)
+		if before.Equal(after) {
 			continue
 		}
-		if !after[r.attribute].IsFullyKnown() || !equality.Semantic.DeepEqual(r.of(was), r.of(will)) {
+		if !after.IsFullyKnown() || !equality.Semantic.DeepEqual(r.of(was), r.of(will)) {
 			reasons = append(reasons, r)
 		}
 	}

@@ -74,6 +74,7 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 			Optional: true,
 		},
 		"volumes": trainingJobVolumesAttribute(),
+		"queue":   trainingJobQueueAttribute(),
 		"service_account_name": schema.StringAttribute{
 			MarkdownDescription: "ServiceAccount of the master. Without it the job gets one of its own, with a Role that allows only what the master does; " +
 				"whoever applies this must hold these verbs too. With it no RBAC object is made.",
@@ -282,6 +283,26 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		MarkdownDescription: "How many workers, and their pods. Changes in place: pods that exist keep what they have, those to come get the new.",
 		Required:            true,
 		Attributes:          attributes,
+	}
+}
+
+func trainingJobQueueAttribute() schema.Attribute {
+	class := func(description string) schema.Attribute {
+		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{subdomain{}}}
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "Where the job waits for quota under Kueue. The master and the first `workers.min` workers are admitted, and evicted, together; every worker above them is queued by itself, so that the queue takes workers one by one and the job shrinks instead of being evicted. " +
+			"When the queue evicts master and floor, the rest leaves too, and the job goes on when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.floor_priority_class_name` replaces the job; the floor keeps the pods' settings that the job was made with. Changing it replaces the job.",
+		Optional: true,
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				MarkdownDescription: "LocalQueue in the job's namespace: refer to `elastic_local_queue.NAME.name`. Not `default`, and not in a namespace with a LocalQueue of that name: Kueue would queue the job's Jobs there, and not its pods.",
+				Required:            true,
+				Validators:          []validator.String{subdomain{}},
+			},
+			"priority_class":       class("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
+			"floor_priority_class": class("WorkloadPriorityClass of the master and the first `workers.min` workers; `priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
+		},
 	}
 }
 

@@ -15,15 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// observe takes over what the master reports, and what the Job says where the master cannot: a Job that has failed by
-// its own rules has failed, whatever the last status was.
-func (m *observedModel) observe(ctx context.Context, status trainingjob.Status, job *batchv1.Job) diag.Diagnostics {
+// observe takes over what the master reports, and what the Job and its queue say where the master cannot.
+func (m *observedModel) observe(ctx context.Context, seen sighting) diag.Diagnostics {
 	var diags, more diag.Diagnostics
-	m.Phase = types.StringValue(string(phaseOf(status, job)))
+	status := seen.status
+	m.Phase = types.StringValue(string(seen.phase()))
 	m.StepsDone, m.StepsTotal = types.Int64Value(status.StepsDone), types.Int64Value(status.StepsTotal)
 	m.Loss = types.Float64PointerValue(status.Loss)
 	m.WorkersRunning, m.WorkersPending = types.Int64Value(int64(status.WorkersRunning)), types.Int64Value(int64(status.WorkersPending))
@@ -45,11 +46,26 @@ func (m *observedModel) observe(ctx context.Context, status trainingjob.Status, 
 	return diags
 }
 
-func phaseOf(status trainingjob.Status, job *batchv1.Job) trainingjob.Phase {
-	if !status.Phase.Finished() && job != nil && jobCondition(job, batchv1.JobFailed) != nil {
+// sighting is what was seen of a job last.
+type sighting struct {
+	status trainingjob.Status
+	job    *batchv1.Job    // nil when it was not
+	group  *kueue.Workload // of the master and the floor; nil without a queue, and when it cannot be read
+}
+
+// phase is the master's word, unless it cannot speak: a Job that has failed by its own rules has failed, whatever the
+// last status was, and one that its queue does not let run is queued.
+func (s sighting) phase() trainingjob.Phase {
+	switch {
+	case s.status.Phase.Finished():
+		return s.status.Phase
+	case s.job != nil && jobCondition(s.job, batchv1.JobFailed) != nil:
 		return trainingjob.PhaseFailed
+	case s.group != nil && whyQueued(s.group) != "":
+		return trainingjob.PhaseQueued
+	default:
+		return s.status.Phase
 	}
-	return status.Phase
 }
 
 func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
@@ -110,6 +126,14 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 			Min: types.Int64Value(int64(live.Min)), Max: types.Int64Value(int64(live.Max)),
 			FloorPriorityClassName: textOrNull(live.FloorPriorityClassName), podModel: w.pod("workers", live.Workers),
 		})
+	}
+	if changed(prior.Queue, live.Queue, false) {
+		m.Queue = types.ObjectNull(attributesOf(w.types["queue"]))
+		if q := live.Queue; q != nil {
+			m.Queue = w.object("queue", jobQueueModel{
+				Name: types.StringValue(q.Name), PriorityClass: textOrNull(q.PriorityClass), FloorPriorityClass: textOrNull(q.FloorPriorityClass),
+			})
+		}
 	}
 	if changed(prior.Volumes, live.Volumes, false) {
 		m.Volumes = w.volumes(live.Volumes)

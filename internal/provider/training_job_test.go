@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -114,6 +115,12 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			Volumes:            drawVolumes(t), Master: drawPod(t, "master"), Workers: drawPod(t, "workers"),
 		},
 	}
+	if rapid.Bool().Draw(t, "is queued") {
+		d.Queue = &trainingjob.Queue{
+			Name:          rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"),
+			PriorityClass: rapid.SampledFrom([]string{"", "low"}).Draw(t, "queue class"), FloorPriorityClass: rapid.SampledFrom([]string{"", "mid"}).Draw(t, "floor class"),
+		}
+	}
 	if rapid.Bool().Draw(t, "has learning_rate") {
 		d.Job.Training.LearningRate = new(0.1)
 	}
@@ -178,7 +185,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 				t.Fatal(diags)
 			}
 			for name, same := range map[string]bool{
-				"workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
+				"queue": again.Queue.Equal(model.Queue), "workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
 				"data": again.Data.Equal(model.Data), "training": again.Training.Equal(model.Training), "image": again.Image.Equal(model.Image),
 			} {
 				if !same {
@@ -190,7 +197,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 	t.Run("every change of a definition either replaces the job or is written by an update", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			before, after := drawDefinition(t), drawDefinition(t)
-			replaces := slices.ContainsFunc(replacements(), func(r replacement) bool {
+			replaces := slices.ContainsFunc(replacements(before.Queue != nil && after.Queue != nil), func(r replacement) bool {
 				return !equality.Semantic.DeepEqual(r.of(before), r.of(after))
 			})
 			if replaces {
@@ -208,6 +215,9 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 			if maps.Equal(was, is) && !equality.Semantic.DeepEqual(before, after) {
 				t.Fatal(cmp.Diff(before, after))
 			}
+			if after.Queue != nil && before.Min != after.Min {
+				t.Fatal("the queue admitted another floor")
+			}
 			if was[trainingjob.JobKey] != is[trainingjob.JobKey] {
 				t.Fatal("job.json changed in place")
 			}
@@ -220,16 +230,22 @@ func TestTrainingJobObservation(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase trainingjob.Phase
 		job   *batchv1.Job
+		group *kueue.Workload
 		want  trainingjob.Phase
 	}{
-		"a running job runs":                                       {trainingjob.PhaseRunning, &batchv1.Job{}, trainingjob.PhaseRunning},
-		"a Job that failed by its own rules has failed":            {trainingjob.PhaseRunning, failed, trainingjob.PhaseFailed},
-		"a run that succeeded did, whatever became of its Job":     {trainingjob.PhaseSucceeded, failed, trainingjob.PhaseSucceeded},
-		"without a Job the last word of the master is what counts": {trainingjob.PhaseWaiting, nil, trainingjob.PhaseWaiting},
+		"a running job runs":                                       {trainingjob.PhaseRunning, &batchv1.Job{}, nil, trainingjob.PhaseRunning},
+		"a Job that failed by its own rules has failed":            {trainingjob.PhaseRunning, failed, nil, trainingjob.PhaseFailed},
+		"a run that succeeded did, whatever became of its Job":     {trainingjob.PhaseSucceeded, failed, nil, trainingjob.PhaseSucceeded},
+		"without a Job the last word of the master is what counts": {trainingjob.PhaseWaiting, nil, nil, trainingjob.PhaseWaiting},
+		"a group that is not admitted is queued":                   {trainingjob.PhasePending, &batchv1.Job{}, workload("group"), trainingjob.PhaseQueued},
+		"one that was evicted is queued again":                     {trainingjob.PhaseWaiting, &batchv1.Job{}, workload("group", is(kueue.WorkloadEvicted, "Preempted", "")), trainingjob.PhaseQueued},
+		"one that is admitted is what its master says":             {trainingjob.PhaseRunning, &batchv1.Job{}, workload("group", is(kueue.WorkloadAdmitted, "Admitted", "")), trainingjob.PhaseRunning},
+		"a job that has failed waits for nothing":                  {trainingjob.PhaseWaiting, failed, workload("group"), trainingjob.PhaseFailed},
+		"one that has succeeded neither":                           {trainingjob.PhaseSucceeded, &batchv1.Job{}, workload("group"), trainingjob.PhaseSucceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m observedModel
-			if diags := m.observe(t.Context(), trainingjob.Status{Phase: c.phase}, c.job); diags.HasError() {
+			if diags := m.observe(t.Context(), sighting{trainingjob.Status{Phase: c.phase}, c.job, c.group}); diags.HasError() {
 				t.Fatal(diags)
 			}
 			if got := m.Phase.ValueString(); got != string(c.want) {

@@ -59,29 +59,29 @@ func pathOf(field string) path.Path {
 }
 
 // isKnown says whether all of the configuration at a field is known, and everything it is in.
-func isKnown(config tftypes.Value, field string) bool {
+func isKnown(config tftypes.Value, field string) bool { return valueAt(config, field).IsFullyKnown() }
+
+// valueAt is the value at a field, of the form that pathOf takes; of what it is in where that is unknown or absent.
+func valueAt(value tftypes.Value, field string) tftypes.Value {
 	for step := range strings.SplitSeq(field, ".") {
 		name, index, isIndexed := strings.Cut(strings.TrimSuffix(step, "]"), "[")
-		if !config.IsKnown() {
-			return false
-		}
 		var attributes map[string]tftypes.Value
-		if config.IsNull() || config.As(&attributes) != nil {
-			return true // absent, and known to be
+		if !value.IsKnown() || value.IsNull() || value.As(&attributes) != nil {
+			return value
 		}
-		config = attributes[name]
+		value = attributes[name]
 		if i, err := strconv.Atoi(index); isIndexed && err == nil {
 			var items []tftypes.Value
-			if !config.IsKnown() {
-				return false
+			if !value.IsKnown() || value.IsNull() || value.As(&items) != nil {
+				return value
 			}
-			if config.As(&items) != nil || i >= len(items) {
-				return true
+			if i >= len(items) {
+				return tftypes.NewValue(tftypes.DynamicPseudoType, nil)
 			}
-			config = items[i]
+			value = items[i]
 		}
 	}
-	return config.IsFullyKnown()
+	return value
 }
 
 // trainingJobName is the rule for names of jobs.

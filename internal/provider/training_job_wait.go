@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -38,8 +39,8 @@ func (c *jobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Dia
 	ref := model.ref()
 	begin := time.Now()
 	seen, err := c.follow(ctx, ref, goal)
-	diags.Append(model.observe(ctx, seen.status, seen.job)...)
-	phase := phaseOf(seen.status, seen.job)
+	diags.Append(model.observe(ctx, seen)...)
+	phase := seen.phase()
 	if err == nil && phase != trainingjob.PhaseFailed {
 		return diags
 	}
@@ -62,15 +63,9 @@ func (c *jobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Dia
 	return diags
 }
 
-// sighting is the last that was seen of a job.
-type sighting struct {
-	status trainingjob.Status
-	job    *batchv1.Job
-}
-
 // reached says whether a wait for goal is over.
 func (s sighting) reached(goal string) bool {
-	switch phaseOf(s.status, s.job) {
+	switch s.phase() {
 	case trainingjob.PhaseSucceeded, trainingjob.PhaseFailed:
 		return true
 	case trainingjob.PhaseRunning, trainingjob.PhaseEvaluating, trainingjob.PhaseCannotSave:
@@ -80,15 +75,17 @@ func (s sighting) reached(goal string) bool {
 	}
 }
 
-// follow watches the status that the master writes, and the Job for the end that no master can report. Both watches have
-// ended when it returns. Its error is why it did not get to see the goal.
+// follow watches the status that the master writes, the Job for the end that no master can report, and under a queue
+// the group that has to be admitted. All watches have ended when it returns. Its error is why it did not get to see the
+// goal.
 func (c *jobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal string) (sighting, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	seen := sighting{status: trainingjob.Status{Phase: trainingjob.PhasePending}}
 	jobs := make(chan *batchv1.Job)
 	statuses := make(chan trainingjob.Status)
-	ended := make(chan error, 2)
+	groups := make(chan *kueue.Workload)
+	ended := make(chan error, 3)
 	kube := c.client.Kubernetes()
 	go func() {
 		ended <- cluster.WaitFor(watching, c.client, kube.BatchV1().Jobs(ref.Namespace), cluster.Named(ref.Name), func(found []*batchv1.Job) (bool, error) {
@@ -112,9 +109,17 @@ func (c *jobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal st
 	}()
 	running := 2
 	var result error
+	group := ""
 	for running > 0 {
 		select {
 		case seen.job = <-jobs:
+			if group == "" {
+				if group = trainingjob.GroupOf(seen.job.Spec.Template.Labels); group != "" {
+					running++
+					go func() { ended <- c.followGroup(watching, ref.Namespace, group, groups) }()
+				}
+			}
+		case seen.group = <-groups:
 		case status := <-statuses:
 			if status.Phase != seen.status.Phase {
 				tflog.Info(ctx, fmt.Sprintf("training job %s is %s", c.subject.importID, status.Phase), map[string]any{
@@ -125,6 +130,9 @@ func (c *jobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal st
 			seen.status = status
 		case err := <-ended:
 			running--
+			if errors.Is(err, errNoWorkloads) && ctx.Err() == nil {
+				break // the job goes on without being explained
+			}
 			if result == nil {
 				result = err
 			}
@@ -152,7 +160,7 @@ func send[T any](ctx context.Context, to chan<- T, value T) error {
 // situation says where a job is and what holds it up.
 func (c *jobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Its phase is %s", seen.status.Phase)
+	fmt.Fprintf(&b, "Its phase is %s", seen.phase())
 	if seen.status.StepsTotal > 0 {
 		fmt.Fprintf(&b, ", at step %s of %s", thousands(seen.status.StepsDone), thousands(seen.status.StepsTotal))
 	}
@@ -168,6 +176,7 @@ func (c *jobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen
 	if len(pods) == 0 && err == nil {
 		b.WriteString("It has no pod yet.\n")
 	}
+	section(&b, "Queue:", c.explainQueue(ctx, ref, pods))
 	section(&b, "Pods:", trainingjob.Explain(pods, events))
 	section(&b, "Last events:", trainingjob.LastEvents(ref.Name, events, lastEvents))
 	return strings.TrimSpace(b.String())

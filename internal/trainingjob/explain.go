@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
 
 // Explain says of every pod that is not running well why, in a sentence each: the scheduler's own words for a pod
@@ -45,6 +47,9 @@ func PodReason(pod *corev1.Pod, events []corev1.Event) string {
 
 func pending(pod *corev1.Pod, events []corev1.Event) string {
 	for _, gate := range pod.Spec.SchedulingGates {
+		if gate.Name == kueue.AdmissionGate {
+			return fmt.Sprintf("is queued: Kueue has not admitted it to queue %s yet", pod.Labels[kueue.QueueLabel])
+		}
 		return fmt.Sprintf("waits for scheduling gate %q to be removed", gate.Name)
 	}
 	for _, c := range pod.Status.Conditions {
@@ -101,6 +106,9 @@ func failed(pod *corev1.Pod) string {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
 			return strings.TrimSuffix(fmt.Sprintf("was taken away (%s): %s", c.Reason, c.Message), ": ")
 		}
+	}
+	if message, evicted := Evicted(pod); evicted {
+		return strings.TrimSuffix("was taken away by its queue: "+message, ": ")
 	}
 	if reason := containerReason(pod); reason != "" {
 		return reason

@@ -43,8 +43,16 @@ func TestExplain(t *testing.T) {
 			"cannot be scheduled: 0/3 nodes are available: 3 Insufficient cpu.; pods of lower priority are being preempted for it on node node-2",
 		},
 		"a gated pod is said with its gate": {
-			corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, Status: corev1.PodStatus{Phase: corev1.PodPending}},
-			nil, `waits for scheduling gate "kueue.x-k8s.io/admission" to be removed`,
+			corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/quota"}}}, Status: corev1.PodStatus{Phase: corev1.PodPending}},
+			nil, `waits for scheduling gate "example.com/quota" to be removed`,
+		},
+		"a pod that Kueue holds back is said with its queue": {
+			corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kueue.x-k8s.io/queue-name": "user-queue"}},
+				Spec:       corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}, {Name: "kueue.x-k8s.io/topology"}}},
+				Status:     corev1.PodStatus{Phase: corev1.PodPending},
+			},
+			nil, "is queued: Kueue has not admitted it to queue user-queue yet",
 		},
 		"a missing image is said with the remedy": {
 			corev1.Pod{Status: waiting("ErrImagePull", "no such image")},
@@ -71,6 +79,12 @@ func TestExplain(t *testing.T) {
 				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler", Message: "default-scheduler: preempting to accommodate a higher priority pod",
 			}}}},
 			nil, "was taken away (PreemptionByScheduler): default-scheduler: preempting to accommodate a higher priority pod",
+		},
+		"a pod that its queue took back is said with what for": {
+			corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{{
+				Type: "TerminationTarget", Status: corev1.ConditionTrue, Reason: "WorkloadEvicted", Message: "Preempted to accommodate a workload",
+			}}}},
+			nil, "was taken away by its queue: Preempted to accommodate a workload",
 		},
 		"a pod held by a finalizer is said with it": {
 			corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}, Finalizers: []string{"example.com/hold"}}},

@@ -1,0 +1,208 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// checkQueue refuses, before anything is made, a queue in which the job could never run. Who may not read Kueue's
+// objects is not checked.
+func (c *jobCluster) checkQueue(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if d.Queue == nil {
+		return diags
+	}
+	at, queues := path.Root("queue"), c.client.Kueue().LocalQueues(d.Job.Namespace)
+	_, err := cluster.Get(ctx, c.client, queues, d.Queue.Name)
+	switch {
+	case noSuchKind(err):
+		diags.AddAttributeError(at, "The cluster has no Kueue", fmt.Sprintf(
+			"Its API server does not know LocalQueues, so nothing would queue the job's pods: they would run at once, and the job would end with that reason. Install Kueue (API version %s), or leave queue out.", kueue.SchemeGroupVersion))
+		return diags
+	case apierrors.IsNotFound(err):
+		diags.AddAttributeWarning(at.AtName("name"), "There is no such queue", fmt.Sprintf(
+			"LocalQueue %s/%s does not exist; the job waits until it does. Where this configuration makes the queue, refer to it, so that it is made first: elastic_local_queue.NAME.name instead of %q.", d.Job.Namespace, d.Queue.Name, d.Queue.Name))
+	case err != nil && !apierrors.IsForbidden(err):
+		c.subject.explain(&diags, err)
+		return diags
+	}
+	if _, err := cluster.Get(ctx, c.client, queues, trainingjob.DefaultQueue); err == nil {
+		diags.AddAttributeError(at, "The namespace's default queue is in the way", fmt.Sprintf(
+			"Namespace %s has a LocalQueue named %q. Kueue gives it to every Job that names none, and would queue the two Jobs of this job there, each by itself, instead of their pods in %q: the master and the floor could then never be admitted together. "+
+				"Use a namespace without such a queue, or give that queue another name.", d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name))
+	}
+	diags.Append(c.checkQueueClasses(ctx, *d.Queue)...)
+	return diags
+}
+
+// checkQueueClasses refuses a class that does not exist: Kueue would leave the pods behind their gates for ever, without
+// a Workload that says why. It warns of a floor that the queue would rather take than what is above it.
+func (c *jobCluster) checkQueueClasses(ctx context.Context, q trainingjob.Queue) diag.Diagnostics {
+	var diags diag.Diagnostics
+	var values []int32
+	for _, use := range []struct{ attribute, name string }{{"priority_class", q.PriorityClass}, {"floor_priority_class", q.FloorPriorityClass}} {
+		if use.name == "" {
+			continue
+		}
+		class, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), use.name)
+		switch {
+		case apierrors.IsNotFound(err):
+			diags.AddAttributeError(path.Root("queue").AtName(use.attribute), "There is no such workload priority class", fmt.Sprintf(
+				"WorkloadPriorityClass %q does not exist, and Kueue would never admit a pod that names it. "+
+					"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", use.name, use.name))
+		case apierrors.IsForbidden(err):
+		case err != nil:
+			c.subject.explain(&diags, err)
+			return diags
+		default:
+			values = append(values, class.Value)
+		}
+	}
+	if len(values) == 2 && values[1] <= values[0] && q.PriorityClass != q.FloorPriorityClass {
+		diags.AddAttributeWarning(path.Root("queue").AtName("floor_priority_class"), "The floor is not above the rest", fmt.Sprintf(
+			"WorkloadPriorityClass %q has value %d and %q, of the workers above the floor, %d. Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor.",
+			q.FloorPriorityClass, values[1], q.PriorityClass, values[0]))
+	}
+	return diags
+}
+
+// noSuchKind tells a missing API from a missing object: both are 404.
+func noSuchKind(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// reach tells the floor's workers where the master's Service is, which has been made before.
+func (c *jobCluster) reach(ctx context.Context, objects *trainingjob.Objects) error {
+	service, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Services(objects.Service.Namespace), objects.Service.Name)
+	if err == nil {
+		objects.Reach(trainingjob.MasterAddress(service))
+	}
+	return err
+}
+
+// groupOf is the Workload of a Job's master and floor: nil without a queue, and when there is none, or it cannot be read.
+func groupOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) *kueue.Workload {
+	name := trainingjob.GroupOf(job.Spec.Template.Labels)
+	if name == "" {
+		return nil
+	}
+	group, err := cluster.Get(ctx, client, client.Kueue().Workloads(job.Namespace), name)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			tflog.Warn(ctx, "the job's Workload cannot be read", map[string]any{"workload": job.Namespace + "/" + name, "error": err.Error()})
+		}
+		return nil
+	}
+	return group
+}
+
+// errNoWorkloads is the end of followGroup when the Workload cannot be watched.
+var errNoWorkloads = errors.New("the job's Workload cannot be watched")
+
+// followGroup sends the group's Workload whenever it changes, and nil while there is none.
+func (c *jobCluster) followGroup(ctx context.Context, namespace, name string, to chan<- *kueue.Workload) error {
+	err := cluster.WaitFor(ctx, c.client, c.client.Kueue().Workloads(namespace), cluster.Named(name), func(found []*kueue.Workload) (bool, error) {
+		if len(found) == 0 {
+			return false, send(ctx, to, nil)
+		}
+		return false, send(ctx, to, found[0])
+	})
+	if err != nil && ctx.Err() == nil {
+		tflog.Warn(ctx, errNoWorkloads.Error(), map[string]any{"workload": namespace + "/" + name, "error": err.Error()})
+		return fmt.Errorf("%w: %w", errNoWorkloads, err)
+	}
+	return err
+}
+
+// explainQueue says of each of the job's workloads that is not admitted why, in Kueue's words.
+func (c *jobCluster) explainQueue(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod) []string {
+	group, ours := "", map[apitypes.UID]bool{}
+	for _, pod := range pods {
+		if pod.Labels[kueue.QueueLabel] != "" {
+			ours[pod.UID] = true
+		}
+		if name := trainingjob.GroupOf(pod.Labels); name != "" {
+			group = name
+		}
+	}
+	if len(ours) == 0 {
+		return nil
+	}
+	list, err := c.client.Kueue().Workloads(ref.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return []string{fmt.Sprintf("(the workloads of namespace %s cannot be read: %v)", ref.Namespace, err)}
+	}
+	var lines []string
+	formed := group == ""
+	for i := range list.Items {
+		w := &list.Items[i]
+		if !slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return ours[o.UID] }) {
+			continue
+		}
+		formed = formed || w.Name == group
+		if reason := whyQueued(w); reason != "" {
+			lines = append(lines, fmt.Sprintf("workload %s in queue %s: %s", w.Name, w.Spec.QueueName, reason))
+		}
+	}
+	if !formed {
+		lines = append(lines, fmt.Sprintf("workload %s, of master and floor: Kueue makes it when all of their pods are there", group))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// whyQueued says what a workload waits for, "" for one that does not wait.
+func whyQueued(w *kueue.Workload) string {
+	s := standingOf(w)
+	if s.phase == workloadAdmitted || s.phase == workloadFinished {
+		return ""
+	}
+	text := s.phase
+	if s.reason != "" && s.reason != s.phase {
+		text += " (" + s.reason + ")"
+	}
+	return text + ": " + strings.TrimSpace(s.message)
+}
+
+// releaseGroup lets go of the pods of a job that is being deleted. Kueue keeps the pods of a group that has not succeeded,
+// for others to take their places, until the group's Workload is deleted, or one of them is marked as not replaced.
+func (c *jobCluster) releaseGroup(ctx context.Context, ref trainingjob.JobRef) error {
+	pods, err := c.pods(ctx, ref)
+	if err != nil {
+		return err
+	}
+	marked := map[string]bool{}
+	for i := range pods {
+		group := trainingjob.GroupOf(pods[i].Labels)
+		if group == "" || marked[group] {
+			continue
+		}
+		marked[group] = true
+		workloads := c.client.Kueue().Workloads(ref.Namespace)
+		err := workloads.Delete(ctx, group, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+		if apierrors.IsForbidden(err) {
+			mark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"false"}}}`, kueue.RetriableInGroupAnnotation)
+			_, err = c.client.Kubernetes().CoreV1().Pods(ref.Namespace).Patch(ctx, pods[i].Name, apitypes.MergePatchType, mark, metav1.PatchOptions{FieldManager: c.client.FieldManager()})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return c.client.Wrap("delete", cluster.Ref{Kind: "Workload", Namespace: ref.Namespace, Name: group}, err)
+		}
+	}
+	return nil
+}
