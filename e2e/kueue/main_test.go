@@ -1,0 +1,101 @@
+// Package kueue_test puts Kueue's API, as this project has it, on a real API server: what the CRDs accept and refuse is
+// compared with package validation, and the typed client, with the functions of package cluster on top, is used on them.
+package kueue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
+)
+
+// crdsVariable names a folder with Kueue's own CRDs, which are then installed instead of ours: the same has to hold.
+const crdsVariable = "KUEUE_CRDS"
+
+// cluster is the embedded cluster of all tests, with the CRDs and without Kueue.
+var cluster *simcluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(simcluster.Main(withCRDs{m}, &cluster, simcluster.Nodes(1, "4", "8Gi")))
+}
+
+// withCRDs installs the CRDs before the tests run.
+type withCRDs struct{ *testing.M }
+
+func (m withCRDs) Run() int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := install(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "installing the CRDs:", err)
+		return 1
+	}
+	return m.M.Run()
+}
+
+func install(ctx context.Context) error {
+	definitions, err := crd.Objects()
+	if folder := os.Getenv(crdsVariable); folder != "" {
+		definitions, err = crd.Read(os.DirFS(folder))
+	}
+	if err != nil {
+		return err
+	}
+	config, err := cluster.Config()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	resource := client.Resource(crd.Resource())
+	for _, definition := range definitions {
+		if crd.Version(definition, kueue.SchemeGroupVersion.Version) == nil {
+			return fmt.Errorf("%s has no version %s", definition.GetName(), kueue.SchemeGroupVersion.Version)
+		}
+		if _, err := resource.Create(ctx, definition, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	for _, definition := range definitions {
+		if err := awaitEstablished(ctx, resource, definition.GetName()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitEstablished waits until the API server serves what a definition defines.
+func awaitEstablished(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+	for {
+		definition, err := resource.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && isEstablished(definition) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not established: %w", name, errors.Join(ctx.Err(), err))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func isEstablished(definition *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if condition := condition.(map[string]any); condition["type"] == "Established" && condition["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}

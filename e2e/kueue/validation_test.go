@@ -1,0 +1,147 @@
+package kueue_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"pgregory.net/rapid"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation/validationtesting"
+)
+
+// dryRun asks for the API server's verdict only.
+var dryRun = []string{metav1.DryRunAll}
+
+func TestTheAPIServerRefusesWhatTheRulesOfTheCRDRefuse(t *testing.T) {
+	client := client(t)
+	for _, c := range validationtesting.Cases() {
+		t.Run(c.Behaviour, func(t *testing.T) {
+			errs := validationtesting.Validate(c.Object, c.Existing)
+			err := verdict(t.Context(), client, c.Object, c.Existing)
+			sameVerdict(t, errs.ToAggregate(), validationtesting.Refused(errs, validation.CRD), err)
+			if err == nil {
+				return
+			}
+			// Rules about a whole object name its root or spec; the others name the field that is wrong.
+			for _, field := range causes(err) {
+				if !slices.ContainsFunc(c.Wrong, func(wrong string) bool { return strings.HasPrefix(wrong, strings.TrimSuffix(field, ".")) }) {
+					t.Errorf("the API server finds fault with %q, we with %q", field, c.Wrong)
+				}
+			}
+		})
+	}
+}
+
+func TestTheAPIServerRefusesDrawnObjectsWhenTheRulesOfTheCRDDo(t *testing.T) {
+	client := client(t)
+	accepted, refused := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		object := validationtesting.Draw(r)
+		errs := validationtesting.Validate(object, nil)
+		err := verdict(t.Context(), client, object, nil)
+		if err == nil {
+			accepted++
+		} else {
+			refused++
+		}
+		sameVerdict(r, errs.ToAggregate(), validationtesting.Refused(errs, validation.CRD), err)
+	})
+	t.Logf("%d objects accepted by both, %d refused by both", accepted, refused)
+}
+
+// sameVerdict fails when only one of both refuses, or when the API server fails for another reason than that the object is
+// not valid.
+func sameVerdict(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}, ours error, refused bool, theirs error,
+) {
+	t.Helper()
+	switch {
+	case theirs != nil && !apierrors.IsInvalid(theirs):
+		t.Errorf("the API server gave no verdict: %v", theirs)
+	case refused && theirs == nil:
+		t.Errorf("the API server accepts what we refuse: %v", ours)
+	case !refused && theirs != nil:
+		t.Errorf("the API server refuses what we accept: %v", theirs)
+	}
+}
+
+// causes are the fields that the API server names.
+func causes(err error) []string {
+	var fields []string
+	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes {
+		if cause.Field != "" && cause.Field != "<nil>" {
+			fields = append(fields, strings.NewReplacer("'", "", `"`, "").Replace(cause.Field))
+		}
+	}
+	return fields
+}
+
+// verdict is what the API server says to an object that is created, or to which existing is changed.
+func verdict(ctx context.Context, client *kueueclient.Client, object, existing validationtesting.Object) error {
+	switch object := object.(type) {
+	case *kueue.AdmissionCheck:
+		return put(ctx, client.AdmissionChecks(), object, existing)
+	case *kueue.ClusterQueue:
+		return put(ctx, client.ClusterQueues(), object, existing)
+	case *kueue.Cohort:
+		return put(ctx, client.Cohorts(), object, existing)
+	case *kueue.LocalQueue:
+		return put(ctx, client.LocalQueues(validationtesting.Namespace), object, existing)
+	case *kueue.ResourceFlavor:
+		return put(ctx, client.ResourceFlavors(), object, existing)
+	case *kueue.Topology:
+		return put(ctx, client.Topologies(), object, existing)
+	case *kueue.WorkloadPriorityClass:
+		return put(ctx, client.WorkloadPriorityClasses(), object, existing)
+	default:
+		return fmt.Errorf("no client for a %T", object)
+	}
+}
+
+func put[T validationtesting.Object, L runtime.Object](ctx context.Context, resource kueueclient.Resource[T, L], object T, existing validationtesting.Object) error {
+	if existing == nil {
+		_, err := resource.Create(ctx, object, metav1.CreateOptions{DryRun: dryRun})
+		return err
+	}
+	created, err := resource.Create(ctx, existing.(T), metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("making what is to be changed: %w", err)
+	}
+	updated := object.DeepCopyObject().(T)
+	updated.SetResourceVersion(created.GetResourceVersion())
+	_, err = resource.Update(ctx, updated, metav1.UpdateOptions{DryRun: dryRun})
+	if gone := resource.Delete(ctx, created.GetName(), metav1.DeleteOptions{}); gone != nil {
+		return fmt.Errorf("removing what was to be changed: %w", gone)
+	}
+	return err
+}
+
+// client has all rights.
+func client(t *testing.T) *kueueclient.Client {
+	t.Helper()
+	config, err := cluster.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kueueclient.New(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
