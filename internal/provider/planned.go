@@ -70,6 +70,7 @@ type planned struct {
 	catalogues map[reference]*catalogue // without name: one per kind and namespace; guarded by mu
 	said       map[reference]bool       // ClusterQueues about which something was said; guarded by mu
 	silent     bool                     // the cluster does not answer; guarded by mu
+	nodes      nodeCatalogue
 }
 
 // queued is work that goes through a queue with a priority.

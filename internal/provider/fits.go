@@ -1,0 +1,48 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
+)
+
+// nodeCatalogue is what the cluster said of its nodes; it is asked once, and nothing is known where it does not answer.
+type nodeCatalogue struct {
+	once  sync.Once
+	nodes []*corev1.Node
+}
+
+// checkFits warns, at an attribute, about a pod that could run on no node of the cluster even if nothing else ran there.
+// What names the pod in the sentence: "A worker of low-prio-job". It never fails a plan, and asks for at most lookTimeout.
+func (c *connection) checkFits(ctx context.Context, at path.Path, what string, pod *corev1.Pod) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if why, never := placement.Never(pod, c.nodes(ctx)); never {
+		diags.AddAttributeWarning(at, what+" fits on no node", fmt.Sprintf(
+			"None of the cluster's %d nodes could run it, even if it were empty: %s. Unless a node is added that can, it stays Pending.",
+			len(c.nodes(ctx)), why))
+	}
+	return diags
+}
+
+func (c *connection) nodes(ctx context.Context) []*corev1.Node {
+	known := &c.planned.nodes
+	known.once.Do(func() {
+		client, diags := c.cluster()
+		if diags.HasError() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		// An error is no answer: who may not list nodes plans without this check.
+		known.nodes, _ = cluster.List[*corev1.Node](ctx, client, client.Kubernetes().CoreV1().Nodes(), metav1.ListOptions{})
+	})
+	return known.nodes
+}

@@ -1,0 +1,146 @@
+// Package placement says where pods can go, by kube-scheduler's rules (v1.36). It is pure: pods and nodes in, answers and
+// the reasons for them out.
+//
+// So far it answers the one question that needs no knowledge of what runs: whether a pod could run on some node if
+// nothing else did. It looks at resources, the node selector, required node affinity, taints and the node's name;
+// volumes, ports, and affinity to other pods are left out, so that "never" is certain and "perhaps" is not more than that.
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// Never says that a pod fits on none of the nodes even when they are empty, and why, in kube-scheduler's manner: "2 have
+// too little cpu (it requests 8, the largest has 3920m), 1 has untolerated taint {gpu: present}". Without nodes nothing is
+// known. A cordoned node counts as one that can take the pod: cordons end. Requests that the pod leaves out are its
+// limits, as the API server has it.
+func Never(pod *corev1.Pod, nodes []*corev1.Node) (why string, never bool) {
+	if len(nodes) == 0 {
+		return "", false
+	}
+	asked := Requests(pod)
+	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
+	count := map[string]int{}
+	short := shortage{asked: asked, most: corev1.ResourceList{}, nodes: map[corev1.ResourceName]int{}}
+	for _, node := range nodes {
+		reason := barrier(pod, affinity, node)
+		if reason == "" {
+			lacking := short.lacking(node)
+			if len(lacking) == 0 {
+				return "", false
+			}
+			for _, name := range lacking {
+				short.add(name, node)
+			}
+			continue
+		}
+		count[reason]++
+	}
+	var reasons []string
+	for _, name := range slices.Sorted(maps.Keys(short.nodes)) {
+		reasons = append(reasons, short.text(name))
+	}
+	for _, reason := range slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+	}) {
+		verb := "have"
+		if count[reason] == 1 {
+			verb = "has"
+		}
+		reasons = append(reasons, fmt.Sprintf("%d %s %s", count[reason], verb, reason))
+	}
+	return strings.Join(reasons, ", "), true
+}
+
+// barrier is what keeps the pod off a node whatever its resources; "" when nothing does.
+func barrier(pod *corev1.Pod, affinity nodeaffinity.RequiredNodeAffinity, node *corev1.Node) string {
+	if pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name {
+		return "another name than " + pod.Spec.NodeName
+	}
+	if match, err := affinity.Match(node); err != nil || !match {
+		return "labels that the pod's node selector or affinity does not match"
+	}
+	taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, lasting, true)
+	if untolerated {
+		return fmt.Sprintf("untolerated taint {%s: %s}", taint.Key, taint.Value)
+	}
+	return ""
+}
+
+// lasting is a taint that keeps pods off and that is no sign of a passing state: those that Kubernetes itself puts on nodes
+// go away when the node is well again.
+func lasting(taint *corev1.Taint) bool {
+	passing := strings.HasPrefix(taint.Key, "node.kubernetes.io/") || strings.HasPrefix(taint.Key, "node.cloudprovider.kubernetes.io/")
+	return !passing && (taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute)
+}
+
+// shortage collects what nodes have too little of.
+type shortage struct {
+	asked corev1.ResourceList
+	most  corev1.ResourceList         // the largest allocatable among the nodes that have too little
+	nodes map[corev1.ResourceName]int // how many have too little
+}
+
+// lacking are the resources of which an empty node has less than is asked for.
+func (s *shortage) lacking(node *corev1.Node) []corev1.ResourceName {
+	var names []corev1.ResourceName
+	for name, asked := range s.asked {
+		has := node.Status.Allocatable[name]
+		if !asked.IsZero() && asked.Cmp(has) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *shortage) add(name corev1.ResourceName, node *corev1.Node) {
+	s.nodes[name]++
+	has, most := node.Status.Allocatable[name], s.most[name]
+	if has.Cmp(most) > 0 {
+		s.most[name] = has
+	}
+}
+
+func (s *shortage) text(name corev1.ResourceName) string {
+	asked, most := s.asked[name], s.most[name]
+	if s.nodes[name] == 1 {
+		return fmt.Sprintf("1 has too little %s (it requests %s, the node has %s)", name, asked.String(), most.String())
+	}
+	return fmt.Sprintf("%d have too little %s (it requests %s, the largest has %s)", s.nodes[name], name, asked.String(), most.String())
+}
+
+// Requests are what the scheduler reckons a pod to need, init containers and overhead included, and one of the resource
+// pods.
+func Requests(pod *corev1.Pod) corev1.ResourceList {
+	defaulted := pod.DeepCopy()
+	for _, containers := range [][]corev1.Container{defaulted.Spec.InitContainers, defaulted.Spec.Containers} {
+		for i := range containers {
+			resources := &containers[i].Resources
+			for name, limit := range resources.Limits {
+				if _, given := resources.Requests[name]; !given {
+					if resources.Requests == nil {
+						resources.Requests = corev1.ResourceList{}
+					}
+					resources.Requests[name] = limit
+				}
+			}
+		}
+	}
+	requests := resourcehelper.PodRequests(defaulted, resourcehelper.PodResourcesOptions{})
+	if requests == nil {
+		requests = corev1.ResourceList{}
+	}
+	requests[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	return requests
+}
