@@ -184,18 +184,23 @@ func (p *problems) recovery(r Recovery) {
 		p.add(restarts, "is %d; it cannot be negative", r.MaxRestartsOnErrors)
 	}
 	for i, code := range r.RecoverOnExitCodes {
-		switch {
-		case code < 1 || code > 255:
-			p.add(codes, "has %d; an exit code that is an error is 1 to 255", code)
-		case code == exitKilled:
-			p.add(codes, "has %d, which is what a container ends with that used too much memory or was killed; it would be run again for ever", code)
-		case slices.Contains(r.RecoverOnExitCodes[:i], code):
+		if problem := ExitCodeProblem(code); problem != "" {
+			p.add(codes, "%s", problem)
+		} else if slices.Contains(r.RecoverOnExitCodes[:i], code) {
 			p.add(codes, "has %d twice", code)
 		}
 	}
-	if n := len(r.RecoverOnExitCodes); n > 254 {
-		p.add(codes, "has %d codes; there are no more than 254", n)
+}
+
+// ExitCodeProblem says why a task cannot be run again for ever after an exit code, or "".
+func ExitCodeProblem(code int) string {
+	switch {
+	case code < 1 || code > 255:
+		return fmt.Sprintf("has %d; an exit code that is an error is 1 to 255", code)
+	case code == exitKilled:
+		return fmt.Sprintf("has %d, which is what a container ends with that used too much memory or was killed; it would be run again for ever", code)
 	}
+	return ""
 }
 
 func (p *problems) labels(field string, labels map[string]string) {
