@@ -46,11 +46,11 @@ func PodReason(pod *corev1.Pod, events []corev1.Event) string {
 }
 
 func pending(pod *corev1.Pod, events []corev1.Event) string {
-	for _, gate := range pod.Spec.SchedulingGates {
-		if gate.Name == kueue.AdmissionGate {
+	if gates := pod.Spec.SchedulingGates; len(gates) > 0 {
+		if gates[0].Name == kueue.AdmissionGate {
 			return fmt.Sprintf("is queued: Kueue has not admitted it to queue %s yet", pod.Labels[kueue.QueueLabel])
 		}
-		return fmt.Sprintf("waits for scheduling gate %q to be removed", gate.Name)
+		return fmt.Sprintf("waits for scheduling gate %q to be removed", gates[0].Name)
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

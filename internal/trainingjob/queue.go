@@ -146,10 +146,10 @@ func (p *problems) queue(d Definition) {
 	if n := len(d.Job.Name); n > MaxQueuedNameLength && n <= MaxNameLength {
 		p.add("name", "has %d characters; at most %d fit under a queue, because \"-floor-1234abcd\" is added to name the group of its pods", n, MaxQueuedNameLength)
 	}
-	switch {
-	case q.Name == "":
+	switch q.Name {
+	case "":
 		p.add("queue.name", "is empty; name a LocalQueue of the job's namespace")
-	case q.Name == DefaultQueue:
+	case DefaultQueue:
 		p.add("queue.name", "is %q, the LocalQueue that Kueue gives to every Job without one: it would queue the master and the floor apart from each other, and neither could ever run alone; use a LocalQueue of another name, in a namespace that has none called %q", q.Name, q.Name)
 	}
 	for _, name := range []struct{ field, is string }{
