@@ -1,0 +1,135 @@
+package scenario
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// The example of an elastic job under a queue.
+const underAQueueExample = "elastic-under-a-queue"
+
+// Names of the story's jobs: the elastic one, and two urgent ones of one and of three workers.
+const (
+	ElasticJob = "elastic"
+	UrgentJob  = "urgent"
+	LargeJob   = "large"
+)
+
+// The elastic job's size, and what is left of it while the smaller urgent job has two of the queue's five CPUs.
+const (
+	elasticWorkers = 4
+	shrunkWorkers  = 2
+)
+
+// UnderAQueue is the story of an elastic job under a queue: it shrinks when an urgent job needs two CPUs, grows back, is
+// evicted as a whole when a larger one needs four, and comes again.
+type UnderAQueue struct {
+	Setting
+	Epochs int    // of the elastic job
+	Pace   string // how long a gradient lasts at least, "50ms": the story takes its time on every machine
+}
+
+// Stages of the story, besides StageFinished, StageDestroy and StageCompare.
+const (
+	StageSubmit = "submit"
+	StageShrink = "shrink"
+	StageGrow   = "grow"
+	StageEvict  = "evict"
+	StageAgain  = "again"
+)
+
+// Run tells the story and returns its events, those of a story that failed too.
+func (s *UnderAQueue) Run(ctx context.Context) ([]eventlog.Event, error) {
+	return s.tell(ctx, underAQueueExample, s.story)
+}
+
+func (s *UnderAQueue) story(ctx context.Context, t *telling) error {
+	t.vars["image"], t.vars["data_host_path"] = s.Cluster.Image, s.Cluster.DataDir
+	t.vars["epochs"], t.vars["pace"] = strconv.Itoa(s.Epochs), s.Pace
+
+	t.stage(StageSubmit, "terraform apply: a queue of five CPUs, and job %s, of a master and one to four workers.", ElasticJob)
+	if err := t.apply(ctx, StageSubmit); err != nil {
+		return err
+	}
+	if err := t.log.Wait(ctx, ElasticJob+" trains with four workers", startLimit, membersOf(ElasticJob, elasticWorkers)); err != nil {
+		return err
+	}
+
+	t.vars["urgent"] = `{"` + UrgentJob + `"=1}`
+	t.stage(StageShrink, "terraform apply: job %s needs two CPUs.", UrgentJob)
+	if err := t.apply(ctx, StageShrink); err != nil {
+		return err
+	}
+	if err := t.log.Wait(ctx, ElasticJob+" has trained with two workers", preemptLimit, hadMembers(ElasticJob, shrunkWorkers)); err != nil {
+		return err
+	}
+
+	t.stage(StageGrow, "Nobody does anything: %s ends.", UrgentJob)
+	if err := t.log.Wait(ctx, UrgentJob+" has succeeded", finishLimit, succeeded(UrgentJob)); err != nil {
+		return err
+	}
+	if err := t.log.Wait(ctx, ElasticJob+" trains with four workers again", preemptLimit, membersOf(ElasticJob, elasticWorkers)); err != nil {
+		return err
+	}
+	if err := t.plan(ctx, StageGrow); err != nil {
+		return err
+	}
+
+	t.vars["urgent"] = `{"` + UrgentJob + `"=1,"` + LargeJob + `"=3}`
+	t.stage(StageEvict, "terraform apply: job %s needs four CPUs, those of master and floor among them.", LargeJob)
+	if err := t.apply(ctx, StageEvict); err != nil {
+		return err
+	}
+	if err := t.log.Wait(ctx, "every pod of "+ElasticJob+" has gone", preemptLimit, nothingRuns(ElasticJob)); err != nil {
+		return err
+	}
+
+	t.stage(StageAgain, "Nobody does anything: %s ends.", LargeJob)
+	for _, job := range []string{LargeJob, ElasticJob} {
+		if err := t.log.Wait(ctx, job+" has succeeded", finishLimit, succeeded(job)); err != nil {
+			return err
+		}
+	}
+
+	t.stage(StageFinished, "All jobs have finished.")
+	if err := t.plan(ctx, StageFinished); err != nil {
+		return err
+	}
+	model, err := finalModel(ctx, t.clients.kubernetes, s.Cluster.Namespace, ElasticJob)
+	if err != nil {
+		return err
+	}
+	if err := t.destroy(ctx); err != nil {
+		return err
+	}
+	t.stage(StageCompare, "The same job once more, undisturbed and without a cluster: is its model the same?")
+	return t.compare(ctx, model, localRun{job: ElasticJob, part: trainPart, epochs: s.Epochs, gradsToWait: elasticWorkers})
+}
+
+// hadMembers waits until a job has trained with that many workers since the last stage began.
+func hadMembers(job string, workers int) func(*eventlog.History) (bool, error) {
+	return func(h *eventlog.History) (bool, error) {
+		since := h.Stages[len(h.Stages)-1].Time
+		for _, point := range h.Job(job).Points {
+			if point.Time.After(since) && point.Status.WorkersRunning == workers && point.Status.Phase == trainingjob.PhaseRunning {
+				return true, nil
+			}
+		}
+		return false, notFailed(job, h.Job(job).Last().Status)
+	}
+}
+
+// nothingRuns waits until no pod of a job runs any more.
+func nothingRuns(job string) func(*eventlog.History) (bool, error) {
+	return func(h *eventlog.History) (bool, error) {
+		for _, life := range h.Pods {
+			if life.Job == job && !life.Running.IsZero() && life.Ended.IsZero() {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+}
