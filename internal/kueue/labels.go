@@ -20,6 +20,14 @@ const (
 	JobMinParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism"
 	// JobCompletionsEqualParallelismAnnotation, "true", keeps an Indexed Job's completions equal to its parallelism.
 	JobCompletionsEqualParallelismAnnotation = "kueue.x-k8s.io/job-completions-equal-parallelism"
+	// PodSetRequiredTopologyAnnotation on a pod template is the topology level whose one domain must hold all pods.
+	PodSetRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-required-topology"
+	// PodSetPreferredTopologyAnnotation is the level whose one domain should hold them, if that can be.
+	PodSetPreferredTopologyAnnotation = "kueue.x-k8s.io/podset-preferred-topology"
+	// PodSetUnconstrainedTopologyAnnotation, "true", takes part in topology-aware scheduling with any place.
+	PodSetUnconstrainedTopologyAnnotation = "kueue.x-k8s.io/podset-unconstrained-topology"
+	// PodGroupPodIndexLabel is a pod's index in its group.
+	PodGroupPodIndexLabel = "kueue.x-k8s.io/pod-group-pod-index"
 	// ElasticJobAnnotation, "true", lets a job grow and shrink by workload slices.
 	ElasticJobAnnotation = "kueue.x-k8s.io/elastic-job"
 )
@@ -36,6 +44,8 @@ const (
 	LocalQueueLabel = "kueue.x-k8s.io/local-queue-name"
 	// JobUIDLabel is the UID of the job that a workload stands for.
 	JobUIDLabel = "kueue.x-k8s.io/job-uid"
+	// StoppingAnnotation is on a Job whose suspension has begun and whose counts are not restored yet.
+	StoppingAnnotation = "kueue.x-k8s.io/stopping"
 	// WorkloadAnnotation is the name of the workload that a pod belongs to.
 	WorkloadAnnotation = "kueue.x-k8s.io/workload"
 	// RoleHashAnnotation tells pods of one group that differ apart; it names their pod set.
@@ -44,7 +54,7 @@ const (
 	IsGroupWorkloadAnnotation = "kueue.x-k8s.io/is-group-workload"
 	// AdmissionGatedByAnnotation lists who holds a workload back.
 	AdmissionGatedByAnnotation = "kueue.x-k8s.io/admission-gated-by"
-	// JobOwnerNameAnnotation and JobOwnerGVKAnnotation say which job a workload stands for.
+	// JobOwnerNameAnnotation is the name of the job that a workload stands for.
 	JobOwnerNameAnnotation = "kueue.x-k8s.io/job-owner-name"
 	// JobOwnerGVKAnnotation is the group, version and kind of that job.
 	JobOwnerGVKAnnotation = "kueue.x-k8s.io/job-owner-gvk"

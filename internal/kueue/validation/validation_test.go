@@ -1,12 +1,14 @@
 package validation_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation/validationtesting"
 )
 
@@ -27,5 +29,31 @@ func TestWhatIsWrongIsFoundWhereItIs(t *testing.T) {
 				t.Log(err)
 			}
 		})
+	}
+}
+
+func TestTheCasesChangeEachImmutableFieldAndNoOtherIsImmutable(t *testing.T) {
+	fields, err := crd.ImmutableFields()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, field := range fields {
+		want = append(want, field.Kind+" "+field.Path)
+	}
+	var got []string
+	for _, c := range validationtesting.Cases() {
+		if c.Existing == nil {
+			continue
+		}
+		for _, err := range validationtesting.Validate(c.Object, c.Existing) {
+			if strings.HasPrefix(err.Detail, "is immutable") {
+				got = append(got, reflect.TypeOf(c.Object).Elem().Name()+" "+err.Field)
+			}
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("immutable by the CRDs and by the validation (-CRDs +validation):\n%s", diff)
 	}
 }
