@@ -184,6 +184,9 @@ func podConfig(p *parser, path string, e entry) {
 		return
 	}
 	patch, err := p.podPatch(e.value)
+	if p.left < 0 {
+		return // which is said already
+	}
 	if err != nil {
 		p.refuse(e.key, "%s cannot be made a patch of the pod: %s", path, err)
 		return

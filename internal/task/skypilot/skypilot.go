@@ -22,7 +22,7 @@ const (
 	// maxBytes is more than any ConfigMap could hold of a file.
 	maxBytes = task.MaxConfigMapBytes
 	// maxNodes bounds what aliases make of a small file.
-	maxNodes = 20_000
+	maxNodes = 5_000
 )
 
 // Given is what a caller says beside the file, as SkyPilot's command line does, so that the file may leave it open.
