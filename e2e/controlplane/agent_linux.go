@@ -3,6 +3,7 @@ package controlplane
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,12 +48,21 @@ func nodeSpecs(groups []NodeGroup) ([]node.NodeSpec, error) {
 		if allocatable[corev1.ResourceCPU], err = resource.ParseQuantity(group.allocatableCPU()); err != nil {
 			return nil, fmt.Errorf("nodes %q: allocatable cpu %q: %w", group.Name, group.AllocatableCPU, err)
 		}
+		var taints []corev1.Taint
+		for _, text := range group.Taints {
+			taint, err := parseTaint(text)
+			if err != nil {
+				return nil, fmt.Errorf("nodes %q: %w", group.Name, err)
+			}
+			taints = append(taints, taint)
+		}
 		for i := range group.Count {
 			specs = append(specs, node.NodeSpec{
 				Name:        group.Name + "-" + strconv.Itoa(i+1),
 				Capacity:    capacity.DeepCopy(),
 				Allocatable: allocatable.DeepCopy(),
 				Labels:      maps.Clone(group.Labels),
+				Taints:      slices.Clone(taints),
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -32,6 +33,9 @@ type Config struct {
 	Images map[string]string `json:"images,omitempty"`
 	// Mounts says how containers see their volumes: MountsAuto, MountsNamespace or MountsRewrite.
 	Mounts string `json:"mounts"`
+	// Queueing says that the queue controller runs: Kueue's API is served, and Jobs and pods that name a queue wait in
+	// it.
+	Queueing bool `json:"queueing,omitempty"`
 }
 
 // The ways in which containers see their volumes.
@@ -58,6 +62,8 @@ type NodeGroup struct {
 	// Resources are further resources, such as nvidia.com/gpu: "4".
 	Resources map[string]string `json:"resources,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
+	// Taints are in kubectl's notation, such as "nvidia.com/gpu=present:NoSchedule".
+	Taints []string `json:"taints,omitempty"`
 }
 
 // DefaultConfig is the tutorial's cluster: three nodes of 4 CPU and 15 GiB, 3.92 CPU of them allocatable.
@@ -130,6 +136,11 @@ func (g NodeGroup) validate() error {
 		}
 		parsed[name] = quantity
 	}
+	for _, text := range g.Taints {
+		if _, err := parseTaint(text); err != nil {
+			problems = append(problems, err)
+		}
+	}
 	if allocatable, capacity := parsed["allocatable cpu"], parsed["cpu"]; len(problems) == 0 && allocatable.Cmp(capacity) > 0 {
 		problems = append(problems, fmt.Errorf("allocatable cpu %s is more than the node's %s", g.AllocatableCPU, g.CPU))
 	}
@@ -144,7 +155,7 @@ func (g NodeGroup) allocatableCPU() string {
 }
 
 // ParseNodeGroup parses the notation of the command line, such as
-// "name=t4,count=1,cpu=8,memory=30Gi,allocatable-cpu=7.9,resource:nvidia.com/gpu=4,label:accelerator=t4".
+// "name=t4,count=1,cpu=8,memory=30Gi,allocatable-cpu=7.9,resource:nvidia.com/gpu=4,label:accelerator=t4,taint:nvidia.com/gpu=present:NoSchedule".
 // What is not given is as in DefaultNodes, except that all of a given cpu is allocatable.
 func ParseNodeGroup(text string) (NodeGroup, error) {
 	group := DefaultNodes()
@@ -173,8 +184,10 @@ func ParseNodeGroup(text string) (NodeGroup, error) {
 			group.Resources = with(group.Resources, name, value)
 		case kind == "label" && name != "":
 			group.Labels = with(group.Labels, name, value)
+		case kind == "taint" && name != "":
+			group.Taints = append(group.Taints, name+"="+value)
 		default:
-			return NodeGroup{}, fmt.Errorf("node group %q: unknown key %q; known are name, count, cpu, memory, allocatable-cpu, resource:NAME and label:NAME", text, key)
+			return NodeGroup{}, fmt.Errorf("node group %q: unknown key %q; known are name, count, cpu, memory, allocatable-cpu, resource:NAME, label:NAME and taint:KEY", text, key)
 		}
 	}
 	return group, group.validate()
@@ -189,7 +202,22 @@ func (g NodeGroup) String() string {
 	for _, name := range sortedKeys(g.Labels) {
 		fields = append(fields, "label:"+name+"="+g.Labels[name])
 	}
+	for _, taint := range g.Taints {
+		fields = append(fields, "taint:"+taint)
+	}
 	return strings.Join(fields, ",")
+}
+
+// parseTaint parses KEY=VALUE:EFFECT; the value may be empty.
+func parseTaint(text string) (corev1.Taint, error) {
+	key, rest, _ := strings.Cut(text, "=")
+	value, effect, _ := strings.Cut(rest, ":")
+	taint := corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 || !slices.Contains(effects, taint.Effect) {
+		return taint, fmt.Errorf("taint %q is not KEY=VALUE:EFFECT, such as nvidia.com/gpu=present:NoSchedule; effects are %q", text, effects)
+	}
+	return taint, nil
 }
 
 func with(m map[string]string, key, value string) map[string]string {

@@ -59,10 +59,14 @@ func Kill(ctx context.Context, layout Layout, name string) error {
 	}})
 }
 
-// WaitReady waits until the cluster can be used: the API server and the scheduler say that they are ready, and the
-// named nodes take pods.
+// WaitReady waits until the cluster can be used: the API server, the scheduler and the queue controller, where there is
+// one, say that they are ready, and the named nodes take pods.
 func WaitReady(ctx context.Context, layout Layout, nodes []string) error {
 	status, err := ReadStatus(layout)
+	if err != nil {
+		return err
+	}
+	config, _, err := LoadConfig(layout)
 	if err != nil {
 		return err
 	}
@@ -74,7 +78,7 @@ func WaitReady(ctx context.Context, layout Layout, nodes []string) error {
 	if err != nil {
 		return err
 	}
-	conditions := []condition{answersReady(probe, APIServer, status.Ports.APIServer), answersReady(probe, Scheduler, status.Ports.Scheduler)}
+	conditions := append([]condition{answersReady(probe, APIServer, status.Ports.APIServer)}, serversReady(probe, config, status.Ports)...)
 	for _, c := range append(conditions, clusterConditions(client, nodes)...) {
 		if err := await(ctx, c); err != nil {
 			return err

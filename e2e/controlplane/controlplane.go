@@ -1,6 +1,7 @@
 // Package controlplane runs a real Kubernetes control plane on this machine, for tests and demonstrations: etcd,
 // kube-apiserver, kube-controller-manager and kube-scheduler, each a process of its own so that one can be killed or
-// paused as the real thing can, and the node agent (package node) in the kubelets' place.
+// paused as the real thing can, the node agent (package node) in the kubelets' place and, where it is asked for, the
+// queue controller (package queueing) in Kueue's.
 //
 // What it promises: nothing listens beyond loopback; no root, container engine or network is needed; every file is its
 // owner's alone; a component that dies is started again; a cluster's state lives in one directory and goes on from there
@@ -17,14 +18,23 @@ const (
 	APIServer         = "kube-apiserver"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
-	NodeAgent         = "node-agent"
+	// QueueController runs only where Config.Queueing says so.
+	QueueController = "queue-controller"
+	NodeAgent       = "node-agent"
 )
 
 // KubernetesVersion is the version of Kubernetes that package components embeds.
 const KubernetesVersion = "v1.36.1"
 
-// Components lists all components in the order in which they are started; they are stopped in the reverse order, so
-// that pods are killed and watches closed while there is still an API server to tell about it.
-func Components() []string {
-	return []string{Etcd, APIServer, ControllerManager, Scheduler, NodeAgent}
+// Components lists the components of every cluster in the order in which they are started; they are stopped in the
+// reverse order, so that pods are killed and watches closed while there is still an API server to tell about it.
+func Components() []string { return Config{}.Components() }
+
+// Components lists the components of a cluster that is declared like c, in the order in which they are started.
+func (c Config) Components() []string {
+	components := []string{Etcd, APIServer, ControllerManager, Scheduler}
+	if c.Queueing {
+		components = append(components, QueueController)
+	}
+	return append(components, NodeAgent)
 }

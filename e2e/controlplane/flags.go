@@ -17,6 +17,8 @@ type Ports struct {
 	Scheduler int `json:"scheduler"`
 	// Kubelet serves the logs of all nodes' pods.
 	Kubelet int `json:"kubelet"`
+	// Webhook serves the queue controller's webhooks and health.
+	Webhook int `json:"webhook"`
 }
 
 // arguments returns the command line of the named component, without the component's name itself.
@@ -34,6 +36,8 @@ func arguments(component string, layout Layout, ports Ports) []string {
 		return controllerManagerArguments(layout)
 	case Scheduler:
 		return schedulerArguments(layout, ports)
+	case QueueController:
+		return queueControllerArguments(layout, ports)
 	case NodeAgent:
 		return []string{"--config=" + layout.agentConfigFile()}
 	}
@@ -117,5 +121,17 @@ func schedulerArguments(layout Layout, ports Ports) []string {
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
 		"--profiling=false",
+	}
+}
+
+func queueControllerArguments(layout Layout, ports Ports) []string {
+	return []string{
+		// It installs its own API, webhooks and roles as an administrator would, and then is whom they are for.
+		"--admin-kubeconfig=" + layout.AdminKubeconfig(),
+		"--kubeconfig=" + layout.Kubeconfig("queue-controller"),
+		"--webhook-port=" + strconv.Itoa(ports.Webhook),
+		"--tls-cert-file=" + layout.pki("queue-webhook.crt"),
+		"--tls-private-key-file=" + layout.pki("queue-webhook.key"),
+		"--ca-file=" + layout.pki("ca.crt"),
 	}
 }

@@ -75,6 +75,9 @@ func choosePorts(ctx context.Context, wanted int, last Ports) (Ports, *reservati
 	if err == nil {
 		ports.Kubelet, err = reserved.preferably(ctx, last.Kubelet)
 	}
+	if err == nil {
+		ports.Webhook, err = reserved.preferably(ctx, last.Webhook)
+	}
 	if err != nil {
 		reserved.release()
 		return Ports{}, nil, err

@@ -115,6 +115,15 @@ func answersReady(client *http.Client, what string, port int) condition {
 	}}
 }
 
+// serversReady asks the servers besides the API server.
+func serversReady(client *http.Client, config Config, ports Ports) []condition {
+	conditions := []condition{answersReady(client, Scheduler, ports.Scheduler)}
+	if config.Queueing {
+		conditions = append(conditions, answersReady(client, QueueController, ports.Webhook))
+	}
+	return conditions
+}
+
 // probeClient trusts the cluster's authority and, like a kubelet's probe, has no identity: health is public. It keeps
 // no connection, so that a server that was killed is not asked through a dead one.
 func probeClient(layout Layout) (*http.Client, error) {

@@ -46,12 +46,14 @@ type ComponentStatus struct {
 
 // Component returns the status of the named component.
 func (s Status) Component(name string) (ComponentStatus, error) {
+	var names []string
 	for _, component := range s.Components {
 		if component.Name == name {
 			return component, nil
 		}
+		names = append(names, component.Name)
 	}
-	return ComponentStatus{}, fmt.Errorf("there is no component %q; there are %q", name, Components())
+	return ComponentStatus{}, fmt.Errorf("there is no component %q; there are %q", name, names)
 }
 
 // ErrNoCluster is returned for a directory in which no cluster was ever started.

@@ -127,7 +127,7 @@ func (s *supervisor) prepare(ports Ports) error {
 	if err := saveJSON(s.Layout.agentConfigFile(), agent); err != nil {
 		return fmt.Errorf("writing the node agent's configuration: %w", err)
 	}
-	for _, name := range Components() {
+	for _, name := range s.Config.Components() {
 		if err := rotate(s.Layout.Log(name)); err != nil {
 			return fmt.Errorf("keeping the log of the run before: %w", err)
 		}
@@ -162,8 +162,11 @@ func (s *supervisor) start(ctx context.Context, ports Ports) error {
 	}
 	s.launch(ControllerManager, ports)
 	s.launch(Scheduler, ports)
+	if s.Config.Queueing {
+		s.launch(QueueController, ports)
+	}
 	s.launch(NodeAgent, ports)
-	conditions := append(clusterConditions(client, s.Config.NodeNames()), answersReady(probe, Scheduler, ports.Scheduler))
+	conditions := append(clusterConditions(client, s.Config.NodeNames()), serversReady(probe, s.Config, ports)...)
 	for _, condition := range conditions {
 		if err := s.await(ctx, condition); err != nil {
 			return err

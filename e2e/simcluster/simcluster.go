@@ -43,6 +43,8 @@ type Options struct {
 	Images map[string]string
 	// Mounts is one of controlplane's Mounts constants; empty: that of the last start in Dir, or MountsAuto.
 	Mounts string
+	// Queueing has the queue controller run (package queueing); false: as at the last start in Dir, or not.
+	Queueing bool
 	// Progress receives the lines that a user of the command would see; nil: nobody. It is used until Close returns.
 	Progress io.Writer
 }
@@ -87,6 +89,10 @@ func Image(name, path string) Option {
 		o.Images[name] = path
 	}
 }
+
+// Queueing has the queue controller run in Kueue's place: its API is served, and Jobs and pods that name a queue wait in
+// it.
+func Queueing() Option { return func(o *Options) { o.Queueing = true } }
 
 // Mounts sets how containers see their volumes.
 func Mounts(mode string) Option { return func(o *Options) { o.Mounts = mode } }
@@ -248,6 +254,9 @@ func (o Options) arguments(dir string) []string {
 	}
 	if o.Mounts != "" {
 		args = append(args, "--mounts="+o.Mounts)
+	}
+	if o.Queueing {
+		args = append(args, "--queueing")
 	}
 	return args
 }

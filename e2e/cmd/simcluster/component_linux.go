@@ -13,6 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane/components"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/node"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/queueing"
 )
 
 // containerShim is the name under which the node agent re-executes this binary to enter a mount namespace.
@@ -30,6 +31,12 @@ func runComponent(args []string) (code int, done bool) {
 	case controlplane.NodeAgent:
 		if err := runNodeAgent(args[1:]); err != nil {
 			fmt.Fprintf(os.Stderr, "node-agent: %v\n", err)
+			return exitFailure, true
+		}
+		return exitOK, true
+	case controlplane.QueueController:
+		if err := runQueueController(args[1:]); err != nil {
+			fmt.Fprintf(os.Stderr, "queue-controller: %v\n", err)
 			return exitFailure, true
 		}
 		return exitOK, true
@@ -56,4 +63,21 @@ func runNodeAgent(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	return node.Run(ctx, config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+}
+
+func runQueueController(args []string) error {
+	var config queueing.Config
+	flags := flag.NewFlagSet(controlplane.QueueController, flag.ContinueOnError)
+	flags.StringVar(&config.AdminKubeconfig, "admin-kubeconfig", "", "kubeconfig with which the API and the webhooks are installed")
+	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "the controller's own kubeconfig")
+	flags.IntVar(&config.WebhookPort, "webhook-port", 0, "port of the webhooks on 127.0.0.1")
+	flags.StringVar(&config.CertFile, "tls-cert-file", "", "certificate of the webhooks")
+	flags.StringVar(&config.KeyFile, "tls-private-key-file", "", "its key")
+	flags.StringVar(&config.CAFile, "ca-file", "", "the authority that signed it")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return queueing.Run(ctx, config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }

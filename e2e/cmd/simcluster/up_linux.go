@@ -24,6 +24,7 @@ type upFlags struct {
 	port           int
 	images         []string
 	mounts         string
+	queueing       bool
 	foreground     bool
 }
 
@@ -42,7 +43,8 @@ works. What is not given is as it was at the last start in this directory.`,
 		Example: `  simcluster up
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \
-                --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:accelerator=t4`,
+                --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:accelerator=t4
+  simcluster up --queueing`,
 		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, err := layout()
@@ -58,10 +60,11 @@ works. What is not given is as it was at the last start in this directory.`,
 	set.StringVar(&flags.cpu, "cpu", defaults.CPU, "declared CPUs of each node; the host need not have them")
 	set.StringVar(&flags.memory, "memory", defaults.Memory, "declared memory of each node")
 	set.StringVar(&flags.allocatableCPU, "allocatable-cpu", defaults.AllocatableCPU, "CPUs of each node that are left for pods; all of them when only --cpu is given")
-	set.StringArrayVar(&flags.groups, "node-group", nil, "nodes of one kind, in place of the flags above (repeatable): name=…,count=…,cpu=…,memory=…,allocatable-cpu=…,resource:NAME=…,label:NAME=…")
+	set.StringArrayVar(&flags.groups, "node-group", nil, "nodes of one kind, in place of the flags above (repeatable): name=…,count=…,cpu=…,memory=…,allocatable-cpu=…,resource:NAME=…,label:NAME=…,taint:KEY=VALUE:EFFECT")
 	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free one and keeps it")
 	set.StringArrayVar(&flags.images, "image", nil, "name=path: run this executable for this image (repeatable); '*'=host runs any other image's command as it is")
 	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), auto")
+	set.BoolVar(&flags.queueing, "queueing", false, "serve Kueue's API (kueue.x-k8s.io/v1beta2) and let Jobs and pods that name a queue wait in it; without it nothing is installed")
 	set.BoolVar(&flags.foreground, "foreground", false, "stay, and stop the cluster at the end")
 	return command
 }
@@ -98,6 +101,9 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 	}
 	if given("mounts") {
 		config.Mounts = flags.mounts
+	}
+	if given("queueing") {
+		config.Queueing = flags.queueing
 	}
 	if given("image") {
 		config.Images = map[string]string{}

@@ -1,0 +1,170 @@
+package queueing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
+)
+
+const (
+	// Namespace and Account are where Kueue's own manifests put it, and who it is.
+	Namespace = "kueue-system"
+	Account   = "kueue-controller-manager"
+
+	roleName = "kueue-manager-role"
+	// installer owns the fields of what is installed.
+	installer = "simcluster"
+	// establishPatience bounds the time until an API server serves a new API: a fraction of a second.
+	establishPatience = 60 * time.Second
+	establishPause    = 20 * time.Millisecond
+)
+
+// install does what applying Kueue's manifests does: the API, the account and what it may do. It may be repeated.
+func install(ctx context.Context, admin *rest.Config) error {
+	client, err := dynamic.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("installing Kueue's API: %w", err)
+	}
+	definitions, err := crd.Objects()
+	if err != nil {
+		return fmt.Errorf("installing Kueue's API: %w", err)
+	}
+	for _, definition := range definitions {
+		if err := apply(ctx, client, crd.Resource(), definition); err != nil {
+			return err
+		}
+	}
+	for _, o := range accountObjects() {
+		if err := applyTyped(ctx, client, o); err != nil {
+			return err
+		}
+	}
+	for _, definition := range definitions {
+		if err := awaitEstablished(ctx, client, definition.GetName()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply server-side: a definition is too large for the annotation that client-side apply keeps.
+func apply(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, o *unstructured.Unstructured) error {
+	_, err := client.Resource(resource).Namespace(o.GetNamespace()).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: installer, Force: true})
+	if err != nil {
+		return fmt.Errorf("installing %s %s: %w", resource.Resource, o.GetName(), err)
+	}
+	return nil
+}
+
+// applyTyped applies an object of a built-in kind.
+func applyTyped(ctx context.Context, client dynamic.Interface, o object) error {
+	kinds, _, err := scheme.Scheme.ObjectKinds(o)
+	if err != nil {
+		return err
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(kinds[0])
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(u.Object, "status")
+	resource, ok := installed[kinds[0].Kind]
+	if !ok {
+		return fmt.Errorf("%s is not among what is installed", kinds[0])
+	}
+	return apply(ctx, client, kinds[0].GroupVersion().WithResource(resource), u)
+}
+
+// installed are the plural names of the kinds that are installed, besides definitions.
+var installed = map[string]string{
+	"Namespace":                      "namespaces",
+	"ServiceAccount":                 "serviceaccounts",
+	"ClusterRole":                    "clusterroles",
+	"ClusterRoleBinding":             "clusterrolebindings",
+	"MutatingWebhookConfiguration":   "mutatingwebhookconfigurations",
+	"ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+}
+
+// awaitEstablished waits until the API server serves what a definition defines.
+func awaitEstablished(ctx context.Context, client dynamic.Interface, name string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, establishPatience, fmt.Errorf("not established within %s", establishPatience))
+	defer cancel()
+	for {
+		definition, err := client.Resource(crd.Resource()).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && established(definition) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until the API server serves %s: %w", name, errors.Join(context.Cause(ctx), err))
+		case <-time.After(establishPause):
+		}
+	}
+}
+
+func established(definition *unstructured.Unstructured) bool {
+	// What is no list has no condition that is true.
+	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, ok := c.(map[string]any)
+		if ok && condition["type"] == "Established" && condition["status"] == string(metav1.ConditionTrue) {
+			return true
+		}
+	}
+	return false
+}
+
+// accountObjects are the controller's namespace, account and rights. Kueue's own role has the same verbs, for more kinds.
+func accountObjects() []object {
+	kueueGroup := []string{kueue.GroupName}
+	read := []string{"get", "list", "watch"}
+	rule := func(groups, resources, verbs []string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: groups, Resources: resources, Verbs: verbs}
+	}
+	return []object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: Account, Namespace: Namespace}},
+		&rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: roleName},
+			Rules: []rbacv1.PolicyRule{
+				rule([]string{""}, []string{"namespaces", "limitranges"}, read),
+				rule([]string{""}, []string{"pods"}, append(read, "patch", "delete")),
+				rule([]string{""}, []string{"pods/status"}, []string{"patch"}),
+				rule([]string{"batch"}, []string{"jobs"}, append(read, "patch")),
+				rule([]string{"batch"}, []string{"jobs/status"}, []string{"patch"}),
+				// To set owner references that block the owner's deletion (plug-in OwnerReferencesPermissionEnforcement).
+				rule([]string{"", "batch"}, []string{"pods/finalizers", "jobs/finalizers"}, []string{"update"}),
+				rule([]string{"scheduling.k8s.io"}, []string{"priorityclasses"}, read),
+				rule([]string{"node.k8s.io"}, []string{"runtimeclasses"}, read),
+				rule([]string{"events.k8s.io"}, []string{"events"}, []string{"create", "patch", "update"}),
+				rule([]string{"admissionregistration.k8s.io"}, []string{"mutatingwebhookconfigurations"}, []string{"get", "update"}),
+				rule(kueueGroup, []string{"workloads"}, append(read, "create", "update", "patch", "delete")),
+				rule(kueueGroup, []string{"clusterqueues", "resourceflavors", "admissionchecks", "topologies"}, append(read, "patch")),
+				rule(kueueGroup, []string{"localqueues", "cohorts", "workloadpriorityclasses"}, read),
+				rule(kueueGroup, []string{"workloads/status", "clusterqueues/status", "localqueues/status"}, []string{"patch"}),
+				rule(kueueGroup, []string{"workloads/finalizers", "clusterqueues/finalizers", "resourceflavors/finalizers"}, []string{"update"}),
+			},
+		},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "kueue-manager-rolebinding"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: Account}},
+		},
+	}
+}
