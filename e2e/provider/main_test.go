@@ -7,19 +7,17 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
 )
 
 // kubeconfigVariable names the kubeconfig of a cluster to test against instead of starting one. Its user needs all rights.
@@ -31,17 +29,9 @@ var cluster *simcluster.Cluster
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	terraform, err := exec.LookPath("terraform")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "the provider's acceptance tests need terraform in PATH:", err)
+	if err := providertesting.Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
-	}
-	// plugin-testing would look for, and then download, a terraform of its own, and ask checkpoint about it.
-	for name, value := range map[string]string{"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.DevNull} {
-		if err := os.Setenv(name, value); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
 	}
 	if os.Getenv(kubeconfigVariable) != "" {
 		return m.Run()
@@ -70,14 +60,7 @@ func steps(t *testing.T, steps ...resource.TestStep) {
 // factories serve the provider with an environment of its own, and nothing of this process's.
 func factories(t *testing.T, variables map[string]string) map[string]func() (tfprotov6.ProviderServer, error) {
 	t.Helper()
-	environment := provider.Environment{
-		Variable:         func(name string) string { return variables[name] },
-		HomeDirectory:    t.TempDir(),
-		WorkingDirectory: t.TempDir(),
-	}
-	return map[string]func() (tfprotov6.ProviderServer, error){
-		"elastic": providerserver.NewProtocol6WithError(provider.New("test", environment)()),
-	}
+	return providertesting.Factories(t, variables)
 }
 
 // adminConfig is full access to the shared cluster.

@@ -1,94 +1,37 @@
 package provider_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// terminal runs terraform as a person does, in a directory of its own, and shows what it prints: warnings too, which
-// plugin-testing keeps to itself.
+// terminal is terraform as a person runs it, with what only training jobs need.
 type terminal struct {
-	directory string
-	reattach  string
+	*providertesting.Terminal
 }
 
 func newTerminal(t *testing.T) *terminal {
 	t.Helper()
-	const address = "registry.terraform.io/hashicorp/elastic" // where terraform looks without required_providers
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
-	factory := factories(t, nil)["elastic"]
-	go func() {
-		err := tf6server.Serve(address, func() tfprotov6.ProviderServer {
-			server, err := factory()
-			if err != nil {
-				panic(err)
-			}
-			return server
-		}, tf6server.WithDebug(ctx, reattach, closed), tf6server.WithLoggingSink(t), tf6server.WithoutLogStderrOverride(),
-			tf6server.WithGoPluginLogger(hclog.NewNullLogger()))
-		if err != nil {
-			t.Errorf("serve the provider: %v", err)
-		}
-	}()
-	config := <-reattach
-	t.Cleanup(func() {
-		stop()
-		<-closed
-	})
-	text, err := json.Marshal(map[string]any{address: map[string]any{
-		"Protocol": config.Protocol, "ProtocolVersion": config.ProtocolVersion, "Pid": config.Pid, "Test": config.Test,
-		"Addr": map[string]string{"Network": config.Addr.Network(), "String": config.Addr.String()},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &terminal{directory: t.TempDir(), reattach: string(text)}
+	return &terminal{providertesting.NewTerminal(t)}
 }
 
-// start runs a command. finish waits for it and returns what it printed and its exit code.
 func (r *terminal) start(t *testing.T, config string, arguments ...string) (command *exec.Cmd, finish func() (string, int)) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(r.directory, "main.tf"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command = exec.CommandContext(context.WithoutCancel(t.Context()), "terraform", append(arguments, "-no-color")...)
-	command.Dir = r.directory
-	command.Env = append(os.Environ(), "TF_REATTACH_PROVIDERS="+r.reattach, "TF_IN_AUTOMATION=1")
-	printed := &lockedBuffer{}
-	command.Stdout, command.Stderr = printed, printed
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return command, func() (string, int) {
-		if err := command.Wait(); err != nil && command.ProcessState == nil {
-			t.Fatal(err)
-		}
-		return printed.String(), command.ProcessState.ExitCode()
-	}
+	return r.Start(t, config, arguments...)
 }
 
 func (r *terminal) run(t *testing.T, config string, arguments ...string) (string, int) {
 	t.Helper()
-	_, finish := r.start(t, config, arguments...)
-	return finish()
+	return r.Run(t, config, arguments...)
 }
 
 // destroyAtTheEnd leaves nothing behind, however the test ends.
@@ -104,33 +47,12 @@ func (r *terminal) destroyAtTheEnd(t *testing.T, name, config string) {
 
 func (r *terminal) expectNoChanges(t *testing.T, config string) {
 	t.Helper()
-	if printed, code := r.run(t, config, "plan", "-detailed-exitcode"); code != 0 {
-		t.Errorf("plan -detailed-exitcode exited with %d:\n%s", code, printed)
-	}
-}
-
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
+	r.ExpectNoChanges(t, config)
 }
 
 func expectSays(t *testing.T, printed string, sentences ...string) {
 	t.Helper()
-	if !says(sentences...).MatchString(printed) {
-		t.Errorf("does not say %q:\n%s", sentences, printed)
-	}
+	providertesting.ExpectSays(t, printed, sentences...)
 }
 
 // nowhere keeps the master's pod from being scheduled.
