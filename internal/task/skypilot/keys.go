@@ -110,7 +110,7 @@ func secrets(p *parser, path string, e entry) {
 				"secrets = { %s = { secret_name = \"…\", key = \"…\" } }, or give it by secrets_wo", join(path, name), name)
 			continue
 		}
-		if !p.given.Secrets[name] {
+		if !p.given.Secrets[name] && !p.given.AnySecret {
 			p.refuse(v.key, "%s has no value; refer to a Secret by secrets = { %s = { secret_name = \"…\", key = \"…\" } }, or give it by secrets_wo", join(path, name), name)
 		}
 	}

@@ -30,6 +30,8 @@ type Given struct {
 	Workdir bool            // the files of the working directory
 	Envs    map[string]bool // variables of envs with a value
 	Secrets map[string]bool // variables of secrets with a reference or a value
+	// AnySecret: whatever variables of secrets the file has are given, by names that are not known here.
+	AnySecret bool
 }
 
 // Problem is something wrong in a line of the file, or something in it that has no effect.
