@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,17 @@ func (c *jobCluster) deleteJob(ctx context.Context, ref trainingjob.JobRef) erro
 		}
 		return true, nil
 	})
+}
+
+// lastLines are the last of what a container printed, or why they cannot be read.
+func (c *jobCluster) lastLines(ctx context.Context, pod *corev1.Pod, container string) []string {
+	text, err := c.client.Kubernetes().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: container, TailLines: new(int64(lastLogLines)),
+	}).DoRaw(ctx)
+	if err != nil {
+		return []string{fmt.Sprintf("(the log of pod %s cannot be read: %v)", pod.Name, err)}
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
 // whyEnded says why a wait has ended before its time, as the end of a sentence.

@@ -72,7 +72,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 
 	c := trainingJobCluster(client, model.subject())
-	resp.Diagnostics.Append(c.checkPriorityClasses(ctx, definition)...)
+	resp.Diagnostics.Append(c.checkPriorityClasses(ctx, classesOf(definition)...)...)
 	resp.Diagnostics.Append(c.checkQueue(ctx, definition)...)
 	if resp.Diagnostics.HasError() {
 		return

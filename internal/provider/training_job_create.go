@@ -19,19 +19,27 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// checkPriorityClasses refuses a class that does not exist before anything is made: the API server takes the Job, and
-// then refuses each of its pods for ever. Who may not read the classes is not checked.
-func (c *jobCluster) checkPriorityClasses(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
-	var diags diag.Diagnostics
-	exists := map[string]bool{"": true}
-	for _, use := range []struct {
-		at   path.Path
-		name string
-	}{
+// classUse is an attribute that names a PriorityClass; the name may be "".
+type classUse struct {
+	at   path.Path
+	name string
+}
+
+// classesOf are the uses of a training job.
+func classesOf(d trainingjob.Definition) []classUse {
+	return []classUse{
 		{path.Root("master").AtName("priority_class_name"), d.Master.PriorityClassName},
 		{path.Root("workers").AtName("priority_class_name"), d.Workers.PriorityClassName},
 		{path.Root("workers").AtName("floor_priority_class_name"), d.FloorPriorityClassName},
-	} {
+	}
+}
+
+// checkPriorityClasses refuses a class that does not exist before anything is made: the API server takes the Job, and
+// then refuses each of its pods for ever. Who may not read the classes is not checked.
+func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse) diag.Diagnostics {
+	var diags diag.Diagnostics
+	exists := map[string]bool{"": true}
+	for _, use := range uses {
 		if _, known := exists[use.name]; !known {
 			_, err := cluster.Get(ctx, c.client, c.client.Kubernetes().SchedulingV1().PriorityClasses(), use.name)
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {

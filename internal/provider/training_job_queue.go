@@ -31,7 +31,7 @@ func (c *jobCluster) checkQueue(ctx context.Context, d trainingjob.Definition) d
 	at, queues := path.Root("queue"), c.client.Kueue().LocalQueues(d.Job.Namespace)
 	_, err := cluster.Get(ctx, c.client, queues, d.Queue.Name)
 	switch {
-	case noSuchKind(err):
+	case cluster.IsNotServed(err):
 		diags.AddAttributeError(at, "The cluster has no Kueue", fmt.Sprintf(
 			"Its API server does not know LocalQueues, so nothing would queue the job's pods: they would run at once, and the job would end with that reason. Install Kueue (API version %s), or leave queue out.", kueue.SchemeGroupVersion))
 		return diags
@@ -60,17 +60,9 @@ func (c *jobCluster) checkQueueClasses(ctx context.Context, q trainingjob.Queue)
 		if use.name == "" {
 			continue
 		}
-		class, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), use.name)
-		switch {
-		case apierrors.IsNotFound(err):
-			diags.AddAttributeError(path.Root("queue").AtName(use.attribute), "There is no such workload priority class", fmt.Sprintf(
-				"WorkloadPriorityClass %q does not exist, and Kueue would never admit a pod that names it. "+
-					"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", use.name, use.name))
-		case apierrors.IsForbidden(err):
-		case err != nil:
-			c.subject.explain(&diags, err)
-			return diags
-		default:
+		class, more := c.workloadPriorityClass(ctx, path.Root("queue").AtName(use.attribute), use.name)
+		diags.Append(more...)
+		if class != nil {
 			values = append(values, class.Value)
 		}
 	}
@@ -82,9 +74,22 @@ func (c *jobCluster) checkQueueClasses(ctx context.Context, q trainingjob.Queue)
 	return diags
 }
 
-// noSuchKind tells a missing API from a missing object: both are 404.
-func noSuchKind(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+// workloadPriorityClass reads a class. One that does not exist is an error at the attribute that names it; for who may not
+// read classes it is nil without an error.
+func (c *jobCluster) workloadPriorityClass(ctx context.Context, at path.Path, name string) (*kueue.WorkloadPriorityClass, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	class, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), name)
+	switch {
+	case err == nil:
+		return class, diags
+	case apierrors.IsNotFound(err):
+		diags.AddAttributeError(at, "There is no such workload priority class", fmt.Sprintf(
+			"WorkloadPriorityClass %q does not exist, and Kueue would never admit what names it. "+
+				"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
+	case !apierrors.IsForbidden(err):
+		c.subject.explain(&diags, err)
+	}
+	return nil, diags
 }
 
 // reach tells the floor's workers where the master's Service is, which has been made before.

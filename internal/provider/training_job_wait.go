@@ -255,11 +255,5 @@ func (c *jobCluster) masterLog(ctx context.Context, ref trainingjob.JobRef, pods
 	if newest == nil {
 		return nil
 	}
-	text, err := c.client.Kubernetes().CoreV1().Pods(ref.Namespace).GetLogs(newest.Name, &corev1.PodLogOptions{
-		Container: trainingjob.RoleMaster, TailLines: new(int64(lastLogLines)),
-	}).DoRaw(ctx)
-	if err != nil {
-		return []string{fmt.Sprintf("(the log of pod %s cannot be read: %v)", newest.Name, err)}
-	}
-	return strings.Split(strings.TrimSpace(string(text)), "\n")
+	return c.lastLines(ctx, newest, trainingjob.RoleMaster)
 }

@@ -19,10 +19,16 @@ func LastEvents(job string, events []corev1.Event, n int) []string {
 			ours = append(ours, e)
 		}
 	}
-	slices.SortStableFunc(ours, func(a, b corev1.Event) int { return eventTime(a).Compare(eventTime(b)) })
-	ours = ours[max(0, len(ours)-n):]
-	out := make([]string, len(ours))
-	for i, e := range ours {
+	return EventLines(ours, n)
+}
+
+// EventLines are the newest n of the events, oldest first, a line each.
+func EventLines(events []corev1.Event, n int) []string {
+	sorted := slices.Clone(events)
+	slices.SortStableFunc(sorted, func(a, b corev1.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	sorted = sorted[max(0, len(sorted)-n):]
+	out := make([]string, len(sorted))
+	for i, e := range sorted {
 		out[i] = fmt.Sprintf("%s %s %s/%s: %s", eventTime(e).UTC().Format(time.RFC3339), e.Reason,
 			strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, strings.TrimSpace(e.Message))
 	}
