@@ -84,6 +84,7 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		newPriorityClass,
 		newTrainingJob,
+		func() resource.Resource { return &taskResource{version: p.version} },
 	}
 }
 

@@ -1,0 +1,238 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+)
+
+// Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace periods.
+const (
+	taskTimeout     = 10 * time.Minute
+	taskReadTimeout = 2 * time.Minute
+)
+
+// taskResource is elastic_task.
+type taskResource struct {
+	version    string // the provider's, which is that of the trainer's image
+	connection *connection
+}
+
+var (
+	_ resource.ResourceWithConfigure      = &taskResource{}
+	_ resource.ResourceWithValidateConfig = &taskResource{}
+	_ resource.ResourceWithModifyPlan     = &taskResource{}
+	_ resource.ResourceWithImportState    = &taskResource{}
+	_ resource.ResourceWithIdentity       = &taskResource{}
+)
+
+func (r *taskResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_task"
+}
+
+func (r *taskResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = taskSchema(ctx)
+}
+
+func (r *taskResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identitySchema("task", true)
+}
+
+func (r *taskResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+// Create makes the task's objects and records them before it waits for anything. An error after the Job was made taints
+// the resource, and the next apply removes what there is; a wait that ends early is therefore no error.
+func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var model taskModel
+	var secrets types.Map
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...) // plans do not have it
+	timeout, diags := model.Timeouts.Create(ctx, taskTimeout)
+	resp.Diagnostics.Append(diags...)
+	values, diags := stringMap(ctx, secrets)
+	resp.Diagnostics.Append(diags...)
+	model.SecretsWO = secrets
+	a, diags := model.asked(ctx)
+	resp.Diagnostics.Append(diags...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, func(task.Problem) bool { return true })...)
+	}
+	client, diags := r.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
+	defer cancel()
+
+	c := newTaskCluster(client, model.subject())
+	t := a.complete(r.version)
+	resp.Diagnostics.Append(c.check(ctx, t, func(attribute string) path.Path { return whereSaid(req.Config.Raw, attribute) })...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	objects, job, diags := c.createJob(ctx, t, values)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	model.SecretsWO = types.MapNull(types.StringType)
+	model.UID = types.StringValue(string(job.UID))
+	model.Logs = types.StringValue(logsCommand(t.Namespace, t.Name, t.NumNodes))
+	model.taskObservedModel.observe(progressOf(job, nil))
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
+
+	job, diags = c.createParts(ctx, objects, job)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	model.taskObservedModel.observe(progressOf(job, nil))
+	resp.Diagnostics.Append(c.wait(ctx, &model)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// Read costs two requests, the Job and what was asked for, and under a queue a third, the Workload.
+func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx, cancel := context.WithTimeout(ctx, taskReadTimeout)
+	defer cancel()
+	var model taskModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	client, diags := r.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	// Also for a task that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
+	ref := model.ref()
+	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
+	if apierrors.IsNotFound(err) || err == nil && ref.UID != "" && job.UID != ref.UID {
+		// A Job with another UID is another task. One that had finished was removed by a TTL, and its end stays known.
+		if !taskFinished(model.Phase.ValueString()) || err == nil || model.OnFinished.ValueString() != onFinishedKeep {
+			resp.State.RemoveResource(ctx)
+		}
+		return
+	}
+	if err != nil {
+		model.subject().explain(&resp.Diagnostics, err)
+		return
+	}
+	resp.Diagnostics.Append(model.read(ctx, client, job)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// read takes over what the cluster holds of a task.
+func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
+	imported := m.UID.IsNull()
+	m.UID = types.StringValue(string(job.UID))
+	a, diags := m.asked(ctx)
+	diags.Append(m.readMetadata(client, job, a.file)...)
+	if diags.HasError() {
+		return diags
+	}
+	configMap, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), task.ConfigMapName(job.Name))
+	switch {
+	case apierrors.IsNotFound(err) && imported:
+		diags.AddError(fmt.Sprintf("Job %s/%s is no task", job.Namespace, job.Name),
+			fmt.Sprintf("There is no ConfigMap %s, with which this provider makes a task. A Job that it did not make cannot be imported.", task.ConfigMapName(job.Name)))
+	case apierrors.IsNotFound(err):
+		diags.AddWarning(fmt.Sprintf("ConfigMap %s/%s is missing", job.Namespace, task.ConfigMapName(job.Name)),
+			"It holds what the task runs; a pod that has to start again cannot without it. Replace the task: terraform apply -replace=ADDRESS.")
+	case err != nil:
+		m.subject().explain(&diags, err)
+	default:
+		live, err := task.Of(configMap, job)
+		if err != nil {
+			diags.AddError(fmt.Sprintf("Cannot read task %s/%s", job.Namespace, job.Name), sentenceOf("", err.Error())+" Restore the ConfigMap, or replace the task.")
+			break
+		}
+		diags.Append(m.readTask(ctx, live, imported)...)
+		m.Logs = types.StringValue(logsCommand(job.Namespace, job.Name, live.NumNodes))
+	}
+	m.taskObservedModel.observe(progressOf(job, workloadOf(ctx, client, job)))
+	m.defaults()
+	return diags
+}
+
+// Update changes the Job, as far as Kubernetes and Kueue let a Job change, and the metadata of every object.
+func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var model, prior taskModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	timeout, diags := model.Timeouts.Update(ctx, taskTimeout)
+	resp.Diagnostics.Append(diags...)
+	before, diags := prior.asked(ctx)
+	resp.Diagnostics.Append(diags...)
+	after, diags := model.asked(ctx)
+	resp.Diagnostics.Append(diags...)
+	client, diags := r.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
+	defer cancel()
+
+	c := newTaskCluster(client, model.subject())
+	at := func(attribute string) path.Path { return whereSaid(req.Config.Raw, attribute) }
+	resp.Diagnostics.Append(c.update(ctx, model.ref(), prior.parts(before), before.Task, after.Task, at)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if model.Phase.IsUnknown() { // the plan says that this update waits
+		model.taskObservedModel = prior.taskObservedModel
+		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		resp.Diagnostics.Append(c.wait(ctx, &model)...)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
+}
+
+// Delete removes the Job, waits until none of its pods is left, and removes the rest.
+func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var model taskModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	timeout, diags := model.Timeouts.Delete(ctx, taskTimeout)
+	resp.Diagnostics.Append(diags...)
+	client, diags := r.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
+	defer cancel()
+	a, diags := model.asked(ctx)
+	if diags.HasError() { // an earlier release took this; nothing but the number of nodes matters here
+		a.Task = task.Task{Name: model.Name.ValueString(), Namespace: model.Namespace.ValueString(), NumNodes: 2}
+	}
+	c := newTaskCluster(client, model.subject())
+	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.parts(a))...)
+}
+
+// parts are the names of the task's objects besides the Job.
+func (m *taskModel) parts(a asked) []task.Object {
+	t := a.Task
+	if !m.SecretsWOVersion.IsNull() {
+		t.SecretValues = []string{"any"} // which ones is not known, and does not matter for the Secret's name
+	}
+	return task.NamedParts(t)
+}
+
+// ImportState takes namespace/name, or on Terraform 1.12 and later the identity.
+func (r *taskResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	importNamespaced(ctx, "task", "default/low", req, resp)
+}

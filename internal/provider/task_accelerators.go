@@ -1,0 +1,126 @@
+package provider
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
+)
+
+const acceleratorShapes = `write one text, "T4:4", a list in order of preference, ["H100:8", "A100:8"], or a set of equal rank, toset(["H100:8", "A100:8"])`
+
+// acceleratorTexts are the texts of a known value, and whether their order is one of preference. The problem is "" or a
+// sentence. Elements that are not known yet are left out.
+func acceleratorTexts(value types.Dynamic) (texts []string, ordered bool, problem string) {
+	var elements []attr.Value
+	switch v := value.UnderlyingValue().(type) {
+	case types.String:
+		return []string{v.ValueString()}, false, ""
+	case types.Tuple:
+		elements, ordered = v.Elements(), true
+	case types.List:
+		elements, ordered = v.Elements(), true
+	case types.Set:
+		elements = v.Elements()
+	default:
+		return nil, false, "The value is neither text nor a list of texts: " + acceleratorShapes + "."
+	}
+	for _, element := range elements {
+		text, ok := element.(types.String)
+		switch {
+		case !ok || text.IsNull():
+			return nil, false, "An element is no text: " + acceleratorShapes + "."
+		case !text.IsUnknown():
+			texts = append(texts, text.ValueString())
+		}
+	}
+	if len(elements) == 0 {
+		return nil, false, "There is no accelerator in it: " + acceleratorShapes + ", or leave the attribute out."
+	}
+	return texts, ordered, ""
+}
+
+// acceleratorsValue is how a state that was not configured says them.
+func acceleratorsValue(requests []accelerator.Request, ordered bool) types.Dynamic {
+	switch len(requests) {
+	case 0:
+		return types.DynamicNull()
+	case 1:
+		return types.DynamicValue(types.StringValue(requests[0].String()))
+	}
+	values, kinds := make([]attr.Value, len(requests)), make([]attr.Type, len(requests))
+	for i, request := range requests {
+		values[i], kinds[i] = types.StringValue(request.String()), types.StringType
+	}
+	if !ordered {
+		return types.DynamicValue(types.SetValueMust(types.StringType, values)) // strings only
+	}
+	return types.DynamicValue(types.TupleValueMust(kinds, values)) // what a list in brackets is
+}
+
+// acceleratorList refuses values of other shapes.
+type acceleratorList struct{}
+
+func (acceleratorList) Description(context.Context) string {
+	return "one text, a list or a set of texts such as T4:4"
+}
+
+func (a acceleratorList) MarkdownDescription(ctx context.Context) string { return a.Description(ctx) }
+
+func (acceleratorList) ValidateDynamic(_ context.Context, req validator.DynamicRequest, resp *validator.DynamicResponse) {
+	if absent(req.ConfigValue) {
+		return
+	}
+	if _, _, problem := acceleratorTexts(req.ConfigValue); problem != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not accelerators", problem)
+	}
+}
+
+// keepEqualAccelerators plans the prior value where the configuration says the same: "T4" for "T4:1", a list from a
+// variable for one in brackets.
+type keepEqualAccelerators struct{}
+
+func (keepEqualAccelerators) Description(context.Context) string {
+	return "The spelling of accelerators is no change."
+}
+
+func (k keepEqualAccelerators) MarkdownDescription(ctx context.Context) string {
+	return k.Description(ctx)
+}
+
+func (keepEqualAccelerators) PlanModifyDynamic(ctx context.Context, req planmodifier.DynamicRequest, resp *planmodifier.DynamicResponse) {
+	if absent(req.StateValue) || absent(req.ConfigValue) || absent(req.PlanValue) {
+		return
+	}
+	r := &reader{ctx: ctx}
+	before, wasOrdered := r.accelerators(req.StateValue)
+	after, isOrdered := r.accelerators(req.PlanValue)
+	if r.diags.HasError() || wasOrdered != isOrdered {
+		return
+	}
+	if !isOrdered { // a set has no order, and a state made of the cluster's may have another one
+		before, after = sortedRequests(before), sortedRequests(after)
+	}
+	if slices.Equal(before, after) {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+func sortedRequests(requests []accelerator.Request) []accelerator.Request {
+	sorted := slices.Clone(requests)
+	slices.SortFunc(sorted, func(a, b accelerator.Request) int {
+		if a.Name != b.Name {
+			if a.Name < b.Name {
+				return -1
+			}
+			return 1
+		}
+		return a.Count - b.Count
+	})
+	return sorted
+}

@@ -1,0 +1,315 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task/skypilot"
+)
+
+// taskModel is the resource's value in configuration, plan and state.
+type taskModel struct {
+	Name      types.String `tfsdk:"name"`
+	Namespace types.String `tfsdk:"namespace"`
+	YAML      types.String `tfsdk:"yaml"`
+
+	Run               types.String  `tfsdk:"run"`
+	Setup             types.String  `tfsdk:"setup"`
+	NumNodes          types.Int64   `tfsdk:"num_nodes"`
+	Envs              types.Map     `tfsdk:"envs"`
+	Workdir           types.Map     `tfsdk:"workdir"`
+	Image             types.String  `tfsdk:"image"`
+	Accelerators      types.Dynamic `tfsdk:"accelerators"`
+	AcceleratorLabels types.Map     `tfsdk:"accelerator_labels"`
+	CPUs              types.String  `tfsdk:"cpus"`
+	Memory            types.String  `tfsdk:"memory"`
+	Recovery          types.Object  `tfsdk:"recovery"`
+	Queue             types.String  `tfsdk:"queue"`
+	PriorityClass     types.String  `tfsdk:"priority_class"`
+	Secrets           types.Map     `tfsdk:"secrets"`
+	SecretsWO         types.Map     `tfsdk:"secrets_wo"`
+	SecretsWOVersion  types.Int64   `tfsdk:"secrets_wo_version"`
+
+	Volumes                       types.List           `tfsdk:"volumes"`
+	ImagePullPolicy               types.String         `tfsdk:"image_pull_policy"`
+	ImagePullSecrets              types.List           `tfsdk:"image_pull_secrets"`
+	TrainerImage                  types.String         `tfsdk:"trainer_image"`
+	PriorityClassName             types.String         `tfsdk:"priority_class_name"`
+	NodeSelector                  types.Map            `tfsdk:"node_selector"`
+	Tolerations                   types.List           `tfsdk:"tolerations"`
+	ServiceAccountName            types.String         `tfsdk:"service_account_name"`
+	RuntimeClassName              types.String         `tfsdk:"runtime_class_name"`
+	TerminationGracePeriodSeconds types.Int64          `tfsdk:"termination_grace_period_seconds"`
+	PodOverrides                  jsontypes.Normalized `tfsdk:"pod_overrides"`
+
+	Labels                  types.Map      `tfsdk:"labels"`
+	Annotations             types.Map      `tfsdk:"annotations"`
+	TTLSecondsAfterFinished types.Int64    `tfsdk:"ttl_seconds_after_finished"`
+	WaitFor                 types.String   `tfsdk:"wait_for"`
+	FailOnError             types.Bool     `tfsdk:"fail_on_error"`
+	OnFinished              types.String   `tfsdk:"on_finished"`
+	Timeouts                timeouts.Value `tfsdk:"timeouts"`
+
+	UID types.String `tfsdk:"uid"`
+	taskObservedModel
+}
+
+// taskObservedModel is what the cluster says of a task.
+type taskObservedModel struct {
+	Phase       types.String `tfsdk:"phase"`
+	Reason      types.String `tfsdk:"reason"`
+	Restarts    types.Int64  `tfsdk:"restarts"`
+	Preemptions types.Int64  `tfsdk:"preemptions"`
+	Workload    types.String `tfsdk:"workload"`
+	Logs        types.String `tfsdk:"logs"`
+}
+
+type recoveryModel struct {
+	MaxRestartsOnErrors types.Int64 `tfsdk:"max_restarts_on_errors"`
+	RecoverOnExitCodes  types.List  `tfsdk:"recover_on_exit_codes"`
+}
+
+type secretKeyModel struct {
+	SecretName types.String `tfsdk:"secret_name"`
+	Key        types.String `tfsdk:"key"`
+}
+
+type acceleratorModel struct {
+	Resource   types.String `tfsdk:"resource"`
+	Labels     types.Map    `tfsdk:"labels"`
+	Topologies types.Map    `tfsdk:"topologies"`
+}
+
+func (m *taskModel) identity() namespacedIdentity {
+	return namespacedIdentity{Namespace: m.Namespace, Name: m.Name}
+}
+
+func (m *taskModel) ref() task.JobRef {
+	return task.JobRef{Name: m.Name.ValueString(), Namespace: m.Namespace.ValueString(), UID: apitypes.UID(m.UID.ValueString())}
+}
+
+func (m *taskModel) subject() subject {
+	return subject{resourceType: TypeName + "_task", importID: m.Namespace.ValueString() + "/" + m.Name.ValueString()}
+}
+
+// asked is a task as the file and the attributes say it together.
+type asked struct {
+	task.Task              // without what has a default that a release of the provider may change: images
+	file         task.Task // what the file alone says
+	warnings     []skypilot.Problem
+	contradicted []path.Path // attributes that the file says too
+}
+
+// asked reads the file and puts the attributes on top of it. Unknown values, of which there are some while Terraform
+// validates, are as absent ones.
+func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
+	r := &reader{ctx: ctx}
+	envs, secrets := r.texts(m.Envs), r.secrets(m.Secrets)
+	a := asked{file: task.Task{NumNodes: 1}}
+	if text := m.YAML.ValueString(); text != "" {
+		given := skypilot.Given{
+			Workdir: len(m.Workdir.Elements()) > 0 || m.Workdir.IsUnknown(), Envs: keysOf(m.Envs), Secrets: keysOf(m.Secrets),
+			// Plan and state do not have the names of secrets_wo; the configuration was validated with them.
+			AnySecret: !m.SecretsWOVersion.IsNull() && m.SecretsWO.IsNull() || m.SecretsWO.IsUnknown(),
+		}
+		maps.Copy(given.Secrets, keysOf(m.SecretsWO))
+		var err error
+		if a.file, a.warnings, err = skypilot.Parse("yaml", []byte(text), given); err != nil {
+			r.diags.AddAttributeError(path.Root("yaml"), "Not a task file that can be run", err.Error())
+			return a, r.diags
+		}
+	}
+	a.Task = a.file
+	t, o := &a.Task, &overlay{}
+	t.Name, t.Namespace = m.Name.ValueString(), orDefault(m.Namespace, corev1.NamespaceDefault)
+	o.text("run", &t.Run, m.Run)
+	o.text("setup", &t.Setup, m.Setup)
+	o.text("image", &t.Image, m.Image)
+	o.text("cpus", &t.CPUs, m.CPUs)
+	o.text("memory", &t.Memory, m.Memory)
+	o.text("queue", &t.Queue, m.Queue)
+	o.text("priority_class", &t.PriorityClass, m.PriorityClass)
+	o.texts("envs", &t.Envs, envs)
+	o.texts("labels", &t.Labels, r.texts(m.Labels))
+	o.texts("workdir", &t.Workdir, r.texts(m.Workdir))
+	if n := m.NumNodes; !n.IsNull() && !n.IsUnknown() {
+		o.take("num_nodes", t.NumNodes != 1)
+		t.NumNodes = int(min(n.ValueInt64(), math.MaxInt32))
+	}
+	if !absent(m.Accelerators) {
+		o.take("accelerators", len(t.Accelerators) > 0)
+		t.Accelerators, t.Ordered = r.accelerators(m.Accelerators)
+	}
+	if !m.Recovery.IsNull() && !m.Recovery.IsUnknown() {
+		o.take("recovery", t.Recovery.MaxRestartsOnErrors != 0 || len(t.Recovery.RecoverOnExitCodes) > 0)
+		t.Recovery = r.recovery(m.Recovery)
+	}
+	a.contradicted = o.contradicted
+
+	t.Secrets = secrets
+	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.SecretsWO)))
+	t.TrainerImage, t.ImagePullPolicy = m.TrainerImage.ValueString(), corev1.PullPolicy(m.ImagePullPolicy.ValueString())
+	for _, name := range elements[types.String](r, m.ImagePullSecrets) {
+		t.ImagePullSecrets = append(t.ImagePullSecrets, name.ValueString())
+	}
+	for i, v := range elements[volumeModel](r, m.Volumes) {
+		t.Volumes = append(t.Volumes, r.volume(path.Root("volumes").AtListIndex(i), v))
+	}
+	t.AcceleratorLabels = r.acceleratorLabels(m.AcceleratorLabels)
+	t.PriorityClassName, t.NodeSelector, t.Tolerations = m.PriorityClassName.ValueString(), r.texts(m.NodeSelector), r.tolerations(m.Tolerations)
+	t.ServiceAccountName, t.RuntimeClassName = m.ServiceAccountName.ValueString(), m.RuntimeClassName.ValueString()
+	t.Annotations = r.texts(m.Annotations)
+	t.PodOverrides = r.json(m.PodOverrides)
+	if !m.TerminationGracePeriodSeconds.IsUnknown() {
+		t.TerminationGracePeriodSeconds = m.TerminationGracePeriodSeconds.ValueInt64Pointer()
+	}
+	if ttl := m.TTLSecondsAfterFinished; !ttl.IsNull() && !ttl.IsUnknown() {
+		t.TTLSecondsAfterFinished = new(int32(ttl.ValueInt64())) //nolint:gosec // the schema bounds it
+	}
+	return a, r.diags
+}
+
+// complete is the task with the images that it has where nobody names one.
+func (a asked) complete(version string) task.Task {
+	t := a.Task
+	if t.Image == "" {
+		t.Image = task.DefaultImage
+	}
+	if t.TrainerImage == "" {
+		t.TrainerImage = task.DefaultTrainerImage(version)
+	}
+	return t
+}
+
+// overlay puts attributes on top of what the file says, and notes those that the file says too.
+type overlay struct {
+	contradicted []path.Path
+}
+
+func (o *overlay) take(attribute string, alsoInFile bool) {
+	if alsoInFile {
+		o.contradicted = append(o.contradicted, path.Root(attribute))
+	}
+}
+
+func (o *overlay) text(attribute string, to *string, value types.String) {
+	if value.IsNull() || value.IsUnknown() {
+		return
+	}
+	o.take(attribute, *to != "")
+	*to = value.ValueString()
+}
+
+func (o *overlay) texts(attribute string, to *map[string]string, values map[string]string) {
+	if values == nil {
+		return
+	}
+	both := maps.Clone(*to)
+	if both == nil {
+		both = map[string]string{}
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if _, there := both[key]; there {
+			o.contradicted = append(o.contradicted, path.Root(attribute).AtMapKey(key))
+		}
+		both[key] = values[key]
+	}
+	*to = both
+}
+
+// keysOf are the keys of a map, also of one whose values are not known.
+func keysOf(value types.Map) map[string]bool {
+	keys := map[string]bool{}
+	for key := range value.Elements() {
+		keys[key] = true
+	}
+	return keys
+}
+
+func absent(value types.Dynamic) bool {
+	return value.IsNull() || value.IsUnknown() || value.IsUnderlyingValueNull() || value.IsUnderlyingValueUnknown()
+}
+
+func (r *reader) secrets(value types.Map) map[string]task.SecretKey {
+	if value.IsNull() || value.IsUnknown() {
+		return nil
+	}
+	var models map[string]secretKeyModel
+	r.diags.Append(value.ElementsAs(r.ctx, &models, false)...)
+	secrets := make(map[string]task.SecretKey, len(models))
+	for name, m := range models {
+		secrets[name] = task.SecretKey{SecretName: m.SecretName.ValueString(), Key: m.Key.ValueString()}
+	}
+	return secrets
+}
+
+func (r *reader) recovery(value types.Object) task.Recovery {
+	m := into[recoveryModel](r, value)
+	recovery := task.Recovery{MaxRestartsOnErrors: int(m.MaxRestartsOnErrors.ValueInt64())}
+	for _, code := range elements[types.Int64](r, m.RecoverOnExitCodes) {
+		recovery.RecoverOnExitCodes = append(recovery.RecoverOnExitCodes, int(max(math.MinInt32, min(code.ValueInt64(), math.MaxInt32))))
+	}
+	return recovery
+}
+
+func (r *reader) acceleratorLabels(value types.Map) map[string]accelerator.Definition {
+	if value.IsNull() || value.IsUnknown() {
+		return nil
+	}
+	var models map[string]acceleratorModel
+	r.diags.Append(value.ElementsAs(r.ctx, &models, false)...)
+	table := make(map[string]accelerator.Definition, len(models))
+	for name, m := range models {
+		d := accelerator.Definition{Resource: m.Resource.ValueString()}
+		if !m.Labels.IsNull() && !m.Labels.IsUnknown() {
+			r.diags.Append(m.Labels.ElementsAs(r.ctx, &d.Labels, false)...)
+		}
+		for count, topology := range r.texts(m.Topologies) {
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				r.diags.AddAttributeError(path.Root("accelerator_labels").AtMapKey(name).AtName("topologies").AtMapKey(count), "Not a number of chips",
+					fmt.Sprintf("The key is %q; write the number of chips, as in { \"8\" = \"2x4\" }.", count))
+				continue
+			}
+			if d.Topologies == nil {
+				d.Topologies = map[int]string{}
+			}
+			d.Topologies[n] = topology
+		}
+		table[name] = d
+	}
+	return table
+}
+
+// accelerators reads what may be one text, a list (in order of preference) or a set (of equal rank) of them.
+func (r *reader) accelerators(value types.Dynamic) (requests []accelerator.Request, ordered bool) {
+	texts, ordered, problem := acceleratorTexts(value)
+	if problem != "" {
+		r.diags.AddAttributeError(path.Root("accelerators"), "Not accelerators", problem)
+		return nil, false
+	}
+	for _, text := range texts {
+		request, err := accelerator.ParseRequest(text)
+		if err != nil {
+			r.diags.AddAttributeError(path.Root("accelerators"), "Not accelerators", strings.TrimPrefix(err.Error(), "accelerators ")+".")
+			continue
+		}
+		requests = append(requests, request)
+	}
+	return requests, ordered && len(requests) > 1
+}

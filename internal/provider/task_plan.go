@@ -1,0 +1,220 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+)
+
+// ModifyPlan looks for the queue and the class that the task names, decides what replaces the task, says what is lost,
+// and leaves what the cluster says of it alone unless the update will wait for more of it.
+func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return // delete
+	}
+	var state, plan taskModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(r.checkReferences(ctx, req.Config.Raw, &plan)...)
+	if req.State.Raw.IsNull() {
+		return // create
+	}
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	finished := taskFinished(state.Phase.ValueString())
+	if finished && plan.OnFinished.ValueString() == onFinishedRecreate {
+		// A path counts as a reason to replace only where the plan differs.
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("phase"), types.StringUnknown())...)
+		resp.RequiresReplace.Append(path.Root("phase"))
+		return
+	}
+	reasons, diags := taskReplacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if len(reasons) > 0 {
+		for _, reason := range reasons {
+			resp.RequiresReplace.Append(reason.at)
+		}
+		resp.Diagnostics.AddWarning(fmt.Sprintf("Task %s will be replaced", state.subject().importID), taskReplacementDetail(&state, reasons))
+		return
+	}
+	if plan.WaitFor.ValueString() != waitForCreated && !finished && !req.Plan.Raw.Equal(req.State.Raw) {
+		for name, unknown := range unknownTaskObservations() {
+			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), unknown)...)
+		}
+	}
+}
+
+// unknownTaskObservations are what a wait will find.
+func unknownTaskObservations() map[string]any {
+	return map[string]any{
+		"phase": types.StringUnknown(), "reason": types.StringUnknown(), "restarts": types.Int64Unknown(),
+		"preemptions": types.Int64Unknown(), "workload": types.StringUnknown(),
+	}
+}
+
+// checkReferences warns about a queue or a class that is not there, and about a queue that never preempts.
+func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value, plan *taskModel) diag.Diagnostics {
+	if plan.YAML.IsUnknown() || plan.Queue.IsUnknown() || plan.PriorityClass.IsUnknown() || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
+		return nil
+	}
+	a, diags := plan.asked(ctx)
+	if diags.HasError() || a.Queue == "" {
+		return nil // what is wrong with it was said when it was validated
+	}
+	diags = nil
+	queueAt := whereSaid(config, "queue")
+	diags.Append(r.connection.checkReference(ctx, queueAt, reference{kind: aLocalQueue, namespace: a.Namespace, name: a.Queue},
+		"Until it exists the task is suspended.")...)
+	diags.Append(r.connection.checkReference(ctx, whereSaid(config, "priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
+		"Without it the task cannot be created.")...)
+	diags.Append(r.connection.plansQueued(ctx, queueAt, TypeName+"_task "+a.Name, a.Namespace, a.Queue, a.PriorityClass)...)
+	return diags
+}
+
+// taskReplacement is an attribute whose change replaces the task, and why it must.
+type taskReplacement struct {
+	attribute string
+	why       string
+	of        func(task.Task) any
+}
+
+const (
+	isTheTask  = "names the task's objects"
+	isTheRun   = "is what the task runs"
+	ofThePod   = "belongs to the task's pods, which Kubernetes does not change"
+	ofTheQueue = "decides what Kueue queues"
+)
+
+// taskReplacements are all of them but the queue and the class; the other attributes change in place.
+func taskReplacements() []taskReplacement {
+	return []taskReplacement{
+		{"name", isTheTask, func(t task.Task) any { return t.Name }},
+		{"namespace", isTheTask, func(t task.Task) any { return t.Namespace }},
+		{"run", isTheRun, func(t task.Task) any { return t.Run }},
+		{"setup", isTheRun, func(t task.Task) any { return t.Setup }},
+		{"num_nodes", ofTheQueue, func(t task.Task) any { return t.NumNodes }},
+		{"envs", ofThePod, func(t task.Task) any { return t.Envs }},
+		{"workdir", isTheRun, func(t task.Task) any { return t.Workdir }},
+		{"image", ofThePod, func(t task.Task) any { return t.Image }},
+		{"accelerators", ofTheQueue, func(t task.Task) any {
+			if t.Ordered {
+				return []any{t.Accelerators}
+			}
+			return sortedRequests(t.Accelerators)
+		}},
+		{"accelerator_labels", ofTheQueue, func(t task.Task) any { return t.AcceleratorLabels }},
+		{"cpus", ofTheQueue, func(t task.Task) any { return t.CPUs }},
+		{"memory", ofTheQueue, func(t task.Task) any { return t.Memory }},
+		{"recovery", "belongs to the Job, which Kubernetes does not change", func(t task.Task) any { return t.Recovery.RecoverOnExitCodes }},
+		{"secrets", ofThePod, func(t task.Task) any { return t.Secrets }},
+		{"volumes", ofThePod, func(t task.Task) any { return t.Volumes }},
+		{"image_pull_policy", ofThePod, func(t task.Task) any { return t.ImagePullPolicy }},
+		{"image_pull_secrets", ofThePod, func(t task.Task) any { return t.ImagePullSecrets }},
+		{"trainer_image", ofThePod, func(t task.Task) any { return t.TrainerImage }},
+		{"priority_class_name", ofThePod, func(t task.Task) any { return t.PriorityClassName }},
+		{"node_selector", ofThePod, func(t task.Task) any { return t.NodeSelector }},
+		{"tolerations", ofThePod, func(t task.Task) any { return t.Tolerations }},
+		{"service_account_name", ofThePod, func(t task.Task) any { return t.ServiceAccountName }},
+		{"runtime_class_name", ofThePod, func(t task.Task) any { return t.RuntimeClassName }},
+		{"termination_grace_period_seconds", ofThePod, func(t task.Task) any { return t.TerminationGracePeriodSeconds }},
+		{"pod_overrides", ofThePod, func(t task.Task) any { return string(t.PodOverrides) }},
+	}
+}
+
+// reasonToReplace is where a plan shows the replacement, and why it is one.
+type reasonToReplace struct {
+	at  path.Path
+	why string
+}
+
+// taskReplacing finds what replaces the task. What means the same, by an attribute or by the file and however it is
+// written, does not; a value that is not known yet may be any, and does.
+func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan *taskModel) ([]reasonToReplace, diag.Diagnostics) {
+	was, diags := state.asked(ctx)
+	will, more := plan.asked(ctx)
+	diags.Append(more...)
+	var before, after map[string]tftypes.Value
+	if err := stateRaw.As(&before); err != nil {
+		diags.AddError("The provider is broken", err.Error())
+	}
+	if err := planRaw.As(&after); err != nil {
+		diags.AddError("The provider is broken", err.Error())
+	}
+	if diags.HasError() {
+		return nil, diags
+	}
+	changed := func(attribute string) bool { return !before[attribute].Equal(after[attribute]) }
+	var reasons []reasonToReplace
+	add := func(attribute, why string) {
+		at := path.Root(attribute)
+		if !changed(attribute) {
+			at = path.Root("yaml") // the file has changed
+		}
+		reasons = append(reasons, reasonToReplace{at: at, why: attribute + " " + why})
+	}
+	if changed("yaml") && !after["yaml"].IsKnown() {
+		add("yaml", "is not known yet, and may say anything")
+		return reasons, diags
+	}
+	for _, r := range taskReplacements() {
+		unknown := changed(r.attribute) && !after[r.attribute].IsFullyKnown()
+		if unknown || !equality.Semantic.DeepEqual(r.of(was.Task), r.of(will.Task)) {
+			add(r.attribute, r.why)
+		}
+	}
+	if changed("secrets_wo_version") {
+		add("secrets_wo_version", "says that there are other values, which pods get only when they start")
+	}
+	waits := state.Phase.ValueString() == taskQueued
+	switch {
+	case was.Queue == will.Queue:
+	case was.Queue == "" || will.Queue == "":
+		add("queue", "is what makes Kueue manage the task, from its beginning")
+	case !waits:
+		add("queue", "can change only while the task waits in it")
+	}
+	switch {
+	case was.PriorityClass == will.PriorityClass:
+	case was.Queue == "" && will.Queue == "":
+	case will.PriorityClass == "":
+		add("priority_class", "cannot be taken away from what Kueue manages")
+	case was.PriorityClass == "" && !waits:
+		add("priority_class", "can be added only while the task waits")
+	}
+	return reasons, diags
+}
+
+func taskReplacementDetail(state *taskModel, reasons []reasonToReplace) string {
+	var b strings.Builder
+	for _, r := range reasons {
+		b.WriteString(r.why + ".\n")
+	}
+	b.WriteString("\n")
+	switch state.Phase.ValueString() {
+	case taskSucceeded:
+		b.WriteString("The task has succeeded; its pods, with what they printed, are deleted.")
+	case taskFailed:
+		b.WriteString("The task has failed; its pods, with what they printed, are deleted.")
+	case taskQueued:
+		b.WriteString("The task waits (as of the last refresh); the new one takes its place at the end of the line.")
+	default:
+		b.WriteString("The task has started (as of the last refresh); it is stopped, and what it has not written elsewhere is lost.")
+	}
+	return b.String()
+}

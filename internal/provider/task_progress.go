@@ -1,0 +1,99 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+)
+
+// What a task's phase may be.
+const (
+	taskQueued    = "Queued" // suspended: it waits for quota, or is being stopped after a preemption
+	taskStarting  = "Starting"
+	taskRunning   = "Running"
+	taskSucceeded = "Succeeded"
+	taskFailed    = "Failed"
+)
+
+func taskFinished(phase string) bool { return phase == taskSucceeded || phase == taskFailed }
+
+// taskProgress is what a task's Job, and its Workload where there is one, say about how it goes.
+type taskProgress struct {
+	phase    string
+	reason   string // in a sentence; "" while there is nothing to say
+	restarts int64
+	// Of the Workload.
+	workload    string
+	preemptions int64
+}
+
+// progressOf reads a Job; workload is nil where there is none, or where it cannot be read.
+func progressOf(job *batchv1.Job, workload *kueue.Workload) taskProgress {
+	p := taskProgress{phase: taskStarting, restarts: int64(job.Status.Failed)}
+	if workload != nil {
+		p.workload, p.preemptions = workload.Name, evictionsOf(workload)[kueue.WorkloadEvictedByPreemption]
+	}
+	nodes := int32(1)
+	if job.Spec.Parallelism != nil {
+		nodes = *job.Spec.Parallelism
+	}
+	ready := int32(0)
+	if job.Status.Ready != nil {
+		ready = *job.Status.Ready
+	}
+	failed := jobCondition(job, batchv1.JobFailed)
+	if failed == nil { // the reason is known before the last pod has stopped
+		failed = jobCondition(job, batchv1.JobFailureTarget)
+	}
+	switch {
+	case failed != nil:
+		p.phase, p.reason = taskFailed, sentenceOf(failed.Reason, failed.Message)
+		p.restarts = max(0, p.restarts-1) // the last failure was followed by no other run
+	case jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobSuccessCriteriaMet) != nil:
+		p.phase = taskSucceeded
+	case job.Spec.Suspend != nil && *job.Spec.Suspend:
+		p.phase, p.reason = taskQueued, whySuspended(job, workload)
+	case ready > 0 && ready+job.Status.Succeeded >= nodes:
+		p.phase = taskRunning
+	}
+	return p
+}
+
+func whySuspended(job *batchv1.Job, workload *kueue.Workload) string {
+	switch {
+	case workload != nil:
+		s := standingOf(workload)
+		return sentenceOf(s.reason, s.message)
+	case job.Labels[kueue.QueueLabel] != "":
+		return "Kueue has made no Workload of it."
+	default:
+		return "The Job is suspended, and in no queue: nothing will start it."
+	}
+}
+
+// sentenceOf joins a word and what is said about it.
+func sentenceOf(reason, message string) string {
+	message = strings.TrimSuffix(strings.TrimSpace(message), ".")
+	switch {
+	case message == "" && reason == "":
+		return ""
+	case message == "":
+		return reason + "."
+	case reason == "":
+		return message + "."
+	default:
+		return reason + ": " + message + "."
+	}
+}
+
+// logsCommand shows what a task prints: of the pod that runs, or of all where there are several.
+func logsCommand(namespace, name string, nodes int) string {
+	if nodes > 1 {
+		return fmt.Sprintf("kubectl logs -n %s -l %s=%s -c %s --tail=-1 --prefix", namespace, task.LabelTask, name, task.ContainerName)
+	}
+	return fmt.Sprintf("kubectl logs -n %s job/%s -c %s", namespace, name, task.ContainerName)
+}

@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+)
+
+// ValidateConfig asks the task itself what is wrong with it. What depends on a value that is not known yet is left to
+// the next time: Terraform validates again when it plans, and Create once more.
+func (r *taskResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var model taskModel
+	diags := req.Config.Get(ctx, &model)
+	a, more := model.asked(ctx)
+	diags.Append(more...)
+	if diags.HasError() {
+		if req.Config.Raw.IsFullyKnown() || onlyAbout(diags, path.Root("yaml")) {
+			resp.Diagnostics.Append(diags...)
+		}
+		return
+	}
+	for _, at := range a.contradicted {
+		resp.Diagnostics.AddAttributeError(at, "Said twice", fmt.Sprintf("%s is said by the task file too. Leave it out of the one or the other.", at))
+	}
+	known := func(p task.Problem) bool { return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) }
+	resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, known)...)
+	for _, warning := range a.warnings {
+		resp.Diagnostics.AddAttributeWarning(path.Root("yaml"), "Something in the task file has no effect", fmt.Sprintf("Line %d: %s.", warning.Line, warning.Message))
+	}
+	for _, p := range a.complete(r.version).Warnings() {
+		if known(p) && !resp.Diagnostics.HasError() {
+			resp.Diagnostics.AddAttributeWarning(whereSaid(req.Config.Raw, p.Field), p.Field+" may not be what was meant", p.String()+".")
+		}
+	}
+}
+
+// problems are errors about what the task cannot run with, as far as they are included.
+func (a asked) problems(config tftypes.Value, version string, included func(task.Problem) bool) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, p := range a.complete(version).Problems() {
+		if included(p) {
+			diags.AddAttributeError(whereSaid(config, p.Field), "Not a task that can run", p.String()+".")
+		}
+	}
+	return diags
+}
+
+// whereSaid is the attribute that a problem's field names, or the file where only that says it.
+func whereSaid(config tftypes.Value, field string) path.Path {
+	name, _, _ := strings.Cut(field, ".")
+	name, _, _ = strings.Cut(name, "[")
+	var attributes map[string]tftypes.Value
+	if config.As(&attributes) == nil && attributes[name].IsNull() && !attributes["yaml"].IsNull() {
+		return path.Root("yaml")
+	}
+	return pathOf(field)
+}
+
+// onlyAbout says whether all errors are about one attribute, which is known then.
+func onlyAbout(diags diag.Diagnostics, at path.Path) bool {
+	return !slices.ContainsFunc(diags.Errors(), func(d diag.Diagnostic) bool {
+		with, ok := d.(diag.DiagnosticWithPath)
+		return !ok || !with.Path().Equal(at)
+	})
+}

@@ -1,0 +1,136 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// wait waits for what wait_for says and takes over what it finds. It is never an error that the wait ends early, and
+// one that the run fails only with fail_on_error.
+func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnostics {
+	goal := model.WaitFor.ValueString()
+	if goal == waitForCreated {
+		return nil
+	}
+	var diags diag.Diagnostics
+	ref := model.ref()
+	begin := time.Now()
+	job, err := c.follow(ctx, ref, goal)
+	// The context may have ended, but the user wants to know where the task is.
+	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
+	defer cancel()
+	var workload *kueue.Workload
+	if job != nil {
+		workload = workloadOf(gather, c.client, job)
+		model.taskObservedModel.observe(progressOf(job, workload))
+	}
+	phase := model.Phase.ValueString()
+	switch {
+	case phase == taskFailed:
+		summary := fmt.Sprintf("Task %s has failed", c.subject.importID)
+		detail := c.tell(gather, ref, model, job, workload)
+		if model.FailOnError.ValueBool() {
+			diags.AddError(summary, detail)
+		} else {
+			diags.AddWarning(summary, detail+"\n\nThe task stays as it is. With fail_on_error = true this would be an error.")
+		}
+	case err != nil:
+		diags.AddWarning(fmt.Sprintf("Task %s is not %s yet", c.subject.importID, goal),
+			fmt.Sprintf("Waited %s for it to be %s; %s. The task goes on; the next plan shows where it is.\n\n%s",
+				time.Since(begin).Round(time.Second), goal, whyEnded(err), c.tell(gather, ref, model, job, workload)))
+	}
+	return diags
+}
+
+// follow watches the Job until it is as far as the goal says. It returns what it saw last, nil for nothing. Kueue says
+// all that matters through the Job.
+func (c *taskCluster) follow(ctx context.Context, ref task.JobRef, goal string) (seen *batchv1.Job, err error) {
+	phase := ""
+	err = cluster.WaitFor(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), cluster.Named(ref.Name), func(found []*batchv1.Job) (bool, error) {
+		if len(found) == 0 || found[0].UID != ref.UID {
+			return false, fmt.Errorf("job %s/%s was deleted while it was waited for", ref.Namespace, ref.Name)
+		}
+		seen = found[0]
+		p := progressOf(seen, nil)
+		if p.phase != phase {
+			phase = p.phase
+			tflog.Info(ctx, fmt.Sprintf("task %s is %s", c.subject.importID, phase))
+		}
+		return reachedGoal(phase, goal), nil
+	})
+	return seen, err
+}
+
+// reachedGoal says whether a wait is over. A task that has ended is as far as it gets.
+func reachedGoal(phase, goal string) bool {
+	switch goal {
+	case waitForAdmitted:
+		return phase != taskQueued
+	case waitForRunning:
+		return phase == taskRunning || taskFinished(phase)
+	default:
+		return taskFinished(phase)
+	}
+}
+
+// tell says where a task is, and why it is there.
+func (c *taskCluster) tell(ctx context.Context, ref task.JobRef, model *taskModel, job *batchv1.Job, workload *kueue.Workload) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Its phase is %s", model.Phase.ValueString())
+	if reason := model.Reason.ValueString(); reason != "" {
+		b.WriteString(": " + strings.TrimSuffix(reason, "."))
+	}
+	b.WriteString(".\n")
+	about := map[types.UID]bool{ref.UID: true}
+	if workload != nil {
+		about[workload.UID] = true
+		if reason := whyQueued(workload); reason != "" {
+			section(&b, "Queue:", []string{fmt.Sprintf("workload %s in queue %s: %s", workload.Name, workload.Spec.QueueName, reason)})
+		}
+	}
+	pods, err := c.pods(ctx, ref)
+	if err != nil {
+		fmt.Fprintf(&b, "Its pods cannot be listed: %v.\n", err)
+	}
+	if len(pods) == 0 && err == nil && job != nil && (job.Spec.Suspend == nil || !*job.Spec.Suspend) {
+		b.WriteString("It has no pod yet.\n")
+	}
+	for i := range pods {
+		about[pods[i].UID] = true
+	}
+	events := slices.DeleteFunc(c.events(ctx, ref), func(e corev1.Event) bool { return !about[e.InvolvedObject.UID] })
+	section(&b, "Pods:", trainingjob.Explain(pods, events))
+	section(&b, "Last events:", trainingjob.EventLines(events, lastEvents))
+	if pod := lastFailed(pods); pod != nil {
+		section(&b, fmt.Sprintf("Last lines of pod %s:", pod.Name), c.lastLines(ctx, pod, task.ContainerName))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// lastFailed is the newest pod that failed by itself; nil where there is none.
+func lastFailed(pods []corev1.Pod) *corev1.Pod {
+	var last *corev1.Pod
+	for i := range pods {
+		stopped := slices.ContainsFunc(pods[i].Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+			return s.State.Terminated != nil && s.State.Terminated.ExitCode == task.ExitStopped
+		})
+		if pods[i].Status.Phase == corev1.PodFailed && !stopped && (last == nil || last.CreationTimestamp.Before(&pods[i].CreationTimestamp)) {
+			last = &pods[i]
+		}
+	}
+	return last
+}
