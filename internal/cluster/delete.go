@@ -40,6 +40,8 @@ func Delete[T Object](ctx context.Context, c *Client, resource Resource[T], name
 		PropagationPolicy: &propagation,
 	})
 	switch {
+	case IsNotServed(err): // it may be there in another version
+		return c.Wrap("delete", ref, err)
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err): // the UID is another's, or the object changed in the same moment: look

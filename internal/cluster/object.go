@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,4 +71,10 @@ func Get[T Object](ctx context.Context, c *Client, resource Resource[T], name st
 	}
 	object, err := resource.Get(ctx, name, metav1.GetOptions{})
 	return object, c.Wrap("get", refOf[T](resource, name), err)
+}
+
+// ServesGroup says whether the API server knows an API group, in whatever version. It says yes where it cannot be found out.
+func ServesGroup(ctx context.Context, c *Client, group string) bool {
+	err := c.kube.Discovery().RESTClient().Get().AbsPath("/apis", group).Do(ctx).Error()
+	return !apierrors.IsNotFound(err)
 }

@@ -29,6 +29,24 @@ func (subdomain) ValidateString(_ context.Context, req validator.StringRequest, 
 	}
 }
 
+// namespaceName is the API's rule for names of namespaces.
+type namespaceName struct{}
+
+func (namespaceName) Description(context.Context) string {
+	return "a DNS label: small letters, digits and '-', at most 63 characters"
+}
+func (n namespaceName) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
+
+func (namespaceName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if problems := validation.IsDNS1123Label(req.ConfigValue.ValueString()); len(problems) > 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a namespace",
+			fmt.Sprintf("%q: %s.", req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
+	}
+}
+
 // labels is the API's rule for labels.
 type labels struct{}
 

@@ -115,11 +115,17 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	// Also for an object that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
 	resp.Diagnostics.Append(o.setIdentity(ctx, state, resp.Identity)...)
 	live, err := cluster.Get(ctx, client, o.in(client, state.text("namespace")), state.text("name"))
-	if apierrors.IsNotFound(err) {
+	switch {
+	case cluster.IsNotServed(err) && !cluster.ServesGroup(ctx, client, o.group()):
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s is gone with its kind", o.title, o.importID(state)), fmt.Sprintf(
+			"The cluster at %s knows no objects of %s at all, so that this one is not there either. It is planned to be made again, "+
+				"which needs Kueue 0.19 or later to be installed first.", client.Host(), o.apiVersion))
 		resp.State.RemoveResource(ctx)
 		return
-	}
-	if err != nil {
+	case apierrors.IsNotFound(err) && !cluster.IsNotServed(err):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
 		o.subject(ctx, state).explain(&resp.Diagnostics, err)
 		return
 	}
@@ -177,7 +183,7 @@ func (o *object[T]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if req.Plan.Raw.IsNull() {
 		return
 	}
-	for _, at := range o.replacing(ctx, valuesOf(req.State.Raw), valuesOf(req.Plan.Raw)) {
+	for _, at := range o.replacing(ctx, req.State.Raw, req.Plan.Raw) {
 		resp.RequiresReplace.Append(at)
 	}
 	if o.connection != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 )
 
@@ -22,10 +23,8 @@ func (o *object[T]) desired(ctx context.Context, plan values, diags *diag.Diagno
 		diags.AddError(fmt.Sprintf("Not a %s", o.title), err.Error()+".")
 		return desired
 	}
-	if o.problems != nil {
-		for _, problem := range o.problems(desired) {
-			diags.Append(o.refusal(ctx, problem))
-		}
+	for _, problem := range o.creationProblems(desired) {
+		diags.Append(o.refusal(ctx, problem))
 	}
 	return desired
 }
@@ -34,9 +33,6 @@ func (o *object[T]) desired(ctx context.Context, plan values, diags *diag.Diagno
 // is not known yet is left to the next time: Terraform validates again when it plans, and desired does once more.
 func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if o.problems == nil {
-		return diags
-	}
 	v := valuesOf(config)
 	// Through the API's JSON and back, so that what is left out has its default.
 	given, _ := apifield.Expand(config).(map[string]any)
@@ -47,7 +43,7 @@ func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Dia
 	if err != nil {
 		return diags // a value of another kind than the field's, which the schema refuses
 	}
-	for _, problem := range o.problems(object) {
+	for _, problem := range o.creationProblems(object) {
 		if at, ok := o.attributeOf(ctx, problem.Field); ok && !o.isDecided(config, at) {
 			continue
 		}
@@ -56,19 +52,31 @@ func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Dia
 	return diags
 }
 
+// creationProblems are the rules that an object breaks. Those about metadata are the schema's to check.
+func (k kind[T]) creationProblems(object T) field.ErrorList {
+	if k.problems == nil {
+		return nil
+	}
+	return slices.DeleteFunc(k.problems(object), func(problem *field.Error) bool { return strings.HasPrefix(problem.Field, "metadata") })
+}
+
 // attributeOf is the attribute that the path of a field means.
 func (k kind[T]) attributeOf(ctx context.Context, fieldPath string) (path.Path, bool) {
 	return k.subject(ctx, nil).attributeOf("." + fieldPath)
 }
 
-// refusal is a broken rule as a diagnostic at the attribute.
+// refusal is a broken rule as a diagnostic at the attribute, in the attributes' words.
 func (k kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagnostic {
 	summary := fmt.Sprintf("Kueue would refuse this %s", k.title)
+	if problem.Origin == validation.Ours {
+		summary = fmt.Sprintf("This %s would not work", k.title)
+	}
+	detail := apifield.InAttributes(k.fields(ctx), strings.TrimSuffix(problem.ErrorBody(), "."))
 	at, ok := k.attributeOf(ctx, problem.Field)
 	if !ok {
-		return diag.NewErrorDiagnostic(summary, problem.Error()+".")
+		return diag.NewErrorDiagnostic(summary, problem.Field+": "+detail+".")
 	}
-	return diag.NewAttributeErrorDiagnostic(at, summary, fmt.Sprintf("%s: %s.", at, strings.TrimSuffix(problem.ErrorBody(), ".")))
+	return diag.NewAttributeErrorDiagnostic(at, summary, fmt.Sprintf("%s: %s.", at, detail))
 }
 
 // isDecided says whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the same
@@ -90,20 +98,33 @@ func (k kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
 
 // replacing are the attributes whose change the API refuses, though it would let an object be created like that: the
 // object is replaced. What is not known yet counts as a change.
-func (o *object[T]) replacing(ctx context.Context, state, plan values) path.Paths {
-	if len(state) == 0 || o.changes == nil {
+func (k kind[T]) replacing(ctx context.Context, state, plan tftypes.Value) path.Paths {
+	if state.IsNull() || k.changes == nil {
 		return nil
 	}
-	live, errLive := o.expand(state)
-	desired, errDesired := o.expand(plan)
+	plan, err := tftypes.Transform(plan, func(_ *tftypes.AttributePath, value tftypes.Value) (tftypes.Value, error) {
+		switch {
+		case value.IsKnown():
+			return value, nil
+		case value.Type().Is(tftypes.String):
+			return tftypes.NewValue(tftypes.String, someText), nil
+		default:
+			return tftypes.NewValue(value.Type(), nil), nil
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	live, errLive := k.expand(valuesOf(state))
+	desired, errDesired := k.expand(valuesOf(plan))
 	if errLive != nil || errDesired != nil {
 		return nil
 	}
-	alsoOfCreation := o.problems(desired)
+	alsoOfCreation := k.creationProblems(desired)
 	var paths path.Paths
-	for _, problem := range o.changes(desired, live) {
+	for _, problem := range k.changes(desired, live) {
 		isOfCreation := slices.ContainsFunc(alsoOfCreation, func(p *field.Error) bool { return p.Error() == problem.Error() })
-		if at, ok := o.attributeOf(ctx, problem.Field); ok && !isOfCreation {
+		if at, ok := k.attributeOf(ctx, problem.Field); ok && !isOfCreation {
 			if root, ok := at.Steps()[0].(path.PathStepAttributeName); ok {
 				paths.Append(path.Root(string(root)))
 			}
@@ -111,6 +132,10 @@ func (o *object[T]) replacing(ctx context.Context, state, plan values) path.Path
 	}
 	return paths
 }
+
+// someText stands for a text that is not known yet where it matters only that it may be another one. It is a name and a
+// quantity, though an unlikely name.
+const someText = "0"
 
 // check is something about one field of a planned object that depends on other objects.
 type check struct {

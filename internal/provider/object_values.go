@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -81,6 +82,12 @@ func (k kind[T]) raw(ctx context.Context, v values) tftypes.Value {
 		all[name] = value
 	}
 	return tftypes.NewValue(tftypes.Object{AttributeTypes: types}, map[string]tftypes.Value(all))
+}
+
+// group is the API group of the kind.
+func (k kind[T]) group() string {
+	group, _, _ := strings.Cut(k.apiVersion, "/")
+	return group
 }
 
 // importID is what terraform import takes.

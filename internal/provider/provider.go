@@ -83,6 +83,13 @@ func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, 
 func (p *elastic) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		newPriorityClass,
+		newWorkloadPriorityClass,
+		newResourceFlavor,
+		newClusterQueue,
+		newLocalQueue,
+		newCohort,
+		newTopology,
+		newAdmissionCheck,
 		newTrainingJob,
 		func() resource.Resource { return &taskResource{version: p.version} },
 	}

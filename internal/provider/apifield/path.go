@@ -1,6 +1,7 @@
 package apifield
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -59,4 +60,37 @@ func step(field string) (name, index, rest string) {
 		index, rest, _ = strings.Cut(bracketed, "]")
 	}
 	return name, index, strings.TrimPrefix(rest, ".")
+}
+
+// fieldName matches names of fields that are several words, such as whenCanBorrow.
+var fieldName = regexp.MustCompile(`\b[a-z]+(?:[A-Z][a-z]*)+\b`)
+
+// InAttributes is a sentence of the API's in the words of the configuration: names of fields that have an attribute are
+// the attribute's.
+func InAttributes(attributes map[string]schema.Attribute, sentence string) string {
+	return fieldName.ReplaceAllStringFunc(sentence, func(field string) string {
+		if name := Snake(field); hasAttribute(attributes, name) {
+			return name
+		}
+		return field
+	})
+}
+
+func hasAttribute(attributes map[string]schema.Attribute, name string) bool {
+	if _, ok := attributes[name]; ok {
+		return true
+	}
+	for _, attribute := range attributes {
+		switch a := attribute.(type) {
+		case schema.SingleNestedAttribute:
+			if hasAttribute(a.Attributes, name) {
+				return true
+			}
+		case schema.ListNestedAttribute:
+			if hasAttribute(a.NestedObject.Attributes, name) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,0 +1,62 @@
+package provider
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation"
+)
+
+// newAdmissionCheck is elastic_admission_check.
+func newAdmissionCheck() resource.Resource {
+	return &object[*kueue.AdmissionCheck]{kind: kind[*kueue.AdmissionCheck]{
+		name: "admission_check", title: string(anAdmissionCheck), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		attributes: admissionCheckSchema,
+		empty:      func() *kueue.AdmissionCheck { return &kueue.AdmissionCheck{} },
+		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.AdmissionCheck] {
+			return client.Kueue().AdmissionChecks()
+		},
+		madeAnew: "queues with this check were inactive in between",
+		problems: validation.ValidateAdmissionCheck,
+		changes:  validation.ValidateAdmissionCheckUpdate,
+		active:   func(check *kueue.AdmissionCheck) *metav1.Condition { return conditionActive(check.Status.Conditions) },
+		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.AdmissionCheck) (bool, error)) error {
+			return cluster.WaitFor(ctx, client, client.Kueue().AdmissionChecks(), cluster.Named(name), done)
+		},
+		fact:    noFact[*kueue.AdmissionCheck],
+		holders: clusterQueuesUsing(usesCheck),
+		release: "Take the check out of their admission_checks_strategy, or delete them.",
+	}}
+}
+
+func admissionCheckSchema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "An AdmissionCheck of Kueue: something that has to be so before a workload with quota runs, such as that nodes were provisioned for it, or that another cluster takes it. " +
+			"A controller, Kueue's or another, decides for each workload.\n\n" +
+			"A ClusterQueue with a check that is missing or not active is inactive. While a ClusterQueue has the check, it cannot be deleted.",
+		Attributes: kueueAttributes(ctx, "Name of the check, as in a ClusterQueue's `admission_checks_strategy`.", map[string]schema.Attribute{
+			"controller_name": requiredText("The controller that decides, such as `kueue.x-k8s.io/provisioning-request` or `kueue.x-k8s.io/multikueue`. Changing it replaces the check."),
+			"parameters": schema.SingleNestedAttribute{
+				MarkdownDescription: "An object with the controller's parameters for this check.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"api_group": requiredText("API group of the object, such as `kueue.x-k8s.io`."),
+					"kind":      requiredText("Its kind, such as `ProvisioningRequestConfig`."),
+					"name":      requiredText("Its name."),
+				},
+			},
+			"wait_for": waitForAttribute("when the check's controller runs and accepts its parameters."),
+		}),
+	}
+}
+
+func usesCheck(queue *kueue.ClusterQueue, name string) bool {
+	strategy := queue.Spec.AdmissionChecksStrategy
+	return strategy != nil && slices.ContainsFunc(strategy.AdmissionChecks, func(c kueue.AdmissionCheckStrategyRule) bool { return string(c.Name) == name })
+}

@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+func clusterQueueSchema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A ClusterQueue of Kueue: quota for flavors of nodes, and the rules by which workloads get it. Users do not name it; their jobs name a LocalQueue, which leads here.\n\n" +
+			"With the defaults nothing is ever preempted: `preemption.within_cluster_queue` is `Never`, so that a workload of high priority is next in the queue and still waits until there is room. " +
+			"And with the default `namespace_selector` no namespace may use the queue: `{}` lets all.\n\n" +
+			"A queue whose flavor or admission check is missing is made all the same, and is inactive until it exists; `wait_for = \"active\"` tells. " +
+			"Everything but the name changes in place. A queue is deleted once no workload holds its quota.",
+		Attributes: kueueAttributes(ctx, "Name of the queue, as in a LocalQueue's `cluster_queue`.", map[string]schema.Attribute{
+			"resource_groups": resourceGroupsAttribute(
+				"The queue's quota: groups of resources, each with the flavors that provide them.",
+				"How much of it workloads of this queue may have at a time, and what the queue brings into its cohort.",
+				"How much more it may borrow of what others in the cohort do not use; without it, as much as there is. Only with `cohort_name`.",
+				"How much of it others in the cohort may borrow while it is not used; without it, all; `\"0\"` for nothing. At most `nominal_quota`. Only with `cohort_name`.",
+			),
+			"cohort_name": textAttribute("Cohort of queues that borrow from one another what they do not use. It need not exist as an `elastic_cohort`: queues that name the same cohort are in it. " +
+				"Without it the queue neither borrows nor lends."),
+			"queueing_strategy": wordAttribute("Order by priority and then by age in any case. `BestEffortFIFO` (default): a workload that does not fit lets younger ones pass. `StrictFIFO`: it holds up all behind it.", kueue.BestEffortFIFO),
+			"namespace_selector": schema.SingleNestedAttribute{
+				MarkdownDescription: "Namespaces whose workloads may use the queue: `{}` for all. Left out, no namespace may.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"match_labels": schema.MapAttribute{
+						MarkdownDescription: "Labels that the namespace has, such as `{ \"kubernetes.io/metadata.name\" = \"team-a\" }`.",
+						ElementType:         types.StringType,
+						Optional:            true,
+					},
+					"match_expressions": schema.ListNestedAttribute{
+						MarkdownDescription: "Requirements, all of which the namespace's labels meet.",
+						Optional:            true,
+						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+							"key":      requiredText("Key of a label."),
+							"operator": requiredText("`In`, `NotIn`, `Exists` or `DoesNotExist`."),
+							"values": schema.ListAttribute{
+								MarkdownDescription: "Values, with `In` and `NotIn`.",
+								ElementType:         types.StringType,
+								Optional:            true,
+							},
+						}},
+					},
+				},
+			},
+			"preemption": defaultedAttribute(ctx, "Who is evicted so that a pending workload gets quota. Evicted workloads are queued again, with their old age.", map[string]schema.Attribute{
+				"within_cluster_queue": wordAttribute("In this queue. `Never` (default): nobody, whatever the priorities are. `LowerPriority`: workloads of lower priority. "+
+					"`LowerOrNewerEqualPriority`: also younger ones of the same priority.", kueue.PreemptionPolicyNever),
+				"reclaim_within_cohort": wordAttribute("In other queues of the cohort that borrow, when the pending workload fits in this queue's own quota. `Never` (default), `LowerPriority`, "+
+					"or `Any`: whoever borrows, whatever its priority.", kueue.PreemptionPolicyNever),
+				"borrow_within_cohort": defaultedAttribute(ctx, "In other queues of the cohort, when the pending workload itself has to borrow. Not together with fair sharing.", map[string]schema.Attribute{
+					"policy": wordAttribute("`Never` (default), or `LowerPriority`, which needs `reclaim_within_cohort` other than `Never`.", kueue.BorrowWithinCohortPolicyNever),
+					"max_priority_threshold": schema.Int64Attribute{
+						MarkdownDescription: "Only workloads of at most this priority are evicted; without it, all of lower priority.",
+						Optional:            true,
+						Validators:          int32Validators(),
+					},
+				}),
+			}),
+			"flavor_fungibility": defaultedAttribute(ctx, "Whether the next flavor is tried before a workload borrows or preempts in this one.", map[string]schema.Attribute{
+				"when_can_borrow":  wordAttribute("`MayStopSearch` (default): a flavor in which it fits by borrowing is taken. `TryNextFlavor`: the next one first.", kueue.MayStopSearch),
+				"when_can_preempt": wordAttribute("`TryNextFlavor` (default): the next flavor before anybody is evicted. `MayStopSearch`: a flavor in which it fits by preemption is taken.", kueue.TryNextFlavor),
+				"preference": textAttribute("When every flavor needs one or the other: `BorrowingOverPreemption`, which is meant where it is left out, or `PreemptionOverBorrowing`. " +
+					"Only where both of the above are `TryNextFlavor`."),
+			}),
+			"admission_checks_strategy": schema.SingleNestedAttribute{
+				MarkdownDescription: "Checks that a workload passes after it got quota and before it runs.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"admission_checks": schema.ListNestedAttribute{
+						MarkdownDescription: "The checks; each name once.",
+						Required:            true,
+						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+							"name": requiredText("Name of an AdmissionCheck: refer to `elastic_admission_check.NAME.name`."),
+							"on_flavors": schema.ListAttribute{
+								MarkdownDescription: "Flavors of this queue for which it is needed; all where it is left out.",
+								ElementType:         types.StringType,
+								Optional:            true,
+							},
+						}},
+					},
+				},
+			},
+			"stop_policy":  stopPolicyAttribute("queue"),
+			"fair_sharing": fairSharingAttribute("this queue among those of its cohort"),
+			"admission_scope": schema.SingleNestedAttribute{
+				MarkdownDescription: "Whether LocalQueues of this queue take turns by what they have used; it has a meaning only where admission fair sharing is switched on in Kueue's configuration.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"admission_mode": requiredText("`UsageBasedAdmissionFairSharing` or `NoAdmissionFairSharing`."),
+				},
+			},
+			"wait_for": waitForAttribute("when the flavors and checks exist and the queue is not stopped."),
+		}),
+	}
+}

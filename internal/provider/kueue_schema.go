@@ -1,0 +1,150 @@
+package provider
+
+import (
+	"context"
+	"math"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+)
+
+// kueueAttributes are those of a kind of Kueue's: its own, and what all of them have. The words that an attribute may say are
+// not checked by the schema where package validation does, so that a mistake is told once.
+func kueueAttributes(ctx context.Context, nameDescription string, own map[string]schema.Attribute) map[string]schema.Attribute {
+	own["name"] = schema.StringAttribute{
+		MarkdownDescription: nameDescription + " Changing it replaces the object.",
+		Required:            true,
+		Validators:          []validator.String{subdomain{}},
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+	own["labels"] = labelsAttribute()
+	own["annotations"] = annotationsAttribute()
+	own["uid"] = uidAttribute()
+	own["timeouts"] = timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true})
+	return own
+}
+
+// waitForAttribute is for kinds that a controller says to be active.
+func waitForAttribute(when string) schema.StringAttribute {
+	return schema.StringAttribute{
+		MarkdownDescription: "What create and update wait for: `created` (default), the API server's answer, or `active`, the condition `Active`, which Kueue sets " + when +
+			" A wait that ends without it is a warning with the condition's reason, never an error; `timeouts` bounds it, and where Kueue does not run it ends after 20 s.",
+		Optional:   true,
+		Computed:   true,
+		Default:    stringdefault.StaticString(waitForCreated),
+		Validators: []validator.String{stringvalidator.OneOf(waitForCreated, waitForActive)},
+	}
+}
+
+// wordAttribute is one of some words, the default of which the API server would choose itself.
+func wordAttribute[T ~string](description string, byDefault T) schema.StringAttribute {
+	return schema.StringAttribute{
+		MarkdownDescription: description,
+		Optional:            true,
+		Computed:            true,
+		Default:             stringdefault.StaticString(string(byDefault)),
+	}
+}
+
+// defaultedAttribute is an object that is there in any case; where it is left out its attributes have their defaults.
+func defaultedAttribute(ctx context.Context, description string, attributes map[string]schema.Attribute) schema.SingleNestedAttribute {
+	kinds, values := map[string]attr.Type{}, map[string]attr.Value{}
+	for name, attribute := range attributes {
+		kinds[name] = attribute.GetType()
+		// The default, or null, is a value of the attribute's own type.
+		values[name], _ = kinds[name].ValueFromTerraform(ctx, apifield.DefaultOf(ctx, attribute))
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: description,
+		Optional:            true,
+		Computed:            true,
+		Attributes:          attributes,
+		Default:             objectdefault.StaticValue(types.ObjectValueMust(kinds, values)),
+	}
+}
+
+func textAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{MarkdownDescription: description, Optional: true}
+}
+
+func requiredText(description string) schema.StringAttribute {
+	return schema.StringAttribute{MarkdownDescription: description, Required: true}
+}
+
+func quantityAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		MarkdownDescription: description,
+		CustomType:          quantity.Type{},
+		Optional:            true,
+		PlanModifiers:       []planmodifier.String{quantity.KeepEqual{}},
+	}
+}
+
+// int32Validators bound a number to what the API's field holds.
+func int32Validators() []validator.Int64 {
+	return []validator.Int64{int64validator.Between(math.MinInt32, math.MaxInt32)}
+}
+
+func stopPolicyAttribute(queue string) schema.StringAttribute {
+	return wordAttribute("`None` (default): workloads are admitted. `Hold`: no new ones are, and what runs goes on. "+
+		"`HoldAndDrain`: besides, what runs is evicted. The way to empty a "+queue+" before it is deleted.", kueue.None)
+}
+
+func fairSharingAttribute(what string) schema.SingleNestedAttribute {
+	weight := quantityAttribute("Its weight; `\"1\"` by default. Of two that use more than their own quota, the one whose use divided by its weight is larger gives way. " +
+		"`\"0\"` always gives way. Otherwise it must be more than 10⁻⁹.")
+	weight.Computed = true
+	weight.Default = stringdefault.StaticString("1")
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "Share of " + what + "; it has a meaning only where fair sharing is switched on in Kueue's configuration.",
+		Optional:            true,
+		Attributes:          map[string]schema.Attribute{"weight": weight},
+	}
+}
+
+// resourceGroupsAttribute is the quota of a ClusterQueue or a Cohort, whose limits have the given descriptions.
+func resourceGroupsAttribute(description, nominal, borrowing, lending string) schema.ListNestedAttribute {
+	nominalQuota := quantityAttribute(nominal)
+	nominalQuota.Optional, nominalQuota.Required = false, true
+	return schema.ListNestedAttribute{
+		MarkdownDescription: description + " A resource and a flavor stand in one group only. At most 16 groups.",
+		Optional:            true,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"covered_resources": schema.ListAttribute{
+				MarkdownDescription: "Resources of this group, such as `cpu`, `memory` and `nvidia.com/gpu`. A workload gets all of them from the same flavor.",
+				ElementType:         types.StringType,
+				Required:            true,
+			},
+			"flavors": schema.ListNestedAttribute{
+				MarkdownDescription: "Flavors that provide the resources, in the order in which they are tried.",
+				Required:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"name": requiredText("Name of a ResourceFlavor: refer to `elastic_resource_flavor.NAME.name`."),
+					"resources": schema.ListNestedAttribute{
+						MarkdownDescription: "Quotas, one for each of `covered_resources` and in the same order.",
+						Required:            true,
+						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+							"name":            requiredText("Name of the resource."),
+							"nominal_quota":   nominalQuota,
+							"borrowing_limit": quantityAttribute(borrowing),
+							"lending_limit":   quantityAttribute(lending),
+						}},
+					},
+				}},
+			},
+		}},
+	}
+}

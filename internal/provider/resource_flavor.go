@@ -1,0 +1,112 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation"
+)
+
+// newResourceFlavor is elastic_resource_flavor.
+func newResourceFlavor() resource.Resource {
+	return &object[*kueue.ResourceFlavor]{kind: kind[*kueue.ResourceFlavor]{
+		name: "resource_flavor", title: string(aResourceFlavor), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		attributes: resourceFlavorSchema,
+		empty:      func() *kueue.ResourceFlavor { return &kueue.ResourceFlavor{} },
+		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.ResourceFlavor] {
+			return client.Kueue().ResourceFlavors()
+		},
+		madeAnew: "workloads that were admitted before stay where they are",
+		problems: validation.ValidateResourceFlavor,
+		changes:  validation.ValidateResourceFlavorUpdate,
+		fact:     noFact[*kueue.ResourceFlavor],
+		checks:   checkResourceFlavor,
+		holders:  clusterQueuesUsing(usesFlavor),
+		release:  "Take the flavor out of their resource_groups, or delete them.",
+	}}
+}
+
+func resourceFlavorSchema(ctx context.Context) schema.Schema {
+	effect := "`NoSchedule`, `PreferNoSchedule` or `NoExecute`"
+	return schema.Schema{
+		MarkdownDescription: "A ResourceFlavor of Kueue: a sort of node that quota is given for, such as a GPU model, or spot and on-demand machines. " +
+			"A flavor without attributes stands for all nodes of a cluster whose nodes are alike.\n\n" +
+			"While a ClusterQueue refers to it, it cannot be deleted: Kueue's finalizer holds it. Once `topology_name` is set, it, `node_labels` and `tolerations` cannot change, so that changing them replaces the flavor.",
+		Attributes: kueueAttributes(ctx, "Name of the flavor, as in a ClusterQueue's `resource_groups`.", map[string]schema.Attribute{
+			"node_labels": schema.MapAttribute{
+				MarkdownDescription: "Labels of its nodes; at most 8. Pods that are admitted with this flavor get them as node selector, and a workload whose own node selector contradicts them does not get the flavor.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"node_taints": schema.ListNestedAttribute{
+				MarkdownDescription: "Taints of its nodes; at most 8. A workload gets the flavor only if it, or the flavor's `tolerations`, tolerates those with `NoSchedule` and `NoExecute`. " +
+					"This describes nodes; it does not taint them.",
+				Optional: true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"key":    requiredText("The taint's key."),
+					"value":  textAttribute("The taint's value."),
+					"effect": requiredText(effect + "."),
+				}},
+			},
+			"tolerations": schema.ListNestedAttribute{
+				MarkdownDescription: "Tolerations that pods get when they are admitted with this flavor; at most 8.",
+				Optional:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"key":                textAttribute("The taint's key; without it, with operator `Exists`, every taint."),
+					"operator":           textAttribute("`Equal`, which is meant where it is left out, or `Exists`."),
+					"value":              textAttribute("The taint's value, with `Equal`."),
+					"effect":             textAttribute(effect + "; without it every effect."),
+					"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "For how long, with `NoExecute`.", Optional: true},
+				}},
+			},
+			"topology_name": textAttribute("Name of a Topology, for topology-aware scheduling; it needs `node_labels`. Refer to `elastic_topology.NAME.name`."),
+		}),
+	}
+}
+
+func checkResourceFlavor(ctx context.Context, c *connection, flavor *kueue.ResourceFlavor) []check {
+	if flavor.Spec.TopologyName == nil {
+		return nil
+	}
+	return []check{{"topologyName", func(at path.Path) diag.Diagnostics {
+		return c.checkReference(ctx, at, reference{kind: aTopology, name: string(*flavor.Spec.TopologyName)},
+			"The flavor is made all the same, and a ClusterQueue that uses it is inactive until the Topology exists.")
+	}}}
+}
+
+// clusterQueuesUsing finds the ClusterQueues that use an object, for whoever wants to delete it.
+func clusterQueuesUsing(uses func(queue *kueue.ClusterQueue, name string) bool) func(context.Context, *cluster.Client, string) ([]string, error) {
+	return func(ctx context.Context, client *cluster.Client, name string) ([]string, error) {
+		queues, err := client.Kueue().ClusterQueues().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, client.Wrap("list", cluster.Ref{Kind: string(aClusterQueue)}, err)
+		}
+		var found []string
+		for i := range queues.Items {
+			if uses(&queues.Items[i], name) {
+				found = append(found, fmt.Sprintf("ClusterQueue %s", queues.Items[i].Name))
+			}
+		}
+		return found, nil
+	}
+}
+
+func usesFlavor(queue *kueue.ClusterQueue, name string) bool {
+	for _, group := range queue.Spec.ResourceGroups {
+		for _, flavor := range group.Flavors {
+			if string(flavor.Name) == name {
+				return true
+			}
+		}
+	}
+	return false
+}

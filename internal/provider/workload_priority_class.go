@@ -1,0 +1,70 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation"
+)
+
+// newWorkloadPriorityClass is elastic_workload_priority_class.
+func newWorkloadPriorityClass() resource.Resource {
+	return &object[*kueue.WorkloadPriorityClass]{kind: kind[*kueue.WorkloadPriorityClass]{
+		name: "workload_priority_class", title: string(aWorkloadPriorityClass), apiVersion: kueue.SchemeGroupVersion.String(),
+		attributes: workloadPriorityClassSchema,
+		empty:      func() *kueue.WorkloadPriorityClass { return &kueue.WorkloadPriorityClass{} },
+		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.WorkloadPriorityClass] {
+			return client.Kueue().WorkloadPriorityClasses()
+		},
+		madeAnew: "workloads that were made before keep their priority",
+		problems: validation.ValidateWorkloadPriorityClass,
+		changes:  validation.ValidateWorkloadPriorityClassUpdate,
+		fact:     workloadPriorityClassFact,
+		checks:   checkWorkloadPriorityClass,
+	}}
+}
+
+func workloadPriorityClassSchema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A WorkloadPriorityClass of Kueue: how important a workload is in the queue. Jobs name it in their label `kueue.x-k8s.io/priority-class`.\n\n" +
+			"It decides who is admitted first, and whom preemption evicts; the pods' own priority (`elastic_priority_class`), by which the scheduler and the kubelet decide, is another matter. " +
+			"Whether anything is evicted at all is the ClusterQueue's `preemption`, which by default says `Never`.\n\n" +
+			"`value` changes in place, but for workloads to come: those that exist keep the number that they were made with, and only move when their job's label names another class.",
+		Attributes: kueueAttributes(ctx, "Name of the class, as in a job's label.", map[string]schema.Attribute{
+			"value": schema.Int64Attribute{
+				MarkdownDescription: "The priority: the higher, the more important. Changing it does not change workloads that exist.",
+				Required:            true,
+				Validators:          int32Validators(),
+			},
+			"description": textAttribute("When to use this class; at most 2048 characters."),
+		}),
+	}
+}
+
+// checkWorkloadPriorityClass warns when queues planned before it will not do what different priorities are for.
+func checkWorkloadPriorityClass(ctx context.Context, c *connection, _ *kueue.WorkloadPriorityClass) []check {
+	return []check{{"value", func(at path.Path) diag.Diagnostics {
+		var diags diag.Diagnostics
+		for _, queue := range c.neverPreempting() {
+			diags.Append(c.warnOfNever(ctx, at, queue)...)
+		}
+		return diags
+	}}}
+}
+
+// warnOfNever warns of a ClusterQueue that never preempts where there are classes of different value; once per queue.
+func (c *connection) warnOfNever(ctx context.Context, at path.Path, queue string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if low, high, ok := c.differingClasses(ctx); ok && c.firstWord(reference{kind: aClusterQueue, name: queue}) {
+		diags.AddAttributeWarning(at, neverPreempts(queue), fmt.Sprintf(
+			"There are WorkloadPriorityClasses of different value, such as %s and %s. %s", low, high, neverPreemptsDetail))
+	}
+	return diags
+}
