@@ -34,9 +34,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	if os.Getenv(kubeconfigVariable) != "" {
-		return m.Run()
+		return withKueue{m}.Run()
 	}
-	return simcluster.Main(m, &cluster, simcluster.Nodes(3, "4", "15Gi"))
+	return simcluster.Main(withKueue{m}, &cluster, simcluster.Nodes(3, "4", "15Gi"))
 }
 
 // adminKubeconfig is the path of the kubeconfig with which the tests look at the cluster and prepare it.

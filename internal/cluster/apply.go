@@ -16,7 +16,8 @@ type ApplyOptions struct {
 	// UID of the object that is meant; another one under its name is a RecreatedError. "" for whichever is there.
 	UID types.UID
 	// Complete says that desired is all of the object but its metadata and status, so that a field it lacks is to be absent:
-	// one that another manager owns is a conflict, too, and is removed by force. Otherwise it would stay.
+	// one that another manager owns is a conflict, too, and is removed by force. Otherwise it would stay. The first apply
+	// after an import removes it without: nobody has said yet that it is somebody else's.
 	Complete bool
 }
 
@@ -48,9 +49,10 @@ func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desir
 	body["metadata"].(map[string]any)["uid"] = string(live.GetUID())
 
 	a := &applier[T]{client: c, resource: resource, name: ref.Name}
+	force := c.config.ForceConflicts || !ownsAnything(live, c.FieldManager())
 	live, err = a.prepareOwnership(ctx, live, body)
 	if err == nil && opts.Complete {
-		err = a.claimTheRest(ctx, live, body)
+		err = a.claimTheRest(ctx, live, body, force)
 	}
 	if err != nil {
 		return none, c.Wrap("update", ref, asConflict(err))
@@ -103,9 +105,9 @@ func (a *applier[T]) prepareOwnership(ctx context.Context, live T, body map[stri
 
 // claimTheRest makes fields that others own and the body lacks ours alone by force, so that the apply removes them;
 // without force each of them is a conflict.
-func (a *applier[T]) claimTheRest(ctx context.Context, live T, body map[string]any) error {
+func (a *applier[T]) claimTheRest(ctx context.Context, live T, body map[string]any, force bool) error {
 	manager := a.client.FieldManager()
-	if !a.client.config.ForceConflicts {
+	if !force {
 		found, err := foreignFields(live, manager, body)
 		if err != nil || len(found) == 0 {
 			return err
