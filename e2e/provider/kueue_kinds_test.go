@@ -91,7 +91,7 @@ func kueueKinds() []kueueKind {
 				  ]
 				}]
 				preemption = {
-				  within_cluster_queue  = "LowerOrNewerEqualPriority"
+				  within_cluster_queue  = "LowerPriority"
 				  reclaim_within_cohort = "Any"
 				  borrow_within_cohort  = { policy = "LowerPriority", max_priority_threshold = -5 }
 				}
@@ -104,7 +104,7 @@ func kueueKinds() []kueueKind {
 				"resourceGroups":[{"coveredResources":["cpu"],"flavors":[
 				  {"name":"spot","resources":[{"name":"cpu","nominalQuota":"8","borrowingLimit":"2","lendingLimit":"500m"}]},
 				  {"name":"on-demand","resources":[{"name":"cpu","nominalQuota":"0"}]}]}],
-				"preemption":{"withinClusterQueue":"LowerOrNewerEqualPriority","reclaimWithinCohort":"Any","borrowWithinCohort":{"policy":"LowerPriority","maxPriorityThreshold":-5}},
+				"preemption":{"withinClusterQueue":"LowerPriority","reclaimWithinCohort":"Any","borrowWithinCohort":{"policy":"LowerPriority","maxPriorityThreshold":-5}},
 				"flavorFungibility":{"whenCanBorrow":"TryNextFlavor","whenCanPreempt":"TryNextFlavor","preference":"PreemptionOverBorrowing"},
 				"admissionChecksStrategy":{"admissionChecks":[{"name":"provisioned","onFlavors":["spot"]}]},
 				"fairSharing":{"weight":"2500m"},"admissionScope":{"admissionMode":"UsageBasedAdmissionFairSharing"}}`,

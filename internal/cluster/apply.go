@@ -11,14 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ApplyOptions say which object is meant, and widen what Apply sends.
+// ApplyOptions say which object is meant, and what desired is.
 type ApplyOptions struct {
 	// UID of the object that is meant; another one under its name is a RecreatedError. "" for whichever is there.
 	UID types.UID
 	// Complete says that desired is all of the object but its metadata and status, so that a field it lacks is to be absent:
-	// one that another manager owns is a conflict, too, and is removed by force. Otherwise it would stay. The first apply
-	// after an import removes it without: nobody has said yet that it is somebody else's.
+	// one that another manager owns is a conflict, too, and is removed by force. Otherwise it would stay.
 	Complete bool
+	// Stated is desired as the user stated it, without the defaults of what was left out; nil where that is all of it. The first
+	// apply after an import needs no force to remove what was left out or to give it its default: only a
+	// statement can be in conflict with another's.
+	Stated runtime.Object
 }
 
 // ownershipAttempts bounds how often the rewriting of managedFields is tried while others write the object.
@@ -38,6 +41,12 @@ func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desir
 	if err != nil {
 		return none, c.Wrap("update", ref, err)
 	}
+	stated := body
+	if opts.Stated != nil {
+		if stated, err = applyBody(c.kinds, opts.Stated); err != nil {
+			return none, c.Wrap("update", ref, err)
+		}
+	}
 	live, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
 		return none, c.Wrap("get", ref, err)
@@ -49,10 +58,14 @@ func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desir
 	body["metadata"].(map[string]any)["uid"] = string(live.GetUID())
 
 	a := &applier[T]{client: c, resource: resource, name: ref.Name}
-	force := c.config.ForceConflicts || !ownsAnything(live, c.FieldManager())
+	isFirst := !ownsAnything(live, c.FieldManager())
 	live, err = a.prepareOwnership(ctx, live, body)
-	if err == nil && opts.Complete {
-		err = a.claimTheRest(ctx, live, body, force)
+	switch {
+	case err != nil || !opts.Complete:
+	case isFirst:
+		err = a.claimTheRest(ctx, live, stated, true)
+	default:
+		err = a.claimTheRest(ctx, live, body, c.config.ForceConflicts)
 	}
 	if err != nil {
 		return none, c.Wrap("update", ref, asConflict(err))
@@ -83,8 +96,8 @@ func (a *applier[T]) patch(ctx context.Context, body map[string]any, force bool)
 
 // prepareOwnership makes the first apply behave like all later ones. What Create wrote is owned by an Update entry, with
 // which an apply would conflict; it becomes an Apply entry. What was imported is not ours at all, so that nothing could
-// ever be removed from it; exactly the fields whose live value is the desired one become ours, and only ours.
-// It returns the object as it is then.
+// ever be removed from it; exactly the fields whose live value is the desired one become ours, and only ours. It returns the
+// object as it is then.
 func (a *applier[T]) prepareOwnership(ctx context.Context, live T, body map[string]any) (T, error) {
 	manager := a.client.FieldManager()
 	if ownsAnything(live, manager) {

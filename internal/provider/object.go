@@ -142,13 +142,17 @@ func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("update"), errTimeIsUp)
 	defer cancel()
 	desired := o.desired(ctx, plan, &resp.Diagnostics)
+	stated, err := o.expand(valuesOf(req.Config.Raw))
+	if err != nil {
+		stated = desired
+	}
 	client, diags := o.connection.cluster()
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	applied, err := cluster.Apply(ctx, client, o.in(client, plan.text("namespace")), desired,
-		cluster.ApplyOptions{UID: apitypes.UID(state.text("uid")), Complete: true})
+		cluster.ApplyOptions{UID: apitypes.UID(state.text("uid")), Complete: true, Stated: stated})
 	if err != nil {
 		o.subject(ctx, plan).explain(&resp.Diagnostics, err)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func valuesOf(raw tftypes.Value) values {
 	if !raw.IsNull() && raw.IsKnown() {
 		_ = raw.As(&attributes) // a resource's value is an object
 	}
-	return attributes
+	return maps.Clone(attributes) // As gives the value's own map
 }
 
 // text is a string attribute; "" where it is null, unknown or missing.
