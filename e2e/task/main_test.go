@@ -1,0 +1,63 @@
+// Package task_test is elastic_task on a cluster: the real terraform, the provider in this process, and an embedded
+// cluster whose nodes run the tasks' commands for real. What terraform plans, what it leaves in state, what it says, and
+// what becomes of a task that is changed, taken away or fails are checked from outside.
+package task_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+)
+
+// cluster is shared by all tests, each of which has a namespace of its own.
+var cluster *simcluster.Cluster
+
+// gke is the label by which GKE marks the nodes of an accelerator.
+const gke = "cloud.google.com/gke-accelerator"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if err := providertesting.Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return simcluster.Main(m, &cluster,
+		simcluster.NodeGroup(controlplane.NodeGroup{Name: "cpu", Count: 2, CPU: "8", Memory: "32Gi"}),
+		simcluster.NodeGroup(controlplane.NodeGroup{
+			Name: "t4", Count: 1, CPU: "8", Memory: "30Gi", Labels: map[string]string{gke: "nvidia-tesla-t4"}, Resources: map[string]string{"nvidia.com/gpu": "4"},
+		}),
+		simcluster.Image(controlplane.AnyImage, controlplane.HostImage),
+	)
+}
+
+// steps runs the steps of a test through the real terraform and the provider in this process.
+func steps(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{
+		IsUnitTest:               true,
+		ProtoV6ProviderFactories: providertesting.Factories(t, nil),
+		Steps:                    steps,
+	})
+}
+
+func client(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	c, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// asAdmin is the provider's configuration for the shared cluster, and the configuration that uses it.
+func asAdmin(config string) string {
+	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n%s", cluster.Kubeconfig, config)
+}
