@@ -21,6 +21,7 @@ stop() {
 	if [ $$ -eq 1 ]; then kill -TERM -1; else kill -TERM "$child"; fi 2>/dev/null
 	# The kubelet kills what does not stop, and then nobody could tell it from a failure.
 	(sleep "${ELASTIC_STOP_SECONDS:-28}"; kill -KILL "$child") >/dev/null 2>&1 &
+	killer=$!
 }
 trap stop TERM INT
 
@@ -34,7 +35,10 @@ await() {
 		kill -0 "$child" 2>/dev/null || break
 	done
 	child=
-	[ -z "$stopped" ] || exit 143
+	if [ -n "$stopped" ]; then
+		kill "$killer" 2>/dev/null # before the number of its victim is another's
+		exit 143
+	fi
 }
 
 workdir=$scratch/workdir
