@@ -83,7 +83,9 @@ func create(t *testing.T, d trainingjob.Definition) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Job.Namespace = cluster.Namespace(t)
+	if d.Job.Namespace == "" {
+		d.Job.Namespace = cluster.Namespace(t)
+	}
 	credentials, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(d.Job.Name))
 	if err != nil {
 		t.Fatal(err)
@@ -108,8 +110,13 @@ func create(t *testing.T, d trainingjob.Definition) *job {
 	j.made(rbac.Roles(j.ns).Create(t.Context(), objects.Role, o))
 	j.made(rbac.RoleBindings(j.ns).Create(t.Context(), objects.RoleBinding, o))
 	j.made(client.CoordinationV1().Leases(j.ns).Create(t.Context(), objects.Lease, o))
-	j.made(core.Services(j.ns).Create(t.Context(), objects.Service, o))
+	service, err := core.Services(j.ns).Create(t.Context(), objects.Service, o)
+	j.made(service, err)
 	t.Cleanup(j.explain)
+	if objects.Floor != nil {
+		objects.Reach(trainingjob.MasterAddress(service))
+		j.made(client.BatchV1().Jobs(j.ns).Create(t.Context(), objects.Floor, o))
+	}
 	return j
 }
 
@@ -380,15 +387,22 @@ func (j *job) explain() {
 	j.Log("events:\n" + strings.Join(trainingjob.LastEvents(j.name, events.Items, 30), "\n"))
 }
 
-// local is the hash of the model that a job gives on this machine, without a cluster. It is trained once.
+// local is the hash of the model that the tests' job gives on this machine, without a cluster.
 func local(t *testing.T, model string) string {
+	t.Helper()
+	return localOf(t, define(t, model))
+}
+
+// localOf is that of any job. It is trained once.
+func localOf(t *testing.T, definition trainingjob.Definition) string {
 	t.Helper()
 	localRuns.Lock()
 	defer localRuns.Unlock()
-	if hash := localRuns.hashes[model]; hash != "" {
+	d, model := definition.Job, definition.Job.Model.File
+	run := fmt.Sprintf("%s %+v %+v", model, d.Data, d.Training)
+	if hash := localRuns.hashes[run]; hash != "" {
 		return hash
 	}
-	d := define(t, model).Job
 	output := t.TempDir()
 	command := exec.CommandContext(t.Context(), trainer, "train", "--model-file", model, "--output", output, "--threads", "1",
 		"--train-data-dir", d.Data.Training, "--record-per-task", strconv.Itoa(d.Data.RecordsPerTask),
@@ -411,7 +425,7 @@ func local(t *testing.T, model string) string {
 	if err := json.Unmarshal(text, &info); err != nil || info.SHA256 == "" {
 		t.Fatalf("%s: %v", text, err)
 	}
-	localRuns.hashes[model] = info.SHA256
+	localRuns.hashes[run] = info.SHA256
 	return info.SHA256
 }
 

@@ -1,6 +1,6 @@
 // Package training_test is the trainer on a cluster: jobs as internal/trainingjob renders them, on the API server,
 // scheduler and controllers of an embedded cluster, with the real master and workers as pods. Whatever happens to
-// workers, nodes and API server, a job ends with the model that the same job gives on one machine.
+// workers, nodes, queues and API server, a job ends with the model that the same job gives on one machine.
 package training_test
 
 import (
@@ -28,6 +28,7 @@ const trainerVariable = "ELASTIC_TRAINER_BIN"
 // The nodes: jobs run on the stable ones, and one test has the volatile ones for itself.
 const (
 	image    = "elastic-trainer"
+	idler    = "idler" // what others run in the queues
 	stable   = "stable"
 	volatile = "volatile"
 	nodeKind = "kind"
@@ -51,10 +52,16 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, "build the trainer:", err)
 		return 1
 	}
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	group := func(kind string, count int) simcluster.Option {
 		return simcluster.NodeGroup(controlplane.NodeGroup{Name: kind, Count: count, CPU: "16", Memory: "64Gi", Labels: map[string]string{nodeKind: kind}})
 	}
-	return simcluster.Main(m, &cluster, group(stable, 2), group(volatile, 2), simcluster.Image(image, trainer))
+	return simcluster.Main(m, &cluster, group(stable, 2), group(volatile, 2),
+		simcluster.Image(image, trainer), simcluster.Image(idler, sleep), simcluster.Queueing())
 }
 
 func buildTrainer(ctx context.Context, dir string) (string, error) {
