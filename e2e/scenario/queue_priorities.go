@@ -90,10 +90,10 @@ func (s *QueuePriorities) story(ctx context.Context, t *telling) error {
 // ask records what data.elastic_workloads says.
 func (t *telling) ask(ctx context.Context, after string) error {
 	var workloads []struct {
-		OwnerName string `json:"owner_name"`
-		Queue     string `json:"queue"`
-		Phase     string `json:"phase"`
-		Message   string `json:"message"`
+		Owner   eventlog.Owner `json:"owner"`
+		Queue   string         `json:"queue"`
+		Phase   string         `json:"phase"`
+		Message string         `json:"message"`
 	}
 	if err := t.tf.output(ctx, workloadsExample, variables{"config_path": t.Cluster.Kubeconfig, "namespace": t.Cluster.Namespace},
 		"workloads", &workloads); err != nil {
@@ -101,7 +101,7 @@ func (t *telling) ask(ctx context.Context, after string) error {
 	}
 	answer := eventlog.Answer{After: after}
 	for _, w := range workloads {
-		answer.Workloads = append(answer.Workloads, eventlog.AnsweredWorkload{Owner: w.OwnerName, Queue: w.Queue, Phase: w.Phase, Reason: w.Message})
+		answer.Workloads = append(answer.Workloads, eventlog.AnsweredWorkload{Owner: w.Owner.Name, Queue: w.Queue, Phase: w.Phase, Reason: w.Message})
 	}
 	t.log.Add(eventlog.Event{Answer: &answer})
 	return nil

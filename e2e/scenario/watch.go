@@ -156,6 +156,9 @@ func workloadEvent(kind watch.EventType, object runtime.Object) *eventlog.Event 
 			state.Preempted = condition.Reason
 		}
 	}
+	if state.Waits == state.Cause {
+		state.Waits = "" // right after an eviction both conditions say why it was evicted, not what it waits for
+	}
 	return &eventlog.Event{Workload: &state}
 }
 

@@ -23,6 +23,8 @@ import (
 const (
 	lowLasts  = time.Minute
 	highLasts = 15 * time.Second
+
+	highTaskLasts = 20 * time.Second
 )
 
 var (
@@ -34,6 +36,7 @@ var (
 func stories() []embedded.Story {
 	return []embedded.Story{
 		embedded.ElasticScheduling(lowLasts, highLasts),
+		embedded.QueuePriorities(highTaskLasts),
 	}
 }
 

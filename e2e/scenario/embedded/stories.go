@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
@@ -36,5 +37,34 @@ func ElasticScheduling(lowLasts, highLasts time.Duration) Story {
 		},
 	}
 	story.cluster.text = "three nodes of 4 CPU and 15 GB"
+	return story
+}
+
+// QueuePriorities is the story of Trainy's tutorial, in which the high task takes highLasts.
+func QueuePriorities(highLasts time.Duration) Story {
+	story := Story{
+		Name: "queue-priorities", Title: "Queue priorities: two tasks, four GPUs",
+		Promises: scenario.QueuePrioritiesPromises(),
+		run: func(ctx context.Context, setting scenario.Setting) ([]eventlog.Event, error) {
+			told := scenario.QueuePriorities{Setting: setting, HighLasts: highLasts}
+			return told.Run(ctx)
+		},
+	}
+	story.cluster.text = "one node with four declared T4s and one without, our engine in Kueue's place"
+	story.cluster.options = simcluster.Options{
+		Nodes: []controlplane.NodeGroup{
+			{Name: "cpu", Count: 1, CPU: "4", Memory: "15Gi", AllocatableCPU: "3.92"},
+			{
+				Name: "gpu", Count: 1, CPU: "16", Memory: "60Gi", AllocatableCPU: "15.89",
+				Resources: map[string]string{"nvidia.com/gpu": "4"},
+				// What GKE puts on its nodes with T4s.
+				Labels: map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
+				Taints: []string{"nvidia.com/gpu=present:NoSchedule"},
+			},
+		},
+		// The tasks' commands run as processes of this machine.
+		Images:   map[string]string{controlplane.AnyImage: controlplane.HostImage},
+		Queueing: true,
+	}
 	return story
 }

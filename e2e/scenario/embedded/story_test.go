@@ -12,9 +12,29 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 )
 
+// Shorter than the demo's; what matters is the order.
+const (
+	lowLasts, highLasts = 40 * time.Second, 10 * time.Second
+	highTaskLasts       = 8 * time.Second
+)
+
 // TestTheTutorialsStoryKeepsItsPromises tells the elastic-scheduling story, on MNIST's images when MNIST_DIR names
 // them, in both ways in which nodes give containers their volumes. Event logs and timelines stay below e2e/out.
 func TestTheTutorialsStoryKeepsItsPromises(t *testing.T) {
+	for mounts, name := range map[string]string{
+		controlplane.MountsAuto:    "with the best mounts of this machine",
+		controlplane.MountsRewrite: "where no mount namespace can be entered",
+	} {
+		t.Run(name, func(t *testing.T) { tell(t, ElasticScheduling(lowLasts, highLasts), mounts) })
+	}
+}
+
+func TestTheQueueStoryKeepsItsPromises(t *testing.T) {
+	tell(t, QueuePriorities(highTaskLasts), controlplane.MountsAuto)
+}
+
+// tell tells a story and expects its promises to be kept.
+func tell(t *testing.T, story Story, mounts string) {
 	binaries, err := FindBinaries()
 	if err != nil {
 		if os.Getenv(simclusterVariable) == "" {
@@ -22,15 +42,6 @@ func TestTheTutorialsStoryKeepsItsPromises(t *testing.T) {
 		}
 		t.Fatal(err)
 	}
-	for mounts, name := range map[string]string{
-		controlplane.MountsAuto:    "with the best mounts of this machine",
-		controlplane.MountsRewrite: "where no mount namespace can be entered",
-	} {
-		t.Run(name, func(t *testing.T) { tell(t, binaries, mounts) })
-	}
-}
-
-func tell(t *testing.T, binaries Binaries, mounts string) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +54,10 @@ func tell(t *testing.T, binaries Binaries, mounts string) {
 		defer cancel()
 	}
 	var narrator scenario.Narrator
-	story := ElasticScheduling(40*time.Second, 10*time.Second) // shorter than the demo's; what matters is the order
 	outcome, err := Tell(ctx, story, Options{
 		Binaries:  binaries,
 		Root:      root,
-		Out:       filepath.Join(root, "e2e", "out", "test-elastic-scheduling-"+mounts),
+		Out:       filepath.Join(root, "e2e", "out", "test-"+story.Name+"-"+mounts),
 		DataCache: filepath.Join(root, "e2e", "out", "data"),
 		MNISTDir:  os.Getenv("MNIST_DIR"),
 		Mounts:    mounts,
