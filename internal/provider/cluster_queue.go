@@ -28,7 +28,7 @@ func newClusterQueue() resource.Resource {
 		madeAnew: "workloads that held its quota were evicted or finished before",
 		problems: validation.ValidateClusterQueue,
 		changes:  validation.ValidateClusterQueueUpdate,
-		concerns: func(at string) []string { return append(quotaConcerns(at, "cohort_name"), onFlavorsConcerns(at)...) },
+		concerns: clusterQueueConcerns,
 		active:   func(queue *kueue.ClusterQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.ClusterQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().ClusterQueues(), cluster.Named(name), done)
@@ -58,11 +58,15 @@ func quotaConcerns(at, above string) []string {
 	}
 }
 
-func onFlavorsConcerns(at string) []string {
-	if strings.Contains(at, ".on_flavors") {
+func clusterQueueConcerns(at string) []string {
+	switch {
+	case strings.Contains(at, ".on_flavors"):
 		return []string{"resource_groups"}
+	case at == "preemption.borrow_within_cohort.policy":
+		return []string{"preemption.reclaim_within_cohort"}
+	default:
+		return quotaConcerns(at, "cohort_name")
 	}
-	return nil
 }
 
 func checkClusterQueue(ctx context.Context, c *connection, queue *kueue.ClusterQueue) []check {

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -41,7 +42,7 @@ func newLocalQueue() resource.Resource {
 
 func localQueueSchema(ctx context.Context) schema.Schema {
 	clusterQueue := requiredText("Name of the ClusterQueue: refer to `elastic_cluster_queue.NAME.name`. Changing it replaces the queue.")
-	clusterQueue.Validators = []validator.String{subdomain{}}
+	clusterQueue.Validators = []validator.String{stringvalidator.LengthAtLeast(1)}
 	return schema.Schema{
 		MarkdownDescription: "A LocalQueue of Kueue: the name under which the jobs of a namespace reach a ClusterQueue. Jobs name it in their label `kueue.x-k8s.io/queue-name`.\n\n" +
 			"A LocalQueue called `default` is given to every job of its namespace that names none. " +

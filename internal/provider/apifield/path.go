@@ -23,7 +23,7 @@ func Path(attributes map[string]schema.Attribute, field string) (path.Path, bool
 			return at, found
 		}
 		at, found = at.AtName(Snake(name)), true
-		i, err := strconv.Atoi(index)
+		i, err := strconv.ParseUint(index, 10, 31)
 		switch a := attribute.(type) {
 		case schema.SingleNestedAttribute:
 			attributes = a.Attributes
@@ -31,10 +31,10 @@ func Path(attributes map[string]schema.Attribute, field string) (path.Path, bool
 			if err != nil {
 				return at, found
 			}
-			at, attributes = at.AtListIndex(i), a.NestedObject.Attributes
+			at, attributes = at.AtListIndex(int(i)), a.NestedObject.Attributes
 		case schema.ListAttribute:
 			if err == nil {
-				at = at.AtListIndex(i)
+				at = at.AtListIndex(int(i))
 			}
 			return at, found
 		case schema.MapAttribute:
