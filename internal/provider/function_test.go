@@ -114,3 +114,96 @@ func TestElasticdlArgsFunction(t *testing.T) {
 		t.Errorf("got %v", problem)
 	}
 }
+
+func TestAcceleratorLabelsFunction(t *testing.T) {
+	labels := func(request string) map[string][]string {
+		t.Helper()
+		value, problem := call(t, "accelerator_labels", str(request))
+		if problem != nil {
+			t.Fatal(problem.Text)
+		}
+		var lists map[string]tftypes.Value
+		if err := value.As(&lists); err != nil {
+			t.Fatal(err)
+		}
+		out := map[string][]string{}
+		for key, list := range lists {
+			var texts []tftypes.Value
+			if err := list.As(&texts); err != nil {
+				t.Fatal(err)
+			}
+			for _, element := range texts {
+				var text string
+				if err := element.As(&text); err != nil {
+					t.Fatal(err)
+				}
+				out[key] = append(out[key], text)
+			}
+		}
+		return out
+	}
+	t4 := labels("t4")
+	for key, value := range map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "nvidia.com/gpu.product": "Tesla-T4", "skypilot.co/accelerator": "t4"} {
+		if !slices.Contains(t4[key], value) {
+			t.Errorf("%s of a T4 is %v, without %s", key, t4[key], value)
+		}
+	}
+	const topology = "cloud.google.com/gke-tpu-topology"
+	if v5e := labels("tpu-v5e:8"); !slices.Equal(v5e[topology], []string{"2x4"}) {
+		t.Errorf("eight chips: %v", v5e)
+	}
+	if v5e := labels("tpu-v5e"); len(v5e) == 0 || v5e[topology] != nil {
+		t.Errorf("any number of chips: %v", v5e)
+	}
+	_, problem := call(t, "accelerator_labels", str("T5"))
+	if problem == nil || problem.FunctionArgument == nil || !strings.Contains(problem.Text, "the nearest names are T4") {
+		t.Errorf("got %v", problem)
+	}
+}
+
+func TestSkypilotTaskFunction(t *testing.T) {
+	got, problem := call(t, "skypilot_task", str(`
+name: low
+num_nodes: 2
+workdir: .
+resources:
+  accelerators: T4:4
+  cpus: 4+
+  labels:
+    kueue.x-k8s.io/queue-name: user-queue
+    kueue.x-k8s.io/priority-class: low-priority
+    team: vision
+envs:
+  A: b
+secrets:
+  TOKEN:
+run: |
+  echo hi
+`))
+	if problem != nil {
+		t.Fatal(problem.Text)
+	}
+	for path, want := range map[string]tftypes.Value{
+		"name": str("low"), "run": str("echo hi\n"), "setup": tftypes.NewValue(tftypes.String, nil), "num_nodes": number(2),
+		"accelerators": str("T4:4"), "cpus": str("4+"), "memory": tftypes.NewValue(tftypes.String, nil),
+		"queue": str("user-queue"), "priority_class": str("low-priority"), "labels.team": str("vision"), "envs.A": str("b"),
+	} {
+		if value := at(t, got, path); !value.Equal(want) {
+			t.Errorf("%s is %s, want %s", path, value, want)
+		}
+	}
+	if !at(t, got, "recovery").IsNull() || !at(t, got, "volumes").IsNull() {
+		t.Errorf("what the file does not say is there: %s", got)
+	}
+	got, problem = call(t, "skypilot_task", str("resources:\n  accelerators: {H100:8, A100-80GB:8}\nrun: echo\n"))
+	if problem != nil {
+		t.Fatal(problem.Text)
+	}
+	if kind := at(t, got, "accelerators").Type(); !kind.Is(tftypes.Set{}) {
+		t.Errorf("alternatives of equal rank are a %s", kind)
+	}
+	_, problem = call(t, "skypilot_task", str("run: echo\nresources:\n  gpus: 4\n"))
+	if problem == nil || problem.FunctionArgument == nil || !strings.Contains(problem.Text, "yaml:3: unknown key resources.gpus; did you mean cpus?") {
+		t.Errorf("got %v", problem)
+	}
+}

@@ -106,7 +106,9 @@ func (p *elastic) DataSources(context.Context) []func() datasource.DataSource {
 // Functions lists the functions, in the order of the documentation. They are pure: no cluster is asked.
 func (p *elastic) Functions(context.Context) []func() function.Function {
 	return []func() function.Function{
+		newAcceleratorLabels,
 		newElasticdlArgs,
 		newQuantityFunction,
+		newSkypilotTask,
 	}
 }

@@ -1,0 +1,117 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task/skypilot"
+)
+
+// skypilotTask is provider::elastic::skypilot_task.
+type skypilotTask struct{}
+
+func newSkypilotTask() function.Function { return skypilotTask{} }
+
+func (skypilotTask) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "skypilot_task"
+}
+
+func (skypilotTask) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "A SkyPilot task file as the arguments of elastic_task",
+		MarkdownDescription: "What a SkyPilot task file says, as attributes of `elastic_task`, for who wants to change or reuse parts of it; `yaml` of the resource takes the file as it is. " +
+			"`resources.labels` give `queue` and `priority_class`. What the file does not say is null. What cannot be done is refused, with its line; " +
+			"`warnings` are what the file says without effect. The files of `workdir` and the values of `secrets` are not in it: give them to the resource.",
+		Parameters: []function.Parameter{function.StringParameter{
+			Name:                "yaml",
+			MarkdownDescription: "Text of the file: `file(\"low.yaml\")`.",
+		}},
+		Return: function.ObjectReturn{AttributeTypes: attributeTypesOf(skypilotResult(task.Task{}, nil))},
+	}
+}
+
+func (skypilotTask) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text string
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	t, warnings, err := skypilot.Parse("yaml", []byte(text), skypilot.Given{Workdir: true, AnySecret: true})
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, err.Error())
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, skypilotResult(t, warnings))
+}
+
+// skypilotResult is the function's value; its type does not depend on the arguments.
+func skypilotResult(t task.Task, warnings []skypilot.Problem) types.Object {
+	texts := func(values map[string]string) types.Map {
+		if len(values) == 0 {
+			return types.MapNull(types.StringType)
+		}
+		elements := make(map[string]attr.Value, len(values))
+		for key, value := range values {
+			elements[key] = types.StringValue(value)
+		}
+		return types.MapValueMust(types.StringType, elements) // strings only
+	}
+	said := make([]attr.Value, len(warnings))
+	for i, warning := range warnings {
+		said[i] = types.StringValue(fmt.Sprintf("line %d: %s", warning.Line, warning.Message))
+	}
+	return objectValue(map[string]attr.Value{
+		"name":           textOrNull(t.Name),
+		"run":            textOrNull(t.Run),
+		"setup":          textOrNull(t.Setup),
+		"num_nodes":      types.Int64Value(int64(t.NumNodes)),
+		"envs":           texts(t.Envs),
+		"image":          textOrNull(t.Image),
+		"accelerators":   acceleratorsValue(t.Accelerators, t.Ordered),
+		"cpus":           textOrNull(t.CPUs),
+		"memory":         textOrNull(t.Memory),
+		"queue":          textOrNull(t.Queue),
+		"priority_class": textOrNull(t.PriorityClass),
+		"labels":         texts(t.Labels),
+		"recovery":       skypilotRecovery(t.Recovery),
+		"volumes":        skypilotVolumes(t.Volumes),
+		"warnings":       types.ListValueMust(types.StringType, said), // strings only
+	})
+}
+
+func skypilotRecovery(r task.Recovery) types.Object {
+	codes := make([]attr.Value, len(r.RecoverOnExitCodes))
+	for i, code := range r.RecoverOnExitCodes {
+		codes[i] = types.Int64Value(int64(code))
+	}
+	value := objectValue(map[string]attr.Value{
+		"max_restarts_on_errors": types.Int64Value(int64(r.MaxRestartsOnErrors)),
+		"recover_on_exit_codes":  types.ListValueMust(types.Int64Type, codes), // numbers only
+	})
+	if r.MaxRestartsOnErrors == 0 && len(codes) == 0 {
+		return types.ObjectNull(attributeTypesOf(value))
+	}
+	return value
+}
+
+// skypilotVolumes are claims: the file has no others.
+func skypilotVolumes(volumes []task.Volume) types.List {
+	of := func(v task.Volume) types.Object {
+		return objectValue(map[string]attr.Value{
+			"name": types.StringValue(v.Name), "mount_path": types.StringValue(v.MountPath), "pvc": types.StringValue(v.PVC),
+		})
+	}
+	kind := types.ObjectType{AttrTypes: attributeTypesOf(of(task.Volume{}))}
+	if len(volumes) == 0 {
+		return types.ListNull(kind)
+	}
+	elements := make([]attr.Value, len(volumes))
+	for i, v := range volumes {
+		elements[i] = of(v)
+	}
+	return types.ListValueMust(kind, elements) // each is of that kind
+}
