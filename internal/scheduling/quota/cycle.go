@@ -3,6 +3,7 @@ package quota
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -51,15 +52,20 @@ func (e *Engine) Cycle(now time.Time) Result {
 	var r Result
 	e.Requeue(now)
 	e.rebuild()
-	e.enforceStops(&r, now)
+	if e.enforceStops(&r, now); len(r.Decisions) > 0 {
+		e.changed()
+		return r // what stops at once may give its quota back before others are tried
+	}
 
 	// 1. The heads.
+	state := e.nextState()
 	entries := e.heads()
 	if len(entries) == 0 {
-		r.Settled = len(r.Decisions) == 0
+		r.Settled = true
 		return r
 	}
 	e.cycle++
+	e.settled[state] = true
 	parkedBefore := e.parkedCount(entries)
 
 	// 2. What each could get, as things are.
@@ -75,7 +81,7 @@ func (e *Engine) Cycle(now time.Time) Result {
 	for _, en := range ordered {
 		e.settle(&r, en, now)
 	}
-	r.Settled = e.isSettled(&r, ordered, parkedBefore)
+	r.Settled = e.isSettled(&r, parkedBefore, entries)
 	return r
 }
 
@@ -489,31 +495,38 @@ func (e *Engine) parkedCount(entries []entry) int {
 	return n
 }
 
-// isSettled tells whether the next cycle would be like this one: nothing was given or newly taken away, nobody was parked, and the same heads got
-// the same answers, with their searches standing where they stood after an earlier cycle.
-func (e *Engine) isSettled(r *Result, entries []*entry, parkedBefore int) bool {
-	var b strings.Builder
+// isSettled tells whether further cycles would go round in circles: nothing was given or newly taken away, nobody was parked, and the next heads,
+// with their searches for flavors where they are, were tried before.
+func (e *Engine) isSettled(r *Result, parkedBefore int, entries []entry) bool {
 	for _, d := range r.Decisions {
-		if d.Kind == Admit || d.Kind == Evict || slices.ContainsFunc(d.Targets, func(t Target) bool { return !t.Ongoing }) {
+		if d.Kind == Admit || slices.ContainsFunc(d.Targets, func(t Target) bool { return !t.Ongoing }) {
 			e.changed()
 			return false
 		}
 	}
-	parked := 0
-	for _, en := range entries {
-		parked += len(en.q.parked)
-		fmt.Fprintf(&b, "%s %d", en.w, en.outcome)
-		if en.w.scan != nil {
-			fmt.Fprintf(&b, " %v", en.w.scan.stops)
+	if e.parkedCount(entries) != parkedBefore {
+		e.changed()
+	}
+	return e.settled[e.nextState()]
+}
+
+// nextState describes what the next cycle will try, and where the searches of those stand.
+func (e *Engine) nextState() string {
+	var b strings.Builder
+	for _, q := range e.ordered {
+		if !q.active() || len(q.waiting.items) == 0 {
+			continue
+		}
+		w := q.waiting.items[0]
+		b.WriteString(w.String())
+		if w.scan != nil {
+			for _, stops := range w.scan.stops {
+				for _, resource := range slices.Sorted(maps.Keys(stops)) {
+					fmt.Fprintf(&b, " %s %d", resource, stops[resource])
+				}
+			}
 		}
 		b.WriteByte('\n')
 	}
-	if parked != parkedBefore {
-		e.changed()
-		return false
-	}
-	state := b.String()
-	seen := e.settled[state]
-	e.settled[state] = true
-	return seen
+	return b.String()
 }

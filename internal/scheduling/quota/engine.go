@@ -70,7 +70,7 @@ type Engine struct {
 	cycle int64
 	// retries are the trees whose inadmissible workloads are to be queued again, and when; a zero time: an interval after the next cycle.
 	retries map[retry]time.Time
-	// settled has the outcomes of the cycles since something was last reported or decided: one that comes again will come forever.
+	// settled has what the cycles tried since something was last reported or decided: what comes again will come forever.
 	settled map[string]bool
 }
 
