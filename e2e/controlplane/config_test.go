@@ -30,6 +30,13 @@ func TestNodeGroups(t *testing.T) {
 			if m := rapid.MapOf(name, value).Draw(t, "labels"); len(m) > 0 {
 				group.Labels = m
 			}
+			group.Taints = rapid.SliceOf(rapid.StringMatching(`[a-z][a-z0-9./-]{0,10}[a-z0-9]=[a-z0-9]{0,5}:(NoSchedule|PreferNoSchedule|NoExecute)`).Filter(func(text string) bool {
+				_, err := parseTaint(text)
+				return err == nil
+			})).Draw(t, "taints")
+			if len(group.Taints) == 0 {
+				group.Taints = nil
+			}
 			parsed, err := ParseNodeGroup(group.String())
 			if err != nil || !reflect.DeepEqual(parsed, group) {
 				t.Fatalf("%q gives %+v, %v; want %+v", group.String(), parsed, err, group)
@@ -46,6 +53,9 @@ func TestNodeGroups(t *testing.T) {
 		"name=No_Name":            "name: ",
 		"count=-1":                "count -1 is negative",
 		"memory=-1Gi":             `memory "-1Gi" is not a quantity`,
+		"taint:gpu=yes":           `taint "gpu=yes" is not KEY=VALUE:EFFECT`,
+		"taint:gpu=yes:Sometimes": `taint "gpu=yes:Sometimes" is not KEY=VALUE:EFFECT`,
+		"taint:/gpu=:NoSchedule":  `taint "/gpu=:NoSchedule" is not KEY=VALUE:EFFECT`,
 	} {
 		t.Run("node group "+text+" is refused with the reason", func(t *testing.T) {
 			if _, err := ParseNodeGroup(text); err == nil || !strings.Contains(err.Error(), complaint) {

@@ -109,7 +109,7 @@ func TestPorts(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer reserved.release()
-			for _, port := range []int{ports.APIServer, ports.Scheduler, ports.Kubelet} {
+			for _, port := range []int{ports.APIServer, ports.Scheduler, ports.Kubelet, ports.Webhook} {
 				if seen[port] || port >= low && port <= high {
 					t.Errorf("port %d", port)
 				}

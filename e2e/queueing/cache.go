@@ -110,7 +110,9 @@ func (s *store[T]) get(name types.NamespacedName) (found T, ok bool) {
 }
 
 // all returns the latest known version of every object, in no order.
-func (s *store[T]) all() []T { return s.latest(s.informer.GetIndexer().List(), func(T) bool { return true }) }
+func (s *store[T]) all() []T {
+	return s.latest(s.informer.GetIndexer().List(), func(T) bool { return true })
+}
 
 // by returns the objects that an index has under a value, in no order.
 func (s *store[T]) by(index, value string) []T {

@@ -91,7 +91,9 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.serve(ctx) })
-	group.Go(func() error { return c.run(ctx, func() error { return c.open(ctx, admin, config.WebhookPort, authority, server) }) })
+	group.Go(func() error {
+		return c.run(ctx, func() error { return c.open(ctx, admin, config.WebhookPort, authority, server) })
+	})
 	return group.Wait()
 }
 
@@ -123,14 +125,14 @@ func newController(config *rest.Config, log *slog.Logger) (*controller, error) {
 		return nil, err
 	}
 	return &controller{
-		log:    log,
-		now:    time.Now,
-		core:   core,
-		kueue:  ours,
-		keys:   workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-		engine: quota.New(quota.Config{}),
+		log:     log,
+		now:     time.Now,
+		core:    core,
+		kueue:   ours,
+		keys:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
+		engine:  quota.New(quota.Config{}),
 		holding: map[types.NamespacedName]bool{},
-		locals: map[types.NamespacedName]*kueue.LocalQueue{},
+		locals:  map[types.NamespacedName]*kueue.LocalQueue{},
 	}, nil
 }
 

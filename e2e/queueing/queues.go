@@ -18,6 +18,7 @@ import (
 // lookAtClusterQueue tells the engine about a ClusterQueue, keeps its status, and lets it go when nothing holds its quota.
 func (c *controller) lookAtClusterQueue(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
+	c.lookAtTheDeleted()
 	queue, ok := c.clusterQueues.get(name)
 	if !ok {
 		c.engine.DeleteClusterQueue(name.Name)
@@ -54,6 +55,20 @@ func (c *controller) lookAtClusterQueue(ctx context.Context, name types.Namespac
 		c.lookAtMembers(name.Name)
 	}
 	return nil
+}
+
+// lookAtTheDeleted has flavors and checks looked at that were only kept because a ClusterQueue referred to them.
+func (c *controller) lookAtTheDeleted() {
+	for _, flavor := range c.flavors.all() {
+		if flavor.DeletionTimestamp != nil && len(c.offering(flavor.Name)) == 0 {
+			c.add(flavors, "", flavor.Name)
+		}
+	}
+	for _, check := range c.checks.all() {
+		if check.DeletionTimestamp != nil && len(c.requiring(check.Name)) == 0 {
+			c.add(checks, "", check.Name)
+		}
+	}
 }
 
 // readiness is a ClusterQueue's condition Active.
@@ -178,7 +193,7 @@ func (c *controller) managed(namespace string) bool { return !slices.Contains(un
 // lookAtFlavor tells the engine about a flavor, and lets it go when no ClusterQueue refers to it.
 func (c *controller) lookAtFlavor(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
-	users := c.queuesWith(func(queue *kueue.ClusterQueue) bool { return offers(queue, name.Name) })
+	users := c.offering(name.Name)
 	defer c.addQueues(users)
 	flavor, ok := c.flavors.get(name)
 	if !ok {
@@ -189,16 +204,19 @@ func (c *controller) lookAtFlavor(ctx context.Context, name types.NamespacedName
 	return keepWhileInUse(ctx, c.flavors, c.kueue.ResourceFlavors(), flavor, len(users) > 0)
 }
 
-func offers(queue *kueue.ClusterQueue, flavor string) bool {
-	return slices.ContainsFunc(queue.Spec.ResourceGroups, func(group kueue.ResourceGroup) bool {
-		return slices.ContainsFunc(group.Flavors, func(f kueue.FlavorQuotas) bool { return string(f.Name) == flavor })
+// offering are the ClusterQueues that have quota in a flavor.
+func (c *controller) offering(flavor string) []*kueue.ClusterQueue {
+	return c.queuesWith(func(queue *kueue.ClusterQueue) bool {
+		return slices.ContainsFunc(queue.Spec.ResourceGroups, func(group kueue.ResourceGroup) bool {
+			return slices.ContainsFunc(group.Flavors, func(f kueue.FlavorQuotas) bool { return string(f.Name) == flavor })
+		})
 	})
 }
 
 // lookAtCheck tells the engine about an admission check, and lets it go when no ClusterQueue refers to it.
 func (c *controller) lookAtCheck(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
-	users := c.queuesWith(func(queue *kueue.ClusterQueue) bool { return requires(queue, name.Name) })
+	users := c.requiring(name.Name)
 	defer c.addQueues(users)
 	check, ok := c.checks.get(name)
 	if !ok {
@@ -209,9 +227,12 @@ func (c *controller) lookAtCheck(ctx context.Context, name types.NamespacedName)
 	return keepWhileInUse(ctx, c.checks, c.kueue.AdmissionChecks(), check, len(users) > 0)
 }
 
-func requires(queue *kueue.ClusterQueue, check string) bool {
-	return queue.Spec.AdmissionChecksStrategy != nil &&
-		slices.ContainsFunc(queue.Spec.AdmissionChecksStrategy.AdmissionChecks, func(r kueue.AdmissionCheckStrategyRule) bool { return string(r.Name) == check })
+// requiring are the ClusterQueues whose workloads have to pass a check.
+func (c *controller) requiring(check string) []*kueue.ClusterQueue {
+	return c.queuesWith(func(queue *kueue.ClusterQueue) bool {
+		return queue.Spec.AdmissionChecksStrategy != nil &&
+			slices.ContainsFunc(queue.Spec.AdmissionChecksStrategy.AdmissionChecks, func(r kueue.AdmissionCheckStrategyRule) bool { return string(r.Name) == check })
+	})
 }
 
 func (c *controller) queuesWith(has func(*kueue.ClusterQueue) bool) []*kueue.ClusterQueue {

@@ -2,7 +2,6 @@ package queueing
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +32,7 @@ func (c *controller) lookAtWorkload(ctx context.Context, name types.NamespacedNa
 		c.report(w)
 		return nil
 	}
-	w, err := c.follow1(ctx, w)
+	w, err := c.catchUp(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -56,8 +55,8 @@ func (c *controller) abandonOrphan(ctx context.Context, w *kueue.Workload) error
 // maxSteps is more than the steps that any workload takes at once.
 const maxSteps = 10
 
-// follow1 takes the steps that are due, one at a time as Kueue does, so that each is seen.
-func (c *controller) follow1(ctx context.Context, w *kueue.Workload) (*kueue.Workload, error) {
+// catchUp takes the steps that are due, one at a time as Kueue does, so that each is seen.
+func (c *controller) catchUp(ctx context.Context, w *kueue.Workload) (*kueue.Workload, error) {
 	for range maxSteps {
 		before := w
 		var err error
@@ -210,6 +209,10 @@ func (c *controller) report(w *kueue.Workload) {
 	}
 	c.engine.SetWorkload(c.described(w))
 	c.holding[name] = quota
+	if waits {
+		// What it was evicted for may have passed before it gave its quota back.
+		c.engine.Resume(name)
+	}
 	if workload.IsAdmitted(w) {
 		c.engine.ChecksReady(name)
 	}
@@ -249,5 +252,3 @@ func waitedFor(w *kueue.Workload, now time.Time) time.Duration {
 	}
 	return now.Sub(since)
 }
-
-func describe(w *kueue.Workload) string { return fmt.Sprintf("%s/%s", w.Namespace, w.Name) }

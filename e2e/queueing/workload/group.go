@@ -38,7 +38,9 @@ func (g Group) Total() (int, error) {
 }
 
 // fast reports whether the group is admitted when its first pod is there.
-func (g Group) fast() bool { return g.Pods[0].Annotations[kueue.PodGroupFastAdmissionAnnotation] == "true" }
+func (g Group) fast() bool {
+	return g.Pods[0].Annotations[kueue.PodGroupFastAdmissionAnnotation] == "true"
+}
 
 // runnable reports whether a pod counts as a member: it has not failed, and was not deleted before it ran.
 func runnable(pod *corev1.Pod) bool {

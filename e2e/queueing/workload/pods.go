@@ -30,7 +30,9 @@ func Terminated(pod *corev1.Pod) bool {
 func PodSuspended(pod *corev1.Pod) bool { return Terminated(pod) || Gated(pod) }
 
 // Retriable reports whether another pod may take this one's place in its group when it fails.
-func Retriable(pod *corev1.Pod) bool { return pod.Annotations[kueue.RetriableInGroupAnnotation] != "false" }
+func Retriable(pod *corev1.Pod) bool {
+	return pod.Annotations[kueue.RetriableInGroupAnnotation] != "false"
+}
 
 // GroupTotal is the number of pods that a pod's group has, by its annotation.
 func GroupTotal(pod *corev1.Pod) (int, error) {

@@ -99,7 +99,9 @@ func (a *Additions) add(b Additions) error {
 		*m.to = merged
 	}
 	for _, t := range b.Tolerations {
-		if !slices.ContainsFunc(a.Tolerations, func(have corev1.Toleration) bool { return have.MatchToleration(&t) && ptr.Equal(have.TolerationSeconds, t.TolerationSeconds) }) {
+		if !slices.ContainsFunc(a.Tolerations, func(have corev1.Toleration) bool {
+			return have.MatchToleration(&t) && ptr.Equal(have.TolerationSeconds, t.TolerationSeconds)
+		}) {
 			a.Tolerations = append(slices.Clip(a.Tolerations), t)
 		}
 	}
