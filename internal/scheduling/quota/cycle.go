@@ -59,6 +59,10 @@ func (e *Engine) Cycle(now time.Time) Result {
 
 	// 1. The heads.
 	state := e.nextState()
+	if e.settled[state] {
+		r.Settled = true
+		return r
+	}
 	entries := e.heads()
 	if len(entries) == 0 {
 		r.Settled = true
