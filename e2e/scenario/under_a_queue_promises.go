@@ -29,20 +29,14 @@ func UnderAQueuePromises() Promises {
 	}
 }
 
-// groupOf are the workloads of a job's master and floor, by their name.
-func groupsOf(h *eventlog.History, job string) []*eventlog.WorkloadLife {
+// theGroup is the one workload of the elastic job's master and floor, by its name.
+func theGroup(h *eventlog.History) (group *eventlog.WorkloadLife, problem string) {
 	var groups []*eventlog.WorkloadLife
 	for _, workload := range h.Workloads {
-		if strings.HasPrefix(workload.Name, trainingjob.FloorName(job)+"-") {
+		if strings.HasPrefix(workload.Name, trainingjob.FloorName(ElasticJob)+"-") {
 			groups = append(groups, workload)
 		}
 	}
-	return groups
-}
-
-// theGroup is the one workload of the elastic job's master and floor.
-func theGroup(h *eventlog.History) (group *eventlog.WorkloadLife, problem string) {
-	groups := groupsOf(h, ElasticJob)
 	if len(groups) != 1 {
 		return nil, fmt.Sprintf("there were %d workloads of master and floor", len(groups))
 	}
@@ -51,10 +45,10 @@ func theGroup(h *eventlog.History) (group *eventlog.WorkloadLife, problem string
 
 // isBurst says whether a pod is a worker above the floor, which only the master names.
 func isBurst(life *eventlog.Life) bool {
-	return life.Job == ElasticJob && strings.HasPrefix(life.Name, trainingjob.WorkerName(ElasticJob, 0)[:len(trainingjob.WorkerName(ElasticJob, 0))-1])
+	return life.Job == ElasticJob && strings.HasPrefix(life.Name, ElasticJob+"-worker-")
 }
 
-// during are the pods that ran in a stage and were taken by the queue in it.
+// takenDuring are the job's pods whose quota the queue took during a stage.
 func takenDuring(h *eventlog.History, stage string) []*eventlog.Life {
 	from, to := stageSpan(h, stage)
 	var taken []*eventlog.Life
@@ -83,19 +77,20 @@ func oneGroupAndSingleWorkers(h *eventlog.History) string {
 	if problem != "" {
 		return problem
 	}
-	// Those that come after an eviction are owners too.
-	if len(group.Owners) < 2 {
-		return fmt.Sprintf("the group's workload stands for %v", group.Owners)
-	}
 	from, to := stageSpan(h, StageSubmit)
-	single := 0
+	var others []string
 	for _, workload := range h.Workloads {
-		if workload.Created.After(from) && workload.Created.Before(to) && len(workload.Owners) == 1 {
-			single++
+		if workload != group && workload.Created.After(from) && workload.Created.Before(to) {
+			others = append(others, workload.Title())
 		}
 	}
-	if single != elasticWorkers-1 {
-		return fmt.Sprintf("%d workloads of single workers were made", single)
+	slices.Sort(others)
+	var want []string
+	for id := 1; id < elasticWorkers; id++ {
+		want = append(want, trainingjob.WorkerName(ElasticJob, id))
+	}
+	if !slices.Equal(others, want) {
+		return fmt.Sprintf("besides the group's there were workloads of %v", others)
 	}
 	return ""
 }

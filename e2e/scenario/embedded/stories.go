@@ -68,3 +68,26 @@ func QueuePriorities(highLasts time.Duration) Story {
 	}
 	return story
 }
+
+// How the elastic job under a queue takes its time: long enough to shrink and to grow back before it is evicted.
+const (
+	underAQueueEpochs = 3
+	underAQueuePace   = "50ms"
+)
+
+// UnderAQueue is the story of an elastic job under a queue, which shrinks instead of being evicted, and comes again when
+// it was evicted after all.
+func UnderAQueue() Story {
+	story := Story{
+		Name: "under-a-queue", Title: "An elastic job under a queue",
+		Promises: scenario.UnderAQueuePromises(),
+		trains:   true,
+		run: func(ctx context.Context, setting scenario.Setting) ([]eventlog.Event, error) {
+			told := scenario.UnderAQueue{Setting: setting, Epochs: underAQueueEpochs, Pace: underAQueuePace}
+			return told.Run(ctx)
+		},
+	}
+	story.cluster.text = "three nodes of 4 CPU and 15 GB, and a queue controller in Kueue's place"
+	story.cluster.options.Queueing = true
+	return story
+}

@@ -34,6 +34,11 @@ func TestTheQueueStoryKeepsItsPromises(t *testing.T) {
 }
 
 // tell tells a story and expects its promises to be kept.
+// TestTheStoryOfAnElasticJobUnderAQueueKeepsItsPromises tells it with terraform, from the queue's making to its end.
+func TestTheStoryOfAnElasticJobUnderAQueueKeepsItsPromises(t *testing.T) {
+	tell(t, UnderAQueue(), controlplane.MountsAuto)
+}
+
 func tell(t *testing.T, story Story, mounts string) {
 	binaries, err := FindBinaries()
 	if err != nil {
