@@ -252,7 +252,13 @@ func stack(bars []bar) int {
 	return len(ends)
 }
 
-func shortName(life *eventlog.Life) string { return wording.Pod(life.Job, life.Role, life.Name) }
+// shortName is a pod's name on its bar, whose colour says which job it is of; a queued task is known by that name alone.
+func shortName(life *eventlog.Life) string {
+	if life.Role == "task" {
+		return life.Job
+	}
+	return wording.Pod(life.Job, life.Role, life.Name)
+}
 
 // cores is a CPU quantity in cores where it is in thousandths ("3920m" is 3.92).
 func cores(quantity string) string {

@@ -47,10 +47,14 @@ func Loss(loss float64) string { return fmt.Sprintf("%.3g", loss) }
 // Hash is the beginning of a SHA-256, long enough to tell two apart by eye.
 func Hash(sum string) string { return sum[:min(12, len(sum))] }
 
-// Pod is a pod's name where its job is known already: "worker 1", or "master" without the suffix that a Job gives it.
+// Pod is a pod's name where its job is known already: "worker 1", or "master" without the suffix that a Job gives it;
+// "pod x2k9p" for one of a queued task, which has no other name.
 func Pod(job, role, name string) string {
-	if role == "master" {
+	switch role {
+	case "master":
 		return role
+	case "task":
+		return "pod " + strings.TrimPrefix(name, job+"-")
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(name, job+"-"), "-", " ")
 }
