@@ -4,16 +4,12 @@ package kueue_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-
+	"github.com/elastic-training/terraform-provider-elastic/e2e/crds"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
@@ -54,48 +50,10 @@ func install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	resource := client.Resource(crd.Resource())
 	for _, definition := range definitions {
 		if crd.Version(definition, kueue.SchemeGroupVersion.Version) == nil {
 			return fmt.Errorf("%s has no version %s", definition.GetName(), kueue.SchemeGroupVersion.Version)
 		}
-		if _, err := resource.Create(ctx, definition, metav1.CreateOptions{}); err != nil {
-			return err
-		}
 	}
-	for _, definition := range definitions {
-		if err := awaitEstablished(ctx, resource, definition.GetName()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitEstablished waits until the API server serves what a definition defines.
-func awaitEstablished(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
-	for {
-		definition, err := resource.Get(ctx, name, metav1.GetOptions{})
-		if err == nil && isEstablished(definition) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not established: %w", name, errors.Join(ctx.Err(), err))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func isEstablished(definition *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-	for _, condition := range conditions {
-		if condition := condition.(map[string]any); condition["type"] == "Established" && condition["status"] == "True" {
-			return true
-		}
-	}
-	return false
+	return crds.Install(ctx, config, definitions)
 }

@@ -91,7 +91,12 @@ func run(ctx context.Context, o options, only, out string) error {
 	}
 	r := report{Time: time.Now().UTC().Truncate(time.Second), Processor: processor(), Cores: runtime.NumCPU(), Load: load()}
 	for _, m := range []measurement{
-		{"speed", measureSpeed}, {"start", measureStart}, {"kill", measureKill}, {"cluster", measureCluster}, {"accuracy", measureAccuracy},
+		{"speed", measureSpeed},
+		{"start", measureStart},
+		{"kill", measureKill},
+		{"cluster", measureCluster},
+		{"provider", measureProvider},
+		{"accuracy", measureAccuracy},
 	} {
 		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
 			continue
