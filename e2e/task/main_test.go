@@ -10,10 +10,12 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
 )
 
 // cluster is shared by all tests, each of which has a namespace of its own.
@@ -34,7 +36,7 @@ func run(m *testing.M) int {
 		simcluster.NodeGroup(controlplane.NodeGroup{
 			Name: "t4", Count: 1, CPU: "8", Memory: "30Gi", Labels: map[string]string{gke: "nvidia-tesla-t4"}, Resources: map[string]string{"nvidia.com/gpu": "4"},
 		}),
-		simcluster.Image(controlplane.AnyImage, controlplane.HostImage),
+		simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Queueing(),
 	)
 }
 
@@ -60,4 +62,30 @@ func client(t *testing.T) kubernetes.Interface {
 // asAdmin is the provider's configuration for the shared cluster, and the configuration that uses it.
 func asAdmin(config string) string {
 	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n%s", cluster.Kubeconfig, config)
+}
+
+// queues is where Kueue's objects are.
+func queues(t *testing.T) *kueueclient.Client {
+	t.Helper()
+	config, err := cluster.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := kueueclient.New(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// touch makes an empty file, for which a task's command on the same host waits.
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

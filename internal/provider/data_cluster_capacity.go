@@ -123,7 +123,7 @@ type clusterCapacityModel struct {
 	NodeSelector types.Map    `tfsdk:"node_selector"`
 	AsOf         types.String `tfsdk:"as_of"`
 	Nodes        []nodeModel  `tfsdk:"nodes"`
-	Total        roomModel    `tfsdk:"total"`
+	Total        *roomModel   `tfsdk:"total"`
 	Queues       []queueModel `tfsdk:"queues"`
 }
 
@@ -220,7 +220,7 @@ func (m *clusterCapacityModel) readNodes(nodes []*corev1.Node, pods []*corev1.Po
 			roomModel: r.model(&diags),
 		})
 	}
-	m.Total = total.model(&diags)
+	m.Total = new(total.model(&diags))
 	return diags
 }
 

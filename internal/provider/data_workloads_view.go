@@ -187,7 +187,7 @@ func requestsOf(w *kueue.Workload) corev1.ResourceList {
 
 // flavorsOf are the flavors that a workload's quota is of, without repetition, in order of name.
 func flavorsOf(w *kueue.Workload) []string {
-	var flavors []string
+	flavors := []string{}
 	if w.Status.Admission != nil {
 		for _, set := range w.Status.Admission.PodSetAssignments {
 			for _, flavor := range set.Flavors {
