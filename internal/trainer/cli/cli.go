@@ -3,68 +3,31 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 )
 
-// Exit codes besides those of the coordinator.
-const (
-	exitFailed = 1
-	exitUsage  = 2
-)
-
-// exitError ends the program with a code of its own.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-// usageError is a command line that cannot be meant.
-func usageError(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
-
 // Main runs a command line and returns the exit code.
 func Main(version string, args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	root := newRoot(version)
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "elastic-trainer:", err)
-	}
-	return exitCode(err)
+	return exitCode(commandline.Run(newRoot(version), args))
 }
 
 // exitCode is the one that tells others how a command ended.
 func exitCode(err error) int {
-	var exit *exitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, worker.ErrLeft), errors.Is(err, worker.ErrMasterGone):
+	if errors.Is(err, worker.ErrLeft) || errors.Is(err, worker.ErrMasterGone) {
 		return 143
-	case errors.As(err, &exit):
-		return exit.code
 	}
-	return exitFailed
+	return commandline.Code(err)
 }
 
 func newRoot(version string) *cobra.Command {
@@ -75,17 +38,12 @@ func newRoot(version string) *cobra.Command {
 preempted, killed and replaced at any time: the final model is the same, bit for
 bit. It is the master and the workers of an elastic_training_job, and trains on
 one machine without a cluster.`,
-		Version:       version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Version: version,
 	}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError("%w; see `%s --help`", err, c.CommandPath())
-	})
-	root.CompletionOptions.HiddenDefaultCmd = true
+	commandline.Configure(root)
 	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData())
 	return root
 }
@@ -107,7 +65,7 @@ func (c *computing) register(f *pflag.FlagSet) {
 func (c *computing) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.level)); err != nil {
-		return nil, usageError("--log-level=%s: use debug, info, warn or error", c.level)
+		return nil, commandline.UsageError("--log-level=%s: use debug, info, warn or error", c.level)
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }

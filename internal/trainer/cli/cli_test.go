@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
 // call runs a command line and returns what it printed and its error.
@@ -70,8 +72,8 @@ func unsupported(t *testing.T) string {
 
 func TestUsageErrorsExitWithTwoAndPointToHelp(t *testing.T) {
 	_, err := call(t, "train", "--no-such-flag")
-	var exit *exitError
-	if !errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), "train --help") {
+	var exit *commandline.ExitError
+	if !errors.As(err, &exit) || exit.Code != commandline.Usage || !strings.Contains(err.Error(), "train --help") {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kube"
@@ -180,7 +181,9 @@ func untilStopped(ctx context.Context, cluster *kube.Cluster, log *slog.Logger) 
 }
 
 // jobFailed is an error that a restart of the master would meet again: its Job gives up at this exit code.
-func jobFailed(err error) error { return &exitError{coordinator.ExitJobFailed, err} }
+func jobFailed(err error) error {
+	return &commandline.ExitError{Code: coordinator.ExitJobFailed, Err: err}
+}
 
 func newWorker(version string) *cobra.Command {
 	var c computing

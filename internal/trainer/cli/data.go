@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
@@ -54,7 +55,7 @@ var compressors = map[string]recordio.Compressor{"none": recordio.None, "snappy"
 func (o *output) finish() error {
 	var ok bool
 	if o.Compressor, ok = compressors[o.compressor]; !ok {
-		return usageError("--compressor=%s: use none, snappy or gzip", o.compressor)
+		return commandline.UsageError("--compressor=%s: use none, snappy or gzip", o.compressor)
 	}
 	o.Progress = bar("writing")
 	return nil
@@ -119,7 +120,7 @@ int64[1]. A validation split is a conversion of the other records.`,
 			}
 			lo, hi, err := datacmd.ParseRange(records)
 			if err != nil {
-				return usageError("--records: %w", err)
+				return commandline.UsageError("--records: %w", err)
 			}
 			s.spec.Path = args[0]
 			return printPaths(cmd)(datacmd.Convert(cmd.Context(), s.spec, lo, hi, o.Output))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
@@ -93,10 +94,10 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 		}
 	}
 	if problems := t.spec.Problems(); len(problems) > 0 {
-		return usageError("%s", problems[0])
+		return commandline.UsageError("%s", problems[0])
 	}
 	if t.floor < 1 || t.workers < t.floor {
-		return usageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
+		return commandline.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
 	}
 	model, err := os.ReadFile(t.spec.Model.File)
 	if err != nil {
@@ -157,7 +158,7 @@ func failed(r master.Result) error {
 	case coordinator.ExitDone:
 		return nil
 	case coordinator.ExitInterrupted:
-		return &exitError{r.Code, fmt.Errorf("%s; the same command again starts over", r.Reason)}
+		return &commandline.ExitError{Code: r.Code, Err: fmt.Errorf("%s; the same command again starts over", r.Reason)}
 	}
-	return &exitError{r.Code, errors.New(r.Reason)}
+	return &commandline.ExitError{Code: r.Code, Err: errors.New(r.Reason)}
 }

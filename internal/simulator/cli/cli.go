@@ -1,0 +1,30 @@
+// Package cli is the command line of elastic-sim: the scheduling engine without a cluster. Commands read flags, call the packages that do the work,
+// and print.
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+)
+
+// Main runs a command line and returns the exit code.
+func Main(version string, args []string) int {
+	return commandline.Code(commandline.Run(newRoot(version), args))
+}
+
+func newRoot(version string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "elastic-sim",
+		Short: "Ask the scheduling engine, without a cluster",
+		Long: `elastic-sim runs the engine that decides which workloads get quota, which wait and
+which are evicted: the one that answers terraform plan and stands in for Kueue on
+the embedded cluster. It needs no cluster and changes nothing.
+
+Exit codes: 0 yes, 1 no or failed, 2 a command line that cannot be meant.`,
+		Version: version,
+	}
+	commandline.Configure(root)
+	root.AddCommand(newConform())
+	return root
+}
