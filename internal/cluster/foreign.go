@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // errForeignFields is what the API server would say of them if it knew that desired is complete.
@@ -128,29 +128,29 @@ func managedFieldsPatch(live metav1.Object, entries []metav1.ManagedFieldsEntry)
 }
 
 // has says whether a JSON value has something at a path.
-func has(value any, path fieldpath.Path) bool {
+func has(object any, path fieldpath.Path) bool {
 	for _, element := range path {
 		var ok bool
 		switch {
 		case element.FieldName != nil:
-			fields, _ := value.(map[string]any)
-			value, ok = fields[*element.FieldName]
+			fields, _ := object.(map[string]any)
+			object, ok = fields[*element.FieldName]
 		case element.Key != nil:
-			value, ok = itemWith(value, func(item any) bool {
+			object, ok = itemWith(object, func(item any) bool {
 				fields, _ := item.(map[string]any)
 				for _, key := range *element.Key {
-					if !reflect.DeepEqual(fields[key.Name], key.Value.Unstructured()) {
+					if !value.Equals(value.NewValueInterface(fields[key.Name]), key.Value) {
 						return false
 					}
 				}
 				return true
 			})
 		case element.Value != nil:
-			value, ok = itemWith(value, func(item any) bool { return reflect.DeepEqual(item, (*element.Value).Unstructured()) })
+			object, ok = itemWith(object, func(item any) bool { return value.Equals(value.NewValueInterface(item), *element.Value) })
 		case element.Index != nil:
-			items, _ := value.([]any)
+			items, _ := object.([]any)
 			if ok = *element.Index < len(items); ok {
-				value = items[*element.Index]
+				object = items[*element.Index]
 			}
 		}
 		if !ok {
