@@ -33,12 +33,12 @@ func TestTheQueueStoryKeepsItsPromises(t *testing.T) {
 	tell(t, QueuePriorities(highTaskLasts), controlplane.MountsAuto)
 }
 
-// tell tells a story and expects its promises to be kept.
 // TestTheStoryOfAnElasticJobUnderAQueueKeepsItsPromises tells it with terraform, from the queue's making to its end.
 func TestTheStoryOfAnElasticJobUnderAQueueKeepsItsPromises(t *testing.T) {
 	tell(t, UnderAQueue(), controlplane.MountsAuto)
 }
 
+// tell tells a story and expects its promises to be kept.
 func tell(t *testing.T, story Story, mounts string) {
 	binaries, err := FindBinaries()
 	if err != nil {
