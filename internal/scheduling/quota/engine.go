@@ -74,7 +74,7 @@ type Engine struct {
 	settled map[string]bool
 }
 
-// localQueue is a LocalQueue with the workloads that name it.
+// localQueue is a LocalQueue. It is replaced, not changed.
 type localQueue struct {
 	spec kueue.LocalQueueSpec
 }
@@ -259,12 +259,9 @@ func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueS
 	if known && reflect.DeepEqual(l.spec, spec) {
 		return
 	}
-	if !known {
-		l = &localQueue{}
-		e.localQueues[name] = l
-	}
 	moved := known && l.spec.ClusterQueue != spec.ClusterQueue
-	l.spec = spec
+	l = &localQueue{spec}
+	e.localQueues[name] = l
 	for _, w := range e.inLocalQueue(name) {
 		if l.stopped() || moved {
 			e.dequeue(w)
