@@ -3,6 +3,8 @@ package provider_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -249,5 +251,50 @@ func requireNoClasses(t *testing.T) {
 	}
 	if len(classes.Items) > 0 {
 		t.Skipf("the cluster has classes already: %v", classes.Items[0].GetName())
+	}
+}
+
+func TestAmountsAreTheSameHoweverTheyAreSpelled(t *testing.T) {
+	r := newTerminal(t)
+	queue := func(first, second string) string {
+		return asAdmin("") + kindOf(t, "elastic_cluster_queue").block("test", "spelled", fmt.Sprintf(`
+			preemption      = {}
+			fair_sharing    = { weight = "2000m" }
+			resource_groups = [{
+			  covered_resources = ["cpu", "memory"]
+			  flavors           = [{ name = "f", resources = [{ name = "cpu", nominal_quota = %q }, { name = "memory", nominal_quota = %q }] }]
+			}]`, first, second))
+	}
+	t.Cleanup(func() { r.run(t, queue("1", "1"), "destroy", "-auto-approve") })
+	r.apply(t, "created", queue("3000m", "1024Mi"))
+	r.expectNoChanges(t, strings.ReplaceAll(queue("3", "1Gi"), `"2000m"`, `"2"`))
+	printed := r.apply(t, "with one changed and one spelled differently", queue("4", "1Gi"))
+	expectSays(t, printed, `~ nominal_quota = "3000m" -> "4"`)
+	if strings.Contains(printed, "1Gi") {
+		t.Errorf("the other is planned, too:\n%s", printed)
+	}
+}
+
+func TestTheExamplesOfResourcesAreValid(t *testing.T) {
+	files, err := filepath.Glob("../../examples/resources/*/resource.tf")
+	if err != nil || len(files) < len(kueueKinds()) {
+		t.Fatalf("%d examples: %v", len(files), err)
+	}
+	r := newTerminal(t)
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			example, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if printed, code := r.run(t, string(example), "validate"); code != 0 {
+				t.Errorf("validate exited with %d:\n%s", code, printed)
+			}
+		})
+	}
+	for _, k := range kueueKinds() {
+		if !slices.ContainsFunc(files, func(file string) bool { return filepath.Base(filepath.Dir(file)) == k.resource }) {
+			t.Errorf("%s has no example", k.resource)
+		}
 	}
 }

@@ -1,0 +1,28 @@
+resource "elastic_resource_flavor" "t4" {
+  name        = "t4"
+  node_labels = { "cloud.google.com/gke-accelerator" = "nvidia-tesla-t4" }
+}
+
+resource "elastic_cluster_queue" "research" {
+  name               = "research"
+  namespace_selector = {} # jobs of every namespace; left out, of none
+
+  resource_groups = [{
+    covered_resources = ["cpu", "memory", "nvidia.com/gpu"]
+    flavors = [{
+      name = elastic_resource_flavor.t4.name
+      resources = [
+        { name = "cpu", nominal_quota = "32" },
+        { name = "memory", nominal_quota = "128Gi" },
+        { name = "nvidia.com/gpu", nominal_quota = "8", borrowing_limit = "4" },
+      ]
+    }]
+  }]
+
+  # What the teams' queues do not use they lend to one another, and take back when they need it.
+  cohort_name = "all-teams"
+  preemption = {
+    within_cluster_queue  = "LowerPriority" # without it, nothing in this queue ever makes room
+    reclaim_within_cohort = "Any"
+  }
+}
