@@ -139,11 +139,14 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
 	imported := m.UID.IsNull()
 	m.UID = types.StringValue(string(job.UID))
+	progress := progressOf(job, workloadOf(ctx, client, job))
 	a, diags := m.asked(ctx)
-	diags.Append(m.readMetadata(client, job, a.file)...)
-	if diags.HasError() {
-		return diags
+	if diags.HasError() { // an error would keep the user from planning anything, a correction too
+		m.taskObservedModel.observe(progress)
+		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("What task %s/%s was made of cannot be read", job.Namespace, job.Name),
+			"The state holds what this release of the provider refuses, so that the task is not compared with what is in the cluster. "+diags.Errors()[0].Detail())}
 	}
+	diags.Append(m.readMetadata(client, job, a.file)...)
 	configMap, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), task.ConfigMapName(job.Name))
 	switch {
 	case apierrors.IsNotFound(err) && imported:
@@ -163,7 +166,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 		diags.Append(m.readTask(ctx, live, imported)...)
 		m.Logs = types.StringValue(logsCommand(job.Namespace, job.Name, live.NumNodes))
 	}
-	m.taskObservedModel.observe(progressOf(job, workloadOf(ctx, client, job)))
+	m.taskObservedModel.observe(progress)
 	m.defaults()
 	return diags
 }

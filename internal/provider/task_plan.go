@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // ModifyPlan looks for the queue and the class that the task names, decides what replaces the task, says what is lost,
@@ -26,7 +27,7 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(r.checkReferences(ctx, req.Config.Raw, &plan)...)
+	resp.Diagnostics.Append(r.checkReferences(ctx, req.Config.Raw, &plan, req.State.Raw.IsNull())...)
 	if req.State.Raw.IsNull() {
 		return // create
 	}
@@ -68,16 +69,28 @@ func unknownTaskObservations() map[string]any {
 	}
 }
 
-// checkReferences warns about a queue or a class that is not there, and about a queue that never preempts.
-func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value, plan *taskModel) diag.Diagnostics {
+// checkReferences warns about a queue or a class that is not there, about a queue that never preempts, and about one that
+// a new task does not name and gets nevertheless.
+func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value, plan *taskModel, isNew bool) diag.Diagnostics {
 	if plan.YAML.IsUnknown() || plan.Queue.IsUnknown() || plan.PriorityClass.IsUnknown() || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
 		return nil
 	}
 	a, diags := plan.asked(ctx)
-	if diags.HasError() || a.Queue == "" {
+	if diags.HasError() {
 		return nil // what is wrong with it was said when it was validated
 	}
 	diags = nil
+	if a.Queue == "" && !isNew {
+		return nil
+	}
+	if a.Queue == "" {
+		if _, found, _ := r.connection.look(ctx, reference{kind: aLocalQueue, namespace: a.Namespace, name: trainingjob.DefaultQueue}); found {
+			diags.AddAttributeWarning(path.Root("queue"), "The task will be queued nevertheless", fmt.Sprintf(
+				"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job that names none. Name it, so that the configuration says what happens: queue = %q.",
+				a.Namespace, trainingjob.DefaultQueue, trainingjob.DefaultQueue))
+		}
+		return diags
+	}
 	queueAt := whereSaid(config, "queue")
 	diags.Append(r.connection.checkReference(ctx, queueAt, reference{kind: aLocalQueue, namespace: a.Namespace, name: a.Queue},
 		"Until it exists the task is suspended.")...)
@@ -146,9 +159,8 @@ type reasonToReplace struct {
 // taskReplacing finds what replaces the task. What means the same, by an attribute or by the file and however it is
 // written, does not; a value that is not known yet may be any, and does.
 func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan *taskModel) ([]reasonToReplace, diag.Diagnostics) {
-	was, diags := state.asked(ctx)
-	will, more := plan.asked(ctx)
-	diags.Append(more...)
+	was, unreadable := state.asked(ctx)
+	will, diags := plan.asked(ctx)
 	var before, after map[string]tftypes.Value
 	if err := stateRaw.As(&before); err != nil {
 		diags.AddError("The provider is broken", err.Error())
@@ -167,6 +179,12 @@ func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, 
 			at = path.Root("yaml") // the file has changed
 		}
 		reasons = append(reasons, reasonToReplace{at: at, why: attribute + " " + why})
+	}
+	if unreadable.HasError() {
+		if changed("yaml") {
+			add("yaml", "was one that this release of the provider cannot read")
+		}
+		return reasons, diags
 	}
 	if changed("yaml") && !after["yaml"].IsKnown() {
 		add("yaml", "is not known yet, and may say anything")
