@@ -76,11 +76,14 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 	if err := install(ctx, admin); err != nil {
 		return err
 	}
-	log.InfoContext(ctx, "Kueue's API is served", "after", time.Since(began))
 	own, err := connect(config.Kubeconfig)
 	if err != nil {
 		return err
 	}
+	if err := awaitServed(ctx, own); err != nil {
+		return err
+	}
+	log.InfoContext(ctx, "Kueue's API is served", "after", time.Since(began))
 	c, err := newController(own, log)
 	if err != nil {
 		return err

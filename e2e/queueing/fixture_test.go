@@ -42,7 +42,7 @@ func newWorld(t *testing.T, change ...func(*kueue.ClusterQueue)) *world {
 	t.Helper()
 	w := newNamespace(t)
 	w.flavor("default", kueue.ResourceFlavorSpec{})
-	w.clusterQueue("cq", append([]func(*kueue.ClusterQueue){w.quota("default", "4", "8Gi")}, change...)...)
+	w.clusterQueue("cq", append([]func(*kueue.ClusterQueue){w.quota("4", "8Gi")}, change...)...)
 	w.localQueue(queueName, "cq")
 	w.class("low", 10)
 	w.class("high", 1000)
@@ -92,12 +92,12 @@ func (w *world) class(name string, value int32) {
 	w.must(err)
 }
 
-// quota gives a queue one group of cpu and memory in one flavor.
-func (w *world) quota(flavor, cpu, memory string) func(*kueue.ClusterQueue) {
+// quota gives a queue one group of cpu and memory in the flavor "default".
+func (w *world) quota(cpu, memory string) func(*kueue.ClusterQueue) {
 	return func(q *kueue.ClusterQueue) {
 		q.Spec.ResourceGroups = []kueue.ResourceGroup{{
 			CoveredResources: []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory},
-			Flavors: []kueue.FlavorQuotas{{Name: kueue.ResourceFlavorReference(w.global(flavor)), Resources: []kueue.ResourceQuota{
+			Flavors: []kueue.FlavorQuotas{{Name: kueue.ResourceFlavorReference(w.global("default")), Resources: []kueue.ResourceQuota{
 				{Name: corev1.ResourceCPU, NominalQuota: resource.MustParse(cpu)},
 				{Name: corev1.ResourceMemory, NominalQuota: resource.MustParse(memory)},
 			}}},
@@ -149,14 +149,14 @@ func (w *world) queueLabels(class string) map[string]string {
 	return labels
 }
 
-// podSpec asks for so many CPUs and runs a shell script.
-func podSpec(cpu, script string) corev1.PodSpec {
+// podSpec asks for one CPU and runs a shell script.
+func podSpec(script string) corev1.PodSpec {
 	return corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
 		TerminationGracePeriodSeconds: ptr.To[int64](5),
 		Containers: []corev1.Container{{
 			Name: "main", Image: "busybox", Command: []string{"sh", "-c", script},
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
 		}},
 	}
 }
@@ -169,13 +169,13 @@ func untilFile(path string) string {
 	return fmt.Sprintf("until [ -e %s ]; do sleep 0.05; done", path)
 }
 
-func (w *world) job(name, class string, pods int32, cpu, script string, change ...func(*batchv1.Job)) *batchv1.Job {
+func (w *world) job(name, class string, pods int32, script string, change ...func(*batchv1.Job)) *batchv1.Job {
 	w.t.Helper()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: w.queueLabels(class)},
 		Spec: batchv1.JobSpec{
 			Parallelism: &pods, Completions: &pods, BackoffLimit: ptr.To[int32](1000),
-			Template: corev1.PodTemplateSpec{Spec: podSpec(cpu, script)},
+			Template: corev1.PodTemplateSpec{Spec: podSpec(script)},
 		},
 	}
 	for _, c := range change {
@@ -194,7 +194,7 @@ func (w *world) pod(name, class, script string, change ...func(*corev1.Pod)) *co
 }
 
 func (w *world) podObject(name, class, script string, change ...func(*corev1.Pod)) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: w.queueLabels(class)}, Spec: podSpec("1", script)}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: w.queueLabels(class)}, Spec: podSpec(script)}
 	for _, c := range change {
 		c(pod)
 	}

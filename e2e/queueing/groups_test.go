@@ -27,23 +27,24 @@ func member(labels, annotations *map[string]string, group string, total int) {
 	(*annotations)[kueue.PodGroupTotalCountAnnotation] = fmt.Sprint(total)
 }
 
-func inGroup(group string, total int) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) { member(&pod.Labels, &pod.Annotations, group, total) }
+// inTeam makes a pod one of the group "team".
+func inTeam(total int) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { member(&pod.Labels, &pod.Annotations, "team", total) }
 }
 
 func TestAGroupIsAdmittedWhenAllItsPodsAreThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	line, cross := finishLine(t)
-	w.pod("a", "low", untilFile(line), inGroup("team", 3))
-	w.pod("b", "low", untilFile(line), inGroup("team", 3))
+	w.pod("a", "low", untilFile(line), inTeam(3))
+	w.pod("b", "low", untilFile(line), inTeam(3))
 	w.eventually("users read what is missing", func(ctx context.Context) error {
 		return w.event(ctx, "a", "ErrWorkloadCompose", "'team' group has fewer runnable pods than expected")
 	})
 	if item, err := w.workloadOf(t.Context(), "team"); err == nil {
 		t.Fatalf("an incomplete group has Workload %s", item.Name)
 	}
-	w.pod("c", "low", untilFile(line), inGroup("team", 3), func(pod *corev1.Pod) {
+	w.pod("c", "low", untilFile(line), inTeam(3), func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resourceOf("500m")
 	})
 	item := w.becomes("team", "Admitted")
@@ -58,7 +59,7 @@ func TestAGroupIsAdmittedWhenAllItsPodsAreThere(t *testing.T) {
 	}
 
 	t.Log("a pod too many is removed")
-	w.pod("d", "low", forever, inGroup("team", 3))
+	w.pod("d", "low", forever, inTeam(3))
 	w.eventually("it is gone, and users read why", func(ctx context.Context) error {
 		if _, err := w.core.CoreV1().Pods(w.namespace).Get(ctx, "d", metav1.GetOptions{}); err == nil {
 			return fmt.Errorf("it is there")
@@ -80,7 +81,7 @@ func TestAGroupIsAdmittedWhenAllItsPodsAreThere(t *testing.T) {
 		}
 		return nil
 	})
-	w.pod("b2", "low", untilFile(line), inGroup("team", 3))
+	w.pod("b2", "low", untilFile(line), inTeam(3))
 	w.running("b2", 1)
 
 	cross()
@@ -105,9 +106,9 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.class("mid", 100)
-	w.changeQueue("cq", w.quota("default", "5", "8Gi"))
+	w.changeQueue("cq", w.quota("5", "8Gi"))
 	groupJob := func(name string) *batchv1.Job {
-		return w.job(name, "", 1, "1", "trap 'exit 143' TERM; while :; do sleep 0.1; done", func(job *batchv1.Job) {
+		return w.job(name, "", 1, "trap 'exit 143' TERM; while :; do sleep 0.1; done", func(job *batchv1.Job) {
 			job.Labels = map[string]string{"app": "elastic"} // of its own: a Job without labels gets its template's
 			job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 			job.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
@@ -143,7 +144,7 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 
 	t.Log("a high Job of 2 CPU takes two bursts, and nothing else")
 	line, cross := finishLine(t)
-	w.job("high", "high", 2, "1", untilFile(line))
+	w.job("high", "high", 2, untilFile(line))
 	w.becomes("high", "Admitted")
 	w.running("burst-", 1)
 	if now := w.becomes("j1-floor-abc", "Admitted"); now.Status.SchedulingStats != nil {
@@ -157,7 +158,7 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 
 	t.Log("a high Job of 5 CPU takes everything; then the same Workload is admitted again, by itself")
 	line, cross = finishLine(t)
-	w.job("highest", "high", 5, "1", untilFile(line))
+	w.job("highest", "high", 5, untilFile(line))
 	w.becomes("highest", "Admitted")
 	w.running("highest-", 5)
 	w.eventually("the Jobs' pods are there again, gated", func(ctx context.Context) error {

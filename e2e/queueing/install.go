@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,16 +22,16 @@ import (
 )
 
 const (
-	// Namespace and Account are where Kueue's own manifests put it, and who it is.
-	Namespace = "kueue-system"
-	Account   = "kueue-controller-manager"
+	// systemNamespace and account are where Kueue's own manifests put it, and who it is.
+	systemNamespace = "kueue-system"
+	account         = "kueue-controller-manager"
 
 	roleName = "kueue-manager-role"
 	// installer owns the fields of what is installed.
 	installer = "simcluster"
-	// establishPatience bounds the time until an API server serves a new API: a fraction of a second.
-	establishPatience = 60 * time.Second
-	establishPause    = 20 * time.Millisecond
+	// servePatience bounds the time until an API server serves a new API: a fraction of a second.
+	servePatience = 60 * time.Second
+	servePause    = 10 * time.Millisecond
 )
 
 // install does what applying Kueue's manifests does: the API, the account and what it may do. It may be repeated.
@@ -50,11 +51,6 @@ func install(ctx context.Context, admin *rest.Config) error {
 	}
 	for _, o := range accountObjects() {
 		if err := applyTyped(ctx, client, o); err != nil {
-			return err
-		}
-	}
-	for _, definition := range definitions {
-		if err := awaitEstablished(ctx, client, definition.GetName()); err != nil {
 			return err
 		}
 	}
@@ -101,33 +97,35 @@ var installed = map[string]string{
 	"ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
 }
 
-// awaitEstablished waits until the API server serves what a definition defines.
-func awaitEstablished(ctx context.Context, client dynamic.Interface, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, establishPatience, fmt.Errorf("not established within %s", establishPatience))
+// awaitServed waits until the API server serves what was installed, to the controller itself. A definition that is
+// established, and a role that is bound, take effect a moment later; whoever asks before that is told to come back much later.
+func awaitServed(ctx context.Context, own *rest.Config) error {
+	client, err := dynamic.NewForConfig(own)
+	if err != nil {
+		return err
+	}
+	definitions, err := crd.Objects()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, servePatience, fmt.Errorf("not served within %s", servePatience))
 	defer cancel()
-	for {
-		definition, err := client.Resource(crd.Resource()).Get(ctx, name, metav1.GetOptions{})
-		if err == nil && established(definition) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until the API server serves %s: %w", name, errors.Join(context.Cause(ctx), err))
-		case <-time.After(establishPause):
-		}
-	}
-}
-
-func established(definition *unstructured.Unstructured) bool {
-	// What is no list has no condition that is true.
-	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-	for _, c := range conditions {
-		condition, ok := c.(map[string]any)
-		if ok && condition["type"] == "Established" && condition["status"] == string(metav1.ConditionTrue) {
-			return true
+	for _, definition := range definitions {
+		plural, _, _ := strings.Cut(definition.GetName(), ".") // by rule, a definition's name is its plural and its group
+		resource := kueue.SchemeGroupVersion.WithResource(plural)
+		for {
+			_, err := client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("waiting until the API server serves %s: %w", definition.GetName(), errors.Join(context.Cause(ctx), err))
+			case <-time.After(servePause):
+			}
 		}
 	}
-	return false
+	return nil
 }
 
 // accountObjects are the controller's namespace, account and rights. Kueue's own role has the same verbs, for more kinds.
@@ -138,8 +136,8 @@ func accountObjects() []object {
 		return rbacv1.PolicyRule{APIGroups: groups, Resources: resources, Verbs: verbs}
 	}
 	return []object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: Account, Namespace: Namespace}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: systemNamespace}},
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},
 			Rules: []rbacv1.PolicyRule{
@@ -164,7 +162,7 @@ func accountObjects() []object {
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "kueue-manager-rolebinding"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: Account}},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: systemNamespace, Name: account}},
 		},
 	}
 }

@@ -34,7 +34,7 @@ func finishLine(t *testing.T) (path string, cross func()) {
 func TestAHighJobTakesTheQuotaOfALowOneUntilItIsDone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("low", "low", 3, "1", forever)
+	w.job("low", "low", 3, forever)
 	admitted := w.becomes("low", "Admitted")
 	w.condition(admitted, kueue.WorkloadQuotaReserved, metav1.ConditionTrue, "QuotaReserved", "Quota reserved in ClusterQueue "+w.global("cq"))
 	w.condition(admitted, kueue.WorkloadAdmitted, metav1.ConditionTrue, "Admitted", "The workload is admitted")
@@ -50,7 +50,7 @@ func TestAHighJobTakesTheQuotaOfALowOneUntilItIsDone(t *testing.T) {
 	}
 
 	line, cross := finishLine(t)
-	w.job("high", "high", 4, "1", untilFile(line))
+	w.job("high", "high", 4, untilFile(line))
 	w.becomes("high", "Admitted")
 	w.running("high-", 4)
 	w.eventually("low waits for the quota it lost", func(ctx context.Context) error {
@@ -131,7 +131,7 @@ func waits(item *kueue.Workload, message string) error {
 func TestKubectlShowsWorkloadsAsKueueDoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("shown", "low", 1, "1", forever)
+	w.job("shown", "low", 1, forever)
 	item := w.becomes("shown", "Admitted")
 	text, err := w.core.BatchV1().RESTClient().Get().AbsPath("/apis/kueue.x-k8s.io/v1beta2/namespaces/"+w.namespace+"/workloads").
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(t.Context())
@@ -172,14 +172,14 @@ func TestAnAdmittedJobGetsWhatItsFlavorSays(t *testing.T) {
 	fourGPUs := func(job *batchv1.Job) {
 		job.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{gpu: resource.MustParse("4")}
 	}
-	w.job("train", "", 1, "1", forever, fourGPUs)
+	w.job("train", "", 1, forever, fourGPUs)
 	w.becomes("train", "Admitted")
 	pod := w.running("train-", 1)[0]
 	if pod.Spec.NodeName != gpuNodes+"-1" || pod.Spec.NodeSelector[gpuLabel] != gpuKind ||
 		!slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == gpu }) {
 		t.Errorf("pod on %q, selector %v, tolerations %v", pod.Spec.NodeName, pod.Spec.NodeSelector, pod.Spec.Tolerations)
 	}
-	w.job("next", "", 1, "1", forever, fourGPUs)
+	w.job("next", "", 1, forever, fourGPUs)
 	w.eventually("another waits for the GPUs", func(ctx context.Context) error {
 		next, err := w.workloadOf(ctx, "next")
 		if err != nil {
@@ -213,13 +213,13 @@ func TestAJobIsAdmittedWithFewerPodsWhereItMayBe(t *testing.T) {
 	partial := func(job *batchv1.Job) {
 		job.Annotations = map[string]string{kueue.JobMinParallelismAnnotation: "2"}
 	}
-	w.job("partial", "low", 6, "1", forever, partial)
+	w.job("partial", "low", 6, forever, partial)
 	item := w.becomes("partial", "Admitted")
 	if count := ptr.Deref(item.Status.Admission.PodSetAssignments[0].Count, 0); count != 4 || item.Spec.PodSets[0].Count != 6 || ptr.Deref(item.Spec.PodSets[0].MinCount, 0) != 2 {
 		t.Errorf("admitted with %d pods; spec %+v", count, item.Spec.PodSets[0])
 	}
 	w.running("partial-", 4)
-	w.job("high", "high", 4, "1", forever)
+	w.job("high", "high", 4, forever)
 	w.becomes("high", "Admitted")
 	w.eventually("the Job has its parallelism back", func(ctx context.Context) error {
 		job, err := w.core.BatchV1().Jobs(w.namespace).Get(ctx, "partial", metav1.GetOptions{})
@@ -234,7 +234,7 @@ func TestAJobIsAdmittedWithFewerPodsWhereItMayBe(t *testing.T) {
 func TestAJobThatNamesNoQueueIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("free", "", 1, "1", forever, func(job *batchv1.Job) { job.Labels = nil })
+	w.job("free", "", 1, forever, func(job *batchv1.Job) { job.Labels = nil })
 	w.running("free-", 1)
 	if item, err := w.workloadOf(t.Context(), "free"); err == nil {
 		t.Errorf("it has Workload %s", item.Name)
@@ -249,7 +249,7 @@ func TestTheQueueCalledDefaultTakesJobsAndPodsThatNameNone(t *testing.T) {
 	w.eventually("a Job is given the queue default", func(ctx context.Context) error {
 		job, err := w.core.BatchV1().Jobs(w.namespace).Create(ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: "unnamed-"},
-			Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: podSpec("1", forever)}},
+			Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: podSpec(forever)}},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			return err
@@ -277,11 +277,11 @@ func TestTheQueueCalledDefaultTakesJobsAndPodsThatNameNone(t *testing.T) {
 func TestAJobWithAnUnknownClassWaitsWithoutAWorkload(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	job := w.job("early", "later", 1, "1", forever)
+	job := w.job("early", "later", 1, forever)
 	if !ptr.Deref(job.Spec.Suspend, false) {
 		t.Error("the Job is not suspended")
 	}
-	w.job("ordinary", "low", 1, "1", forever)
+	w.job("ordinary", "low", 1, forever)
 	w.becomes("ordinary", "Admitted")
 	if item, err := w.workloadOf(t.Context(), "early"); err == nil {
 		t.Errorf("it has Workload %s", item.Name)
@@ -295,7 +295,7 @@ func TestAJobWithAnUnknownClassWaitsWithoutAWorkload(t *testing.T) {
 func TestAJobsClassMayBeChangedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("changing", "low", 4, "1", forever)
+	w.job("changing", "low", 4, forever)
 	w.becomes("changing", "Admitted")
 	w.eventually("the label is changed", func(ctx context.Context) error {
 		job, err := w.core.BatchV1().Jobs(w.namespace).Get(ctx, "changing", metav1.GetOptions{})
@@ -313,7 +313,7 @@ func TestAJobsClassMayBeChangedWhileItRuns(t *testing.T) {
 		}
 		return err
 	})
-	w.job("second", "high", 1, "1", forever)
+	w.job("second", "high", 1, forever)
 	w.eventually("an equal one cannot evict it", func(ctx context.Context) error {
 		second, err := w.workloadOf(ctx, "second")
 		if err != nil {
@@ -327,9 +327,9 @@ func TestAJobsClassMayBeChangedWhileItRuns(t *testing.T) {
 func TestADeletedJobGivesItsQuotaBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("first", "low", 4, "1", forever)
+	w.job("first", "low", 4, forever)
 	w.becomes("first", "Admitted")
-	w.job("second", "low", 4, "1", forever)
+	w.job("second", "low", 4, forever)
 	w.becomes("second", "Pending")
 	w.must(w.core.BatchV1().Jobs(w.namespace).Delete(t.Context(), "first", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}))
 	w.becomes("second", "Admitted")

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -43,7 +44,12 @@ func TestWorkersOneByOne(t *testing.T) {
 		})
 	}
 	t.Log("B: four of six run, the others stay gated")
-	workers := w.running("worker-", 4)
+	reserved := map[string]time.Time{} // in whole seconds, which is all that Kueue knows
+	for _, worker := range w.running("worker-", 4) {
+		item, err := w.workloadOf(t.Context(), worker.Name)
+		w.must(err)
+		reserved[worker.Name] = meta.FindStatusCondition(item.Status.Conditions, kueue.WorkloadQuotaReserved).LastTransitionTime.Time
+	}
 
 	t.Log("C, F: an urgent pod takes the place of exactly one, which still runs out its grace period")
 	line, cross := finishLine(t)
@@ -72,8 +78,14 @@ func TestWorkersOneByOne(t *testing.T) {
 	if i < 0 || victim.Status.Conditions[i].Reason != "WorkloadEvictedDueToPreempted" {
 		t.Errorf("conditions of the victim: %+v", victim.Status.Conditions)
 	}
-	if newest := slices.MaxFunc(workers, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }); victim.Name != newest.Name {
-		t.Errorf("the victim is %s; want the one that was admitted last, %s", victim.Name, newest.Name)
+	latest := time.Time{}
+	for _, at := range reserved {
+		if at.After(latest) {
+			latest = at
+		}
+	}
+	if at, ran := reserved[victim.Name]; !ran || !at.Equal(latest) {
+		t.Errorf("the victim is %s; want one that was given quota last: %v", victim.Name, reserved)
 	}
 
 	t.Log("D: its name is taken until it is gone; a new name is accepted at once")

@@ -27,10 +27,10 @@ func active(conditions []metav1.Condition, status metav1.ConditionStatus, reason
 	return nil
 }
 
-func (w *world) queueIs(name string, status metav1.ConditionStatus, reason, message string) {
+func (w *world) queueIs(status metav1.ConditionStatus, reason, message string) {
 	w.t.Helper()
-	w.eventually("ClusterQueue "+name+" is "+reason, func(ctx context.Context) error {
-		q, err := w.kueue.ClusterQueues().Get(ctx, w.global(name), metav1.GetOptions{})
+	w.eventually("the ClusterQueue is "+reason, func(ctx context.Context) error {
+		q, err := w.kueue.ClusterQueues().Get(ctx, w.global("cq"), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -38,10 +38,10 @@ func (w *world) queueIs(name string, status metav1.ConditionStatus, reason, mess
 	})
 }
 
-func (w *world) localQueueIs(name string, status metav1.ConditionStatus, reason, message string) {
+func (w *world) localQueueIs(status metav1.ConditionStatus, reason, message string) {
 	w.t.Helper()
-	w.eventually("LocalQueue "+name+" is "+reason, func(ctx context.Context) error {
-		q, err := w.kueue.LocalQueues(w.namespace).Get(ctx, name, metav1.GetOptions{})
+	w.eventually("the LocalQueue is "+reason, func(ctx context.Context) error {
+		q, err := w.kueue.LocalQueues(w.namespace).Get(ctx, queueName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func TestQueuesSayWhatTheyLack(t *testing.T) {
 	t.Parallel()
 	w := newNamespace(t)
 	w.localQueue(queueName, "cq")
-	w.localQueueIs(queueName, metav1.ConditionFalse, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
-	w.job("early", "", 1, "1", forever)
+	w.localQueueIs(metav1.ConditionFalse, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
+	w.job("early", "", 1, forever)
 	w.eventually("its workload says that the queue is missing", func(ctx context.Context) error {
 		item, err := w.workloadOf(ctx, "early")
 		if err != nil {
@@ -66,17 +66,17 @@ func TestQueuesSayWhatTheyLack(t *testing.T) {
 		}
 		return nil
 	})
-	w.clusterQueue("cq", w.quota("default", "4", "8Gi"), func(q *kueue.ClusterQueue) {
+	w.clusterQueue("cq", w.quota("4", "8Gi"), func(q *kueue.ClusterQueue) {
 		q.Spec.AdmissionChecksStrategy = &kueue.AdmissionChecksStrategy{AdmissionChecks: []kueue.AdmissionCheckStrategyRule{{Name: kueue.AdmissionCheckReference(w.global("check"))}}}
 	})
-	w.queueIs("cq", metav1.ConditionFalse, "FlavorNotFound", "Can't admit new workloads: references missing ResourceFlavor(s): "+w.global("default")+", references missing AdmissionCheck(s): "+w.global("check"))
-	w.localQueueIs(queueName, metav1.ConditionFalse, "ClusterQueueIsInactive", "")
+	w.queueIs(metav1.ConditionFalse, "FlavorNotFound", "Can't admit new workloads: references missing ResourceFlavor(s): "+w.global("default")+", references missing AdmissionCheck(s): "+w.global("check"))
+	w.localQueueIs(metav1.ConditionFalse, "ClusterQueueIsInactive", "")
 	w.flavor("default", kueue.ResourceFlavorSpec{})
-	w.queueIs("cq", metav1.ConditionFalse, "AdmissionCheckNotFound", "")
+	w.queueIs(metav1.ConditionFalse, "AdmissionCheckNotFound", "")
 
 	check, err := w.kueue.AdmissionChecks().Create(t.Context(), &kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: w.global("check")}, Spec: kueue.AdmissionCheckSpec{ControllerName: "example.com/tests"}}, metav1.CreateOptions{})
 	w.must(err)
-	w.queueIs("cq", metav1.ConditionFalse, "AdmissionCheckInactive", "")
+	w.queueIs(metav1.ConditionFalse, "AdmissionCheckInactive", "")
 	w.eventually("the check says that it is active", func(ctx context.Context) error {
 		if check, err = w.kueue.AdmissionChecks().Get(ctx, check.Name, metav1.GetOptions{}); err != nil {
 			return err
@@ -85,8 +85,8 @@ func TestQueuesSayWhatTheyLack(t *testing.T) {
 		_, err = w.kueue.AdmissionChecks().UpdateStatus(ctx, check, metav1.UpdateOptions{})
 		return err
 	})
-	w.queueIs("cq", metav1.ConditionTrue, "Ready", "Can admit new workloads")
-	w.localQueueIs(queueName, metav1.ConditionTrue, "Ready", "Can submit new workloads to localQueue")
+	w.queueIs(metav1.ConditionTrue, "Ready", "Can admit new workloads")
+	w.localQueueIs(metav1.ConditionTrue, "Ready", "Can submit new workloads to localQueue")
 
 	t.Log("a workload holds its quota until the check is ready")
 	item := w.becomes("early", "QuotaReserved")
@@ -110,14 +110,14 @@ func TestQueuesSayWhatTheyLack(t *testing.T) {
 func TestAQueueThatIsStoppedKeepsOrDrainsWhatItHas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("running", "low", 2, "1", forever)
+	w.job("running", "low", 2, forever)
 	w.becomes("running", "Admitted")
 	stop := func(policy kueue.StopPolicy) {
 		w.changeQueue("cq", func(q *kueue.ClusterQueue) { q.Spec.StopPolicy = ptr.To(policy) })
 	}
 	stop(kueue.Hold)
-	w.queueIs("cq", metav1.ConditionFalse, "Stopped", "Can't admit new workloads: is stopped.")
-	w.job("second", "low", 1, "1", forever)
+	w.queueIs(metav1.ConditionFalse, "Stopped", "Can't admit new workloads: is stopped.")
+	w.job("second", "low", 1, forever)
 	w.eventually("a new workload is not considered", func(ctx context.Context) error {
 		item, err := w.workloadOf(ctx, "second")
 		if err != nil {
@@ -161,7 +161,7 @@ func TestAQueueThatIsStoppedKeepsOrDrainsWhatItHas(t *testing.T) {
 		})
 	}
 	stopLocal(kueue.HoldAndDrain)
-	w.localQueueIs(queueName, metav1.ConditionFalse, "Stopped", "LocalQueue is stopped")
+	w.localQueueIs(metav1.ConditionFalse, "Stopped", "LocalQueue is stopped")
 	w.condition(w.becomes("second", "Pending"), kueue.WorkloadEvicted, metav1.ConditionTrue, "LocalQueueStopped", "The LocalQueue is stopped")
 	stopLocal(kueue.None)
 	w.becomes("second", "Admitted")
@@ -171,7 +171,7 @@ func TestAQueueThatIsStoppedKeepsOrDrainsWhatItHas(t *testing.T) {
 func TestAWorkloadThatIsDeactivatedStopsUntilItIsActivated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("paused", "low", 2, "1", forever)
+	w.job("paused", "low", 2, forever)
 	w.becomes("paused", "Admitted")
 	activate := func(value bool) {
 		w.eventually("spec.active is changed", func(ctx context.Context) error {
@@ -199,7 +199,7 @@ func TestAWorkloadThatIsDeactivatedStopsUntilItIsActivated(t *testing.T) {
 	w.condition(again, kueue.WorkloadRequeued, metav1.ConditionTrue, "Reactivated", "The workload was reactivated")
 
 	t.Log("and one that runs for too long is")
-	w.job("long", "low", 1, "1", forever, func(job *batchv1.Job) { job.Labels[kueue.MaxExecTimeSecondsLabel] = "1" })
+	w.job("long", "low", 1, forever, func(job *batchv1.Job) { job.Labels[kueue.MaxExecTimeSecondsLabel] = "1" })
 	long := w.becomes("long", "Deactivated")
 	w.condition(long, kueue.WorkloadEvicted, metav1.ConditionTrue, "DeactivatedDueToMaximumExecutionTimeExceeded", "The workload is deactivated due to exceeding the maximum execution time")
 }
@@ -207,11 +207,11 @@ func TestAWorkloadThatIsDeactivatedStopsUntilItIsActivated(t *testing.T) {
 func TestFlavorsAndQueuesStayWhileTheyAreInUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.job("user", "low", 1, "1", forever)
+	w.job("user", "low", 1, forever)
 	w.becomes("user", "Admitted")
 	w.must(w.kueue.ResourceFlavors().Delete(t.Context(), w.global("default"), metav1.DeleteOptions{}))
 	w.must(w.kueue.ClusterQueues().Delete(t.Context(), w.global("cq"), metav1.DeleteOptions{}))
-	w.queueIs("cq", metav1.ConditionFalse, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+	w.queueIs(metav1.ConditionFalse, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
 	if _, err := w.kueue.ResourceFlavors().Get(t.Context(), w.global("default"), metav1.GetOptions{}); err != nil {
 		t.Errorf("the flavor: %v", err)
 	}
@@ -220,7 +220,7 @@ func TestFlavorsAndQueuesStayWhileTheyAreInUse(t *testing.T) {
 		_, errQueue := w.kueue.ClusterQueues().Get(ctx, w.global("cq"), metav1.GetOptions{})
 		_, errFlavor := w.kueue.ResourceFlavors().Get(ctx, w.global("default"), metav1.GetOptions{})
 		if !apierrors.IsNotFound(errQueue) || !apierrors.IsNotFound(errFlavor) {
-			return fmt.Errorf("queue: %v, flavor: %v", errQueue, errFlavor)
+			return fmt.Errorf("queue: %w, flavor: %w", errQueue, errFlavor)
 		}
 		return nil
 	})
@@ -232,10 +232,10 @@ func TestQueuesOfACohortLendAndReclaim(t *testing.T) {
 		q.Spec.CohortName = kueue.CohortReference(strings.TrimSuffix(q.Name, "-cq"))
 		q.Spec.Preemption.ReclaimWithinCohort = kueue.PreemptionPolicyAny
 	})
-	w.clusterQueue("other", w.quota("default", "4", "8Gi"), func(q *kueue.ClusterQueue) { q.Spec.CohortName = kueue.CohortReference(w.namespace) })
+	w.clusterQueue("other", w.quota("4", "8Gi"), func(q *kueue.ClusterQueue) { q.Spec.CohortName = kueue.CohortReference(w.namespace) })
 	w.localQueue("borrower", "other")
 	borrower := func(job *batchv1.Job) { job.Labels[kueue.QueueLabel] = "borrower" }
-	w.job("borrowing", "high", 6, "1", forever, borrower)
+	w.job("borrowing", "high", 6, forever, borrower)
 	w.becomes("borrowing", "Admitted")
 	w.eventually("the queue says what it borrows", func(ctx context.Context) error {
 		q, err := w.kueue.ClusterQueues().Get(ctx, w.global("other"), metav1.GetOptions{})
@@ -244,7 +244,7 @@ func TestQueuesOfACohortLendAndReclaim(t *testing.T) {
 		}
 		return err
 	})
-	w.job("owner", "low", 4, "1", forever)
+	w.job("owner", "low", 4, forever)
 	w.becomes("owner", "Admitted")
 	evicted := w.becomes("borrowing", "Pending")
 	w.condition(evicted, kueue.WorkloadPreempted, metav1.ConditionTrue, "InCohortReclamation", "due to reclamation within the cohort")
@@ -288,7 +288,7 @@ func TestWhatKueueRefusesIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: w.global("refused")}, Spec: kueue.ClusterQueueSpec{Preemption: &kueue.ClusterQueuePreemption{}}}
-			w.quota("default", "4", "8Gi")(q)
+			w.quota("4", "8Gi")(q)
 			c.change(q)
 			_, err := w.kueue.ClusterQueues().Create(t.Context(), q, metav1.CreateOptions{})
 			var status apierrors.APIStatus
@@ -313,7 +313,7 @@ func TestWhatKueueRefusesIsRefused(t *testing.T) {
 	t.Run("a minimum of pods that is not below the Job's parallelism", func(t *testing.T) {
 		job := &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: "refused", Labels: w.queueLabels("low"), Annotations: map[string]string{kueue.JobMinParallelismAnnotation: "2"}},
-			Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](2), Template: corev1.PodTemplateSpec{Spec: podSpec("1", forever)}},
+			Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](2), Template: corev1.PodTemplateSpec{Spec: podSpec(forever)}},
 		}
 		_, err := w.core.BatchV1().Jobs(w.namespace).Create(t.Context(), job, metav1.CreateOptions{})
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "should be between 0 and 1") || !strings.Contains(err.Error(), `"vjob.kb.io" denied the request`) {
@@ -321,7 +321,7 @@ func TestWhatKueueRefusesIsRefused(t *testing.T) {
 		}
 	})
 	t.Run("another queue for a Job that runs", func(t *testing.T) {
-		w.job("settled", "low", 1, "1", forever)
+		w.job("settled", "low", 1, forever)
 		w.becomes("settled", "Admitted")
 		w.running("settled-", 1)
 		w.eventually("the API server refuses", func(ctx context.Context) error {

@@ -17,16 +17,16 @@ func resourceOf(text string) resource.Quantity { return resource.MustParse(text)
 // The controller is killed with work under way; everything is in the API server.
 func TestTheControllerIsKilledAndGoesOn(t *testing.T) {
 	w := newWorld(t)
-	w.job("running", "low", 3, "1", forever)
+	w.job("running", "low", 3, forever)
 	w.becomes("running", "Admitted")
-	w.job("waiting", "low", 3, "1", forever)
+	w.job("waiting", "low", 3, forever)
 	w.becomes("waiting", "Pending")
 	pods := w.running("running-", 3)
 
 	w.must(cluster.KillComponent(t.Context(), controlplane.QueueController))
 	// While it is away, nothing can be queued; as with Kueue, the API server says so.
 	w.must(cluster.WaitReady(t.Context()))
-	w.job("third", "low", 1, "1", forever)
+	w.job("third", "low", 1, forever)
 	w.becomes("third", "Admitted")
 	if item := w.becomes("waiting", "Pending"); item.Status.Admission != nil {
 		t.Errorf("admitted twice: %+v", item.Status.Admission)
@@ -39,7 +39,7 @@ func TestTheControllerIsKilledAndGoesOn(t *testing.T) {
 	}
 
 	t.Log("killed in the middle of an eviction")
-	w.job("high", "high", 4, "1", forever)
+	w.job("high", "high", 4, forever)
 	w.must(cluster.KillComponent(t.Context(), controlplane.QueueController))
 	w.becomes("high", "Admitted")
 	w.running("high-", 4)

@@ -2,6 +2,7 @@ package queueing
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +48,7 @@ func (c *controller) carryOut(ctx context.Context, decision quota.Decision) {
 		for _, target := range decision.Targets {
 			if !target.Ongoing {
 				c.attempt(ctx, target.Workload, func(w *kueue.Workload) (*kueue.Workload, error) {
-					return c.preempt(ctx, w, preemptor, decision, target)
+					return c.preempt(ctx, w, preemptor, target)
 				})
 			}
 		}
@@ -88,7 +89,7 @@ func (c *controller) attempt(ctx context.Context, name types.NamespacedName, act
 
 func (c *controller) admit(ctx context.Context, w *kueue.Workload, decision quota.Decision) (*kueue.Workload, error) {
 	if !workload.Queued(w, c.now()) {
-		return w, apierrors.NewGone("it does not wait for quota any more")
+		return w, errors.New("it does not wait for quota any more")
 	}
 	var checks []kueue.AdmissionCheckReference
 	for _, name := range decision.Checks {
@@ -114,7 +115,7 @@ func (c *controller) admit(ctx context.Context, w *kueue.Workload, decision quot
 	return admitted, nil
 }
 
-func (c *controller) preempt(ctx context.Context, w, preemptor *kueue.Workload, decision quota.Decision, target quota.Target) (*kueue.Workload, error) {
+func (c *controller) preempt(ctx context.Context, w, preemptor *kueue.Workload, target quota.Target) (*kueue.Workload, error) {
 	evicted, err := c.setStatus(ctx, w, func(w *kueue.Workload) bool {
 		if workload.IsEvicted(w) {
 			return false

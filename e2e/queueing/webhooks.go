@@ -54,7 +54,7 @@ func unlabelled(key string) *metav1.LabelSelector {
 }
 
 // unmanaged are the namespaces in which nothing is queued (Kueue's managedJobsNamespaceSelector).
-func unmanaged() []string { return []string{"kube-system", Namespace} }
+func unmanaged() []string { return []string{"kube-system", systemNamespace} }
 
 func managedNamespaces() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{

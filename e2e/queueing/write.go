@@ -115,7 +115,7 @@ func (c *controller) update(ctx context.Context, before *kueue.Workload, change 
 	}
 	written, err := c.kueue.Workloads(before.Namespace).Update(ctx, after, metav1.UpdateOptions{FieldManager: fieldManager})
 	if written, err = wroteTo(c.workloads, nameOf(before), written, err); err != nil {
-		return before, fmt.Errorf("Workload %s/%s: %w", before.Namespace, before.Name, err)
+		return before, fmt.Errorf("changing Workload %s/%s: %w", before.Namespace, before.Name, err)
 	}
 	return written, nil
 }

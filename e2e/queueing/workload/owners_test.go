@@ -234,10 +234,10 @@ func TestReclaimablePods(t *testing.T) {
 		"none has ended":                            {func(*batchv1.Job) {}, 0},
 		"more are to come than run at once":         {func(job *batchv1.Job) { job.Spec.Completions, job.Status.Succeeded = ptr.To[int32](9), 3 }, 0},
 		"two of three are done":                     {func(job *batchv1.Job) { job.Status.Succeeded = 2 }, 2},
-		"of an Indexed Job, failed indexes count":   {func(job *batchv1.Job) { indexed(job, "0", "2", 7) }, 2},
-		"indexes in both lists count once":          {func(job *batchv1.Job) { indexed(job, "0-1", "1", 7) }, 2},
-		"indexes beyond the completions do not":     {func(job *batchv1.Job) { indexed(job, "0,5-9", "", 7) }, 1},
-		"what is no list of indexes does not count": {func(job *batchv1.Job) { indexed(job, "x,2-1,0", "", 7) }, 1},
+		"of an Indexed Job, failed indexes count":   {func(job *batchv1.Job) { indexed(job, "0", "2") }, 2},
+		"indexes in both lists count once":          {func(job *batchv1.Job) { indexed(job, "0-1", "1") }, 2},
+		"indexes beyond the completions do not":     {func(job *batchv1.Job) { indexed(job, "0,5-9", "") }, 1},
+		"what is no list of indexes does not count": {func(job *batchv1.Job) { indexed(job, "x,2-1,0", "") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob()
@@ -251,7 +251,8 @@ func TestReclaimablePods(t *testing.T) {
 	}
 }
 
-func indexed(job *batchv1.Job, completed, failed string, succeeded int32) {
+// indexed makes a Job one whose indexes count, and not the number of pods that succeeded.
+func indexed(job *batchv1.Job, completed, failed string) {
 	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-	job.Status.CompletedIndexes, job.Status.FailedIndexes, job.Status.Succeeded = completed, &failed, succeeded
+	job.Status.CompletedIndexes, job.Status.FailedIndexes, job.Status.Succeeded = completed, &failed, 7
 }

@@ -179,7 +179,7 @@ func ExecutionTimeLeft(w *kueue.Workload, now time.Time) (left time.Duration, ok
 	return time.Duration(seconds)*time.Second - now.Sub(admitted.Time), true
 }
 
-// Queues reports whether a workload without quota waits for some.
+// Queued reports whether a workload waits for quota.
 func Queued(w *kueue.Workload, now time.Time) bool {
 	if state := w.Status.RequeueState; state != nil && state.RequeueAt != nil && state.RequeueAt.After(now) {
 		return false

@@ -52,8 +52,7 @@ func OfSinglePod(w *kueue.Workload) bool {
 	return len(w.OwnerReferences) == 1 && !OfGroup(w) && w.OwnerReferences[0].Kind == "Pod" && w.OwnerReferences[0].APIVersion == "v1"
 }
 
-// PodSetCounts is how many pods of each set still need quota: those of the admission, or of the spec, without those
-// that were reclaimed.
+// reclaimed is how many pods of a set need their quota no longer.
 func reclaimed(w *kueue.Workload, name kueue.PodSetReference) int32 {
 	for _, r := range w.Status.ReclaimablePods {
 		if r.Name == name {
