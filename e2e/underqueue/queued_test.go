@@ -296,6 +296,75 @@ resource "elastic_local_queue" "default" {
 	p.nothingLeft()
 }
 
+func TestAPlanWarnsOfWhatTheJobWillNotFind(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	terminal := providertesting.NewTerminal(t)
+	inDefault := p.queue("3") + fmt.Sprintf(`
+resource "elastic_local_queue" "default" {
+  name          = "default"
+  namespace     = %q
+  cluster_queue = elastic_cluster_queue.test.name
+}
+resource "elastic_priority_class" "low" {
+  name  = "pods-low-%[1]s"
+  value = 1
+}
+resource "elastic_priority_class" "high" {
+  name  = "pods-high-%[1]s"
+  value = 2
+}
+`, p.ns)
+	small := `resources = { requests = { cpu = "1", memory = "64Mi" } }`
+	for name, c := range map[string]struct {
+		lines string
+		says  []string
+	}{
+		"a default queue and no queue": {
+			"queue = null\n depends_on = [elastic_local_queue.default]",
+			[]string{"The job will be queued", `has a LocalQueue named "default"`, "queue of another name and attribute queue"},
+		},
+		"a default queue beside the job's own": {
+			"depends_on = [elastic_local_queue.default]", []string{"The namespace's default queue is in the way", "the job cannot be created"},
+		},
+		"a queue and classes that nobody makes": {
+			`queue = { name = "nowhere", priority_class = "nobody", floor_priority_class = "nothing" }`,
+			[]string{"LocalQueue nowhere is not there", "Until it exists the job waits", "WorkloadPriorityClass nobody is not there", "WorkloadPriorityClass nothing is not there", "elastic_workload_priority_class.NAME.name"},
+		},
+		"a floor below the rest": {
+			`queue = {
+    name = elastic_local_queue.test.name
+    priority_class = elastic_workload_priority_class.mid.name
+    floor_priority_class = elastic_workload_priority_class.low.name
+  }`, []string{"The floor is not above the rest", "has value 10"},
+		},
+		"a floor like the rest": {`queue = { name = elastic_local_queue.test.name, priority_class = "nobody" }`, []string{"queue.floor_priority_class is not set"}},
+		"a master below its workers": {
+			fmt.Sprintf("master = { priority_class_name = elastic_priority_class.low.name, %[1]s }\n workers = { max = 2, priority_class_name = elastic_priority_class.high.name, %[1]s }", small),
+			[]string{"The master is less important than its workers"},
+		},
+		"a worker larger than every node": {
+			`workers = { max = 2, resources = { requests = { cpu = "64", memory = "64Mi" } } }`, []string{"A worker of digits fits on no node", "None of the cluster's 2 nodes could run it"},
+		},
+	} {
+		t.Run(name+" is warned of", func(t *testing.T) {
+			printed, code := terminal.Run(t, asAdmin()+inDefault+p.job(c.lines), "plan")
+			text := strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " ")
+			for _, words := range c.says {
+				if code != 0 || !strings.Contains(text, words) {
+					t.Errorf("exit code %d, and %q is missing in:\n%s", code, words, printed)
+				}
+			}
+		})
+	}
+	t.Run("nothing is warned of in a plan as it should be", func(t *testing.T) {
+		printed, code := terminal.Run(t, asAdmin()+p.queue("3")+p.job(""), "plan")
+		if code != 0 || strings.Contains(printed, "Warning:") {
+			t.Errorf("exit code %d:\n%s", code, printed)
+		}
+	})
+}
+
 // TestWhoMayNotReadOrDeleteWorkloadsCanStillDestroyTheJob has a user with the rights that Kubernetes' own role "edit" gives,
 // and none for Kueue's objects.
 func TestWhoMayNotReadOrDeleteWorkloadsCanStillDestroyTheJob(t *testing.T) {

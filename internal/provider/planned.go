@@ -54,7 +54,7 @@ type reference struct {
 type fact struct {
 	neverPreempts bool   // of a ClusterQueue: withinClusterQueue is Never
 	clusterQueue  string // of a LocalQueue
-	value         int32  // of a WorkloadPriorityClass
+	value         int32  // of a WorkloadPriorityClass or a PriorityClass
 }
 
 // planned is what is known of the objects of a plan: those that this process has planned so far, and those that are in the
@@ -300,7 +300,7 @@ func factsOf(ctx context.Context, client *cluster.Client, kind referent, namespa
 	case aWorkloadPriorityClass:
 		return listed(ctx, queues.WorkloadPriorityClasses(), workloadPriorityClassFact)
 	case aPriorityClass:
-		return listed(ctx, client.Kubernetes().SchedulingV1().PriorityClasses(), noFact[*schedulingv1.PriorityClass])
+		return listed(ctx, client.Kubernetes().SchedulingV1().PriorityClasses(), priorityClassFact)
 	default:
 		return nil, fmt.Errorf("no list of kind %s", kind)
 	}
@@ -330,6 +330,8 @@ func localQueueFact(queue *kueue.LocalQueue) fact {
 func workloadPriorityClassFact(class *kueue.WorkloadPriorityClass) fact {
 	return fact{value: class.Value}
 }
+
+func priorityClassFact(class *schedulingv1.PriorityClass) fact { return fact{value: class.Value} }
 
 func clusterQueueFact(queue *kueue.ClusterQueue) fact {
 	preemption := queue.Spec.Preemption

@@ -17,7 +17,7 @@ func newPriorityClass() resource.Resource {
 			return client.Kubernetes().SchedulingV1().PriorityClasses()
 		},
 		madeAnew: "pods that were made before keep their priority",
-		fact:     noFact[*schedulingv1.PriorityClass],
+		fact:     priorityClassFact,
 		moves: map[string]func([]byte) (*schedulingv1.PriorityClass, error){
 			"kubernetes_priority_class":    movedFromPriorityClass,
 			"kubernetes_priority_class_v1": movedFromPriorityClass,

@@ -51,8 +51,7 @@ func (c *taskCluster) check(ctx context.Context, t task.Task, at func(attribute 
 		return diags
 	}
 	if t.PriorityClass != "" {
-		_, more := c.workloadPriorityClass(ctx, at("priority_class"), t.PriorityClass)
-		diags.Append(more...)
+		diags.Append(c.checkWorkloadPriorityClass(ctx, at("priority_class"), t.PriorityClass)...)
 	}
 	return diags
 }
@@ -139,7 +138,7 @@ func (c *taskCluster) update(ctx context.Context, ref task.JobRef, parts []task.
 		return nil // only how an apply waits has changed, or how the task is written, which no object holds
 	}
 	if after.PriorityClass != "" && after.PriorityClass != before.PriorityClass && after.Queue != "" {
-		if _, diags = c.workloadPriorityClass(ctx, at("priority_class"), after.PriorityClass); diags.HasError() {
+		if diags = c.checkWorkloadPriorityClass(ctx, at("priority_class"), after.PriorityClass); diags.HasError() {
 			return diags
 		}
 	}

@@ -19,15 +19,26 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// ModifyPlan decides what replaces the job, says what is lost, and leaves what the master reports alone unless the
-// update will wait for more of it.
+// ModifyPlan decides what replaces the job, says what is lost, leaves what the master reports alone unless the update will
+// wait for more of it, and compares the job with what it refers to.
 func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
-		return // create and delete
+	if req.Plan.Raw.IsNull() {
+		return // delete
 	}
 	var state, plan trainingJobModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	made := req.State.Raw.IsNull()
+	defer func() {
+		made = made || len(resp.RequiresReplace) > 0
+		resp.Diagnostics.Append(r.checkReferences(ctx, req.State.Raw, req.Plan.Raw, &plan, made)...)
+	}()
+	if made {
+		return
+	}
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -43,53 +43,47 @@ func (c *jobCluster) checkQueue(ctx context.Context, d trainingjob.Definition) d
 		return diags
 	}
 	if _, err := cluster.Get(ctx, c.client, queues, trainingjob.DefaultQueue); err == nil {
-		diags.AddAttributeError(at, "The namespace's default queue is in the way", fmt.Sprintf(
-			"Namespace %s has a LocalQueue named %q. Kueue gives it to every Job that names none, and would queue the two Jobs of this job there, each by itself, instead of their pods in %q: the master and the floor could then never be admitted together. "+
-				"Use a namespace without such a queue, or give that queue another name.", d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name))
+		diags.AddAttributeError(at, defaultQueueInTheWay, defaultQueueDetail(d))
 	}
 	diags.Append(c.checkQueueClasses(ctx, *d.Queue)...)
 	return diags
 }
 
+const defaultQueueInTheWay = "The namespace's default queue is in the way"
+
+func defaultQueueDetail(d trainingjob.Definition) string {
+	return fmt.Sprintf("Namespace %s has a LocalQueue named %q. Kueue gives it to every Job that names none, and would queue the two Jobs of this job there, each by itself, "+
+		"instead of their pods in %q: the master and the floor could then never be admitted together. Use a namespace without such a queue, or give that queue another name.",
+		d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name)
+}
+
 // checkQueueClasses refuses a class that does not exist: Kueue would leave the pods behind their gates for ever, without
-// a Workload that says why. It warns of a floor that the queue would rather take than what is above it.
+// a Workload that says why.
 func (c *jobCluster) checkQueueClasses(ctx context.Context, q trainingjob.Queue) diag.Diagnostics {
 	var diags diag.Diagnostics
-	var values []int32
 	for _, use := range []struct{ attribute, name string }{{"priority_class", q.PriorityClass}, {"floor_priority_class", q.FloorPriorityClass}} {
 		if use.name == "" {
 			continue
 		}
-		class, more := c.workloadPriorityClass(ctx, path.Root("queue").AtName(use.attribute), use.name)
-		diags.Append(more...)
-		if class != nil {
-			values = append(values, class.Value)
-		}
-	}
-	if len(values) == 2 && values[1] <= values[0] && q.PriorityClass != q.FloorPriorityClass {
-		diags.AddAttributeWarning(path.Root("queue").AtName("floor_priority_class"), "The floor is not above the rest", fmt.Sprintf(
-			"WorkloadPriorityClass %q has value %d and %q, of the workers above the floor, %d. Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor.",
-			q.FloorPriorityClass, values[1], q.PriorityClass, values[0]))
+		diags.Append(c.checkWorkloadPriorityClass(ctx, path.Root("queue").AtName(use.attribute), use.name)...)
 	}
 	return diags
 }
 
-// workloadPriorityClass reads a class. One that does not exist is an error at the attribute that names it; for who may not
-// read classes it is nil without an error.
-func (c *jobCluster) workloadPriorityClass(ctx context.Context, at path.Path, name string) (*kueue.WorkloadPriorityClass, diag.Diagnostics) {
+// checkWorkloadPriorityClass refuses a class that does not exist, at the attribute that names it. For who may not read
+// classes nothing is checked.
+func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Path, name string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	class, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), name)
+	_, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), name)
 	switch {
-	case err == nil:
-		return class, diags
 	case apierrors.IsNotFound(err):
 		diags.AddAttributeError(at, "There is no such workload priority class", fmt.Sprintf(
 			"WorkloadPriorityClass %q does not exist, and Kueue would never admit what names it. "+
 				"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
-	case !apierrors.IsForbidden(err):
+	case err != nil && !apierrors.IsForbidden(err):
 		c.subject.explain(&diags, err)
 	}
-	return nil, diags
+	return diags
 }
 
 // reach tells the floor's workers where the master's Service is, which has been made before.

@@ -1,0 +1,119 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// checkReferences warns about what the job needs of other objects and will not find: classes, a queue, a node that is
+// large enough. It never fails a plan. Where nothing is planned only the queue is looked at, which others share; made says
+// that the job will be made, perhaps in another's place.
+func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tftypes.Value, plan *trainingJobModel, made bool) diag.Diagnostics {
+	var diags diag.Diagnostics
+	d, problems := plan.definition(ctx)
+	if problems.HasError() || plan.Namespace.IsUnknown() {
+		return diags // what is wrong with it was said when it was validated
+	}
+	if q := d.Queue; q != nil {
+		diags.Append(r.connection.plansQueued(ctx, path.Root("queue").AtName("name"), TypeName+"_training_job "+d.Job.Name, d.Job.Namespace, q.Name, q.FloorClass())...)
+	}
+	if planRaw.Equal(stateRaw) {
+		return diags
+	}
+	diags.Append(r.checkPriorities(ctx, d)...)
+	if !plan.Queue.IsUnknown() && made {
+		diags.Append(r.checkDefaultQueue(ctx, d)...)
+	}
+	if d.Queue != nil {
+		diags.Append(r.checkQueueReferences(ctx, d)...)
+	}
+	if valueAt(planRaw, "master").IsFullyKnown() && valueAt(planRaw, "workers").IsFullyKnown() {
+		diags.Append(r.checkRoom(ctx, d)...)
+	}
+	return diags
+}
+
+// checkPriorities warns about classes that are not there, and about a master that the scheduler would take for the sake
+// of its own workers.
+func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
+	var diags diag.Diagnostics
+	const otherwise = "Without it the job cannot be created."
+	for _, use := range []struct {
+		at   path.Path
+		name string
+	}{
+		{path.Root("master").AtName("priority_class_name"), d.Master.PriorityClassName},
+		{path.Root("workers").AtName("priority_class_name"), d.Workers.PriorityClassName},
+		{path.Root("workers").AtName("floor_priority_class_name"), d.FloorPriorityClassName},
+	} {
+		diags.Append(r.connection.checkReference(ctx, use.at, reference{kind: aPriorityClass, name: use.name}, otherwise)...)
+	}
+	master, isMaster, _ := r.connection.look(ctx, reference{kind: aPriorityClass, name: d.Master.PriorityClassName})
+	workers, areWorkers, _ := r.connection.look(ctx, reference{kind: aPriorityClass, name: d.Workers.PriorityClassName})
+	if isMaster && areWorkers && master.value < workers.value {
+		diags.AddAttributeWarning(path.Root("master").AtName("priority_class_name"), "The master is less important than its workers", fmt.Sprintf(
+			"PriorityClass %q has value %d and %q, of the workers, %d. The scheduler may then preempt the master, which stops the job, where a worker would only slow it down.",
+			d.Master.PriorityClassName, master.value, d.Workers.PriorityClassName, workers.value))
+	}
+	return diags
+}
+
+// checkDefaultQueue warns where Kueue queues Jobs that name no queue: this job's among them.
+func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if _, found, _ := r.connection.look(ctx, reference{aLocalQueue, d.Job.Namespace, trainingjob.DefaultQueue}); !found {
+		return diags
+	}
+	if d.Queue != nil {
+		diags.AddAttributeWarning(path.Root("queue"), defaultQueueInTheWay, defaultQueueDetail(d)+" While that queue is there the job cannot be created.")
+		return diags
+	}
+	diags.AddAttributeWarning(path.Root("namespace"), "The job will be queued", fmt.Sprintf(
+		"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job and pod that names none. The master will wait there, and each worker by itself; "+
+			"the master counts as any other workload, and may be evicted for its own workers. Use a namespace without such a queue, or a queue of another name and attribute queue.",
+		d.Job.Namespace, trainingjob.DefaultQueue))
+	return diags
+}
+
+// checkQueueReferences warns about a queue and classes that are not there, and about a floor that Kueue would rather evict
+// than what is above it.
+func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
+	var diags diag.Diagnostics
+	at, q := path.Root("queue"), d.Queue
+	diags.Append(r.connection.checkReference(ctx, at.AtName("name"), reference{aLocalQueue, d.Job.Namespace, q.Name}, "Until it exists the job waits.")...)
+	burst, floor := reference{kind: aWorkloadPriorityClass, name: q.PriorityClass}, reference{kind: aWorkloadPriorityClass, name: q.FloorPriorityClass}
+	const otherwise = "Without it the job cannot be created."
+	diags.Append(r.connection.checkReference(ctx, at.AtName("priority_class"), burst, otherwise)...)
+	diags.Append(r.connection.checkReference(ctx, at.AtName("floor_priority_class"), floor, otherwise)...)
+	low, isLow, _ := r.connection.look(ctx, burst)
+	high, isHigh, _ := r.connection.look(ctx, floor)
+	if isLow && isHigh && high.value <= low.value && burst != floor {
+		diags.AddAttributeWarning(at.AtName("floor_priority_class"), "The floor is not above the rest", fmt.Sprintf(
+			"WorkloadPriorityClass %q has value %d and %q, of the workers above the floor, %d. Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor.",
+			q.FloorPriorityClass, high.value, q.PriorityClass, low.value))
+	}
+	return diags
+}
+
+// checkRoom warns about pods that fit on no node, even an empty one.
+func (r *trainingJob) checkRoom(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, of := range []struct {
+		attribute, what string
+		template        func() (corev1.PodTemplateSpec, error)
+	}{{"master", "The master of ", d.MasterTemplate}, {"workers", "A worker of ", d.WorkerTemplate}} {
+		template, err := of.template()
+		if err != nil {
+			continue // said when it was validated
+		}
+		diags.Append(r.connection.checkFits(ctx, path.Root(of.attribute), of.what+d.Job.Name, &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})...)
+	}
+	return diags
+}
