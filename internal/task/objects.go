@@ -12,6 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/task/gang"
 )
 
 // Keys of ConfigMap NAME-task. The workdir's files are file-0, file-1 and so on, in order of their paths.
@@ -80,7 +82,7 @@ func Render(t Task, given Given) (*Objects, error) {
 	if !t.gang() {
 		return o, nil
 	}
-	o.Gang = &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: t.meta(GangName(t.Name))}
+	o.Gang = &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: t.meta(gang.BoardName(t.Name))}
 	if t.ServiceAccountName == "" {
 		name := ServiceAccountName(t.Name)
 		o.ServiceAccount = &corev1.ServiceAccount{TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: t.meta(name)}
@@ -101,8 +103,8 @@ func GangRules(task string) []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
 		// List and watch are allowed with the field selector metadata.name=NAME-gang only.
 		{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{GangName(task)},
-			Verbs: []string{"get", "list", "watch", "update"},
+			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{gang.BoardName(task)},
+			Verbs: []string{"get", "list", "watch", "patch"},
 		},
 	}
 }
@@ -131,7 +133,7 @@ func NamedParts(t Task) []Object {
 		o.Secret = &corev1.Secret{ObjectMeta: named(SecretName(t.Name))}
 	}
 	if t.gang() {
-		o.Gang = &corev1.ConfigMap{ObjectMeta: named(GangName(t.Name))}
+		o.Gang = &corev1.ConfigMap{ObjectMeta: named(gang.BoardName(t.Name))}
 		if t.ServiceAccountName == "" {
 			account := named(ServiceAccountName(t.Name))
 			o.ServiceAccount, o.Role, o.RoleBinding = &corev1.ServiceAccount{ObjectMeta: account}, &rbacv1.Role{ObjectMeta: account}, &rbacv1.RoleBinding{ObjectMeta: account}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task/gang"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -32,9 +33,6 @@ const (
 
 	// indexLabel is the Job controller's, on every pod of an Indexed Job.
 	indexLabel = "batch.kubernetes.io/job-completion-index"
-	// jobUIDLabel is the Job controller's, on every pod.
-	jobUIDLabel = "batch.kubernetes.io/controller-uid"
-
 	// stopSeconds of the grace period are left to the kubelet and to start.sh, which must be the one that ends.
 	stopSeconds = 2
 
@@ -210,7 +208,7 @@ func (t Task) env(gpus int64) []corev1.EnvVar {
 		field("MY_POD_NAME", "metadata.name"),
 		field("MY_POD_NAMESPACE", "metadata.namespace"),
 		field("MY_POD_UID", "metadata.uid"),
-		field("MY_JOB_UID", "metadata.labels['"+jobUIDLabel+"']"),
+		field("MY_JOB_UID", "metadata.labels['"+gang.PodLabel+"']"),
 		{Name: "ELASTIC_STOP_SECONDS", Value: fmt.Sprint(max(0, t.gracePeriodSeconds()-stopSeconds))},
 		{Name: "SKYPILOT_NUM_NODES", Value: fmt.Sprint(t.NumNodes)},
 		{Name: "SKYPILOT_NUM_GPUS_PER_NODE", Value: fmt.Sprint(gpus)},

@@ -135,8 +135,5 @@ func ConfigMapName(task string) string { return task + "-task" }
 // SecretName is the name of the Secret with the values of SecretValues.
 func SecretName(task string) string { return task + "-secrets" }
 
-// GangName is the name of the ConfigMap by which a gang's ranks agree on a run.
-func GangName(task string) string { return task + "-gang" }
-
 // ServiceAccountName is the name of a gang's ServiceAccount, Role and RoleBinding.
 func ServiceAccountName(task string) string { return task }

@@ -20,10 +20,22 @@ stop() {
 	# As process 1 this reaches everything in the container and nothing else.
 	if [ $$ -eq 1 ]; then kill -TERM -1; else kill -TERM "$child"; fi 2>/dev/null
 	# The kubelet kills what does not stop, and then nobody could tell it from a failure.
-	(sleep "${ELASTIC_STOP_SECONDS:-28}"; kill -KILL "$child") >/dev/null 2>&1 &
+	(sleep "${ELASTIC_STOP_SECONDS:-28}"; if [ $$ -eq 1 ]; then kill -KILL -1; else kill -KILL "$child"; fi) >/dev/null 2>&1 &
 	killer=$!
 }
 trap stop TERM INT
+
+# Says whether anything lives in this container besides process 1 and the killer. A program may outlive the shell that
+# started it, and has its grace period too: with process 1 it would end.
+others() {
+	for pid in /proc/[0-9]*; do
+		pid=${pid#/proc/}
+		[ "$pid" -ne 1 ] && [ "$pid" -ne "$killer" ] && read -r line 2>/dev/null <"/proc/$pid/stat" || continue
+		set -- ${line##*) } # state and parent
+		[ "$1" = Z ] || [ "$2" -eq "$killer" ] || return 0
+	done
+	return 1
+}
 
 # A signal interrupts wait; what it says then is not the child's end.
 await() {
@@ -35,10 +47,12 @@ await() {
 		kill -0 "$child" 2>/dev/null || break
 	done
 	child=
-	if [ -n "$stopped" ]; then
-		kill "$killer" 2>/dev/null # before the number of its victim is another's
-		exit 143
+	[ -n "$stopped" ] || return
+	if [ $$ -eq 1 ]; then
+		while kill -0 "$killer" 2>/dev/null && others; do sleep 0.1 2>/dev/null || sleep 1; done
 	fi
+	kill "$killer" 2>/dev/null # before the number of its victim is another's
+	exit 143
 }
 
 workdir=$scratch/workdir

@@ -170,17 +170,16 @@ func TestStop(t *testing.T) {
 			t.Errorf("code %d, %q", code, stdout)
 		}
 	})
-	t.Run("as process 1 of a container it tells every process there", func(t *testing.T) {
+	t.Run("as process 1 of a container it tells every process there, and gives each its time", func(t *testing.T) {
 		// The kernel would not even deliver the signal to a process 1 without a handler.
-		p := newPod(t, map[string]string{"run.sh": "(trap 'echo child told; exit 0' TERM; echo ready; sleep 1000 & wait) &\nsleep 1000\n"})
-		p.cmd.SysProcAttr = &syscall.SysProcAttr{
-			Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-		}
+		p := newPod(t, map[string]string{"run.sh": "(trap 'sleep 0.3; echo child told; exit 0' TERM; echo ready; sleep 1000 & wait) &\nsleep 1000\n"})
+		p.asProcess1()
 		home := t.TempDir()
 		p.cmd.Env = append(p.cmd.Env, "HOME="+home)
 		stdout, code := p.signalled(t)
+		if code == noProc {
+			t.Skip("no /proc can be mounted here")
+		}
 		if code != ExitStopped || !strings.Contains(stdout, "child told") {
 			t.Errorf("code %d, %q, %s", code, stdout, p.stderr.String())
 		}
@@ -188,4 +187,29 @@ func TestStop(t *testing.T) {
 			t.Errorf("~/sky_workdir: %q, %v", to, err)
 		}
 	})
+	t.Run("as process 1 it kills what will not stop", func(t *testing.T) {
+		p := newPod(t, map[string]string{"run.sh": "(trap '' TERM; echo ready; while :; do sleep 0.01; done) &\nsleep 1000\n"})
+		p.asProcess1()
+		p.cmd.Env = append(p.cmd.Env, "ELASTIC_STOP_SECONDS=0")
+		switch _, code := p.signalled(t); code {
+		case noProc:
+			t.Skip("no /proc can be mounted here")
+		case ExitStopped:
+		default:
+			t.Errorf("code %d", code)
+		}
+	})
+}
+
+// noProc is what asProcess1 ends with where it cannot be.
+const noProc = 99
+
+// asProcess1 starts the pod's shell as a container's first process.
+func (p *pod) asProcess1() {
+	p.cmd.Args = append([]string{"/bin/sh", "-c", fmt.Sprintf(`mount -t proc proc /proc || exit %d; exec "$0" "$@"`, noProc)}, p.cmd.Args...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
 }

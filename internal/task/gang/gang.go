@@ -21,6 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// BoardName is the name of the ConfigMap.
+func BoardName(task string) string { return task + "-gang" }
+
+// PodLabel of every pod of a Job has the Job's UID as its value; it is the Job controller's.
+const PodLabel = "batch.kubernetes.io/controller-uid"
+
 // RunKey is the board's key of the Run.
 const RunKey = "run"
 

@@ -44,7 +44,7 @@ one machine without a cluster.`,
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
 	commandline.Configure(root)
-	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData())
+	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData(), newGang())
 	return root
 }
 

@@ -1,6 +1,6 @@
 // Package kube is a master's side of Kubernetes: it creates, watches and removes worker pods, keeps other masters
 // away by a Lease, and writes status, Events and small models. It uses the verbs of trainingjob.MasterRules and no
-// others.
+// others. Besides, it is what the ranks of a task's gang see and write, with the verbs of task.GangRules.
 //
 // It talks to the API server through a scheme of just the types it needs: the clientset would more than double the
 // trainer's binary.
@@ -43,13 +43,28 @@ type Cluster struct {
 	parameters                runtime.ParameterCodec
 }
 
-// Connect finds the API server by the environment that a pod has. root is put before the token's directory; it is ""
-// in a container.
+// Connect finds the API server and the Job of the master that calls. root is put before the token's directory; it is
+// "" in a container.
 func Connect(ctx context.Context, root, jobName string) (*Cluster, error) {
+	c, err := InPod(root)
+	if err != nil {
+		return nil, err
+	}
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", jobName, job); err != nil {
+		return nil, fmt.Errorf("read the master's own Job %s/%s: %w", c.Namespace, jobName, err)
+	}
+	c.Job = trainingjob.JobRef{Name: job.Name, Namespace: c.Namespace, UID: job.UID}
+	return c, nil
+}
+
+// InPod finds the API server by the environment that a pod has. root is put before the token's directory; it is "" in a
+// container.
+func InPod(root string) (*Cluster, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	pod, namespace := os.Getenv("MY_POD_NAME"), os.Getenv("MY_POD_NAMESPACE")
 	if host == "" || port == "" || pod == "" || namespace == "" {
-		return nil, errors.New("the master runs in a pod that elastic_training_job made: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, MY_POD_NAME or MY_POD_NAMESPACE is not set; on one machine use `elastic-trainer train`")
+		return nil, errors.New("this runs in a pod that elastic_training_job or elastic_task made: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, MY_POD_NAME or MY_POD_NAMESPACE is not set; on one machine use `elastic-trainer train`")
 	}
 	dir := filepath.Join(root, serviceAccountDir)
 	config := &rest.Config{
@@ -59,16 +74,13 @@ func Connect(ctx context.Context, root, jobName string) (*Cluster, error) {
 		QPS:             -1, // the server's priority and fairness governs
 		UserAgent:       "elastic-trainer",
 	}
+	return Dial(config, namespace, pod)
+}
+
+// Dial is the API server of a configuration, as a pod of a namespace sees it.
+func Dial(config *rest.Config, namespace, pod string) (*Cluster, error) {
 	c := &Cluster{Namespace: namespace, Pod: pod}
-	if err := c.dial(config); err != nil {
-		return nil, err
-	}
-	job := &batchv1.Job{}
-	if err := c.get(ctx, c.batch, "jobs", jobName, job); err != nil {
-		return nil, fmt.Errorf("read the master's own Job %s/%s: %w", namespace, jobName, err)
-	}
-	c.Job = trainingjob.JobRef{Name: job.Name, Namespace: namespace, UID: job.UID}
-	return c, nil
+	return c, c.dial(config)
 }
 
 // dial makes a client for each API group.

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	protocol "github.com/elastic-training/terraform-provider-elastic/internal/task/gang"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gang"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kube"
+)
+
+func newGang() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "gang",
+		Short: "Start, end and restart the pods of a task together",
+		Long:  `What the pods of an elastic_task of several nodes run.`,
+	}
+	cmd.AddCommand(newGangInstall(), newGangRun())
+	return cmd
+}
+
+func newGangInstall() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install FILE",
+		Short: "Copy this program to where another container can execute it",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(_ *cobra.Command, args []string) error { return install(args[0]) },
+	}
+}
+
+// install copies the running program. It appears under its name when it is complete.
+func install(to string) (err error) {
+	from, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("install the supervisor: %w", err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fmt.Errorf("install the supervisor: %w", err)
+	}
+	out, err := os.OpenFile(to+".part", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return fmt.Errorf("install the supervisor: %w", err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return errors.Join(fmt.Errorf("install the supervisor: %w", err), out.Close())
+	}
+	if err := out.Close(); err != nil {
+		return fmt.Errorf("install the supervisor: %w", err)
+	}
+	return os.Rename(to+".part", to)
+}
+
+// supervisorSeconds of the time that start.sh leaves the supervisor are kept for the supervisor's own end.
+const supervisorSeconds = 2
+
+func newGangRun() *cobra.Command {
+	var c computing
+	var name string
+	cmd := &cobra.Command{
+		Use:   "run --task NAME -- COMMAND...",
+		Short: "Run a command together with those of the task's other pods",
+		Long: `Waits until the task's pods are all ready, and runs the command with their addresses
+in SKYPILOT_NODE_IPS. When one of the commands fails or a pod is gone, all are
+stopped and run again; when all have ended well, so does this.
+
+Exit codes: 0 all have ended well; 143 asked to stop; else that of this pod's
+command, which was the first to fail.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := c.logger(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			config := gang.Config{
+				Pod: types.UID(os.Getenv("MY_POD_UID")), Address: os.Getenv("MY_POD_IP"), Command: args, Env: os.Environ(),
+				Stdout: os.Stdout, Stderr: os.Stderr, Log: log.With("task", name),
+			}
+			stop := 0
+			for _, v := range []struct {
+				name string
+				into *int
+			}{{"SKYPILOT_NODE_RANK", &config.Rank}, {"SKYPILOT_NUM_NODES", &config.Nodes}, {"ELASTIC_STOP_SECONDS", &stop}} {
+				if *v.into, err = strconv.Atoi(os.Getenv(v.name)); err != nil {
+					return commandline.UsageError("%s=%q: this runs in a pod that elastic_task made, where it is a number", v.name, os.Getenv(v.name))
+				}
+			}
+			config.Patience = time.Duration(max(0, stop-supervisorSeconds)) * time.Second
+			if config.Rank < 0 || config.Rank >= config.Nodes || config.Pod == "" || config.Address == "" {
+				return commandline.UsageError("rank %d of %d, pod %q at %q: this runs in a pod that elastic_task made", config.Rank, config.Nodes, config.Pod, config.Address)
+			}
+			return superviseRank(cmd, config, name)
+		},
+	}
+	cmd.Flags().StringVar(&name, "task", "", "the task's name (required)")
+	cmd.Flags().StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
+	required(cmd, "task")
+	return cmd
+}
+
+func superviseRank(cmd *cobra.Command, config gang.Config, name string) error {
+	ctx := cmd.Context()
+	cluster, err := kube.InPod(os.Getenv("ELASTIC_ROOT"))
+	if err != nil {
+		return err
+	}
+	if config.Gang, err = kube.WatchGang(ctx, cluster, protocol.PodLabel, os.Getenv("MY_JOB_UID"), protocol.BoardName(name)); err != nil {
+		if ctx.Err() != nil {
+			return &commandline.ExitError{gang.ExitStopped, err}
+		}
+		return err
+	}
+	defer config.Gang.Close()
+	code, err := gang.Run(ctx, config)
+	switch {
+	case err != nil:
+		return err
+	case code == gang.ExitStopped:
+		return &commandline.ExitError{code, errors.New("asked to stop")}
+	case code != 0:
+		return &commandline.ExitError{code, fmt.Errorf("the command of rank %d ended with exit code %d", config.Rank, code)}
+	}
+	return nil
+}
