@@ -98,6 +98,7 @@ func fill(tb testing.TB, e *Engine, now time.Time) (cycles int) {
 }
 
 var large = map[string]cluster{
+	"200 queues in one cohort":                {queues: 200, perCohort: 200, workloads: 2_000},
 	"1000 queues in 100 cohorts":              {queues: 1000, perCohort: 10, workloads: 10_000},
 	"1000 queues in one cohort":               {queues: 1000, perCohort: 1000, workloads: 10_000},
 	"1000 queues in 100 cohorts, fair":        {queues: 1000, perCohort: 10, workloads: 10_000, config: Config{FairSharing: &FairSharing{}}},

@@ -70,6 +70,7 @@ func (t *transplant) all(e, c *Engine) {
 	for name, members := range e.members {
 		c.members[name] = t.set(members)
 	}
+	c.suspects = t.set(e.suspects)
 }
 
 // node mends a copied node. Quotas are shared, because rebuild replaces them; usage is not.
@@ -80,7 +81,7 @@ func (t *transplant) node(n *node) {
 		n.tree = copied
 	} else if n.tree != nil {
 		copied := *n.tree
-		copied.root = t.nodes[n.tree.root]
+		copied.root, copied.borrowers = t.nodes[n.tree.root], nil
 		t.trees[n.tree] = &copied
 		n.tree = &copied
 	}

@@ -169,7 +169,18 @@ func (e *Engine) inOrder(entries []entry) []*entry {
 
 // process decides in order, on usage to which each decision adds what it takes, and leaves the usage as it was.
 func (e *Engine) process(ordered []*entry) {
-	before := saveUsage(ordered)
+	trees := map[*tree]bool{}
+	var nodes []*node
+	for _, en := range ordered {
+		if t := en.q.tree; !trees[t] {
+			trees[t] = true
+			nodes = t.nodes(nodes)
+		}
+	}
+	before := saveUsage(nodes)
+	for _, n := range nodes {
+		n.freed = slices.Clone(n.usage)
+	}
 	claimed := map[*workload]bool{}
 	if e.config.FairSharing == nil {
 		for _, en := range ordered {
@@ -179,6 +190,21 @@ func (e *Engine) process(ordered []*entry) {
 		e.tournaments(ordered, func(en *entry) { e.decide(en, claimed) })
 	}
 	before.restore()
+	for _, n := range nodes {
+		n.freed = nil
+	}
+}
+
+// nodes appends all nodes of a tree.
+func (t *tree) nodes(all []*node) []*node {
+	all = append(all, t.root)
+	for i := len(all) - 1; i < len(all); i++ {
+		all = append(all, all[i].children...)
+		for _, q := range all[i].queues {
+			all = append(all, &q.node)
+		}
+	}
+	return all
 }
 
 // decide is Kueue's scheduler, processEntry.
@@ -194,17 +220,17 @@ func (e *Engine) decide(en *entry, claimed map[*workload]bool) {
 		en.outcome = outNoCandidates
 		if en.q.reclaimPolicy() != kueue.PreemptionPolicyAny {
 			// It could not get back later what others take now.
-			en.q.addAll(en.setAside())
+			en.q.count(en.setAside())
 		}
 	case slices.ContainsFunc(en.targets, func(v victim) bool { return claimed[v.w] }):
 		en.outcome, en.message = outOverlaps, "Workload has overlapping preemption targets with another workload"
-	case !en.fitsWithout(claimed):
+	case !en.fitsFreed():
 		en.outcome, en.message = outTaken, "Workload no longer fits after processing another workload"
 	default:
 		for _, v := range en.targets {
 			claimed[v.w] = true
 		}
-		en.q.addAll(en.a.usage)
+		en.q.count(en.a.usage)
 		if en.a.mode == needsPreemption {
 			en.outcome = preempting
 			en.message += fmt.Sprintf(". Pending the preemption of %d workload(s)", len(en.targets))
@@ -237,30 +263,41 @@ func (q *queue) addAll(usage []pairAmount) {
 	}
 }
 
-// fitsWithout tells whether what an entry was to get is still there, with all workloads gone that are to be preempted in this cycle.
-func (en *entry) fitsWithout(claimed map[*workload]bool) bool {
-	var gone []*workload
-	for w := range claimed {
-		if w.heldIn.tree == en.q.tree {
-			gone = append(gone, w)
-		}
+// count adds what an entry takes, with and without those who are to be preempted.
+func (q *queue) count(usage []pairAmount) {
+	q.addAll(usage)
+	q.swapFreed()
+	q.addAll(usage)
+	q.swapFreed()
+}
+
+// swapFreed changes the usage of a queue and the cohorts above it for what it is without those who are to be preempted, and back.
+func (q *queue) swapFreed() {
+	for n := &q.node; n != nil; n = n.parent {
+		n.usage, n.freed = n.freed, n.usage
 	}
+}
+
+// fitsFreed tells whether what an entry was to get is still there, without all who are to be preempted in this cycle, its own targets included. If so,
+// its targets are counted among them from then on.
+func (en *entry) fitsFreed() bool {
 	for _, v := range en.targets {
-		gone = append(gone, v.w)
+		v.w.heldIn.swapFreed()
+		v.w.lift()
+		v.w.heldIn.swapFreed()
 	}
-	slices.SortFunc(gone, func(a, b *workload) int { return byAge(a, b) })
-	for _, w := range gone {
-		w.lift()
-	}
+	en.q.swapFreed()
 	fits := true
 	for _, u := range en.a.usage {
-		if max(0, en.q.available(u.pair)) < u.amount {
-			fits = false
-			break
-		}
+		fits = fits && u.amount <= max(0, en.q.available(u.pair))
 	}
-	for _, w := range slices.Backward(gone) {
-		w.put()
+	en.q.swapFreed()
+	if !fits {
+		for _, v := range slices.Backward(en.targets) {
+			v.w.heldIn.swapFreed()
+			v.w.put()
+			v.w.heldIn.swapFreed()
+		}
 	}
 	return fits
 }
@@ -271,18 +308,11 @@ type savedUsage []struct {
 	usage []Amount
 }
 
-// saveUsage remembers the usage of all that entries can change: their queues and the cohorts above.
-func saveUsage(entries []*entry) savedUsage {
-	var saved savedUsage
-	seen := map[*node]bool{}
-	for _, en := range entries {
-		for n := &en.q.node; n != nil && !seen[n]; n = n.parent {
-			seen[n] = true
-			saved = append(saved, struct {
-				n     *node
-				usage []Amount
-			}{n, slices.Clone(n.usage)})
-		}
+// saveUsage remembers the usage of nodes.
+func saveUsage(nodes []*node) savedUsage {
+	saved := make(savedUsage, len(nodes))
+	for i, n := range nodes {
+		saved[i].n, saved[i].usage = n, slices.Clone(n.usage)
 	}
 	return saved
 }
@@ -327,7 +357,6 @@ func (e *Engine) admit(w *workload, reservation *Reservation) {
 	w.Reservation, w.Evicted, w.said = reservation, "", Decision{}
 	e.attach(w)
 	q.generation++
-	e.stopsChanged = true
 }
 
 // evictTargets marks an entry's targets as evicted.
@@ -434,19 +463,15 @@ func (q *queue) checksFor(a *kueue.Admission) []string {
 
 // enforceStops evicts what stopped queues and deactivated workloads may not keep (Kueue's workload controller).
 func (e *Engine) enforceStops(r *Result, now time.Time) {
-	if !e.stopsChanged {
+	if len(e.suspects) == 0 {
 		return
 	}
-	e.stopsChanged = false
-	var all []*workload
-	for _, w := range e.workloads {
-		if !w.Finished && (w.Inactive || w.Reservation != nil) && w.Evicted == "" {
-			all = append(all, w)
+	suspects := slices.SortedFunc(maps.Keys(e.suspects), byAge)
+	clear(e.suspects)
+	for _, w := range suspects {
+		if !w.Finished && (w.Inactive || w.Reservation != nil) && w.Evicted == "" && e.workloads[w.NamespacedName] == w {
+			e.enforceStop(r, w, now)
 		}
-	}
-	slices.SortFunc(all, byAge)
-	for _, w := range all {
-		e.enforceStop(r, w, now)
 	}
 }
 

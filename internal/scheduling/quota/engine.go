@@ -63,8 +63,8 @@ type Engine struct {
 	touchedCohorts map[string]bool
 	touchedQueues  map[string]bool
 
-	// stopsChanged is set when stop policies or what they apply to may have changed.
-	stopsChanged bool
+	// suspects are workloads that may have to go because their queue was stopped or they were deactivated.
+	suspects map[*workload]bool
 
 	// cycle counts the cycles in which something was tried.
 	cycle int64
@@ -104,6 +104,7 @@ func New(config Config) *Engine {
 		touchedQueues:  map[string]bool{},
 		retries:        map[retry]time.Time{},
 		settled:        map[string]bool{},
+		suspects:       map[*workload]bool{},
 	}
 }
 
@@ -197,7 +198,6 @@ func (e *Engine) SetClusterQueue(name string, spec kueue.ClusterQueueSpec) error
 		return fmt.Errorf("ClusterQueue %s: spec.namespaceSelector: %w", name, err)
 	}
 	e.changed()
-	e.stopsChanged = true
 	q, known := e.queues[name]
 	switch {
 	case !known:
@@ -215,13 +215,14 @@ func (e *Engine) SetClusterQueue(name string, spec kueue.ClusterQueueSpec) error
 	q.configure(spec, selector)
 	restarted = restarted && !q.stopped()
 	e.stale = true
-	if !known || restarted {
+	if !known || restarted || q.stopped() {
 		for _, w := range e.inClusterQueue(name) {
+			e.suspects[w] = true
 			switch {
 			case !known:
 				e.attach(w)
 				e.enqueueNew(w)
-			case w.Held == kueue.WorkloadEvictedByClusterQueueStopped:
+			case restarted && w.Held == kueue.WorkloadEvictedByClusterQueueStopped:
 				w.Held = ""
 				e.enqueue(w)
 			}
@@ -254,7 +255,6 @@ func (e *Engine) DeleteClusterQueue(name string) {
 // SetLocalQueue adds or changes a LocalQueue.
 func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueSpec) {
 	e.changed()
-	e.stopsChanged = true
 	l, known := e.localQueues[name]
 	if known && reflect.DeepEqual(l.spec, spec) {
 		return
@@ -263,6 +263,7 @@ func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueS
 	l = &localQueue{spec}
 	e.localQueues[name] = l
 	for _, w := range e.inLocalQueue(name) {
+		e.suspects[w] = true
 		if l.stopped() || moved {
 			e.dequeue(w)
 		}
@@ -304,5 +305,7 @@ func (e *Engine) inClusterQueue(name string) []*workload {
 
 // changed notes that something was reported: the next cycle may decide otherwise than the last.
 func (e *Engine) changed() {
-	clear(e.settled)
+	if len(e.settled) > 0 {
+		clear(e.settled)
+	}
 }

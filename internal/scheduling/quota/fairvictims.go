@@ -2,7 +2,6 @@ package quota
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
@@ -35,31 +34,27 @@ func (h *hunt) fair() []victim {
 
 // fairCandidates are those of the own queue, and of all queues of the tree that borrow what is short, in order of eviction.
 func (h *hunt) fairCandidates() []*workload {
+	within, reclaim := h.q.withinPolicy(), h.q.reclaimPolicy()
+	var others []*workload
+	if h.q.parent != nil && reclaim != kueue.PreemptionPolicyNever {
+		others = h.engine.borrowers(h.q.tree, h.needs)
+	}
 	var found []*workload
-	if policy := h.q.withinPolicy(); policy != kueue.PreemptionPolicyNever {
+	for _, being := range []bool{true, false} {
+		for _, w := range others {
+			if w.heldIn != h.q && (w.Evicted != "") == being && h.qualifies(w, reclaim) {
+				found = append(found, w)
+			}
+		}
+		if within == kueue.PreemptionPolicyNever {
+			continue
+		}
 		for _, w := range h.q.reserved {
-			if h.qualifies(w, policy) {
+			if (w.Evicted != "") == being && h.qualifies(w, within) {
 				found = append(found, w)
 			}
 		}
 	}
-	policy := h.q.reclaimPolicy()
-	if h.q.parent == nil || policy == kueue.PreemptionPolicyNever {
-		return found
-	}
-	h.q.root().visit(func(n *node) {
-		for _, q := range n.queues {
-			if q == h.q || !q.active() || !q.exceedsAny(h.needs) {
-				continue
-			}
-			for _, w := range q.reserved {
-				if h.qualifies(w, policy) {
-					found = append(found, w)
-				}
-			}
-		}
-	})
-	slices.SortFunc(found, h.fairOrder)
 	return found
 }
 

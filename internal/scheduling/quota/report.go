@@ -31,7 +31,7 @@ func (e *Engine) SetWorkload(spec Workload) {
 	e.member(w, true)
 	shape := w.shape
 	w.assess()
-	e.stopsChanged = true
+	e.suspect(w)
 	switch {
 	case w.Finished:
 	case w.Inactive:
@@ -60,13 +60,20 @@ func (e *Engine) addWorkload(spec Workload) {
 	w.assess()
 	e.workloads[w.NamespacedName] = w
 	e.member(w, true)
-	e.stopsChanged = true
+	e.suspect(w)
 	switch {
 	case w.Finished:
 	case w.Reservation != nil && !w.Inactive:
 		e.attach(w)
 	case !w.Inactive:
 		e.enqueue(w)
+	}
+}
+
+// suspect has a workload looked at in the next cycle if it may have to go.
+func (e *Engine) suspect(w *workload) {
+	if w.Inactive || w.Reservation != nil {
+		e.suspects[w] = true
 	}
 }
 
@@ -147,7 +154,6 @@ func (e *Engine) Release(name types.NamespacedName) {
 	w.Reservation = nil
 	e.retryFor(w)
 	e.enqueue(w)
-	e.stopsChanged = true
 }
 
 // Resume reports that the backoff of a workload is over that was evicted by kueue.WorkloadEvictedByPodsReadyTimeout or …ByAdmissionCheck.
@@ -167,7 +173,7 @@ func (e *Engine) ChecksReady(name types.NamespacedName) {
 		return
 	}
 	w.Reservation.Admitted = true
-	e.stopsChanged = true
+	e.suspects[w] = true
 	if w.heldIn != nil {
 		w.heldIn.generation++
 	}
@@ -187,6 +193,7 @@ func (e *Engine) attach(w *workload) bool {
 		q.generation++
 	}
 	w.heldIn, w.holds = q, w.holdings()
+	q.tree.forget()
 	at, _ := slices.BinarySearchFunc(q.reserved, w, victimOrder)
 	q.reserved = slices.Insert(q.reserved, at, w)
 	w.usage = w.usage[:0]
@@ -206,6 +213,7 @@ func (e *Engine) attach(w *workload) bool {
 // detach stops counting what a workload holds.
 func (e *Engine) detach(w *workload) {
 	q := w.heldIn
+	q.tree.forget()
 	at := slices.Index(q.reserved, w)
 	q.reserved = slices.Delete(q.reserved, at, at+1)
 	if !e.stale {

@@ -61,12 +61,16 @@ func (t *tournament) winner(n *node) *entry {
 // measure computes an entry's shares all the way up.
 func (t *tournament) measure(en *entry) {
 	shares := map[*node]share{}
-	restore := saveUsage([]*entry{en})
+	var above []*node
+	for n := &en.q.node; n != nil; n = n.parent {
+		above = append(above, n)
+	}
+	before := saveUsage(above)
 	en.q.addAll(en.a.usage)
 	for n := &en.q.node; n.parent != nil; n = n.parent {
 		shares[n.parent] = n.share()
 	}
-	restore.restore()
+	before.restore()
 	t.shares[en] = shares
 }
 

@@ -35,6 +35,8 @@ type node struct {
 	// usage is what counts against subtree: for a ClusterQueue all that its workloads hold, for a cohort what its children hold beyond
 	// what they do not lend.
 	usage []Amount
+	// freed is usage without those who are to be preempted in the cycle under way.
+	freed []Amount
 	// height is the distance to the furthest leaf; queues that are not active do not count.
 	height int
 	// lendable is, by resource, what could be had here if nothing were used; made for fair sharing.
@@ -49,6 +51,8 @@ type tree struct {
 	root   *node
 	pairs  []pair
 	number map[pair]int // the inverse of pairs
+	// borrowers are lists that the heads of a cycle share; see Engine.borrowers.
+	borrowers map[string][]*workload
 }
 
 func (n *node) cellAt(p int) (cell, Amount) {

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,10 @@ type hunt struct {
 	q      *queue
 	needs  []int
 	demand []pairAmount
+
+	// advantage tells, for the cohorts above, whether the preemptor has the better place there, and has which classes there can be.
+	advantage map[*node]bool
+	has       [3]bool
 
 	// What came of it, for the explanation.
 	returned []victim
@@ -95,31 +100,27 @@ type candidate struct {
 	meets *node
 }
 
-func candidateOrder(a, b candidate) int { return victimOrder(a.w, b.w) }
-
 // classical is Kueue's heuristic (preemption.go, classicalPreemptions): take candidates in order, as long as their queues still borrow, until the
 // workload fits; then put back, from the last but one, those without whom it fits too.
 func (h *hunt) classical() []victim {
-	own := h.withinQueue()
-	place, priority := h.elsewhere()
-	if len(own)+len(place)+len(priority) == 0 {
+	h.survey()
+	place, priority := h.any(byPlaceClass), h.any(priorityClass)
+	if !place && !priority && !h.any(ownClass) {
 		h.nobody = NoneQualifies
 		return nil
 	}
-	candidates := inOrderOfTrial(place, priority, own)
-
 	var attempts []bool // with borrowing?
 	noBorrowing := h.q.neverBorrowsByPreemption()
 	switch {
-	case len(place)+len(priority) == 0, noBorrowing && !h.underNominal():
+	case !place && !priority, noBorrowing && !h.underNominal():
 		attempts = []bool{true}
-	case noBorrowing && len(place) == 0:
+	case noBorrowing && !place:
 		attempts = []bool{false, true}
 	default:
 		attempts = []bool{true, false}
 	}
 	for _, borrowing := range attempts {
-		if victims := h.attempt(candidates, borrowing); victims != nil {
+		if victims := h.attempt(borrowing); victims != nil {
 			return victims
 		}
 	}
@@ -127,45 +128,126 @@ func (h *hunt) classical() []victim {
 	return nil
 }
 
-// inOrderOfTrial puts the classes one after the other, those that are being evicted already before all others.
-func inOrderOfTrial(classes ...[]candidate) []candidate {
-	var all []candidate
-	for _, being := range []bool{true, false} {
-		for _, class := range classes {
-			for _, c := range class {
-				if (c.w.Evicted != "") == being {
-					all = append(all, c)
-				}
+// class is one of three groups of candidates, in the order in which they are tried; those that are being evicted already come first, in the same
+// order of groups.
+type class int
+
+const (
+	byPlaceClass class = iota
+	priorityClass
+	ownClass
+)
+
+// candidates goes through the candidates of a class, either those being evicted or the others, as things were before anybody was taken.
+func (h *hunt) candidates(of class, being bool, yield func(candidate) bool) {
+	if of == ownClass {
+		policy := h.q.withinPolicy()
+		if policy == kueue.PreemptionPolicyNever {
+			return
+		}
+		for _, w := range h.q.reserved {
+			if (w.Evicted != "") == being && h.qualifies(w, policy) && !yield(candidate{w: w, variant: withinQueue}) {
+				return
 			}
 		}
+		return
 	}
-	return all
-}
-
-func (h *hunt) attempt(candidates []candidate, borrowing bool) []victim {
-	var taken []victim
-	for _, c := range candidates {
-		if !h.stillCounts(c, borrowing) {
+	policy := h.q.reclaimPolicy()
+	if policy == kueue.PreemptionPolicyNever || !h.has[of] {
+		return
+	}
+	for _, w := range h.engine.borrowers(h.q.tree, h.needs) {
+		if evicted := w.Evicted != ""; evicted != being {
+			if evicted {
+				continue
+			}
+			return // they come first
+		}
+		if policy == kueue.PreemptionPolicyLowerPriority && w.Priority >= h.w.Priority {
+			return // and then by priority
+		}
+		if w.heldIn == h.q || !h.qualifies(w, policy) {
 			continue
 		}
-		c.w.lift()
-		taken = append(taken, victim{c.w, c.variant.reason()})
-		if h.fits(borrowing) {
-			return putAll(h.fillBack(taken, borrowing))
+		meets := h.meeting(w.heldIn)
+		advantage := h.advantage[meets]
+		if advantage != (of == byPlaceClass) {
+			continue
+		}
+		if !yield(candidate{w, h.variantOf(w, advantage), meets}) {
+			return
 		}
 	}
-	putAll(taken)
-	return nil
 }
 
-// stillCounts tells whether a candidate may be taken now: its queue, and every cohort up to where it meets the preemptor, must use more than its
-// own quota, which changes as others are taken.
-func (h *hunt) stillCounts(c candidate, borrowing bool) bool {
+// any tells whether there is a candidate in a class.
+func (h *hunt) any(of class) bool {
+	found := false
+	for _, being := range []bool{true, false} {
+		h.candidates(of, being, func(c candidate) bool {
+			found = h.reachable(c)
+			return !found
+		})
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *hunt) attempt(borrowing bool) []victim {
+	if !borrowing && !h.couldStayWithin() {
+		return nil
+	}
+	var taken []victim
+	enough := false
+	for _, being := range []bool{true, false} {
+		for _, of := range []class{byPlaceClass, priorityClass, ownClass} {
+			if enough {
+				break
+			}
+			h.candidates(of, being, func(c candidate) bool {
+				if borrowing && c.variant == withoutBorrowing || !h.reachable(c) {
+					return true
+				}
+				c.w.lift()
+				taken = append(taken, victim{c.w, c.variant.reason()})
+				enough = h.fits(borrowing)
+				return !enough
+			})
+		}
+	}
+	if !enough {
+		putAll(taken)
+		return nil
+	}
+	return putAll(h.fillBack(taken, borrowing))
+}
+
+// couldStayWithin tells whether the queue could stay within its nominal quota if all its own candidates went: others' do not count there.
+func (h *hunt) couldStayWithin() bool {
+	mine := map[int]Amount{}
+	for _, being := range []bool{true, false} {
+		h.candidates(ownClass, being, func(c candidate) bool {
+			for _, u := range c.w.usage {
+				mine[u.pair] = mine[u.pair].plus(u.amount)
+			}
+			return true
+		})
+	}
+	for _, d := range h.demand {
+		if h.q.exceedsWith(d.pair, d.amount.minus(mine[d.pair])) {
+			return false
+		}
+	}
+	return true
+}
+
+// reachable tells whether a candidate may be taken as things stand: its queue, and every cohort up to where it meets the preemptor, must use more
+// than its own quota. That can only become untrue as others are taken.
+func (h *hunt) reachable(c candidate) bool {
 	if c.variant == withinQueue {
 		return true
-	}
-	if borrowing && c.variant == withoutBorrowing {
-		return false
 	}
 	for n := &c.w.heldIn.node; n != c.meets; n = n.parent {
 		if !n.exceedsAny(h.needs) {
@@ -248,43 +330,36 @@ func (h *hunt) qualifies(w *workload, policy kueue.PreemptionPolicy) bool {
 	return w.uses(h.needs)
 }
 
-// withinQueue lists the candidates of the preemptor's own queue, in order.
-func (h *hunt) withinQueue() []candidate {
-	var found []candidate
-	policy := h.q.withinPolicy()
-	if policy == kueue.PreemptionPolicyNever {
-		return nil
-	}
-	for _, w := range h.q.reserved {
-		if h.qualifies(w, policy) {
-			found = append(found, candidate{w: w, variant: withinQueue})
-		}
-	}
-	return found
-}
-
-// elsewhere lists the candidates of the other queues of the tree, in order: those over whom the preemptor has the better place, and the others
-// (Kueue's preemption/classical/hierarchical_preemption.go).
-func (h *hunt) elsewhere() (place, priority []candidate) {
-	if h.q.parent == nil || h.q.reclaimPolicy() == kueue.PreemptionPolicyNever {
-		return nil, nil
+// survey finds out, for every cohort above the preemptor, whether the preemptor has the better place than those who meet it there: whether its
+// demand fits into the quota of its queue, or of a cohort further down (Kueue's preemption/classical/hierarchical_preemption.go).
+func (h *hunt) survey() {
+	h.advantage, h.has = map[*node]bool{}, [3]bool{ownClass: true}
+	if h.q.parent == nil {
+		return
 	}
 	advantage, rest := h.q.holds(h.demand)
-	var below *node
 	for n := h.q.parent; n != nil; n = n.parent {
+		h.advantage[n] = advantage
 		if advantage {
-			place = h.collect(place, n, n, below, true)
+			h.has[byPlaceClass] = true
 		} else {
-			priority = h.collect(priority, n, n, below, false)
+			h.has[priorityClass] = true
 		}
 		var fits bool
 		fits, rest = n.holds(rest)
 		advantage = advantage || fits
-		below = n
 	}
-	slices.SortFunc(place, candidateOrder)
-	slices.SortFunc(priority, candidateOrder)
-	return place, priority
+}
+
+// meeting is the lowest cohort above both the preemptor and another queue of its tree.
+func (h *hunt) meeting(q *queue) *node {
+	n := q.parent
+	for {
+		if _, above := h.advantage[n]; above {
+			return n
+		}
+		n = n.parent
+	}
 }
 
 // holds tells whether a node's quota has room for a demand, and what of the demand must come from above.
@@ -299,25 +374,46 @@ func (n *node) holds(demand []pairAmount) (fits bool, rest []pairAmount) {
 	return fits, rest
 }
 
-// collect appends the candidates below a cohort, but for the subtree that was looked at before; parts that do not exceed their quota are safe.
-func (h *hunt) collect(found []candidate, at, meets, skip *node, advantage bool) []candidate {
-	for _, child := range at.children {
-		if child != skip && child.exceedsAny(h.needs) {
-			found = h.collect(found, child, meets, skip, advantage)
-		}
+// borrowers lists the workloads that hold any of some pairs in queues of a tree that use more than their quota of them, in the order in which
+// victims are taken. The list is kept until quota is given or taken: all heads of a cycle look at the same.
+func (e *Engine) borrowers(t *tree, needs []int) []*workload {
+	key := fmt.Sprint(slices.Sorted(slices.Values(needs)))
+	if found, known := t.borrowers[key]; known {
+		return found
 	}
-	policy := h.q.reclaimPolicy()
-	for _, q := range at.queues {
-		if q == h.q || !q.active() || !q.exceedsAny(h.needs) {
+	var found []*workload
+	for _, q := range t.root.subtree(nil) {
+		if !q.active() || !q.exceedsAny(needs) {
 			continue
 		}
 		for _, w := range q.reserved {
-			if h.qualifies(w, policy) {
-				found = append(found, candidate{w, h.variantOf(w, advantage), meets})
+			if w.uses(needs) {
+				found = append(found, w)
 			}
 		}
 	}
+	slices.SortFunc(found, victimOrder)
+	if t.borrowers == nil {
+		t.borrowers = map[string][]*workload{}
+	}
+	t.borrowers[key] = found
 	return found
+}
+
+// forget drops the lists of borrowers, before quota is given or taken.
+func (t *tree) forget() {
+	if t != nil {
+		t.borrowers = nil
+	}
+}
+
+// subtree appends the queues below a cohort.
+func (n *node) subtree(queues []*queue) []*queue {
+	queues = append(queues, n.queues...)
+	for _, child := range n.children {
+		queues = child.subtree(queues)
+	}
+	return queues
 }
 
 func (h *hunt) variantOf(w *workload, advantage bool) variant {
