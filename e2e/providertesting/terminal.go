@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,7 +21,9 @@ import (
 // plugin-testing keeps to itself.
 type Terminal struct {
 	Directory string
-	reattach  string
+	// Environment is added to that of the test's process, NAME=VALUE; the last of several of a name counts.
+	Environment []string
+	reattach    string
 }
 
 // NewTerminal serves the provider until the test ends.
@@ -66,7 +69,7 @@ func (r *Terminal) Start(t *testing.T, config string, arguments ...string) (comm
 	}
 	command = exec.CommandContext(context.WithoutCancel(t.Context()), "terraform", append(arguments, "-no-color")...)
 	command.Dir = r.Directory
-	command.Env = append(os.Environ(), "TF_REATTACH_PROVIDERS="+r.reattach, "TF_IN_AUTOMATION=1")
+	command.Env = slices.Concat(os.Environ(), []string{"TF_REATTACH_PROVIDERS=" + r.reattach, "TF_IN_AUTOMATION=1"}, r.Environment)
 	printed := &lockedBuffer{}
 	command.Stdout, command.Stderr = printed, printed
 	if err := command.Start(); err != nil {

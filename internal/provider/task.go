@@ -14,6 +14,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace periods.
@@ -147,24 +148,34 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 			"The state holds what this release of the provider refuses, so that the task is not compared with what is in the cluster. "+diags.Errors()[0].Detail())}
 	}
 	diags.Append(m.readMetadata(client, job, a.file)...)
+	name := fmt.Sprintf("ConfigMap %s/%s", job.Namespace, task.ConfigMapName(job.Name))
 	configMap, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), task.ConfigMapName(job.Name))
-	switch {
-	case apierrors.IsNotFound(err) && imported:
-		diags.AddError(fmt.Sprintf("Job %s/%s is no task", job.Namespace, job.Name),
-			fmt.Sprintf("There is no ConfigMap %s, with which this provider makes a task. A Job that it did not make cannot be imported.", task.ConfigMapName(job.Name)))
-	case apierrors.IsNotFound(err):
-		diags.AddWarning(fmt.Sprintf("ConfigMap %s/%s is missing", job.Namespace, task.ConfigMapName(job.Name)),
-			"It holds what the task runs; a pod that has to start again cannot without it. Replace the task: terraform apply -replace=ADDRESS.")
-	case err != nil:
+	if err != nil && !apierrors.IsNotFound(err) {
 		m.subject().explain(&diags, err)
+		return diags
+	}
+	wrong := ""
+	var live task.Task
+	switch {
+	case err != nil:
+		wrong = "There is no " + name
+	case !trainingjob.OwnedBy(configMap, m.ref()):
+		wrong = name + " is not the task's"
 	default:
-		live, err := task.Of(configMap, job)
-		if err != nil {
-			diags.AddError(fmt.Sprintf("Cannot read task %s/%s", job.Namespace, job.Name), sentenceOf("", err.Error())+" Restore the ConfigMap, or replace the task.")
-			break
+		if live, err = task.Of(configMap, job); err != nil {
+			wrong = err.Error()
 		}
+	}
+	switch {
+	case wrong == "":
 		diags.Append(m.readTask(ctx, live, imported)...)
 		m.Logs = types.StringValue(logsCommand(job.Namespace, job.Name, live.NumNodes))
+	case imported:
+		diags.AddError(fmt.Sprintf("Job %s/%s is no task", job.Namespace, job.Name),
+			wrong+". This provider makes every task with one. A Job that it did not make cannot be imported.")
+	default: // an error would keep the user from replacing or destroying it
+		diags.AddWarning(fmt.Sprintf("Task %s/%s is damaged", job.Namespace, job.Name),
+			wrong+". It says what the task runs; a pod that has to start again cannot without it. Replace the task: terraform apply -replace=ADDRESS.")
 	}
 	m.taskObservedModel.observe(progress)
 	m.defaults()

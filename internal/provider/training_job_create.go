@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -104,22 +105,26 @@ func (c *jobCluster) createParts(ctx context.Context, objects *trainingjob.Objec
 	return diags
 }
 
-// explainPart adds the way out to what Kubernetes says when somebody grants more than they may do themselves.
+// explainPart adds the way out: to what is there already under a part's name, which nobody should import as a job, and to
+// what Kubernetes says when somebody grants more than they may do themselves.
 func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Object, err error) {
+	summary, detail := cluster.Explain(err)
+	var exists *cluster.AlreadyExistsError
+	if errors.As(err, &exists) {
+		diags.AddError(summary, fmt.Sprintf("%s %s needs an object of this name for itself, and somebody else's is there already (written by %s). "+
+			"Give the job another name, or delete that object first.", c.noun, c.subject.importID, strings.Join(exists.Managers, ", ")))
+		return
+	}
 	switch part.(type) {
 	case *corev1.ServiceAccount, *rbacv1.Role, *rbacv1.RoleBinding:
-	default:
-		c.subject.explain(diags, err)
-		return
+		if apierrors.IsForbidden(err) {
+			diags.AddAttributeError(path.Root("service_account_name"), summary, detail+
+				"\n\n"+c.account+"; whoever creates that Role must hold each of its verbs. "+
+				"Have them granted, or name an account that has them by service_account_name: then no RBAC object is made.")
+			return
+		}
 	}
-	if !apierrors.IsForbidden(err) {
-		c.subject.explain(diags, err)
-		return
-	}
-	summary, detail := cluster.Explain(err)
-	diags.AddAttributeError(path.Root("service_account_name"), summary, detail+
-		"\n\n"+c.account+"; whoever creates that Role must hold each of its verbs. "+
-		"Have them granted, or name an account that has them by service_account_name: then no RBAC object is made.")
+	c.subject.explain(diags, err)
 }
 
 // How long and how often to wait for what an earlier job of the same name has left to Kubernetes' garbage collector.
