@@ -14,8 +14,8 @@ import (
 )
 
 // newAdmissionCheck is elastic_admission_check.
-func newAdmissionCheck() resource.Resource {
-	return &object[*kueue.AdmissionCheck]{kind: kind[*kueue.AdmissionCheck]{
+func newAdmissionCheck() func() resource.Resource {
+	return newObject(&kind[*kueue.AdmissionCheck]{
 		name: "admission_check", title: string(anAdmissionCheck), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
 		attributes: admissionCheckSchema,
 		empty:      func() *kueue.AdmissionCheck { return &kueue.AdmissionCheck{} },
@@ -32,7 +32,7 @@ func newAdmissionCheck() resource.Resource {
 		fact:    noFact[*kueue.AdmissionCheck],
 		holders: clusterQueuesUsing(usesCheck),
 		release: "Take the check out of their admission_checks_strategy, or delete them.",
-	}}
+	})
 }
 
 func admissionCheckSchema(ctx context.Context) schema.Schema {

@@ -17,8 +17,8 @@ import (
 )
 
 // newClusterQueue is elastic_cluster_queue.
-func newClusterQueue() resource.Resource {
-	return &object[*kueue.ClusterQueue]{kind: kind[*kueue.ClusterQueue]{
+func newClusterQueue() func() resource.Resource {
+	return newObject(&kind[*kueue.ClusterQueue]{
 		name: "cluster_queue", title: string(aClusterQueue), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
 		attributes: clusterQueueSchema,
 		empty:      func() *kueue.ClusterQueue { return &kueue.ClusterQueue{} },
@@ -37,7 +37,7 @@ func newClusterQueue() resource.Resource {
 		checks:  checkClusterQueue,
 		holders: workloadsReserving,
 		release: `Wait until they end, or evict them: set stop_policy = "HoldAndDrain", apply, and then delete the queue.`,
-	}}
+	})
 }
 
 func conditionActive(conditions []metav1.Condition) *metav1.Condition {

@@ -14,8 +14,8 @@ import (
 )
 
 // newCohort is elastic_cohort.
-func newCohort() resource.Resource {
-	return &object[*kueue.Cohort]{kind: kind[*kueue.Cohort]{
+func newCohort() func() resource.Resource {
+	return newObject(&kind[*kueue.Cohort]{
 		name: "cohort", title: string(aCohort), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
 		attributes: cohortSchema,
 		empty:      func() *kueue.Cohort { return &kueue.Cohort{} },
@@ -28,7 +28,7 @@ func newCohort() resource.Resource {
 		concerns: func(at string) []string { return quotaConcerns(at, "parent_name") },
 		fact:     noFact[*kueue.Cohort],
 		checks:   checkCohort,
-	}}
+	})
 }
 
 func cohortSchema(ctx context.Context) schema.Schema {

@@ -20,8 +20,8 @@ import (
 )
 
 // newLocalQueue is elastic_local_queue.
-func newLocalQueue() resource.Resource {
-	return &object[*kueue.LocalQueue]{kind: kind[*kueue.LocalQueue]{
+func newLocalQueue() func() resource.Resource {
+	return newObject(&kind[*kueue.LocalQueue]{
 		name: "local_queue", title: string(aLocalQueue), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec", namespaced: true,
 		attributes: localQueueSchema,
 		empty:      func() *kueue.LocalQueue { return &kueue.LocalQueue{} },
@@ -37,7 +37,7 @@ func newLocalQueue() resource.Resource {
 		},
 		fact:   localQueueFact,
 		checks: checkLocalQueue,
-	}}
+	})
 }
 
 func localQueueSchema(ctx context.Context) schema.Schema {

@@ -23,8 +23,13 @@ const objectTimeout = 2 * time.Minute
 // object is the resource of one kind of plain object: one whose attributes are the API's fields, and for which creating
 // is a POST, reading a GET, updating a server-side apply and deleting a DELETE. What is special to a kind is in kind.
 type object[T cluster.Object] struct {
-	kind[T]
+	*kind[T]
 	connection *connection
+}
+
+// newObject is the constructor of the resource of a kind. What follows from the kind's schema is made once for all of them.
+func newObject[T cluster.Object](k *kind[T]) func() resource.Resource {
+	return func() resource.Resource { return &object[T]{kind: k} }
 }
 
 // kind is what sets one kind of plain object apart from the others. Only the first group has to be given.
@@ -58,6 +63,8 @@ type kind[T cluster.Object] struct {
 	release string
 	// moves are other providers' resources whose state can be taken over, besides kubernetes_manifest.
 	moves map[string]func(state []byte) (T, error)
+
+	layout layout
 }
 
 var (
@@ -74,7 +81,7 @@ func (o *object[T]) Metadata(_ context.Context, req resource.MetadataRequest, re
 }
 
 func (o *object[T]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = o.attributes(ctx)
+	resp.Schema = o.laidOut(ctx).schema
 }
 
 func (o *object[T]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {

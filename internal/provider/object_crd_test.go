@@ -64,7 +64,7 @@ func TestEveryFieldOfTheCRDsHasItsAttribute(t *testing.T) {
 	for resourceType, definition := range definitions(t) {
 		var resp resource.SchemaResponse
 		objects[resourceType].Schema(t.Context(), resource.SchemaRequest{}, &resp)
-		attributes := resp.Schema.Attributes
+		attributes := maps.Clone(resp.Schema.Attributes)
 		maps.DeleteFunc(attributes, func(name string, _ schema.Attribute) bool { return !isField(name) })
 		compareFields(t, resourceType, definition, attributes, ignored)
 	}

@@ -57,7 +57,7 @@ func (o *object[T]) move(ctx context.Context, req resource.MoveStateRequest, res
 
 // movedFromManifest reads the state of kubernetes_manifest, whose attributes are dynamic: a value beside its type. The
 // manifest is what was configured, the object what the API server made of it.
-func (k kind[T]) movedFromManifest(state []byte) (T, error) {
+func (k *kind[T]) movedFromManifest(state []byte) (T, error) {
 	object := k.empty()
 	var source struct {
 		Manifest struct{ Value json.RawMessage }

@@ -36,7 +36,7 @@ func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Dia
 	v := valuesOf(config)
 	// Through the API's JSON and back, so that what is left out has its default.
 	given, _ := apifield.Expand(config).(map[string]any)
-	for name, value := range apifield.Flatten(ctx, o.fields(ctx), given, v) {
+	for name, value := range apifield.Flatten(ctx, o.laidOut(ctx).fields, given, v) {
 		v[name] = value
 	}
 	object, err := o.expand(v)
@@ -53,7 +53,7 @@ func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Dia
 }
 
 // creationProblems are the rules that an object breaks. Those about metadata are the schema's to check.
-func (k kind[T]) creationProblems(object T) field.ErrorList {
+func (k *kind[T]) creationProblems(object T) field.ErrorList {
 	if k.problems == nil {
 		return nil
 	}
@@ -61,17 +61,17 @@ func (k kind[T]) creationProblems(object T) field.ErrorList {
 }
 
 // attributeOf is the attribute that the path of a field means.
-func (k kind[T]) attributeOf(ctx context.Context, fieldPath string) (path.Path, bool) {
+func (k *kind[T]) attributeOf(ctx context.Context, fieldPath string) (path.Path, bool) {
 	return k.subject(ctx, nil).attributeOf("." + fieldPath)
 }
 
 // refusal is a broken rule as a diagnostic at the attribute, in the attributes' words.
-func (k kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagnostic {
+func (k *kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagnostic {
 	summary := fmt.Sprintf("Kueue would refuse this %s", k.title)
 	if problem.Origin == validation.Ours {
 		summary = fmt.Sprintf("This %s would not work", k.title)
 	}
-	detail := apifield.InAttributes(k.fields(ctx), strings.TrimSuffix(problem.ErrorBody(), "."))
+	detail := apifield.InAttributes(k.laidOut(ctx).fields, strings.TrimSuffix(problem.ErrorBody(), "."))
 	at, ok := k.attributeOf(ctx, problem.Field)
 	if !ok {
 		return diag.NewErrorDiagnostic(summary, problem.Field+": "+detail+".")
@@ -81,7 +81,7 @@ func (k kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagnos
 
 // isDecided says whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the same
 // object or list, and what the kind says it concerns besides.
-func (k kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
+func (k *kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
 	around := at
 	if parent := at.ParentPath(); len(parent.Steps()) > 0 {
 		around = parent
@@ -98,7 +98,7 @@ func (k kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
 
 // replacing are the attributes whose change the API refuses, though it would let an object be created like that: the
 // object is replaced. What is not known yet counts as a change.
-func (k kind[T]) replacing(ctx context.Context, state, plan tftypes.Value) path.Paths {
+func (k *kind[T]) replacing(ctx context.Context, state, plan tftypes.Value) path.Paths {
 	if state.IsNull() || k.changes == nil {
 		return nil
 	}

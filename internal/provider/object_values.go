@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -59,52 +60,63 @@ func isField(attribute string) bool {
 	}
 }
 
-// fields are the attributes that are fields of the object.
-func (k kind[T]) fields(ctx context.Context) map[string]schema.Attribute {
-	fields := k.attributes(ctx).Attributes
-	for name := range fields {
-		if !isField(name) {
-			delete(fields, name)
+// layout is what follows from the schema of a kind.
+type layout struct {
+	once   sync.Once
+	schema schema.Schema
+	types  map[string]tftypes.Type     // of all attributes
+	fields map[string]schema.Attribute // the attributes that are fields of the object
+}
+
+// laidOut is the layout of the kind, which nobody may change.
+func (k *kind[T]) laidOut(ctx context.Context) *layout {
+	k.layout.once.Do(func() {
+		k.layout.schema = k.attributes(ctx)
+		k.layout.types, k.layout.fields = map[string]tftypes.Type{}, map[string]schema.Attribute{}
+		for name, attribute := range k.layout.schema.Attributes {
+			k.layout.types[name] = attribute.GetType().TerraformType(ctx)
+			if isField(name) {
+				k.layout.fields[name] = attribute
+			}
 		}
-	}
-	return fields
+	})
+	return &k.layout
 }
 
 // raw is an object of the attributes, of the schema's type; those that are missing are null.
-func (k kind[T]) raw(ctx context.Context, v values) tftypes.Value {
-	all := values{}
-	types := map[string]tftypes.Type{}
-	for name, attribute := range k.attributes(ctx).Attributes {
-		types[name] = attribute.GetType().TerraformType(ctx)
+func (k *kind[T]) raw(ctx context.Context, v values) tftypes.Value {
+	types := k.laidOut(ctx).types
+	all := map[string]tftypes.Value{}
+	for name, kind := range types {
 		value, ok := v[name]
 		if !ok {
-			value = tftypes.NewValue(types[name], nil)
+			value = tftypes.NewValue(kind, nil)
 		}
 		all[name] = value
 	}
-	return tftypes.NewValue(tftypes.Object{AttributeTypes: types}, map[string]tftypes.Value(all))
+	return tftypes.NewValue(tftypes.Object{AttributeTypes: types}, all)
 }
 
 // group is the API group of the kind.
-func (k kind[T]) group() string {
+func (k *kind[T]) group() string {
 	group, _, _ := strings.Cut(k.apiVersion, "/")
 	return group
 }
 
 // importID is what terraform import takes.
-func (k kind[T]) importID(v values) string {
+func (k *kind[T]) importID(v values) string {
 	if k.namespaced {
 		return v.text("namespace") + "/" + v.text("name")
 	}
 	return v.text("name")
 }
 
-func (k kind[T]) subject(ctx context.Context, v values) subject {
-	return subject{resourceType: TypeName + "_" + k.name, importID: k.importID(v), attributes: k.fields(ctx)}
+func (k *kind[T]) subject(ctx context.Context, v values) subject {
+	return subject{resourceType: TypeName + "_" + k.name, importID: k.importID(v), attributes: k.laidOut(ctx).fields}
 }
 
 // expand is the object that attributes describe. Its error is a value that the API's field cannot hold.
-func (k kind[T]) expand(v values) (T, error) {
+func (k *kind[T]) expand(v values) (T, error) {
 	body := map[string]any{}
 	for name, value := range v {
 		if expanded := apifield.Expand(value); isField(name) && expanded != nil {
@@ -130,7 +142,7 @@ func (k kind[T]) expand(v values) (T, error) {
 }
 
 // flatten takes over the fields of an object.
-func (k kind[T]) flatten(ctx context.Context, v values, live T) error {
+func (k *kind[T]) flatten(ctx context.Context, v values, live T) error {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return err
@@ -138,14 +150,14 @@ func (k kind[T]) flatten(ctx context.Context, v values, live T) error {
 	if k.below != "" {
 		body, _ = body[k.below].(map[string]any)
 	}
-	for name, value := range apifield.Flatten(ctx, k.fields(ctx), body, v) {
+	for name, value := range apifield.Flatten(ctx, k.laidOut(ctx).fields, body, v) {
 		v[name] = value
 	}
 	return nil
 }
 
 // read takes over what the cluster says of an object.
-func (k kind[T]) read(ctx context.Context, client *cluster.Client, v values, live T) diag.Diagnostics {
+func (k *kind[T]) read(ctx context.Context, client *cluster.Client, v values, live T) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if err := k.flatten(ctx, v, live); err != nil {
 		diags.AddError(fmt.Sprintf("Cannot read %s %s", k.title, live.GetName()), err.Error())
@@ -172,7 +184,7 @@ func (k kind[T]) read(ctx context.Context, client *cluster.Client, v values, liv
 }
 
 // setDefaults gives an imported or moved object what the cluster does not hold.
-func (k kind[T]) setDefaults(v values) {
+func (k *kind[T]) setDefaults(v values) {
 	if k.active != nil && v["wait_for"].IsNull() {
 		v.setText("wait_for", waitForCreated)
 	}

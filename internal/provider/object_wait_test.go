@@ -24,7 +24,7 @@ type reported struct {
 
 // waiting is a resource whose objects are watched as the sightings say, and then for as long as somebody wants to.
 func waiting(sightings ...reported) *object[*kueue.LocalQueue] {
-	return &object[*kueue.LocalQueue]{kind: kind[*kueue.LocalQueue]{
+	return &object[*kueue.LocalQueue]{kind: &kind[*kueue.LocalQueue]{
 		title: "LocalQueue", namespaced: true,
 		active: func(queue *kueue.LocalQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
 		watch: func(ctx context.Context, _ *cluster.Client, _, _ string, done func([]*kueue.LocalQueue) (bool, error)) error {

@@ -101,7 +101,7 @@ func (c *connection) plans(object reference, f fact) {
 
 // checkReference warns about a name, given by the attribute at, of an object that is neither in the cluster nor was planned
 // before. It never fails, and says nothing where it is not certain. An empty name refers to nothing. What happens
-// without the object is said in a sentence by otherwise: "The task waits until it exists."
+// without the object is said in a sentence by otherwise, such as "The task waits until it exists.".
 func (c *connection) checkReference(ctx context.Context, at path.Path, to reference, otherwise string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if to.name == "" {

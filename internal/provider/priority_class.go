@@ -8,8 +8,8 @@ import (
 )
 
 // newPriorityClass is elastic_priority_class.
-func newPriorityClass() resource.Resource {
-	return &object[*schedulingv1.PriorityClass]{kind: kind[*schedulingv1.PriorityClass]{
+func newPriorityClass() func() resource.Resource {
+	return newObject(&kind[*schedulingv1.PriorityClass]{
 		name: "priority_class", title: string(aPriorityClass), apiVersion: schedulingv1.SchemeGroupVersion.String(),
 		attributes: priorityClassSchema,
 		empty:      func() *schedulingv1.PriorityClass { return &schedulingv1.PriorityClass{} },
@@ -22,5 +22,5 @@ func newPriorityClass() resource.Resource {
 			"kubernetes_priority_class":    movedFromPriorityClass,
 			"kubernetes_priority_class_v1": movedFromPriorityClass,
 		},
-	}}
+	})
 }

@@ -82,14 +82,14 @@ func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, 
 // Resources lists the kinds of resources, in the order of the documentation.
 func (p *elastic) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		newPriorityClass,
-		newWorkloadPriorityClass,
-		newResourceFlavor,
-		newClusterQueue,
-		newLocalQueue,
-		newCohort,
-		newTopology,
-		newAdmissionCheck,
+		newPriorityClass(),
+		newWorkloadPriorityClass(),
+		newResourceFlavor(),
+		newClusterQueue(),
+		newLocalQueue(),
+		newCohort(),
+		newTopology(),
+		newAdmissionCheck(),
 		newTrainingJob,
 		func() resource.Resource { return &taskResource{version: p.version} },
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // newResourceFlavor is elastic_resource_flavor.
-func newResourceFlavor() resource.Resource {
-	return &object[*kueue.ResourceFlavor]{kind: kind[*kueue.ResourceFlavor]{
+func newResourceFlavor() func() resource.Resource {
+	return newObject(&kind[*kueue.ResourceFlavor]{
 		name: "resource_flavor", title: string(aResourceFlavor), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
 		attributes: resourceFlavorSchema,
 		empty:      func() *kueue.ResourceFlavor { return &kueue.ResourceFlavor{} },
@@ -32,7 +32,7 @@ func newResourceFlavor() resource.Resource {
 		checks:   checkResourceFlavor,
 		holders:  clusterQueuesUsing(usesFlavor),
 		release:  "Take the flavor out of their resource_groups, or delete them.",
-	}}
+	})
 }
 
 func resourceFlavorSchema(ctx context.Context) schema.Schema {

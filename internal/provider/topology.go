@@ -14,8 +14,8 @@ import (
 )
 
 // newTopology is elastic_topology.
-func newTopology() resource.Resource {
-	return &object[*kueue.Topology]{kind: kind[*kueue.Topology]{
+func newTopology() func() resource.Resource {
+	return newObject(&kind[*kueue.Topology]{
 		name: "topology", title: string(aTopology), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
 		attributes: topologySchema,
 		empty:      func() *kueue.Topology { return &kueue.Topology{} },
@@ -28,7 +28,7 @@ func newTopology() resource.Resource {
 		fact:     noFact[*kueue.Topology],
 		holders:  flavorsWithTopology,
 		release:  "Delete these flavors: topology_name cannot change once it is set.",
-	}}
+	})
 }
 
 func topologySchema(ctx context.Context) schema.Schema {

@@ -15,8 +15,8 @@ import (
 )
 
 // newWorkloadPriorityClass is elastic_workload_priority_class.
-func newWorkloadPriorityClass() resource.Resource {
-	return &object[*kueue.WorkloadPriorityClass]{kind: kind[*kueue.WorkloadPriorityClass]{
+func newWorkloadPriorityClass() func() resource.Resource {
+	return newObject(&kind[*kueue.WorkloadPriorityClass]{
 		name: "workload_priority_class", title: string(aWorkloadPriorityClass), apiVersion: kueue.SchemeGroupVersion.String(),
 		attributes: workloadPriorityClassSchema,
 		empty:      func() *kueue.WorkloadPriorityClass { return &kueue.WorkloadPriorityClass{} },
@@ -28,7 +28,7 @@ func newWorkloadPriorityClass() resource.Resource {
 		changes:  validation.ValidateWorkloadPriorityClassUpdate,
 		fact:     workloadPriorityClassFact,
 		checks:   checkWorkloadPriorityClass,
-	}}
+	})
 }
 
 func workloadPriorityClassSchema(ctx context.Context) schema.Schema {
