@@ -119,7 +119,7 @@ func superviseRank(cmd *cobra.Command, config gang.Config, name string) error {
 	}
 	if config.Gang, err = kube.WatchGang(ctx, cluster, protocol.PodLabel, os.Getenv("MY_JOB_UID"), protocol.BoardName(name)); err != nil {
 		if ctx.Err() != nil {
-			return &commandline.ExitError{gang.ExitStopped, err}
+			return &commandline.ExitError{Code: gang.ExitStopped, Err: err}
 		}
 		return err
 	}
@@ -129,9 +129,9 @@ func superviseRank(cmd *cobra.Command, config gang.Config, name string) error {
 	case err != nil:
 		return err
 	case code == gang.ExitStopped:
-		return &commandline.ExitError{code, errors.New("asked to stop")}
+		return &commandline.ExitError{Code: code, Err: errors.New("asked to stop")}
 	case code != 0:
-		return &commandline.ExitError{code, fmt.Errorf("the command of rank %d ended with exit code %d", config.Rank, code)}
+		return &commandline.ExitError{Code: code, Err: fmt.Errorf("the command of rank %d ended with exit code %d", config.Rank, code)}
 	}
 	return nil
 }
