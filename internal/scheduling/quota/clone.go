@@ -3,6 +3,7 @@ package quota
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -10,6 +11,37 @@ import (
 // Clone copies the engine: what is done to either is not seen by the other. It costs about as much as a look at every workload.
 func (e *Engine) Clone() *Engine {
 	e.rebuild()
+	return e.transplant(e.ordered, slices.Collect(maps.Values(e.nodes)), e.workloads)
+}
+
+// cloneTree copies what can have a say about workloads of a ClusterQueue: its tree, and the workloads that wait or hold quota there.
+func (e *Engine) cloneTree(name string) *Engine {
+	e.rebuild()
+	q, known := e.queues[name]
+	if !known {
+		return e.transplant(nil, nil, nil)
+	}
+	queues := []*queue{q}
+	var nodes []*node
+	if root := q.root(); root != &q.node {
+		queues = root.subtree(nil)
+		slices.SortFunc(queues, func(a, b *queue) int { return strings.Compare(a.name, b.name) })
+		root.visit(func(n *node) { nodes = append(nodes, n) })
+	}
+	workloads := map[types.NamespacedName]*workload{}
+	for _, q := range queues {
+		for _, w := range q.line() {
+			workloads[w.NamespacedName] = w
+		}
+		for _, w := range q.reserved {
+			workloads[w.NamespacedName] = w
+		}
+	}
+	return e.transplant(queues, nodes, workloads)
+}
+
+// transplant copies some queues, all cohorts that belong to them, and some workloads.
+func (e *Engine) transplant(queues []*queue, nodes []*node, workloads map[types.NamespacedName]*workload) *Engine {
 	c := *e
 	c.flavors = maps.Clone(e.flavors)
 	c.checks = maps.Clone(e.checks)
@@ -19,8 +51,21 @@ func (e *Engine) Clone() *Engine {
 	c.retries = maps.Clone(e.retries)
 	c.settled = maps.Clone(e.settled)
 	c.touchedCohorts, c.touchedQueues = maps.Clone(e.touchedCohorts), maps.Clone(e.touchedQueues)
-	t := transplant{nodes: make(map[*node]*node, len(e.nodes)), trees: map[*tree]*tree{}, queues: make(map[*queue]*queue, len(e.queues)), workloads: make(map[*workload]*workload, len(e.workloads))}
-	t.all(e, &c)
+	t := transplant{
+		nodes: make(map[*node]*node, len(nodes)+len(queues)), trees: map[*tree]*tree{},
+		queues: make(map[*queue]*queue, len(queues)), workloads: make(map[*workload]*workload, len(workloads)),
+	}
+	t.plant(&c, queues, nodes, workloads)
+	c.members = make(map[types.NamespacedName]map[*workload]bool, len(e.members))
+	for _, w := range c.workloads {
+		c.member(w, true)
+	}
+	c.suspects = map[*workload]bool{}
+	for w := range e.suspects {
+		if copied := t.workloads[w]; copied != nil {
+			c.suspects[copied] = true
+		}
+	}
 	return &c
 }
 
@@ -32,29 +77,27 @@ type transplant struct {
 	workloads map[*workload]*workload
 }
 
-func (t *transplant) all(e, c *Engine) {
-	// First the copies, then what they refer to.
-	copies := make([]workload, len(e.workloads))
-	c.workloads = make(map[types.NamespacedName]*workload, len(e.workloads))
-	i := 0
-	for name, w := range e.workloads {
-		copies[i] = *w
-		t.workloads[w] = &copies[i]
-		c.workloads[name] = &copies[i]
-		i++
+// plant makes the copies first, and then mends what they refer to.
+func (t *transplant) plant(c *Engine, queues []*queue, nodes []*node, workloads map[types.NamespacedName]*workload) {
+	copies := make([]workload, 0, len(workloads))
+	c.workloads = make(map[types.NamespacedName]*workload, len(workloads))
+	for name, w := range workloads {
+		copies = append(copies, *w)
+		copied := &copies[len(copies)-1]
+		t.workloads[w], c.workloads[name] = copied, copied
 	}
-	c.queues = make(map[string]*queue, len(e.queues))
-	c.ordered = make([]*queue, len(e.ordered))
-	for at, q := range e.ordered {
+	c.queues = make(map[string]*queue, len(queues))
+	c.ordered = make([]*queue, len(queues))
+	for at, q := range queues {
 		copied := *q
 		t.queues[q] = &copied
 		t.nodes[&q.node] = &copied.node
 		c.queues[q.name], c.ordered[at] = &copied, &copied
 	}
-	c.nodes = make(map[string]*node, len(e.nodes))
-	for name, n := range e.nodes {
+	c.nodes = make(map[string]*node, len(nodes))
+	for _, n := range nodes {
 		copied := *n
-		t.nodes[n], c.nodes[name] = &copied, &copied
+		t.nodes[n], c.nodes[n.name] = &copied, &copied
 	}
 	for _, n := range c.nodes {
 		t.node(n)
@@ -66,11 +109,6 @@ func (t *transplant) all(e, c *Engine) {
 	for i := range copies {
 		t.workload(&copies[i])
 	}
-	c.members = make(map[types.NamespacedName]map[*workload]bool, len(e.members))
-	for name, members := range e.members {
-		c.members[name] = t.set(members)
-	}
-	c.suspects = t.set(e.suspects)
 }
 
 // node mends a copied node. Quotas are shared, because rebuild replaces them; usage is not.

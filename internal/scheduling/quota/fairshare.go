@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
@@ -67,13 +68,18 @@ func (n *node) share() share {
 	if n.parent == nil {
 		return s
 	}
-	var borrowing []request
+	var borrowing []request // few: one for each resource
 	for p, i := range n.at {
 		if i < 0 || !n.cells[i].listed {
 			continue
 		}
 		if beyond := n.usage[i].minus(n.cells[i].subtree); beyond > 0 {
-			borrowing = addRequest(borrowing, request{n.tree.pairs[p].resource, beyond})
+			resource := n.tree.pairs[p].resource
+			at := slices.IndexFunc(borrowing, func(r request) bool { return r.resource == resource })
+			if at < 0 {
+				at, borrowing = len(borrowing), append(borrowing, request{resource: resource})
+			}
+			borrowing[at].amount = borrowing[at].amount.plus(beyond)
 			s.borrowed = append(s.borrowed, p)
 		}
 	}

@@ -58,7 +58,11 @@ const maxWhatIfCycles = 1000
 // WhatIf tells what would be decided about a workload if it were added now (or changed to this), without changing anything. Those ahead of it in
 // its queue that were not tried yet are decided first, on the understanding that what is evicted gives its quota back at once.
 func (e *Engine) WhatIf(w Workload, now time.Time) Answer {
-	c := e.Clone()
+	var queue string
+	if l := e.localQueues[types.NamespacedName{Namespace: w.Namespace, Name: w.Queue}]; l != nil {
+		queue = string(l.spec.ClusterQueue)
+	}
+	c := e.cloneTree(queue)
 	c.SetWorkload(w)
 	a := Answer{}
 	for range maxWhatIfCycles {
