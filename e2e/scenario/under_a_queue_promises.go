@@ -147,7 +147,7 @@ func jobGrowsBack(h *eventlog.History) string {
 		}
 		again = append(again, life.Name)
 	}
-	if len(again) != len(taken) {
+	if len(again) != elasticWorkers-shrunkWorkers {
 		return fmt.Sprintf("%v came for %v", again, names(taken))
 	}
 	return ""
