@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,7 +28,7 @@ func parseCPUs(text string) (amount, error) {
 // "32Gi".
 func parseMemory(text string) (amount, error) {
 	a, err := parseAmount(text, func(number string) string {
-		if n, ok := strings.CutSuffix(strings.ToUpper(number), "B"); ok && n != "" && strings.Contains("KMGTP", n[len(n)-1:]) {
+		if n, ok := strings.CutSuffix(strings.ToUpper(number), "B"); ok && n != "" && slices.Contains([]byte("KMGTP"), n[len(n)-1]) {
 			return n + "i"
 		}
 		if number != "" && strings.Trim(number, "0123456789.") == "" {

@@ -143,7 +143,7 @@ func Decide(v View) Action {
 	going := run.Number > 0 && run.Failure == nil
 	member := going && run.Members[v.Rank].Pod == v.Pod
 	switch {
-	case v.Command.Running && !(member && v.Command.Run == run.Number):
+	case v.Command.Running && (!member || v.Command.Run != run.Number):
 		return Action{Stop: true} // its run is over
 	case v.Board.done(v.Nodes):
 		return Action{Exit: new(0)}

@@ -48,7 +48,7 @@ func (p *parser) top(root *yaml.Node) {
 // refused is a key that SkyPilot knows and a task cannot honour. Empty, it says nothing.
 func refused(why string) handler {
 	return func(p *parser, path string, e entry) {
-		if !null(e.value) && !((e.value.Kind == yaml.MappingNode || e.value.Kind == yaml.SequenceNode) && len(e.value.Content) == 0) {
+		if !null(e.value) && (e.value.Kind == yaml.ScalarNode || len(e.value.Content) > 0) {
 			p.refuse(e.key, "%s %s", path, why)
 		}
 	}

@@ -108,7 +108,7 @@ func (p *parser) accelerators(path string, n *yaml.Node) (requests []accelerator
 // alternatives are resources of which any will do. A pod has one request, so they may differ only in the name of
 // their accelerator.
 func (p *parser) alternatives(path string, e entry, ordered bool) {
-	if p.task.Accelerators != nil && len(p.task.Accelerators) > 1 {
+	if len(p.task.Accelerators) > 1 {
 		p.refuse(e.key, "%s stands beside several accelerators; say the alternatives in one place", path)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,13 +84,15 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 	s.retry = nil
 	view, version, err := s.view()
 	if err != nil {
-		return nil, true, s.later(err)
+		s.later(err)
+		return nil, true, nil
 	}
 	a := gang.Decide(view)
 	if a.Write != nil && a.Write.Failure != nil && a.Write.Failure.Code == 0 {
 		// The watch of the pods may be behind that of the board, and know nothing yet of a pod that has just come.
 		if view.Living, err = s.Gang.ListLiving(ctx); err != nil {
-			return nil, true, s.later(err)
+			s.later(err)
+			return nil, true, nil
 		}
 		view.Living[s.Pod] = true
 		if b := gang.Decide(view); b.Write == nil || b.Write.Failure == nil {
@@ -106,18 +109,20 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 		s.stop()
 	case a.Start != 0:
 		s.Log.Info("the run begins", "run", a.Start, "addresses", view.Board.Run.Addresses())
-		env := append(s.Env, "SKYPILOT_NODE_IPS="+strings.Join(view.Board.Run.Addresses(), "\n"))
+		env := append(slices.Clone(s.Env), "SKYPILOT_NODE_IPS="+strings.Join(view.Board.Run.Addresses(), "\n"))
 		if s.process, err = start(s.Command, env, s.Stdout, s.Stderr); err != nil {
 			return nil, false, err
 		}
 		s.run = a.Start
 	case a.Say != nil:
 		if _, err := s.Gang.Write(ctx, gang.RankKey(s.Rank), a.Say, ""); err != nil {
-			return nil, true, s.later(err)
+			s.later(err)
+			return nil, true, nil
 		}
 	case a.Write != nil:
 		if written, err := s.Gang.Write(ctx, gang.RunKey, a.Write, version); err != nil {
-			return nil, true, s.later(err)
+			s.later(err)
+			return nil, true, nil
 		} else if written && a.Write.Failure != nil {
 			s.Log.Info("the run has failed", "run", a.Write.Number, "why", why(*a.Write))
 		}
@@ -132,10 +137,9 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 }
 
 // later tries again in a moment. The command goes on meanwhile.
-func (s *supervisor) later(err error) error {
+func (s *supervisor) later(err error) {
 	s.Log.Warn("cannot agree with the other ranks; trying again", "error", err)
 	s.retry = time.After(retryPause)
-	return nil
 }
 
 func (s *supervisor) view() (v gang.View, version string, err error) {

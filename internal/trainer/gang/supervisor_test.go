@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rank is one supervisor under test.
+// rank is one supervisor of two under test.
 type rank struct {
 	t      *testing.T
 	dir    string // where its command writes
@@ -32,14 +32,14 @@ while [ ! -f end ]; do sleep 0.01; done
 code=$(cat end); rm end; exit $code
 `
 
-func startRank(t *testing.T, s *server, number, nodes int, pod string) *rank {
+func startRank(t *testing.T, s *server, number int, pod string) *rank {
 	t.Helper()
 	r := &rank{t: t, dir: t.TempDir(), result: make(chan int, 1)}
 	uid := s.addPod(pod)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.stop = cancel
 	config := Config{
-		Gang: s.gang(pod), Pod: uid, Address: fmt.Sprintf("10.0.0.%d", number), Rank: number, Nodes: nodes,
+		Gang: s.gang(pod), Pod: uid, Address: fmt.Sprintf("10.0.0.%d", number), Rank: number, Nodes: 2,
 		Command: []string{"/bin/sh", "-c", "cd " + r.dir + "; " + script}, Env: os.Environ(), Patience: 10 * time.Second,
 		Log: slog.New(slog.DiscardHandler),
 	}
@@ -109,12 +109,12 @@ func await(t *testing.T, what string, ok func() bool) {
 func TestRun(t *testing.T) {
 	t.Run("the ranks start when all are there, with all addresses, and end together", func(t *testing.T) {
 		s := newServer(t)
-		a := startRank(t, s, 0, 2, "a")
+		a := startRank(t, s, 0, "a")
 		await(t, "rank 0's word", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.board.Data["rank-0"] != "" })
 		if got := a.runs(); len(got) != 0 {
 			t.Fatalf("rank 0 runs alone: %q", got)
 		}
-		b := startRank(t, s, 1, 2, "b")
+		b := startRank(t, s, 1, "b")
 		for _, r := range []*rank{a, b} {
 			r.awaitRuns(1)
 			if got := r.runs()[0]; got != "10.0.0.0 10.0.0.1 " {
@@ -128,14 +128,14 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("a failure ends one rank with its code, and the other runs again in its place with the new pod", func(t *testing.T) {
 		s := newServer(t)
-		a, b := startRank(t, s, 0, 2, "a"), startRank(t, s, 1, 2, "b")
+		a, b := startRank(t, s, 0, "a"), startRank(t, s, 1, "b")
 		a.awaitRuns(1)
 		b.awaitRuns(1)
 		b.end(7)
 		b.awaitExit(7)
 		await(t, "rank 0's command to be stopped", func() bool { return len(a.lines("stops")) == 1 })
 		s.removePod("b")
-		c := startRank(t, s, 1, 2, "c")
+		c := startRank(t, s, 1, "c")
 		a.awaitRuns(2)
 		c.awaitRuns(1)
 		a.end(0)
@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("a pod that is gone ends the run", func(t *testing.T) {
 		s := newServer(t)
-		a, b := startRank(t, s, 0, 2, "a"), startRank(t, s, 1, 2, "b")
+		a, b := startRank(t, s, 0, "a"), startRank(t, s, 1, "b")
 		a.awaitRuns(1)
 		b.awaitRuns(1)
 		s.removePod("b")
@@ -153,7 +153,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("asked to stop, it stops its command and ends with 143", func(t *testing.T) {
 		s := newServer(t)
-		a, b := startRank(t, s, 0, 2, "a"), startRank(t, s, 1, 2, "b")
+		a, b := startRank(t, s, 0, "a"), startRank(t, s, 1, "b")
 		a.awaitRuns(1)
 		b.awaitRuns(1)
 		a.stop()
@@ -164,7 +164,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("while the API server is away the commands go on, and their end is told when it is back", func(t *testing.T) {
 		s := newServer(t)
-		a, b := startRank(t, s, 0, 2, "a"), startRank(t, s, 1, 2, "b")
+		a, b := startRank(t, s, 0, "a"), startRank(t, s, 1, "b")
 		a.awaitRuns(1)
 		b.awaitRuns(1)
 		s.setDown(true)
