@@ -42,7 +42,7 @@ func newWorld(t *testing.T, change ...func(*kueue.ClusterQueue)) *world {
 	t.Helper()
 	w := newNamespace(t)
 	w.flavor("default", kueue.ResourceFlavorSpec{})
-	w.clusterQueue("cq", append([]func(*kueue.ClusterQueue){w.quota("4", "8Gi")}, change...)...)
+	w.clusterQueue("cq", append([]func(*kueue.ClusterQueue){w.quota("4")}, change...)...)
 	w.localQueue(queueName, "cq")
 	w.class("low", 10)
 	w.class("high", 1000)
@@ -92,14 +92,14 @@ func (w *world) class(name string, value int32) {
 	w.must(err)
 }
 
-// quota gives a queue one group of cpu and memory in the flavor "default".
-func (w *world) quota(cpu, memory string) func(*kueue.ClusterQueue) {
+// quota gives a queue so many CPUs and 8Gi in the flavor "default".
+func (w *world) quota(cpu string) func(*kueue.ClusterQueue) {
 	return func(q *kueue.ClusterQueue) {
 		q.Spec.ResourceGroups = []kueue.ResourceGroup{{
 			CoveredResources: []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory},
 			Flavors: []kueue.FlavorQuotas{{Name: kueue.ResourceFlavorReference(w.global("default")), Resources: []kueue.ResourceQuota{
 				{Name: corev1.ResourceCPU, NominalQuota: resource.MustParse(cpu)},
-				{Name: corev1.ResourceMemory, NominalQuota: resource.MustParse(memory)},
+				{Name: corev1.ResourceMemory, NominalQuota: resource.MustParse("8Gi")},
 			}}},
 		}}
 	}

@@ -27,24 +27,22 @@ func member(labels, annotations *map[string]string, group string, total int) {
 	(*annotations)[kueue.PodGroupTotalCountAnnotation] = fmt.Sprint(total)
 }
 
-// inTeam makes a pod one of the group "team".
-func inTeam(total int) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) { member(&pod.Labels, &pod.Annotations, "team", total) }
-}
+// inTeam makes a pod one of the three of the group "team".
+func inTeam(pod *corev1.Pod) { member(&pod.Labels, &pod.Annotations, "team", 3) }
 
 func TestAGroupIsAdmittedWhenAllItsPodsAreThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	line, cross := finishLine(t)
-	w.pod("a", "low", untilFile(line), inTeam(3))
-	w.pod("b", "low", untilFile(line), inTeam(3))
+	w.pod("a", "low", untilFile(line), inTeam)
+	w.pod("b", "low", untilFile(line), inTeam)
 	w.eventually("users read what is missing", func(ctx context.Context) error {
 		return w.event(ctx, "a", "ErrWorkloadCompose", "'team' group has fewer runnable pods than expected")
 	})
 	if item, err := w.workloadOf(t.Context(), "team"); err == nil {
 		t.Fatalf("an incomplete group has Workload %s", item.Name)
 	}
-	w.pod("c", "low", untilFile(line), inTeam(3), func(pod *corev1.Pod) {
+	w.pod("c", "low", untilFile(line), inTeam, func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resourceOf("500m")
 	})
 	item := w.becomes("team", "Admitted")
@@ -59,7 +57,7 @@ func TestAGroupIsAdmittedWhenAllItsPodsAreThere(t *testing.T) {
 	}
 
 	t.Log("a pod too many is removed")
-	w.pod("d", "low", forever, inTeam(3))
+	w.pod("d", "low", forever, inTeam)
 	w.eventually("it is gone, and users read why", func(ctx context.Context) error {
 		if _, err := w.core.CoreV1().Pods(w.namespace).Get(ctx, "d", metav1.GetOptions{}); err == nil {
 			return fmt.Errorf("it is there")
@@ -81,7 +79,7 @@ func TestAGroupIsAdmittedWhenAllItsPodsAreThere(t *testing.T) {
 		}
 		return nil
 	})
-	w.pod("b2", "low", untilFile(line), inTeam(3))
+	w.pod("b2", "low", untilFile(line), inTeam)
 	w.running("b2", 1)
 
 	cross()
@@ -106,7 +104,7 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.class("mid", 100)
-	w.changeQueue("cq", w.quota("5", "8Gi"))
+	w.changeQueue("cq", w.quota("5"))
 	groupJob := func(name string) *batchv1.Job {
 		return w.job(name, "", 1, "trap 'exit 143' TERM; while :; do sleep 0.1; done", func(job *batchv1.Job) {
 			job.Labels = map[string]string{"app": "elastic"} // of its own: a Job without labels gets its template's

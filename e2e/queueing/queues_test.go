@@ -66,7 +66,7 @@ func TestQueuesSayWhatTheyLack(t *testing.T) {
 		}
 		return nil
 	})
-	w.clusterQueue("cq", w.quota("4", "8Gi"), func(q *kueue.ClusterQueue) {
+	w.clusterQueue("cq", w.quota("4"), func(q *kueue.ClusterQueue) {
 		q.Spec.AdmissionChecksStrategy = &kueue.AdmissionChecksStrategy{AdmissionChecks: []kueue.AdmissionCheckStrategyRule{{Name: kueue.AdmissionCheckReference(w.global("check"))}}}
 	})
 	w.queueIs(metav1.ConditionFalse, "FlavorNotFound", "Can't admit new workloads: references missing ResourceFlavor(s): "+w.global("default")+", references missing AdmissionCheck(s): "+w.global("check"))
@@ -232,7 +232,7 @@ func TestQueuesOfACohortLendAndReclaim(t *testing.T) {
 		q.Spec.CohortName = kueue.CohortReference(strings.TrimSuffix(q.Name, "-cq"))
 		q.Spec.Preemption.ReclaimWithinCohort = kueue.PreemptionPolicyAny
 	})
-	w.clusterQueue("other", w.quota("4", "8Gi"), func(q *kueue.ClusterQueue) { q.Spec.CohortName = kueue.CohortReference(w.namespace) })
+	w.clusterQueue("other", w.quota("4"), func(q *kueue.ClusterQueue) { q.Spec.CohortName = kueue.CohortReference(w.namespace) })
 	w.localQueue("borrower", "other")
 	borrower := func(job *batchv1.Job) { job.Labels[kueue.QueueLabel] = "borrower" }
 	w.job("borrowing", "high", 6, forever, borrower)
@@ -288,7 +288,7 @@ func TestWhatKueueRefusesIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: w.global("refused")}, Spec: kueue.ClusterQueueSpec{Preemption: &kueue.ClusterQueuePreemption{}}}
-			w.quota("4", "8Gi")(q)
+			w.quota("4")(q)
 			c.change(q)
 			_, err := w.kueue.ClusterQueues().Create(t.Context(), q, metav1.CreateOptions{})
 			var status apierrors.APIStatus
