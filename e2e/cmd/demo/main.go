@@ -37,6 +37,7 @@ func stories() []embedded.Story {
 	return []embedded.Story{
 		embedded.ElasticScheduling(lowLasts, highLasts),
 		embedded.QueuePriorities(highTaskLasts),
+		embedded.UnderAQueue(),
 	}
 }
 
