@@ -23,7 +23,7 @@ func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
 			return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 		}, true)
 		if untolerated {
-			return TaintNotTolerated, fmt.Sprintf("untolerated taint %s in flavor %s", &taint, flavor)
+			return TaintNotTolerated, fmt.Sprintf("untolerated taint {%s %s %s %v} in flavor %s", taint.Key, taint.Value, taint.Effect, taint.TimeAdded, flavor)
 		}
 	}
 	if len(set.NodeSelector) == 0 && set.NodeAffinity == nil {
