@@ -142,7 +142,7 @@ func (c *taskCluster) update(ctx context.Context, ref task.JobRef, parts []task.
 			return diags
 		}
 	}
-	if _, err := c.live(ctx, ref); err != nil {
+	if err := c.isThere(ctx, ref); err != nil {
 		c.subject.explain(&diags, err)
 		return diags
 	}

@@ -247,13 +247,13 @@ func trainingJobCluster(client *cluster.Client, about subject) *jobCluster {
 	}}
 }
 
-// live is the Job with the UID that is meant.
-func (c *jobCluster) live(ctx context.Context, ref trainingjob.JobRef) (*batchv1.Job, error) {
+// isThere is an error unless there is a Job with the UID that is meant.
+func (c *jobCluster) isThere(ctx context.Context, ref trainingjob.JobRef) error {
 	job, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
 	if err == nil && job.UID != ref.UID {
-		return nil, c.client.Wrap("update", jobRef(ref), &cluster.RecreatedError{Expected: ref.UID, Got: job.UID})
+		return c.client.Wrap("update", jobRef(ref), &cluster.RecreatedError{Expected: ref.UID, Got: job.UID})
 	}
-	return job, err
+	return err
 }
 
 func jobRef(ref trainingjob.JobRef) cluster.Ref {

@@ -21,7 +21,7 @@ func (c *jobCluster) update(ctx context.Context, ref trainingjob.JobRef, before,
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil // only how an apply waits has changed, which no object holds
 	}
-	if _, err := c.live(ctx, ref); err != nil {
+	if err := c.isThere(ctx, ref); err != nil {
 		return fail(err)
 	}
 	objects, err := trainingjob.Render(after, trainingjob.Credentials{})

@@ -203,7 +203,7 @@ func (c *jobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen s
 		section(&b, "Pods:", trainingjob.Explain(pods, events))
 	}
 	section(&b, "Last events:", trainingjob.LastEvents(ref.Name, events, lastEvents))
-	section(&b, "Last lines of the master's log:", c.masterLog(ctx, ref, pods))
+	section(&b, "Last lines of the master's log:", c.masterLog(ctx, pods))
 	return strings.TrimSpace(b.String())
 }
 
@@ -244,7 +244,7 @@ func (c *jobCluster) events(ctx context.Context, ref trainingjob.JobRef) []corev
 }
 
 // masterLog are the last lines of the newest master's, or none where they cannot be read.
-func (c *jobCluster) masterLog(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod) []string {
+func (c *jobCluster) masterLog(ctx context.Context, pods []corev1.Pod) []string {
 	var newest *corev1.Pod
 	for i := range pods {
 		isMaster := pods[i].Labels[trainingjob.LabelRole] == trainingjob.RoleMaster
