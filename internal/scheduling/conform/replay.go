@@ -25,7 +25,7 @@ const (
 )
 
 // maxCycles is beyond what any recording needs to come to rest; recordings that never do are not made.
-const maxCycles = 20_000
+const maxCycles = 5_000
 
 // ErrRestless is returned by Replay for a scenario in which workloads evict each other without end.
 var ErrRestless = errors.New("it does not come to rest")

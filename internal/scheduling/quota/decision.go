@@ -20,13 +20,13 @@ type Result struct {
 type Kind string
 
 const (
-	// Admit: the workload holds quota from now on (and is admitted unless Decision.Checks are to be awaited).
+	// Admit means that the workload holds quota from now on (and is admitted unless Decision.Checks are to be awaited).
 	Admit Kind = "Admit"
-	// Preempt: Decision.Targets are to be evicted; the workload is tried again and gets their quota once it was released.
+	// Preempt means that Decision.Targets are to be evicted; the workload is tried again and gets their quota once it was released.
 	Preempt Kind = "Preempt"
-	// Wait: the workload was tried and stays pending; Reason and Message are those of its condition QuotaReserved=False.
+	// Wait means that the workload was tried and stays pending; Reason and Message are those of its condition QuotaReserved=False.
 	Wait Kind = "Wait"
-	// Evict: the workload must give its quota back for a reason other than preemption (its queue was stopped, it was deactivated).
+	// Evict means that the workload must give its quota back for a reason other than preemption (its queue was stopped, it was deactivated).
 	Evict Kind = "Evict"
 )
 
@@ -71,31 +71,31 @@ type Target struct {
 type Cause string
 
 const (
-	// NoFit: no flavor has, or can get by preemption that policy allows, what it asks for.
+	// NoFit means that no flavor has, or can get by preemption that policy allows, what it asks for.
 	NoFit Cause = "NoFit"
-	// NoCandidates: preemption would be allowed, but there is nobody, or not enough, to preempt.
+	// NoCandidates means that preemption would be allowed, but there is nobody, or not enough, to preempt.
 	NoCandidates Cause = "NoCandidates"
-	// AwaitsPreempted: its victims are being evicted.
+	// AwaitsPreempted means that its victims are being evicted.
 	AwaitsPreempted Cause = "AwaitsPreempted"
-	// TakenInCycle: it was to be admitted, but another queue's workload took the quota in the same cycle; it is tried again at once.
+	// TakenInCycle means that it was to be admitted, but another queue's workload took the quota in the same cycle; it is tried again at once.
 	TakenInCycle Cause = "TakenInCycle"
-	// VictimsInCycle: another queue's workload claimed some of its victims in the same cycle; it is tried again at once.
+	// VictimsInCycle means that another queue's workload claimed some of its victims in the same cycle; it is tried again at once.
 	VictimsInCycle Cause = "VictimsInCycle"
-	// Alike: a workload of the same shape and priority was found not to fit, so it was not tried.
+	// Alike means that a workload of the same shape and priority was found not to fit, so it was not tried.
 	Alike Cause = "Alike"
-	// Behind: others of its queue come first.
+	// Behind means that others of its queue come first.
 	Behind Cause = "Behind"
-	// QueueInactive: its ClusterQueue is stopped, missing, or lacks a flavor or an admission check, or its cohorts form a cycle.
+	// QueueInactive means that its ClusterQueue is stopped, missing, or lacks a flavor or an admission check, or its cohorts form a cycle.
 	QueueInactive Cause = "QueueInactive"
-	// QueueStopped: its LocalQueue is stopped or missing.
+	// QueueStopped means that its LocalQueue is stopped or missing.
 	QueueStopped Cause = "QueueStopped"
-	// NamespaceMismatch: its namespace is not selected by the ClusterQueue.
+	// NamespaceMismatch means that its namespace is not selected by the ClusterQueue.
 	NamespaceMismatch Cause = "NamespaceMismatch"
-	// Inactive: it was deactivated.
+	// Inactive means that it was deactivated.
 	Inactive Cause = "Inactive"
-	// Held: it was evicted for a reason that still stands (Requeued=False).
+	// Held means that it was evicted for a reason that still stands (Requeued=False).
 	Held Cause = "Held"
-	// Gated: it carries an admission gate.
+	// Gated means that it carries an admission gate.
 	Gated Cause = "Gated"
 )
 
@@ -153,11 +153,11 @@ type VictimTrial struct {
 type NobodyReason string
 
 const (
-	// PolicyForbids: the queue's policies (withinClusterQueue, reclaimWithinCohort, borrowWithinCohort) allow no preemption here.
+	// PolicyForbids means that the queue's policies (withinClusterQueue, reclaimWithinCohort, borrowWithinCohort) allow no preemption here.
 	PolicyForbids NobodyReason = "PolicyForbids"
-	// NoneQualifies: no workload that uses the flavor has a low enough priority, or belongs to a queue that borrows.
+	// NoneQualifies means that no workload that uses the flavor has a low enough priority, or belongs to a queue that borrows.
 	NoneQualifies NobodyReason = "NoneQualifies"
-	// NotEnough: evicting all that qualify would not make room.
+	// NotEnough means that evicting all that qualify would not make room.
 	NotEnough NobodyReason = "NotEnough"
 )
 

@@ -35,9 +35,9 @@ type FairSharing struct {
 type PreemptionStrategy string
 
 const (
-	// LessThanOrEqualToFinalShare: the preemptor's share with its workload is at most the victim's without the victim.
+	// LessThanOrEqualToFinalShare means that the preemptor's share with its workload is at most the victim's without the victim.
 	LessThanOrEqualToFinalShare PreemptionStrategy = "LessThanOrEqualToFinalShare"
-	// LessThanInitialShare: the preemptor's share with its workload is below the victim's as it is.
+	// LessThanInitialShare means that the preemptor's share with its workload is below the victim's as it is.
 	LessThanInitialShare PreemptionStrategy = "LessThanInitialShare"
 )
 

@@ -184,19 +184,27 @@ func (h *hunt) shareWithout(w *workload) share {
 // shareOrder goes through the queues that have candidates, the one with the greatest share first, from the root down; shares may change in between
 // (Kueue's preemption/fairsharing/ordering.go).
 type shareOrder struct {
-	h             *hunt
-	left          map[*queue][]*workload
+	h    *hunt
+	left map[*queue][]*workload
+	// under are the queues that have candidates, by their cohorts.
+	under         map[*node][]*queue
 	prunedQueues  map[*queue]bool
 	prunedCohorts map[*node]bool
 	above         map[*node]bool // the preemptor's cohorts
 }
 
 func (h *hunt) newShareOrder(candidates []*workload) *shareOrder {
-	o := &shareOrder{h: h, left: map[*queue][]*workload{}, prunedQueues: map[*queue]bool{}, prunedCohorts: map[*node]bool{}, above: map[*node]bool{}}
+	o := &shareOrder{
+		h: h, left: map[*queue][]*workload{}, under: map[*node][]*queue{},
+		prunedQueues: map[*queue]bool{}, prunedCohorts: map[*node]bool{}, above: map[*node]bool{},
+	}
 	for n := h.q.parent; n != nil; n = n.parent {
 		o.above[n] = true
 	}
 	for _, w := range candidates {
+		if q := w.heldIn; len(o.left[q]) == 0 {
+			o.under[q.parent] = append(o.under[q.parent], q)
+		}
 		o.left[w.heldIn] = append(o.left[w.heldIn], w)
 	}
 	return o
@@ -229,12 +237,16 @@ func (o *shareOrder) next() *queue {
 func (o *shareOrder) below(n *node) *queue {
 	var best *queue
 	most := noShare
-	for _, q := range n.queues {
-		if o.prunedQueues[q] || !q.active() {
+	for _, q := range o.under[n] {
+		if o.prunedQueues[q] {
+			continue
+		}
+		if len(o.left[q]) == 0 {
+			o.prunedQueues[q] = true
 			continue
 		}
 		s := q.share()
-		if !s.borrows() && q != o.h.q || len(o.left[q]) == 0 {
+		if !s.borrows() && q != o.h.q {
 			o.prunedQueues[q] = true
 			continue
 		}

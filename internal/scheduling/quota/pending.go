@@ -38,7 +38,7 @@ type queue struct {
 
 func newQueue(name string) *queue {
 	q := &queue{parked: map[*workload]bool{}, alike: map[string]bool{}}
-	q.node.name = name
+	q.name = name
 	q.waiting.queue = q
 	return q
 }

@@ -234,7 +234,7 @@ func TestNoVictimIsTakenWithoutNeed(t *testing.T) {
 								v.w.lift()
 							}
 						}
-						spare := hunt.fits(!w.mustStayWithin(hunt, victims))
+						spare := hunt.fits(!mustStayWithin(victims))
 						for k, v := range victims {
 							if k != i {
 								v.w.put()
@@ -253,7 +253,7 @@ func TestNoVictimIsTakenWithoutNeed(t *testing.T) {
 
 // mustStayWithin tells whether victims were only allowed because the preemptor's queue stays within its nominal quota: evicting fewer might fit by
 // borrowing, but is forbidden then.
-func (w *world) mustStayWithin(h *hunt, victims []victim) bool {
+func mustStayWithin(victims []victim) bool {
 	return slices.ContainsFunc(victims, func(v victim) bool { return v.reason == kueue.InCohortReclamationReason })
 }
 
