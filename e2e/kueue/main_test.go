@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/dynamic"
+
 	"github.com/elastic-training/terraform-provider-elastic/e2e/crds"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
@@ -55,5 +57,12 @@ func install(ctx context.Context) error {
 			return fmt.Errorf("%s has no version %s", definition.GetName(), kueue.SchemeGroupVersion.Version)
 		}
 	}
-	return crds.Install(ctx, config, definitions)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	if err := crds.Apply(ctx, client, definitions); err != nil {
+		return err
+	}
+	return crds.AwaitServed(ctx, client, definitions)
 }

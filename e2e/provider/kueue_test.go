@@ -16,12 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/crds"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
 )
 
 // withKueue runs the tests on a cluster that has Kueue's kinds.
@@ -37,7 +36,7 @@ func (w withKueue) Run() int {
 	return w.m.Run()
 }
 
-// installKueue makes Kueue's CRDs, where they are not there already, and waits until objects of them can be made.
+// installKueue makes Kueue's CRDs where they are not there already.
 func installKueue(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig())
 	if err != nil {
@@ -47,26 +46,11 @@ func installKueue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	definitions, err := crd.Objects()
-	if err != nil {
-		return err
+	// A cluster of the user's own may have Kueue: its definitions are better than ours.
+	if _, err := client.Resource(kueue.SchemeGroupVersion.WithResource("clusterqueues")).List(ctx, metav1.ListOptions{Limit: 1}); err == nil {
+		return nil
 	}
-	for _, definition := range definitions {
-		if _, err := client.Resource(crd.Resource()).Create(ctx, definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-	}
-	for _, definition := range definitions {
-		plural, _, _ := strings.Cut(definition.GetName(), ".")
-		err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			_, err := client.Resource(kueue.SchemeGroupVersion.WithResource(plural)).List(ctx, metav1.ListOptions{Limit: 1})
-			return err == nil, nil
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", definition.GetName(), err)
-		}
-	}
-	return nil
+	return crds.InstallKueue(ctx, config)
 }
 
 // title is the kind as the API calls it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/queueing/workload"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/quota"
 )
 
@@ -50,7 +51,7 @@ func (c *controller) described(w *kueue.Workload) quota.Workload {
 }
 
 func (c *controller) requests(w *kueue.Workload) []kueue.PodSetRequest {
-	return workload.Requests(workload.WithDefaults(w, c.defaults(w.Namespace)), quota.PodRequests)
+	return workload.Requests(workload.WithDefaults(w, c.defaults(w.Namespace)), scheduling.PodRequests)
 }
 
 func (c *controller) defaults(namespace string) workload.Defaults {

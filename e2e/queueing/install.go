@@ -2,10 +2,7 @@ package queueing
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/crds"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
 )
@@ -29,9 +27,6 @@ const (
 	roleName = "kueue-manager-role"
 	// installer owns the fields of what is installed.
 	installer = "simcluster"
-	// servePatience bounds the time until an API server serves a new API: a fraction of a second.
-	servePatience = 60 * time.Second
-	servePause    = 10 * time.Millisecond
 )
 
 // install does what applying Kueue's manifests does: the API, the account and what it may do. It may be repeated.
@@ -44,10 +39,8 @@ func install(ctx context.Context, admin *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("installing Kueue's API: %w", err)
 	}
-	for _, definition := range definitions {
-		if err := apply(ctx, client, crd.Resource(), definition); err != nil {
-			return err
-		}
+	if err := crds.Apply(ctx, client, definitions); err != nil {
+		return err
 	}
 	for _, o := range accountObjects() {
 		if err := applyTyped(ctx, client, o); err != nil {
@@ -57,7 +50,7 @@ func install(ctx context.Context, admin *rest.Config) error {
 	return nil
 }
 
-// apply server-side: a definition is too large for the annotation that client-side apply keeps.
+// apply creates or changes an object, server-side.
 func apply(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, o *unstructured.Unstructured) error {
 	_, err := client.Resource(resource).Namespace(o.GetNamespace()).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: installer, Force: true})
 	if err != nil {
@@ -108,24 +101,7 @@ func awaitServed(ctx context.Context, own *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, servePatience, fmt.Errorf("not served within %s", servePatience))
-	defer cancel()
-	for _, definition := range definitions {
-		plural, _, _ := strings.Cut(definition.GetName(), ".") // by rule, a definition's name is its plural and its group
-		resource := kueue.SchemeGroupVersion.WithResource(plural)
-		for {
-			_, err := client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
-			if err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("waiting until the API server serves %s: %w", definition.GetName(), errors.Join(context.Cause(ctx), err))
-			case <-time.After(servePause):
-			}
-		}
-	}
-	return nil
+	return crds.AwaitServed(ctx, client, definitions)
 }
 
 // accountObjects are the controller's namespace, account and rights. Kueue's own role has the same verbs, for more kinds.

@@ -12,9 +12,9 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	podresources "k8s.io/component-helpers/resource"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
 )
 
 // What a workload's phase may be.
@@ -176,7 +176,7 @@ func requestsOf(w *kueue.Workload) corev1.ResourceList {
 	default:
 		for i := range w.Spec.PodSets {
 			set := &w.Spec.PodSets[i]
-			one := podresources.PodRequests(&corev1.Pod{Spec: set.Template.Spec}, podresources.PodResourcesOptions{})
+			one := scheduling.PodRequests(&set.Template.Spec)
 			for range set.Count {
 				add(one)
 			}

@@ -15,10 +15,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resourcehelper "k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
 )
 
 // Never says that a pod fits on none of the nodes even when they are empty, and why, in kube-scheduler's manner: "2 have
@@ -120,24 +121,9 @@ func (s *shortage) text(name corev1.ResourceName) string {
 	return fmt.Sprintf("%d have too little %s (it requests %s, the largest has %s)", s.nodes[name], name, asked.String(), most.String())
 }
 
-// Requests are what the scheduler reckons a pod to need, init containers and overhead included, and one of the resource
-// pods.
+// Requests are what the scheduler reckons a pod to need: what it asks for, and one of the resource pods.
 func Requests(pod *corev1.Pod) corev1.ResourceList {
-	defaulted := pod.DeepCopy()
-	for _, containers := range [][]corev1.Container{defaulted.Spec.InitContainers, defaulted.Spec.Containers} {
-		for i := range containers {
-			resources := &containers[i].Resources
-			for name, limit := range resources.Limits {
-				if _, given := resources.Requests[name]; !given {
-					if resources.Requests == nil {
-						resources.Requests = corev1.ResourceList{}
-					}
-					resources.Requests[name] = limit
-				}
-			}
-		}
-	}
-	requests := resourcehelper.PodRequests(defaulted, resourcehelper.PodResourcesOptions{})
+	requests := scheduling.PodRequests(&pod.Spec)
 	if requests == nil {
 		requests = corev1.ResourceList{}
 	}

@@ -1,12 +1,11 @@
 package quota
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	resourcehelpers "k8s.io/component-helpers/resource"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
 )
 
 // FromObject takes what the engine must know from a Workload object.
@@ -46,7 +45,7 @@ func FromObject(o *kueue.Workload) Workload {
 func podSetOf(o *kueue.PodSet, reclaimable []kueue.ReclaimablePod) PodSet {
 	pod := &o.Template.Spec
 	s := PodSet{
-		Name: string(o.Name), Count: o.Count, MinCount: o.MinCount, Requests: PodRequests(pod),
+		Name: string(o.Name), Count: o.Count, MinCount: o.MinCount, Requests: scheduling.PodRequests(pod),
 		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations,
 	}
 	if a := pod.Affinity; a != nil && a.NodeAffinity != nil {
@@ -61,30 +60,4 @@ func podSetOf(o *kueue.PodSet, reclaimable []kueue.ReclaimablePod) PodSet {
 		}
 	}
 	return s
-}
-
-// PodRequests is what one pod asks for: its containers and sidecars together or its greatest init container, with overhead; limits stand in for
-// requests that are missing (Kueue's pkg/workload/resources.go). Defaults of LimitRanges and RuntimeClasses must be in the pod already.
-func PodRequests(pod *corev1.PodSpec) corev1.ResourceList {
-	pod = pod.DeepCopy()
-	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-		for i := range containers {
-			limitsAsRequests(&containers[i].Resources)
-		}
-	}
-	if pod.Resources != nil {
-		limitsAsRequests(pod.Resources)
-	}
-	return resourcehelpers.PodRequests(&corev1.Pod{Spec: *pod}, resourcehelpers.PodResourcesOptions{})
-}
-
-func limitsAsRequests(r *corev1.ResourceRequirements) {
-	for name, limit := range r.Limits {
-		if _, there := r.Requests[name]; !there {
-			if r.Requests == nil {
-				r.Requests = corev1.ResourceList{}
-			}
-			r.Requests[name] = limit
-		}
-	}
 }

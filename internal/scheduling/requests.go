@@ -1,0 +1,37 @@
+// Package scheduling has what its parts share. Package quota decides who gets quota, by Kueue's rules; package placement
+// says where pods can go, by kube-scheduler's; package conform holds the former to recordings of a real Kueue. All are
+// pure.
+package scheduling
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcehelpers "k8s.io/component-helpers/resource"
+)
+
+// PodRequests is what one pod asks for, to Kueue and to kube-scheduler: its containers and sidecars together or its
+// greatest init container, with overhead. Limits stand in for requests that are missing, as the API server has it for
+// pods, and Kueue for templates (pkg/workload/resources.go). Defaults of LimitRanges and RuntimeClasses must be in the pod
+// already.
+func PodRequests(pod *corev1.PodSpec) corev1.ResourceList {
+	pod = pod.DeepCopy()
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			limitsAsRequests(&containers[i].Resources)
+		}
+	}
+	if pod.Resources != nil {
+		limitsAsRequests(pod.Resources)
+	}
+	return resourcehelpers.PodRequests(&corev1.Pod{Spec: *pod}, resourcehelpers.PodResourcesOptions{})
+}
+
+func limitsAsRequests(r *corev1.ResourceRequirements) {
+	for name, limit := range r.Limits {
+		if _, there := r.Requests[name]; !there {
+			if r.Requests == nil {
+				r.Requests = corev1.ResourceList{}
+			}
+			r.Requests[name] = limit
+		}
+	}
+}
