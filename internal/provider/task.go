@@ -92,7 +92,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	model.SecretsWO = types.MapNull(types.StringType)
 	model.UID = types.StringValue(string(job.UID))
 	model.Logs = types.StringValue(logsCommand(t.Namespace, t.Name, t.NumNodes))
-	model.taskObservedModel.observe(progressOf(job, nil))
+	model.observe(progressOf(job, nil))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 
@@ -101,7 +101,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	model.taskObservedModel.observe(progressOf(job, nil))
+	model.observe(progressOf(job, nil))
 	resp.Diagnostics.Append(c.wait(ctx, &model)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
@@ -143,7 +143,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 	progress := progressOf(job, workloadOf(ctx, client, job))
 	a, diags := m.asked(ctx)
 	if diags.HasError() { // an error would keep the user from planning anything, a correction too
-		m.taskObservedModel.observe(progress)
+		m.observe(progress)
 		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("What task %s/%s was made of cannot be read", job.Namespace, job.Name),
 			"The state holds what this release of the provider refuses, so that the task is not compared with what is in the cluster. "+diags.Errors()[0].Detail())}
 	}
@@ -177,7 +177,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 		diags.AddWarning(fmt.Sprintf("Task %s/%s is damaged", job.Namespace, job.Name),
 			wrong+". It says what the task runs; a pod that has to start again cannot without it. Replace the task: terraform apply -replace=ADDRESS.")
 	}
-	m.taskObservedModel.observe(progress)
+	m.observe(progress)
 	m.defaults()
 	return diags
 }

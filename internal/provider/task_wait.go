@@ -36,7 +36,7 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 	var workload *kueue.Workload
 	if job != nil {
 		workload = workloadOf(gather, c.client, job)
-		model.taskObservedModel.observe(progressOf(job, workload))
+		model.observe(progressOf(job, workload))
 	}
 	phase := model.Phase.ValueString()
 	switch {

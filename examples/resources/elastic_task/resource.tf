@@ -1,0 +1,52 @@
+# A SkyPilot task file as it is: its labels name the queue and the priority class.
+resource "elastic_task" "low" {
+  name     = "low"
+  yaml     = file("${path.module}/low.yaml")
+  wait_for = "admitted"
+}
+
+# The same by attributes, with what the file cannot say.
+resource "elastic_task" "train" {
+  name           = "train"
+  namespace      = "team-a"
+  image          = "pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"
+  queue          = elastic_local_queue.user_queue.name
+  priority_class = elastic_workload_priority_class.low.name
+
+  setup     = "pip install -r requirements.txt"
+  run       = "torchrun --nnodes $SKYPILOT_NUM_NODES --node-rank $SKYPILOT_NODE_RANK --master-addr $(echo \"$SKYPILOT_NODE_IPS\" | head -n1) train.py"
+  num_nodes = 2
+  workdir = {
+    "requirements.txt" = "datasets\n"
+    "train.py"         = file("${path.module}/train.py")
+  }
+
+  accelerators = ["H100:8", "A100:8"] # in order of preference; toset([…]) for no preference
+  cpus         = "32+"
+  memory       = "256+"
+
+  secrets            = { HF_TOKEN = { secret_name = "hugging-face", key = "token" } }
+  secrets_wo         = { WANDB_API_KEY = var.wandb_api_key }
+  secrets_wo_version = 1
+
+  recovery = {
+    max_restarts_on_errors = 3
+    recover_on_exit_codes  = [33] # the program's own: a checkpoint was written, run again
+  }
+}
+
+resource "elastic_local_queue" "user_queue" {
+  name          = "user-queue"
+  namespace     = "team-a"
+  cluster_queue = "research"
+}
+
+resource "elastic_workload_priority_class" "low" {
+  name  = "low-priority"
+  value = 100
+}
+
+variable "wandb_api_key" {
+  type      = string
+  ephemeral = true
+}
