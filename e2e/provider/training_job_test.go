@@ -499,11 +499,13 @@ func TestTrainingJobRequests(t *testing.T) {
 	}
 	maps := "/api/v1/namespaces/default/configmaps"
 	object := "/apis/batch/v1/namespaces/default/jobs/" + name
+	// What a plan asks of others, once: where the job would be queued unasked, and whether its pods fit.
+	queues, nodes := "GET /apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues", "GET /api/v1/nodes"
 	read := []string{"GET " + object, "GET " + maps + "/" + name + "-job", "GET " + maps + "/" + name + "-status"}
 	steps(t,
 		resource.TestStep{
 			Config: config(""),
-			Check: expect("POST /apis/batch/v1/namespaces/default/jobs", "POST "+maps, "POST /api/v1/namespaces/default/secrets",
+			Check: expect(queues, nodes, "POST /apis/batch/v1/namespaces/default/jobs", "POST "+maps, "POST /api/v1/namespaces/default/secrets",
 				"POST /api/v1/namespaces/default/serviceaccounts", "POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
 				"POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", "POST /apis/coordination.k8s.io/v1/namespaces/default/leases",
 				"POST /api/v1/namespaces/default/services", "PATCH "+object),
@@ -521,7 +523,7 @@ func TestTrainingJobRequests(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() { p.take() },
 			Config:    config("on_finished = \"recreate\"\n workers = { max = 3 }"),
-			Check:     expect(append(slices.Clone(read), "PATCH "+maps+"/"+name+"-job (json patch)", "PATCH "+maps+"/"+name+"-job (apply)")...),
+			Check:     expect(append(slices.Clone(read), nodes, "PATCH "+maps+"/"+name+"-job (json patch)", "PATCH "+maps+"/"+name+"-job (apply)")...),
 		},
 	)
 }
@@ -560,7 +562,7 @@ func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 		"a label of the job's own":             {`workers = { max = 1, labels = { app = "x" } }`, "which the job sets itself"},
 		"a learning rate below zero":           {`training = { minibatch_size = 1, learning_rate = -1 }`, "must be a positive number"},
 		"a policy for the end that is unknown": {`on_finished = "delete"`, `"keep" "recreate"`},
-		"a queue, which is not there yet":      {`queue = { name = "a" }`, "Unsupported argument"},
+		"the queue that Kueue gives to Jobs":   {`queue = { name = "default" }`, "apart from each other"},
 	} {
 		t.Run(behaviour+" is refused when planning", func(t *testing.T) {
 			steps(t, resource.TestStep{Config: asAdmin("") + trainingJob("refused", c.lines), PlanOnly: true, ExpectError: says(c.says)})

@@ -34,7 +34,9 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 	if d.Queue != nil {
 		diags.Append(r.checkQueueReferences(ctx, d)...)
 	}
-	if valueAt(planRaw, "master").IsFullyKnown() && valueAt(planRaw, "workers").IsFullyKnown() {
+	workers := valueAt(planRaw, "workers")
+	changes := made || !workers.Equal(valueAt(stateRaw, "workers"))
+	if changes && workers.IsFullyKnown() && valueAt(planRaw, "master").IsFullyKnown() {
 		diags.Append(r.checkRoom(ctx, d)...)
 	}
 	return diags
@@ -54,6 +56,9 @@ func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definit
 		{path.Root("workers").AtName("floor_priority_class_name"), d.FloorPriorityClassName},
 	} {
 		diags.Append(r.connection.checkReference(ctx, use.at, reference{kind: aPriorityClass, name: use.name}, otherwise)...)
+	}
+	if d.Master.PriorityClassName == "" || d.Workers.PriorityClassName == "" {
+		return diags // one of them has the cluster's default, whichever that is
 	}
 	master, isMaster, _ := r.connection.look(ctx, reference{kind: aPriorityClass, name: d.Master.PriorityClassName})
 	workers, areWorkers, _ := r.connection.look(ctx, reference{kind: aPriorityClass, name: d.Workers.PriorityClassName})
@@ -92,6 +97,9 @@ func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.De
 	const otherwise = "Without it the job cannot be created."
 	diags.Append(r.connection.checkReference(ctx, at.AtName("priority_class"), burst, otherwise)...)
 	diags.Append(r.connection.checkReference(ctx, at.AtName("floor_priority_class"), floor, otherwise)...)
+	if q.PriorityClass == "" || q.FloorPriorityClass == "" {
+		return diags
+	}
 	low, isLow, _ := r.connection.look(ctx, burst)
 	high, isHigh, _ := r.connection.look(ctx, floor)
 	if isLow && isHigh && high.value <= low.value && burst != floor {
