@@ -298,3 +298,37 @@ func TestTheExamplesOfResourcesAreValid(t *testing.T) {
 		}
 	}
 }
+
+func TestEmptyIsNoChange(t *testing.T) {
+	r := newTerminal(t)
+	config := asAdmin("") +
+		kindOf(t, "elastic_resource_flavor").block("test", "empty", "labels = {}\n annotations = {}\n node_labels = {}\n node_taints = []\n tolerations = []") +
+		kindOf(t, "elastic_cluster_queue").block("test", "empty", "cohort_name = \"\"\n resource_groups = []\n namespace_selector = { match_labels = {}, match_expressions = [] }\n fair_sharing = {}\n flavor_fungibility = {}\n preemption = { borrow_within_cohort = {} }") +
+		kindOf(t, "elastic_workload_priority_class").block("test", "empty", "value = 0\n description = \"\"")
+	t.Cleanup(func() { r.run(t, config, "destroy", "-auto-approve") })
+	r.apply(t, "created", config)
+	labelled := strings.Replace(config, "labels = {}", `labels = { a = "b" }`, 1)
+	r.apply(t, "with a label", labelled)
+	r.apply(t, "and without", config)
+}
+
+func TestASelectorOfAllIsNotOneOfNone(t *testing.T) {
+	k, r := kindOf(t, "elastic_cluster_queue"), newTerminal(t)
+	config := func(lines string) string { return asAdmin("") + k.block("test", "selects", lines) }
+	t.Cleanup(func() { r.run(t, config(""), "destroy", "-auto-approve") })
+	for i, c := range []struct{ lines, selector string }{
+		{``, `{}`},
+		{`namespace_selector = {}`, `{"namespaceSelector":{}}`},
+		{`namespace_selector = { match_labels = { a = "b" } }`, `{"namespaceSelector":{"matchLabels":{"a":"b"}}}`},
+		{`namespace_selector = {}`, `{"namespaceSelector":{}}`},
+		{``, `{}`},
+	} {
+		when := fmt.Sprintf("step %d, %q", i, c.lines)
+		r.apply(t, when, config(c.lines))
+		want := strings.TrimSuffix(c.selector, "}")
+		if want != "{" {
+			want += ","
+		}
+		k.expectFields(t, when, "selects", want+queueDefaults+","+preemptionDefaults+"}")
+	}
+}
