@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -145,6 +147,22 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 
 // admittedWorkloads makes workloads with quota of ClusterQueue "held": one that runs, one that waits for checks and one that has ended.
 func admittedWorkloads(t *testing.T) {
+	// The owner has to be there, else the garbage collector takes the workload away.
+	jobs := adminClient(t).BatchV1().Jobs(metav1.NamespaceDefault)
+	owner, err := jobs.Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "train"},
+		Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := jobs.Delete(cleanupContext(t), owner.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	workloads := kueueKind{resource: "elastic_workload", namespaced: true}
 	for name, conditions := range map[string][]string{"holder-admitted": {"QuotaReserved", "Admitted"}, "holder-reserving": {"QuotaReserved"}, "holder-finished": {"QuotaReserved", "Admitted", "Finished"}} {
 		workload := &unstructured.Unstructured{Object: map[string]any{"spec": decodeFields(t, `{"queueName":"q","podSets":[{"name":"main","count":1,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]}`)}}
@@ -152,7 +170,7 @@ func admittedWorkloads(t *testing.T) {
 		workload.SetKind("Workload")
 		workload.SetName(name)
 		if name == "holder-admitted" {
-			workload.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "00000000-0000-0000-0000-000000000000"}})
+			workload.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: owner.Name, UID: owner.UID}})
 		}
 		if _, err := workloads.in(t).Create(t.Context(), workload, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
