@@ -16,11 +16,12 @@
 //			case quota.Wait:    // show decision.Message; nothing to do
 //			}
 //		}
-//		// Cycle again at once until result.Settled; then when something was reported, or when RequeueAt says so.
+//		// Cycle again at once until result.Settled; then after every report, and when RequeueAt says so.
 //	}
 //
-// The rest of its face: SetNamespace, SetAdmissionCheck, a Delete… for each Set…, Evict (an eviction that was decided elsewhere), Release, ChecksReady,
-// Finish and DeleteWorkload report; Usage, Pending, Position, State and QueueActive look; WhatIf asks; Clone copies.
+// The rest of its face: SetNamespace, SetAdmissionCheck and a Delete… for each Set… tell it of objects; Evict (an eviction that was decided
+// elsewhere), Release, Resume, ChecksReady and Finish report what happened; Workload, Why, Usage, Pending, Position and QueueActive look; WhatIf asks;
+// Clone copies. FromObject makes its input of a Workload object.
 //
 // It promises
 //

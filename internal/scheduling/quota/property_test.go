@@ -285,3 +285,44 @@ func TestWhatIfChangesNothingAndComesTrue(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEngineMadeAnewFromItsWorkloadsHoldsTheSameQuota(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		for range rapid.IntRange(1, 25).Draw(t, "events") {
+			w.happen(t)
+			w.run(func(Decision) {})
+		}
+		again := New(w.config)
+		// Workloads first, queues later: the order in which objects are seen after a restart is not known.
+		for _, name := range w.names {
+			if spec, there := w.Workload(in(name)); there {
+				again.SetWorkload(spec)
+			}
+		}
+		for name, spec := range w.flavors {
+			again.SetFlavor(name, spec)
+		}
+		for name, spec := range w.cohorts {
+			again.SetCohort(name, spec)
+		}
+		for name, l := range w.localQueues {
+			again.SetLocalQueue(name, l.spec)
+		}
+		for name, q := range w.queues {
+			if err := again.SetClusterQueue(name, q.spec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name := range w.queues {
+			if ours, theirs := w.Usage(name), again.Usage(name); !slices.EqualFunc(ours, theirs, func(a, b FlavorUsage) bool {
+				return a.Flavor == b.Flavor && a.Reserved.Cmp(b.Reserved) == 0 && a.Borrowed.Cmp(b.Borrowed) == 0
+			}) {
+				t.Fatalf("queue %s has %v, and made anew %v", name, ours, theirs)
+			}
+			if ours, theirs := len(w.Pending(name)), len(again.Pending(name)); ours != theirs {
+				t.Fatalf("queue %s has %d pending, and made anew %d", name, ours, theirs)
+			}
+		}
+	})
+}
