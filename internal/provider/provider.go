@@ -99,6 +99,7 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 func (p *elastic) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		newClusterCapacity,
+		newTrainingJobData,
 		newWorkloads,
 	}
 }

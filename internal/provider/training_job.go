@@ -151,22 +151,34 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 		diags.Append(m.readDefinition(ctx, definition)...)
 	}
 
-	reported, err := cluster.Get(ctx, client, kube.CoreV1().ConfigMaps(job.Namespace), trainingjob.StatusName(job.Name))
-	switch {
-	case apierrors.IsNotFound(err):
-		reported = &corev1.ConfigMap{}
-	case err != nil:
-		m.subject().explain(&diags, err)
+	status, more := statusOf(ctx, client, job)
+	diags.Append(more...)
+	if more.HasError() {
 		return diags
-	}
-	status, err := trainingjob.DecodeStatus(reported)
-	if err != nil {
-		diags.AddWarning("The job's status cannot be read", err.Error()+".")
-		status = trainingjob.Status{Phase: trainingjob.PhasePending}
 	}
 	diags.Append(m.observe(ctx, sighting{status: status, job: job, group: groupOf(ctx, client, job)})...)
 	m.defaults()
 	return diags
+}
+
+// statusOf is what a job's master last reported; Pending before it has reported anything.
+func statusOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) (trainingjob.Status, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	pending := trainingjob.Status{Phase: trainingjob.PhasePending}
+	reported, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), trainingjob.StatusName(job.Name))
+	switch {
+	case apierrors.IsNotFound(err):
+		reported = &corev1.ConfigMap{}
+	case err != nil:
+		explain(&diags, err)
+		return pending, diags
+	}
+	status, err := trainingjob.DecodeStatus(reported)
+	if err != nil {
+		diags.AddWarning("The job's status cannot be read", err.Error()+".")
+		return pending, diags
+	}
+	return status, diags
 }
 
 // defaults are for an imported job: what the cluster does not hold is as if it were not configured.

@@ -1,0 +1,106 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+// trainingJobData is data.elastic_training_job.
+type trainingJobData struct {
+	connection *connection
+}
+
+var _ datasource.DataSourceWithConfigure = &trainingJobData{}
+
+func newTrainingJobData() datasource.DataSource { return &trainingJobData{} }
+
+func (d *trainingJobData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_training_job"
+}
+
+func (d *trainingJobData) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	attributes := map[string]schema.Attribute{
+		"name":      schema.StringAttribute{MarkdownDescription: "Name of the job.", Required: true},
+		"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true},
+		"uid":       schema.StringAttribute{MarkdownDescription: "UID of the job's Job.", Computed: true},
+	}
+	for name, attribute := range observedAttributes() {
+		attributes[name] = asRead(attribute)
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "How a training job goes that another configuration manages. It is read anew at every plan, and an output of it may be a change at every plan.",
+		Attributes:          attributes,
+	}
+}
+
+// asRead is a resource's computed attribute as a data source has it.
+func asRead(attribute resourceschema.Attribute) schema.Attribute {
+	description := attribute.GetMarkdownDescription()
+	switch a := attribute.(type) {
+	case resourceschema.Int64Attribute:
+		return schema.Int64Attribute{MarkdownDescription: description, Computed: true}
+	case resourceschema.Float64Attribute:
+		return schema.Float64Attribute{MarkdownDescription: description, Computed: true}
+	case resourceschema.MapAttribute:
+		return schema.MapAttribute{MarkdownDescription: description, ElementType: a.ElementType, Computed: true}
+	case resourceschema.ListAttribute:
+		return schema.ListAttribute{MarkdownDescription: description, ElementType: a.ElementType, Computed: true}
+	case resourceschema.StringAttribute:
+		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
+	default:
+		panic(fmt.Sprintf("a training job reports a %T", attribute)) // observedAttributes and this switch are one list
+	}
+}
+
+// trainingJobDataModel is the data source's value.
+type trainingJobDataModel struct {
+	Name      types.String `tfsdk:"name"`
+	Namespace types.String `tfsdk:"namespace"`
+	UID       types.String `tfsdk:"uid"`
+	observedModel
+}
+
+// Read costs two requests, the Job and what the master reports, and under a queue a third, the Workload.
+func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
+	defer cancel()
+	var model trainingJobDataModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	client, diags := d.connection.cluster()
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	namespace, name := orDefault(model.Namespace, corev1.NamespaceDefault), model.Name.ValueString()
+	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(namespace), name)
+	if apierrors.IsNotFound(err) {
+		resp.Diagnostics.AddError("There is no such training job", fmt.Sprintf(
+			"Job %s/%s does not exist. Where this configuration makes it, refer to the resource, whose attributes say the same: elastic_training_job.NAME.phase.", namespace, name))
+		return
+	}
+	if err != nil {
+		explain(&resp.Diagnostics, err)
+		return
+	}
+	status, diags := statusOf(ctx, client, job)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	model.UID = types.StringValue(string(job.UID))
+	resp.Diagnostics.Append(model.observe(ctx, sighting{status: status, job: job, group: groupOf(ctx, client, job)})...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
