@@ -74,8 +74,8 @@ func (c cluster) workload(i int) Workload {
 
 // fill lets the engine work until it is at rest, or for some hundred cycles: with fair sharing, workloads can evict each other without end. What is
 // evicted gives its quota back at once.
-func fill(e *Engine, now time.Time) (cycles int) {
-	for cycles = 1; cycles < 300; cycles++ {
+func fill(e *Engine, now time.Time) {
+	for range 300 {
 		r := e.Cycle(now)
 		for _, d := range r.Decisions {
 			if d.Kind == Evict {
@@ -88,12 +88,11 @@ func fill(e *Engine, now time.Time) (cycles int) {
 		if r.Settled {
 			at, more := e.RequeueAt()
 			if !more {
-				return cycles
+				return
 			}
 			e.Requeue(at)
 		}
 	}
-	return cycles
 }
 
 var large = map[string]cluster{

@@ -1,14 +1,5 @@
 package quota
 
-import (
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	corev1 "k8s.io/api/core/v1"
-)
-
-func flavorsOf(n int) (map[corev1.ResourceName]kueue.ResourceFlavorReference, corev1.ResourceList) {
-	return make(map[corev1.ResourceName]kueue.ResourceFlavorReference, n), make(corev1.ResourceList, n)
-}
-
 // why explains an entry's outcome.
 func (en *entry) why() Explanation {
 	x := Explanation{Flavors: en.a.trials}

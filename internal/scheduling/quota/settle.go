@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
 
@@ -116,7 +118,8 @@ func (s *assignedSet) assignment() kueue.PodSetAssignment {
 	a := kueue.PodSetAssignment{Name: kueue.PodSetReference(s.of.Name), Count: &s.count}
 	for _, c := range s.chosen {
 		if a.Flavors == nil {
-			a.Flavors, a.ResourceUsage = flavorsOf(len(s.chosen))
+			a.Flavors = make(map[corev1.ResourceName]kueue.ResourceFlavorReference, len(s.chosen))
+			a.ResourceUsage = make(corev1.ResourceList, len(s.chosen))
 		}
 		name := resourceName(pair{resource: c.resource})
 		a.Flavors[name] = kueue.ResourceFlavorReference(c.flavor)
