@@ -96,10 +96,9 @@ func fill(e *Engine, now time.Time) {
 }
 
 var large = map[string]cluster{
-	"1000 queues in 100 cohorts":              {queues: 1000, perCohort: 10, workloads: 10_000},
-	"1000 queues in one cohort":               {queues: 1000, perCohort: 1000, workloads: 10_000},
-	"1000 queues in 100 cohorts, fair":        {queues: 1000, perCohort: 10, workloads: 10_000, config: Config{FairSharing: &FairSharing{}}},
-	"1000 queues in one cohort, fair sharing": {queues: 1000, perCohort: 1000, workloads: 10_000, config: Config{FairSharing: &FairSharing{}}},
+	"1000 queues in 100 cohorts":               {queues: 1000, perCohort: 10, workloads: 10_000},
+	"1000 queues in one cohort":                {queues: 1000, perCohort: 1000, workloads: 10_000},
+	"1000 queues in 100 cohorts, fair sharing": {queues: 1000, perCohort: 10, workloads: 10_000, config: Config{FairSharing: &FairSharing{}}},
 }
 
 // BenchmarkCycle tries the head of every queue, after a change that brought all workloads back.
