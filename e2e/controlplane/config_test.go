@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,4 +174,17 @@ func TestImages(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestComponents(t *testing.T) {
+	t.Run("the queue controller runs where it is asked for, and is stopped after the nodes and before what it talks to", func(t *testing.T) {
+		if slices.Contains(Components(), QueueController) {
+			t.Errorf("every cluster runs %q", Components())
+		}
+		components := Config{Queueing: true}.Components()
+		at := func(name string) int { return slices.Index(components, name) }
+		if at(APIServer) >= at(QueueController) || at(QueueController) >= at(NodeAgent) {
+			t.Errorf("%q", components)
+		}
+	})
 }

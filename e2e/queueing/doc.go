@@ -8,7 +8,8 @@
 // everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
 //
 // It leaves out topology-aware placement, workload slices, MultiKueue, integrations besides Jobs and pods, API version
-// v1beta1, metrics, and controllers of admission checks (it waits for whoever plays them).
+// v1beta1, metrics, the eviction of workloads whose pods are not ready after half an hour, the webhook of Workloads (the
+// rules in their definition hold), and controllers of admission checks (it waits for whoever plays them).
 //
 // How it is built: packages workload and admission decide, without I/O; quota decides about quota. One goroutine (loop.go)
 // looks at one object after the other and acts, so that there is one order of events; informers (cache.go) merely tell it

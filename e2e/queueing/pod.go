@@ -142,7 +142,7 @@ func (c *controller) letPodsGo(ctx context.Context, pods []*corev1.Pod) error {
 			continue
 		}
 		changed := pod.DeepCopy()
-		changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(f string) bool { return f == kueue.PodFinalizer })
+		changed.Finalizers = without(pod.Finalizers, kueue.PodFinalizer)
 		if _, err := c.patchPod(ctx, pod, changed); ignoreNotFound(err) != nil {
 			return fmt.Errorf("letting pod %s/%s go: %w", pod.Namespace, pod.Name, err)
 		}

@@ -34,11 +34,9 @@ func (c *controller) lookAtClusterQueue(ctx context.Context, name types.Namespac
 		return err
 	}
 	held := c.holdersOf(name.Name)
-	if err := keepWhileInUse(ctx, c.clusterQueues, c.kueue.ClusterQueues(), queue, len(held) > 0); err != nil {
-		return err
-	}
-	if queue, ok = c.clusterQueues.get(name); !ok {
-		return nil
+	queue, err := keepWhileInUse(ctx, c.clusterQueues, c.kueue.ClusterQueues(), queue, len(held) > 0)
+	if err != nil || queue == nil {
+		return ignoreNotFound(err)
 	}
 	waiting := c.waitingIn(name.Name)
 	status := queue.Status.DeepCopy()
@@ -201,7 +199,8 @@ func (c *controller) lookAtFlavor(ctx context.Context, name types.NamespacedName
 		return nil
 	}
 	c.engine.SetFlavor(name.Name, flavor.Spec)
-	return keepWhileInUse(ctx, c.flavors, c.kueue.ResourceFlavors(), flavor, len(users) > 0)
+	_, err := keepWhileInUse(ctx, c.flavors, c.kueue.ResourceFlavors(), flavor, len(users) > 0)
+	return ignoreNotFound(err)
 }
 
 // offering are the ClusterQueues that have quota in a flavor.
@@ -224,7 +223,8 @@ func (c *controller) lookAtCheck(ctx context.Context, name types.NamespacedName)
 		return nil
 	}
 	c.engine.SetAdmissionCheck(name.Name, meta.IsStatusConditionTrue(check.Status.Conditions, kueue.ConditionActive))
-	return keepWhileInUse(ctx, c.checks, c.kueue.AdmissionChecks(), check, len(users) > 0)
+	_, err := keepWhileInUse(ctx, c.checks, c.kueue.AdmissionChecks(), check, len(users) > 0)
+	return ignoreNotFound(err)
 }
 
 // requiring are the ClusterQueues whose workloads have to pass a check.
@@ -245,22 +245,19 @@ func (c *controller) addQueues(queues []*kueue.ClusterQueue) {
 	}
 }
 
-// keepWhileInUse gives an object its finalizer, which the webhook gave it already unless it is older, or lets it go.
-func keepWhileInUse[T interface {
-	object
-	DeepCopy() T
-}](ctx context.Context, s *store[T], client patcher[T], o T, inUse bool) error {
-	changed := o.DeepCopy()
+// keepWhileInUse gives an object its finalizer, which the webhook gave it already unless it is older, or lets it go. It
+// returns the object as it is then; the zero T for one that is gone.
+func keepWhileInUse[T object](ctx context.Context, s *store[T], client patcher[T], o T, inUse bool) (T, error) {
 	has := slices.Contains(o.GetFinalizers(), kueue.ResourceInUseFinalizer)
 	switch {
 	case o.GetDeletionTimestamp() == nil && !has:
-		changed.SetFinalizers(append(slices.Clip(o.GetFinalizers()), kueue.ResourceInUseFinalizer))
+		return setFinalizers(ctx, s, client, o, append(slices.Clip(o.GetFinalizers()), kueue.ResourceInUseFinalizer))
 	case o.GetDeletionTimestamp() != nil && has && !inUse:
-		releaseFinalizer(changed)
-	default:
-		return nil
+		var gone T
+		_, err := setFinalizers(ctx, s, client, o, without(o.GetFinalizers(), kueue.ResourceInUseFinalizer))
+		return gone, err
 	}
-	return ignoreNotFound(setFinalizers(ctx, s, client, o, changed.GetFinalizers()))
+	return o, nil
 }
 
 // lookAtCohort tells the engine about a Cohort.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -120,31 +121,30 @@ func (c *controller) update(ctx context.Context, before *kueue.Workload, change 
 	return written, nil
 }
 
-// releaseFinalizer lets a Kueue object go.
-func releaseFinalizer[T object](o T) bool {
-	for i, finalizer := range o.GetFinalizers() {
-		if finalizer == kueue.ResourceInUseFinalizer {
-			o.SetFinalizers(append(append([]string{}, o.GetFinalizers()[:i]...), o.GetFinalizers()[i+1:]...))
-			return true
-		}
-	}
-	return false
-}
-
 // setFinalizers replaces the finalizers of that version of an object.
-func setFinalizers[T object](ctx context.Context, s *store[T], client patcher[T], o T, finalizers []string) error {
+func setFinalizers[T object](ctx context.Context, s *store[T], client patcher[T], o T, finalizers []string) (T, error) {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers, "uid": o.GetUID(), "resourceVersion": o.GetResourceVersion()}})
 	if err != nil {
-		return err
+		return o, err
 	}
 	written, err := client.Patch(ctx, o.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: fieldManager})
-	_, err = wroteTo(s, nameOf(o), written, err)
-	return err
+	return wroteTo(s, nameOf(o), written, err)
+}
+
+// without is a list without a value; the list itself stays as it is.
+func without(list []string, value string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == value })
 }
 
 // letGo removes our finalizer from a workload.
 func (c *controller) letGo(ctx context.Context, w *kueue.Workload) (*kueue.Workload, error) {
-	return c.update(ctx, w, releaseFinalizer[*kueue.Workload])
+	return c.update(ctx, w, func(w *kueue.Workload) bool {
+		if !slices.Contains(w.Finalizers, kueue.ResourceInUseFinalizer) {
+			return false
+		}
+		w.Finalizers = without(w.Finalizers, kueue.ResourceInUseFinalizer)
+		return true
+	})
 }
 
 // deleteWorkload removes a workload that stands for nothing.
