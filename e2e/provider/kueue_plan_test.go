@@ -3,8 +3,6 @@ package provider_test
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -272,30 +270,6 @@ func TestAmountsAreTheSameHoweverTheyAreSpelled(t *testing.T) {
 	expectSays(t, printed, `~ nominal_quota = "3000m" -> "4"`)
 	if strings.Contains(printed, "1Gi") {
 		t.Errorf("the other is planned, too:\n%s", printed)
-	}
-}
-
-func TestTheExamplesOfResourcesAreValid(t *testing.T) {
-	files, err := filepath.Glob("../../examples/resources/*/resource.tf")
-	if err != nil || len(files) < len(kueueKinds()) {
-		t.Fatalf("%d examples: %v", len(files), err)
-	}
-	r := newTerminal(t)
-	for _, file := range files {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
-			example, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if printed, code := r.run(t, string(example), "validate"); code != 0 {
-				t.Errorf("validate exited with %d:\n%s", code, printed)
-			}
-		})
-	}
-	for _, k := range kueueKinds() {
-		if !slices.ContainsFunc(files, func(file string) bool { return filepath.Base(filepath.Dir(file)) == k.resource }) {
-			t.Errorf("%s has no example", k.resource)
-		}
 	}
 }
 

@@ -29,7 +29,8 @@ type Terminal struct {
 // NewTerminal serves the provider until the test ends.
 func NewTerminal(t *testing.T) *Terminal {
 	t.Helper()
-	const address = "registry.terraform.io/hashicorp/elastic" // where terraform looks without required_providers
+	// Where terraform looks without required_providers, and where with them.
+	const address, published = "registry.terraform.io/hashicorp/elastic", "registry.terraform.io/elastic-training/elastic"
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
 	factory := Factories(t, nil)["elastic"]
@@ -51,10 +52,11 @@ func NewTerminal(t *testing.T) *Terminal {
 		stop()
 		<-closed
 	})
-	text, err := json.Marshal(map[string]any{address: map[string]any{
+	serving := map[string]any{
 		"Protocol": config.Protocol, "ProtocolVersion": config.ProtocolVersion, "Pid": config.Pid, "Test": config.Test,
 		"Addr": map[string]string{"Network": config.Addr.Network(), "String": config.Addr.String()},
-	}})
+	}
+	text, err := json.Marshal(map[string]any{address: serving, published: serving})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,95 @@
+package provider_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
+)
+
+const examples = "../../examples"
+
+// requiredProvider is for examples that only show one thing, where the user's own configuration has it.
+const requiredProvider = "terraform {\n  required_providers {\n    elastic = { source = \"elastic-training/elastic\" }\n  }\n}\n"
+
+// exampleFolders are those that hold configurations, below examples/.
+func exampleFolders(t *testing.T) []string {
+	t.Helper()
+	var folders []string
+	err := filepath.WalkDir(examples, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".tf" && entry.Type().IsRegular() {
+			folder, err := filepath.Rel(examples, filepath.Dir(path))
+			if err != nil {
+				return err
+			}
+			folders = append(folders, folder)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Compact(folders)
+}
+
+// TestEveryExampleIsValid also calls the functions, which a validation does not: their values are what resources take.
+func TestEveryExampleIsValid(t *testing.T) {
+	r := providertesting.NewTerminal(t)
+	if err := os.CopyFS(r.Directory, os.DirFS(examples)); err != nil { // whole: some read files of their neighbours
+		t.Fatal(err)
+	}
+	for _, folder := range exampleFolders(t) {
+		t.Run(folder, func(t *testing.T) {
+			in := *r
+			in.Directory = filepath.Join(r.Directory, folder)
+			config, command := requiredProvider, "validate"
+			if filepath.Dir(folder) == "functions" {
+				config, command = requiredProvider+asAdmin(""), "plan"
+			}
+			if text, err := os.ReadFile(filepath.Join(in.Directory, "main.tf")); err == nil {
+				config = string(text)
+			}
+			if printed, code := in.Run(t, config, command); code != 0 {
+				t.Errorf("%s exited with %d:\n%s", command, code, printed)
+			}
+		})
+	}
+}
+
+func TestEverythingThatTheProviderHasHasAnExample(t *testing.T) {
+	p := provider.New(providertesting.Version, provider.Environment{})()
+	ctx := t.Context()
+	var wanted []string
+	for _, newResource := range p.Resources(ctx) {
+		resp := &resource.MetadataResponse{}
+		newResource().Metadata(ctx, resource.MetadataRequest{ProviderTypeName: provider.TypeName}, resp)
+		wanted = append(wanted, filepath.Join("resources", resp.TypeName))
+	}
+	for _, newData := range p.DataSources(ctx) {
+		resp := &datasource.MetadataResponse{}
+		newData().Metadata(ctx, datasource.MetadataRequest{ProviderTypeName: provider.TypeName}, resp)
+		wanted = append(wanted, filepath.Join("data-sources", resp.TypeName))
+	}
+	for _, newFunction := range p.(interface { //nolint:forcetypeassert // the provider says itself that it has functions
+		Functions(ctx context.Context) []func() function.Function
+	}).Functions(ctx) {
+		resp := &function.MetadataResponse{}
+		newFunction().Metadata(ctx, function.MetadataRequest{}, resp)
+		wanted = append(wanted, filepath.Join("functions", resp.Name))
+	}
+	folders := exampleFolders(t)
+	for _, folder := range wanted {
+		if !slices.Contains(folders, folder) {
+			t.Errorf("examples/%s has no example", folder)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+# One worker at least and four at most: the others are taken when somebody more important needs their room, and come back
+# when there is room again. The model is the same, bit for bit.
+resource "elastic_training_job" "digits" {
+  name  = "digits"
+  image = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  model = { file = file("${path.module}/../../models/mnist_functional_api.py") } # an ElasticDL model file, as it is
+
+  data = {
+    training         = "synthetic://digits?records=10000&seed=1" # or a path in the image or in a volume
+    validation       = "synthetic://digits?records=2000&seed=2"
+    records_per_task = 100
+  }
+
+  training = {
+    epochs         = 2
+    minibatch_size = 10
+    grads_to_wait  = 4 # gradients added up for each step, however many workers compute them
+  }
+
+  master = {
+    priority_class_name = elastic_priority_class.high.name
+    resources           = { requests = { cpu = "1", memory = "1Gi" } }
+  }
+
+  workers = {
+    min                 = 1
+    max                 = 4
+    priority_class_name = elastic_priority_class.low.name
+    resources           = { requests = { cpu = "1", memory = "1Gi" } }
+  }
+
+  output  = "/output/digits"
+  volumes = [{ name = "output", mount_path = "/output", pvc = "models", mount = "master" }]
+}
+
+resource "elastic_priority_class" "low" {
+  name  = "low-priority"
+  value = 100
+}
+
+resource "elastic_priority_class" "high" {
+  name  = "high-priority"
+  value = 1000
+}
