@@ -95,7 +95,8 @@ func run(ctx context.Context, o options, only, out string) error {
 		{"start", measureStart},
 		{"kill", measureKill},
 		{"cluster", measureCluster},
-		{"provider", measureProvider}, {"queues", measureQueues},
+		{"provider", measureProvider},
+		{"queues", measureQueues},
 		{"accuracy", measureAccuracy},
 	} {
 		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
