@@ -29,13 +29,6 @@ type Cluster struct {
 	DataDir    string // the directory, here and on every node, that holds mnist/train and mnist/test
 }
 
-// Tools are the executables that a story runs.
-type Tools struct {
-	Terraform string
-	Provider  string // its file name is terraform-provider-elastic
-	Trainer   string
-}
-
 // Setting is what every story needs.
 type Setting struct {
 	Cluster  Cluster

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,13 +18,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/timeline"
-)
-
-// Names of what is built, and of the environment variables that say where it is; `make` sets them.
-const (
-	simclusterVariable = simcluster.BinaryVariable
-	trainerVariable    = "ELASTIC_TRAINER_BIN"
-	providerVariable   = "TERRAFORM_PROVIDER_BIN"
 )
 
 // trainerImage is the image in the story's configuration; the embedded cluster runs the trainer's executable for it.
@@ -40,26 +32,11 @@ type Binaries struct {
 // FindBinaries finds what `make build` built, and terraform on PATH.
 func FindBinaries() (Binaries, error) {
 	var found Binaries
-	var problems []error
-	for variable, path := range map[string]*string{
-		simclusterVariable: &found.Simcluster,
-		trainerVariable:    &found.Trainer,
-		providerVariable:   &found.Provider,
-	} {
-		*path = os.Getenv(variable)
-		if *path == "" {
-			problems = append(problems, fmt.Errorf("%s is not set", variable))
-		} else if _, err := os.Stat(*path); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", variable, err))
-		}
-	}
-	terraform, err := exec.LookPath("terraform")
-	if err != nil {
-		problems = append(problems, err)
-	}
-	found.Terraform = terraform
-	if len(problems) > 0 {
-		return found, fmt.Errorf("%w; run it by make, which builds what it needs and says where it is", errors.Join(problems...))
+	var clusterErr, toolsErr error
+	found.Simcluster, clusterErr = scenario.FindBinary(simcluster.BinaryVariable)
+	found.Tools, toolsErr = scenario.FindTools()
+	if err := errors.Join(clusterErr, toolsErr); err != nil {
+		return found, fmt.Errorf("%w; run it by make, which builds what it needs and says where it is", err)
 	}
 	return found, nil
 }

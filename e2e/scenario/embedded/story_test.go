@@ -10,6 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 )
 
 // Shorter than the demo's; what matters is the order.
@@ -42,7 +43,7 @@ func TestTheStoryOfAnElasticJobUnderAQueueKeepsItsPromises(t *testing.T) {
 func tell(t *testing.T, story Story, mounts string) {
 	binaries, err := FindBinaries()
 	if err != nil {
-		if os.Getenv(simclusterVariable) == "" {
+		if os.Getenv(simcluster.BinaryVariable) == "" {
 			t.Skipf("the story needs executables: %v", err)
 		}
 		t.Fatal(err)
