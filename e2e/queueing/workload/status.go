@@ -91,11 +91,11 @@ func Evict(w *kueue.Workload, reason, message string, cause kueue.EvictionUnderl
 
 // Preempt is Evict for another workload; how says how the other came to be allowed to.
 func Preempt(w *kueue.Workload, how, message string, now time.Time) {
+	Evict(w, kueue.WorkloadEvictedByPreemption, message, "", now)
 	// Without ObservedGeneration, as Kueue has it.
 	meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{
 		Type: kueue.WorkloadPreempted, Status: metav1.ConditionTrue, Reason: how, Message: message, LastTransitionTime: metav1.NewTime(now),
 	})
-	Evict(w, kueue.WorkloadEvictedByPreemption, message, "", now)
 }
 
 func countEviction(w *kueue.Workload, reason string, cause kueue.EvictionUnderlyingCause) {
