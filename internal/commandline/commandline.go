@@ -47,7 +47,8 @@ func Code(err error) int {
 	return Failed
 }
 
-// Configure gives a program's root command the project's manners: errors are printed once, by Run, and a bad flag points to the help.
+// Configure gives a program's root command, which has all its commands, the project's manners: errors are printed once, by Run, and a bad flag,
+// wrong arguments and an unknown command point to the help.
 func Configure(root *cobra.Command) {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
@@ -55,6 +56,33 @@ func Configure(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return UsageError("%w; see `%s --help`", err, c.CommandPath())
 	})
+	configureArguments(root)
+}
+
+// configureArguments makes usage errors of what cobra calls failures of its own, or answers with the help as if nothing were wrong: an unknown
+// command below another one.
+func configureArguments(c *cobra.Command) {
+	if c.HasSubCommands() && !c.Runnable() {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q", args[0])
+			}
+			return nil
+		}
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		c.DisableFlagsInUseLine = true
+	}
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return UsageError("%w; see `%s --help`", err, c.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, below := range c.Commands() {
+		configureArguments(below)
+	}
 }
 
 // Run runs a command line until it ends or the program is told to stop, and prints its error.

@@ -24,7 +24,7 @@ the embedded cluster. It needs no cluster and changes nothing.
 Exit codes: 0 yes, 1 no or failed, 2 a command line that cannot be meant.`,
 		Version: version,
 	}
-	commandline.Configure(root)
 	root.AddCommand(newConform())
+	commandline.Configure(root)
 	return root
 }

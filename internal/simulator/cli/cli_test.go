@@ -79,10 +79,11 @@ func TestBadCommandLinesAreRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		"no path":           {[]string{"conform"}, commandline.Usage, "--help"},
-		"an unknown flag":   {[]string{"conform", "--fast", "x"}, commandline.Usage, "--fast"},
-		"nothing there":     {[]string{"conform", "nowhere"}, commandline.Failed, "nowhere"},
-		"nothing to answer": {[]string{"conform", "--outcomes", "nowhere"}, commandline.Failed, "nowhere"},
+		"no path":            {[]string{"conform"}, commandline.Usage, "--help"},
+		"an unknown command": {[]string{"conforms"}, commandline.Usage, `unknown command "conforms"; see ` + "`elastic-sim --help`"},
+		"an unknown flag":    {[]string{"conform", "--fast", "x"}, commandline.Usage, "--fast"},
+		"nothing there":      {[]string{"conform", "nowhere"}, commandline.Failed, "nowhere"},
+		"nothing to answer":  {[]string{"conform", "--outcomes", "nowhere"}, commandline.Failed, "nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := call(t, test.args...)

@@ -43,8 +43,8 @@ one machine without a cluster.`,
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
-	commandline.Configure(root)
 	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData(), newGang())
+	commandline.Configure(root)
 	return root
 }
 

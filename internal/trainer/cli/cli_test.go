@@ -71,10 +71,22 @@ func unsupported(t *testing.T) string {
 }
 
 func TestUsageErrorsExitWithTwoAndPointToHelp(t *testing.T) {
-	_, err := call(t, "train", "--no-such-flag")
-	var exit *commandline.ExitError
-	if !errors.As(err, &exit) || exit.Code != commandline.Usage || !strings.Contains(err.Error(), "train --help") {
-		t.Errorf("%v", err)
+	for name, c := range map[string]struct {
+		args []string
+		help string
+	}{
+		"an unknown flag":                  {[]string{"train", "--no-such-flag"}, "elastic-trainer train --help"},
+		"an unknown command":               {[]string{"trian"}, "elastic-trainer --help"},
+		"an unknown command below another": {[]string{"gang", "instal"}, "elastic-trainer gang --help"},
+		"an argument that is missing":      {[]string{"gang", "install"}, "elastic-trainer gang install --help"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := call(t, c.args...)
+			var exit *commandline.ExitError
+			if !errors.As(err, &exit) || exit.Code != commandline.Usage || !strings.Contains(err.Error(), c.help) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 

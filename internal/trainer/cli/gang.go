@@ -22,7 +22,9 @@ func newGang() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gang",
 		Short: "Start, end and restart the pods of a task together",
-		Long:  `What the pods of an elastic_task of several nodes run.`,
+		Long: `What the pods of an elastic_task of several nodes run: an init container installs this
+program into a directory of the pod, and it runs the task's command in the task's own
+image, together with those of the other pods. Nothing here is for use by hand.`,
 	}
 	cmd.AddCommand(newGangInstall(), newGangRun())
 	return cmd
