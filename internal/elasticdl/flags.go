@@ -128,5 +128,8 @@ func unknown(name string, flags map[string]flag) error {
 	if meant, renamed := later[name]; renamed {
 		return fmt.Errorf("--%s is unknown: the client of the tutorial has --%s in its place", name, meant)
 	}
-	return fmt.Errorf("--%s is unknown; did you mean --%s?", name, spelling.Nearest(name, slices.Sorted(maps.Keys(flags))))
+	if meant := spelling.Meant(name, slices.Sorted(maps.Keys(flags))); meant != "" {
+		return fmt.Errorf("--%s is unknown; did you mean --%s?", name, meant)
+	}
+	return fmt.Errorf("--%s is unknown to the tutorial's client; leave it out", name)
 }

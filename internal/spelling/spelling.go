@@ -1,12 +1,21 @@
 // Package spelling finds the word that was probably meant.
 package spelling
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-// Nearest is the candidate with the fewest edits, the first of several; "" where there is none.
-func Nearest(word string, candidates []string) string {
+// Meant is the candidate that word probably is: the first that it is the beginning of, or the one with the fewest edits, of which there are no more
+// than half of word's letters. It is "" where nothing is that near.
+func Meant(word string, candidates []string) string {
+	for _, c := range candidates {
+		if len(word) >= 3 && strings.HasPrefix(c, word) {
+			return c
+		}
+	}
 	near := Near(word, candidates, 1)
-	if len(near) == 0 {
+	if len(near) == 0 || edits(word, near[0]) > max(1, len(word)/2) {
 		return ""
 	}
 	return near[0]

@@ -29,6 +29,23 @@ func TestNear(t *testing.T) {
 	}
 }
 
+func TestMeant(t *testing.T) {
+	candidates := []string{"accelerators", "cpus", "image_id", "pool"}
+	for name, c := range map[string]struct{ word, want string }{
+		"a letter left out":                          {"acelerators", "accelerators"},
+		"a beginning, though other words are nearer": {"acc", "accelerators"},
+		"a short word with a letter too few":         {"cpu", "cpus"},
+		"a word that is like none":                   {"foo", ""},
+		"no word":                                    {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Meant(c.word, candidates); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestEditsIsADistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[abc]{0,6}`)

@@ -89,8 +89,11 @@ func (p *parser) check() {
 	}
 }
 
+// refuse says a problem once, however often it is met.
 func (p *parser) refuse(at *yaml.Node, format string, args ...any) {
-	p.problems = append(p.problems, Problem{at.Line, fmt.Sprintf(format, args...)})
+	if problem := (Problem{at.Line, fmt.Sprintf(format, args...)}); !slices.Contains(p.problems, problem) {
+		p.problems = append(p.problems, problem)
+	}
 }
 
 func (p *parser) warn(at *yaml.Node, format string, args ...any) {
@@ -110,7 +113,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 		if errors.Is(err, io.EOF) {
 			p.refuse(start, "the file is empty; a task says at least what to run")
 		} else {
-			p.refuse(at(err), "no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+			p.noYAML(err)
 		}
 		return nil
 	}
@@ -119,7 +122,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 		p.refuse(&next, "a second document begins; SkyPilot would run a pipeline of tasks: make a file and an elastic_task of each")
 		return nil
 	case !errors.Is(err, io.EOF):
-		p.refuse(at(err), "no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		p.noYAML(err)
 		return nil
 	}
 	if len(doc.Content) != 1 {
@@ -129,15 +132,16 @@ func (p *parser) document(text []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// at is where the YAML library says that an error is.
-func at(err error) *yaml.Node {
-	line := 1
-	if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
-		if _, scanErr := fmt.Sscanf(rest, "%d", &line); scanErr != nil || line < 1 {
-			line = 1
-		}
+// noYAML says what the YAML library says, at the line that it names.
+func (p *parser) noYAML(err error) {
+	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if _, scanErr := fmt.Sscanf(message, "line %d: ", &line); scanErr == nil {
+		_, message, _ = strings.Cut(message, ": ")
 	}
-	return &yaml.Node{Line: line}
+	if strings.HasSuffix(message, "cannot start any token") {
+		message += "; a line is indented with spaces, not with a tab, and text that begins with @, ` or % stands in quotes"
+	}
+	p.refuse(&yaml.Node{Line: max(1, line)}, "this is no YAML: %s", message)
 }
 
 // entry is one key of a mapping.
@@ -223,7 +227,9 @@ func (p *parser) walk(path string, m *yaml.Node, handlers map[string]handler) {
 func (p *parser) unknown(path string, key *yaml.Node, known []string) {
 	message := fmt.Sprintf("unknown key %s", join(path, key.Value))
 	if len(key.Value) <= 64 { // nothing longer is a slip of the pen
-		message += fmt.Sprintf("; did you mean %s?", spelling.Nearest(key.Value, known))
+		if meant := spelling.Meant(key.Value, known); meant != "" {
+			message += fmt.Sprintf("; did you mean %s?", meant)
+		}
 	}
 	p.refuse(key, "%s", message)
 }
