@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -223,11 +224,15 @@ func explainDenied(user, verb, resource, group, namespace string) string {
 	if namespace != "" {
 		where, role, scope = "in namespace "+namespace, "role", " --namespace="+namespace
 	}
+	verbs := "get,list,watch"
+	if !slices.Contains(strings.Split(verbs, ","), verb) { // what is only read, such as nodes, needs no more
+		verbs += ",create,patch,delete"
+	}
 	return fmt.Sprintf("User %q may not %s %s %s (403 Forbidden). Somebody who may grants it with:\n\n"+
-		"  kubectl create %s %s --verb=get,list,watch,create,patch,delete --resource=%s%s\n"+
+		"  kubectl create %s %s --verb=%s --resource=%s%s\n"+
 		"  kubectl create %sbinding %s --%s=%s %s%s",
 		user, verb, qualified, where,
-		role, name, qualified, scope,
+		role, name, verbs, qualified, scope,
 		role, name, role, name, subject, scope)
 }
 

@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 			wrap("get", high, apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, "high",
 				errors.New(`User "system:serviceaccount:ci:terraform" cannot get resource "priorityclasses" in API group "scheduling.k8s.io" at the cluster scope`))),
 			"Cannot get PriorityClass high",
-			[]string{"may not get priorityclasses.scheduling.k8s.io in the whole cluster", "create clusterrolebinding elastic-priorityclasses --clusterrole=elastic-priorityclasses --serviceaccount=ci:terraform"},
+			[]string{"may not get priorityclasses.scheduling.k8s.io in the whole cluster", "--verb=get,list,watch --resource", "create clusterrolebinding elastic-priorityclasses --clusterrole=elastic-priorityclasses --serviceaccount=ci:terraform"},
 		},
 		"a kind that is not installed": {
 			wrap("list", Ref{Kind: "Workload"}, apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Group: "kueue.x-k8s.io", Resource: "workloads"}, "", "404 page not found", 0, true)),
