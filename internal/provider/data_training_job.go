@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,8 +34,8 @@ func (d *trainingJobData) Configure(_ context.Context, req datasource.ConfigureR
 
 func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
-		"name":      schema.StringAttribute{MarkdownDescription: "Name of the job.", Required: true},
-		"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true},
+		"name":      schema.StringAttribute{MarkdownDescription: "Name of the job.", Required: true, Validators: []validator.String{trainingJobName{}}},
+		"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
 		"uid":       schema.StringAttribute{MarkdownDescription: "UID of the job's Job.", Computed: true},
 	}
 	for name, attribute := range observedAttributes() {

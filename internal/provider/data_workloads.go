@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -56,12 +55,12 @@ func (d *workloads) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 			"namespace": schema.StringAttribute{
 				MarkdownDescription: "Only the workloads of this namespace; all by default. A place in the queue is known only when all are read.",
 				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          []validator.String{namespaceName{}},
 			},
 			"queue": schema.StringAttribute{
 				MarkdownDescription: "Only the workloads of LocalQueues of this name.",
 				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          []validator.String{subdomain{}},
 			},
 			"as_of": text("When they were read, in RFC 3339."),
 			"workloads": schema.ListNestedAttribute{

@@ -25,7 +25,7 @@ func (subdomain) ValidateString(_ context.Context, req validator.StringRequest, 
 	}
 	if problems := validation.IsDNS1123Subdomain(req.ConfigValue.ValueString()); len(problems) > 0 {
 		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a Kubernetes object",
-			fmt.Sprintf("%q: %s.", req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
+			fmt.Sprintf("%s is %q: %s.", req.Path, req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
 	}
 }
 
@@ -43,7 +43,7 @@ func (namespaceName) ValidateString(_ context.Context, req validator.StringReque
 	}
 	if problems := validation.IsDNS1123Label(req.ConfigValue.ValueString()); len(problems) > 0 {
 		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a namespace",
-			fmt.Sprintf("%q: %s.", req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
+			fmt.Sprintf("%s is %q: %s.", req.Path, req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
 	}
 }
 
@@ -62,7 +62,7 @@ func (labels) ValidateMap(_ context.Context, req validator.MapRequest, resp *val
 		}
 		if problems := validation.IsValidLabelValue(value.ValueString()); len(problems) > 0 {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Not a value for a label",
-				fmt.Sprintf("%q: %s. An annotation may hold any text.", value.ValueString(), strings.Join(problems, "; ")))
+				fmt.Sprintf("%s is %q: %s. An annotation may hold any text.", req.Path.AtMapKey(key), value.ValueString(), strings.Join(problems, "; ")))
 		}
 	}
 }
@@ -86,11 +86,11 @@ func checkKeys(req validator.MapRequest, resp *validator.MapResponse, what strin
 		}
 		if problems := content.IsLabelKey(lower); len(problems) > 0 {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Not a key for "+article(what),
-				fmt.Sprintf("%q: %s.", key, strings.Join(problems, "; ")))
+				fmt.Sprintf("%s has the key %q: %s.", req.Path, key, strings.Join(problems, "; ")))
 		}
 		if value.IsNull() {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "No value for "+article(what),
-				fmt.Sprintf("%q is null. Leave the key out instead, for example with { for k, v in … : k => v if v != null }.", key))
+				fmt.Sprintf("%s is null. Leave the key out instead, for example with { for k, v in … : k => v if v != null }.", req.Path.AtMapKey(key)))
 		}
 	}
 }

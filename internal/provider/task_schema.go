@@ -26,13 +26,13 @@ import (
 // waitForAdmitted is the word of wait_for, besides those of a training job, for a task that may start.
 const waitForAdmitted = "admitted"
 
+// taskSchema leaves to the task what the task refuses itself, so that a mistake is told once, and in the file's case too.
 func taskSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		// Required.
 		"name": schema.StringAttribute{
 			MarkdownDescription: "Name of the task and of its Kubernetes Job; at most 50 characters, because its pods are named after it. A name in `yaml` has no effect. Changing it replaces the task.",
 			Required:            true,
-			Validators:          []validator.String{subdomain{}},
 		},
 
 		// Optional: the file, and what it may say as well. What the file says is not said by an attribute again.
@@ -47,7 +47,6 @@ func taskSchema(ctx context.Context) schema.Schema {
 		"num_nodes": schema.Int64Attribute{
 			MarkdownDescription: "Number of pods, each with all the resources; 1 by default. More than one start together, and when one fails all run again.",
 			Optional:            true,
-			Validators:          []validator.Int64{int64validator.AtLeast(1)},
 		},
 		"envs": schema.MapAttribute{
 			MarkdownDescription: "Environment of the commands. It stands in the state as it is: no place for secrets. It is added to that of the file.",
@@ -76,7 +75,6 @@ func taskSchema(ctx context.Context) schema.Schema {
 					MarkdownDescription: "Exit codes that are followed by another run and not counted: 1 to 255, and not 137.",
 					ElementType:         types.Int64Type,
 					Optional:            true,
-					Validators:          []validator.List{listvalidator.UniqueValues()},
 				},
 			},
 		},
@@ -86,12 +84,10 @@ func taskSchema(ctx context.Context) schema.Schema {
 			MarkdownDescription: "Kueue's LocalQueue, in the same namespace: refer to `elastic_local_queue.NAME.name`. The task is suspended until it is admitted, and queued again when it was preempted. " +
 				"Without a queue it starts at once. It changes in place while the task waits, and replaces it otherwise.",
 			Optional:   true,
-			Validators: []validator.String{subdomain{}},
 		},
 		"priority_class": schema.StringAttribute{
 			MarkdownDescription: "Kueue's WorkloadPriorityClass: refer to `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be taken away.",
 			Optional:            true,
-			Validators:          []validator.String{subdomain{}},
 		},
 
 		// Optional: secrets.
@@ -168,7 +164,6 @@ func taskSchema(ctx context.Context) schema.Schema {
 		"termination_grace_period_seconds": schema.Int64Attribute{
 			MarkdownDescription: "Time between the request to stop (SIGTERM) and the end, when the task is preempted or deleted; 30 by default.",
 			Optional:            true,
-			Validators:          []validator.Int64{int64validator.AtLeast(0)},
 		},
 		"pod_overrides": schema.StringAttribute{
 			MarkdownDescription: "Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsPolicy = \"None\" } })`.",
@@ -249,7 +244,7 @@ func taskObservedAttributes() map[string]schema.Attribute {
 }
 
 func scriptAttribute(description string) schema.Attribute {
-	return schema.StringAttribute{MarkdownDescription: description + " Bash, where the image has it, or sh.", Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
+	return schema.StringAttribute{MarkdownDescription: description + " Bash, where the image has it, or sh.", Optional: true}
 }
 
 func imageAttribute(description string) schema.Attribute {

@@ -329,12 +329,17 @@ func (r *reader) amounts(at path.Path, value types.Map) corev1.ResourceList {
 	for name, v := range values {
 		amount, err := v.Quantity()
 		if err != nil {
-			r.diags.AddAttributeError(at.AtMapKey(name), "Not a Kubernetes quantity", err.Error())
+			r.notQuantity(at.AtMapKey(name), err)
 			continue
 		}
 		list[corev1.ResourceName(name)] = amount
 	}
 	return list
+}
+
+// notQuantity is in the words of the quantities' own validation, so that it is told once.
+func (r *reader) notQuantity(at path.Path, err error) {
+	r.diags.AddAttributeError(at, "Not a Kubernetes quantity", fmt.Sprintf("%s: %s", at, err))
 }
 
 func (r *reader) volumes(list types.List) []trainingjob.Volume {
@@ -363,7 +368,7 @@ func (r *reader) volume(at path.Path, m volumeModel) trainingjob.Volume {
 	if !dir.SizeLimit.IsNull() && !dir.SizeLimit.IsUnknown() {
 		limit, err := dir.SizeLimit.Quantity()
 		if err != nil {
-			r.diags.AddAttributeError(at.AtName("empty_dir").AtName("size_limit"), "Not a Kubernetes quantity", err.Error())
+			r.notQuantity(at.AtName("empty_dir").AtName("size_limit"), err)
 		}
 		v.EmptyDir.SizeLimit = &limit
 	}

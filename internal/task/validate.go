@@ -123,7 +123,7 @@ func (p *problems) variables(t Task) {
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
 		check("secrets", name)
 		if key := t.Secrets[name]; key.SecretName == "" || key.Key == "" {
-			p.add("secrets", "has %s = %+v; name a Secret and a key in it", name, key)
+			p.add("secrets", "has %s = { secret_name = %q, key = %q }; name a Secret and a key in it", name, key.SecretName, key.Key)
 		}
 	}
 	for _, name := range t.SecretValues {
@@ -171,9 +171,13 @@ func (p *problems) resources(t Task) {
 }
 
 func (p *problems) queue(t Task) {
-	for _, of := range []struct{ field, name string }{{"queue", t.Queue}, {"priority_class", t.PriorityClass}} {
-		if errs := validation.IsValidLabelValue(of.name); len(errs) > 0 {
-			p.add(of.field, "is %q, which a label of the Job cannot say: %s", of.name, errs[0])
+	for _, of := range []struct{ field, kind, name string }{{"queue", "LocalQueue", t.Queue}, {"priority_class", "WorkloadPriorityClass", t.PriorityClass}} {
+		switch {
+		case of.name == "":
+		case len(of.name) > validation.LabelValueMaxLength:
+			p.add(of.field, "has %d characters; a label of the Job names the %s, and holds %d", len(of.name), of.kind, validation.LabelValueMaxLength)
+		case len(validation.IsDNS1123Subdomain(of.name)) > 0:
+			p.add(of.field, "is %q, which no %s can be called: lower case letters, digits, \"-\" and \".\", beginning and ending with a letter or digit", of.name, of.kind)
 		}
 	}
 }

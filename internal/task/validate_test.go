@@ -34,6 +34,8 @@ func TestProblems(t *testing.T) {
 		"an exit code twice":            {func(t *Task) { t.Recovery.RecoverOnExitCodes = []int{3, 3} }, "recovery.recover_on_exit_codes has 3 twice"},
 		"a label that is the queue's":   {func(t *Task) { t.Labels = map[string]string{LabelQueue: "a"} }, "labels has \"kueue.x-k8s.io/queue-name\"; say it by queue"},
 		"a label of ours":               {func(t *Task) { t.Labels = map[string]string{LabelTask: "a"} }, "labels sets \"" + LabelTask + "\""},
+		"a queue's name that is none":   {func(t *Task) { t.Queue = "User" }, "queue is \"User\", which no LocalQueue can be called"},
+		"a class that no label can say": {func(t *Task) { t.PriorityClass = strings.Repeat("a", 64) }, "priority_class has 64 characters; a label of the Job names"},
 		"a queue that no label can say": {func(t *Task) { t.Queue = "a b" }, "queue is \"a b\""},
 		"a patch that changes the command": {func(t *Task) {
 			t.PodOverrides = json.RawMessage(`{"spec":{"containers":[{"name":"task","command":["true"]}]}}`)

@@ -115,8 +115,8 @@ func TestWhatIsNoQuantityIsRefusedWithWhatMayBeMeant(t *testing.T) {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
 			var resp xattr.ValidateAttributeResponse
 			New(text).ValidateAttribute(t.Context(), xattr.ValidateAttributeRequest{Path: path.Root("cpu")}, &resp)
-			if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Detail() != message {
-				t.Errorf("got %v, want %s", resp.Diagnostics, message)
+			if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Detail() != "cpu: "+message {
+				t.Errorf("got %v, want the attribute and: %s", resp.Diagnostics, message)
 			}
 		})
 	}
