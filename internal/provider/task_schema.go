@@ -83,7 +83,7 @@ func taskSchema(ctx context.Context) schema.Schema {
 		"queue": schema.StringAttribute{
 			MarkdownDescription: "Kueue's LocalQueue, in the same namespace: refer to `elastic_local_queue.NAME.name`. The task is suspended until it is admitted, and queued again when it was preempted. " +
 				"Without a queue it starts at once. It changes in place while the task waits, and replaces it otherwise.",
-			Optional:   true,
+			Optional: true,
 		},
 		"priority_class": schema.StringAttribute{
 			MarkdownDescription: "Kueue's WorkloadPriorityClass: refer to `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be taken away.",
