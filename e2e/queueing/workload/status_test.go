@@ -291,7 +291,9 @@ func TestWhatQueuesCount(t *testing.T) {
 		t.Errorf("%+v", status)
 	}
 	var local kueue.LocalQueueStatus
-	workload.CountLocalQueue(&local, q, []*kueue.Workload{holding(2)}, 1)
+	elsewhere := holding(2)
+	elsewhere.Status.Admission.ClusterQueue = "another"
+	workload.CountLocalQueue(&local, q, []*kueue.Workload{holding(2), elsewhere}, 1)
 	if local.AdmittedWorkloads != 1 || local.FlavorsReservation[0].Resources[0].Total.String() != "3" {
 		t.Errorf("%+v", local)
 	}

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -55,13 +57,17 @@ func CountQueue(status *kueue.ClusterQueueStatus, queue *kueue.ClusterQueue, wor
 	status.FlavorsUsage = clusterUsage(queue, usage(workloads, IsAdmitted))
 }
 
-// CountLocalQueue does so for a LocalQueue. cluster is nil where its ClusterQueue does not exist.
+// CountLocalQueue does so for a LocalQueue, from its workloads. What one of them holds in another ClusterQueue, admitted
+// before the LocalQueue was made anew, does not count. cluster is nil where the ClusterQueue does not exist.
 func CountLocalQueue(status *kueue.LocalQueueStatus, cluster *kueue.ClusterQueue, workloads []*kueue.Workload, waiting int32) {
 	status.PendingWorkloads = waiting
 	status.ReservingWorkloads, status.AdmittedWorkloads, status.FlavorsReservation, status.FlavorsUsage = 0, 0, nil, nil
 	if cluster == nil {
 		return
 	}
+	workloads = slices.DeleteFunc(slices.Clone(workloads), func(w *kueue.Workload) bool {
+		return !HasQuota(w) || string(w.Status.Admission.ClusterQueue) != cluster.Name
+	})
 	status.ReservingWorkloads, status.AdmittedWorkloads = count(workloads)
 	status.FlavorsReservation = localUsage(cluster, usage(workloads, func(*kueue.Workload) bool { return true }))
 	status.FlavorsUsage = localUsage(cluster, usage(workloads, IsAdmitted))
