@@ -137,6 +137,8 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 			if strings.Contains(printed, "holder-finished") {
 				t.Errorf("what has finished holds nothing:\n%s", printed)
 			}
+			printed, _ = r.run(t, config, "plan")
+			expectSays(t, printed, "No changes.", k.ref(name)+" is being deleted", "held by finalizers: "+inUse)
 			k.patch(t, name, "kueue", `{"metadata":{"finalizers":null}}`)
 			if printed, code := r.run(t, config, "destroy", "-auto-approve"); code != 0 {
 				t.Errorf("destroy exited with %d:\n%s", code, printed)

@@ -140,6 +140,7 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s was made anew outside of Terraform", o.title, o.importID(state)),
 			fmt.Sprintf("Its UID was %s and is %s. It is managed as it is now; %s.", before, live.GetUID(), o.madeAnew))
 	}
+	o.warnTerminating(&resp.Diagnostics, state, live)
 	resp.Diagnostics.Append(o.read(ctx, client, state, live)...)
 	resp.State.Raw = o.raw(ctx, state)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -37,4 +38,15 @@ func (o *object[T]) explainHeld(ctx context.Context, diags *diag.Diagnostics, cl
 	}
 	b.WriteString("\n\nRun the same command again then; timeouts.delete sets how long to wait.")
 	diags.AddError(fmt.Sprintf("%s %s is not deleted yet", o.title, o.importID(v)), b.String())
+}
+
+// warnTerminating says of an object that it is on its way out: a plan would find nothing to change in it.
+func (o *object[T]) warnTerminating(diags *diag.Diagnostics, v values, live T) {
+	if live.GetDeletionTimestamp() == nil {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("%s %s is being deleted", o.title, o.importID(v)), fmt.Sprintf(
+		"It is marked for deletion since %s and held by finalizers: %s. It is gone when they are, which nothing can undo; "+
+			"where the configuration still has it, the next plan after that makes it again.",
+		live.GetDeletionTimestamp().UTC().Format(time.RFC3339), strings.Join(live.GetFinalizers(), ", ")))
 }
