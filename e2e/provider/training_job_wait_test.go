@@ -100,7 +100,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed, _ := finish()
-	expectSays(t, printed, "Training job default/interrupted is not succeeded yet", "it was interrupted")
+	expectSays(t, printed, "Training job default/interrupted has not succeeded yet", "it was interrupted")
 	r.expectNoChanges(t, config)
 	if liveJob(t, name).UID != uid {
 		t.Error("the job was made anew")

@@ -163,7 +163,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed, _ := finish()
-	providertesting.ExpectSays(t, printed, "Task "+ns+"/interrupted is not succeeded yet", "it was interrupted", "Its phase is Running")
+	providertesting.ExpectSays(t, printed, "Task "+ns+"/interrupted has not succeeded yet", "it was interrupted", "Its phase is Running")
 	r.ExpectNoChanges(t, config)
 	if job(t, ns, "interrupted").UID != uid {
 		t.Error("the task was made anew")

@@ -49,7 +49,7 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 			diags.AddWarning(summary, detail+"\n\nThe task stays as it is. With fail_on_error = true this would be an error.")
 		}
 	case err != nil:
-		diags.AddWarning(fmt.Sprintf("Task %s is not %s yet", c.subject.importID, goal),
+		diags.AddWarning(fmt.Sprintf("Task %s %s yet", c.subject.importID, notYet(goal)),
 			fmt.Sprintf("Waited %s for it to be %s; %s. The task goes on; the next plan shows where it is.\n\n%s",
 				time.Since(begin).Round(time.Second), goal, whyEnded(err), c.tell(gather, ref, model, job, workload)))
 	}

@@ -57,10 +57,18 @@ func (c *jobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Dia
 		}
 		return diags
 	}
-	diags.AddWarning(fmt.Sprintf("Training job %s is not %s yet", c.subject.importID, goal),
+	diags.AddWarning(fmt.Sprintf("Training job %s %s yet", c.subject.importID, notYet(goal)),
 		fmt.Sprintf("Waited %s for phase %s; %s. The job goes on; the next plan shows where it is.\n\n%s",
 			time.Since(begin).Round(time.Second), goal, whyEnded(err), c.situation(gather, ref, seen)))
 	return diags
+}
+
+// notYet is what is said of something that was waited for in vain.
+func notYet(goal string) string {
+	if goal == waitForSucceeded {
+		return "has not " + goal
+	}
+	return "is not " + goal
 }
 
 // reached says whether a wait for goal is over.
