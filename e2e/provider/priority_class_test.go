@@ -285,7 +285,7 @@ func TestPriorityClassRefusesWhatTheAPIRefuses(t *testing.T) {
 		"a policy that does not exist":          {"value = 1\n preemption_policy = \"Always\"", `"PreemptLowerPriority" "Never"`},
 		"a label's value that is none":          {"value = 1\n labels = { team = \"a b\" }", `"a b": a valid label must`},
 		"a label's key that is none":            {"value = 1\n labels = { \"a b\" = \"x\" }", `Not a key for a label`},
-		"a label without a value":               {"value = 1\n labels = { a = null }", `labels\["a"\] is null`},
+		"a label without a value":               {"value = 1\n labels = { a = null }", `labels["a"] is null`},
 		"an annotation's key with two slashes":  {"value = 1\n annotations = { \"a/b/c\" = \"x\" }", `Not a key for an annotation`},
 		"a class without a value":               {``, `The argument "value" is required`},
 		"a value that is no number":             {`value = "high"`, `a number is required`},
