@@ -31,8 +31,12 @@ var (
 	floorConfiguration []byte
 )
 
-// objectCount is how many resources each configuration has.
-const objectCount = 1000
+const (
+	// objectCount is how many resources each configuration has.
+	objectCount = 1000
+	// providerRounds bounds the rounds, of which each takes some minutes on two cores.
+	providerRounds = 2
+)
 
 // measureProvider applies, plans and destroys both configurations in turn and compares them. The API server runs on the
 // same cores; its time is stated apart.
@@ -60,7 +64,7 @@ func measureProvider(ctx context.Context, o options) ([]figure, error) {
 	}
 	applies, plans := pairs{what: "apply"}, pairs{what: "plan"}
 	var requests float64
-	for range o.rounds {
+	for range min(o.rounds, providerRounds) {
 		floor, err := timeTerraform(ctx, o, terraform, floorConfiguration, cluster.Kubeconfig, nil)
 		if err != nil {
 			return nil, err
