@@ -103,7 +103,8 @@ func podEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
 	}
 	for _, condition := range pod.Status.Conditions {
 		switch {
-		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse:
+		// A pod that is gated (another reason) waits for quota, not for room: its workload tells about that.
+		case condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable:
 			state.Unschedulable = condition.Message
 		case condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue:
 			state.Disruption, state.Cause = condition.Reason, condition.Message

@@ -44,6 +44,17 @@ func TestAPodsStateBecomesAnEvent(t *testing.T) {
 	}
 }
 
+func TestAPodThatIsGatedDoesNotWaitForRoom(t *testing.T) {
+	for reason, want := range map[string]string{corev1.PodReasonUnschedulable: "no room", corev1.PodReasonSchedulingGated: ""} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: "no room"},
+		}}}
+		if got := podEvent(watch.Modified, pod).Pod.Unschedulable; got != want {
+			t.Errorf("with reason %s it is unschedulable for %q, want %q", reason, got, want)
+		}
+	}
+}
+
 func TestOnlyAStatusConfigMapIsAMastersReport(t *testing.T) {
 	report := func(name, text string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{trainingjob.StatusKey: text}}

@@ -88,6 +88,7 @@ func (l *Life) Waited(end time.Time) (time.Duration, bool) {
 	if l.Unschedulable.IsZero() {
 		return 0, false
 	}
+	end = l.EndedBy(end)
 	if !l.Bound.IsZero() {
 		end = l.Bound
 	}
