@@ -122,7 +122,7 @@ func TestStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if strings.HasPrefix(name, "bash") {
 				if _, err := exec.LookPath("bash"); err != nil {
-					t.Skip("there is none here")
+					t.Skip("this machine has no bash")
 				}
 			}
 			p := newPod(t, c.files)
