@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // The tutorial among the examples, and the model file that it names.

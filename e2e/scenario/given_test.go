@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
 // A cluster that is there already, for the stories to be told on: STORY_KUBECONFIG is its kubeconfig, STORY_IMAGE the

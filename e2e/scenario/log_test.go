@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
 func stages(n int) func(*eventlog.History) (bool, error) {

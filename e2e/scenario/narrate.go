@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // Tone is how a line is meant, for whoever prints it.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata; look at the difference")

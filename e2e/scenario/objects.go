@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
 )

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
 // modelFileName is the final model's name, in ConfigMap NAME-model and below a run's output directory.

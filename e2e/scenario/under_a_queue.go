@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
 )
 
 func TestAStoryUnderAQueueThatGoesWellKeepsEveryPromise(t *testing.T) {

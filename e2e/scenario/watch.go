@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/embedded"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
 // How long the jobs should train, so that the story can be followed and the low job outlives the high one.

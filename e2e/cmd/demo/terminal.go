@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // terminal prints lines, in colour where a person looks at it.

@@ -15,9 +15,9 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/timeline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/timeline"
 )
 
 // trainerImage is the image in the story's configuration; the embedded cluster runs the trainer's executable for it.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
 // Shorter than the demo's; what matters is the order.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 func TestDurationsAreSaidInTheUnitThatSuitsThem(t *testing.T) {

@@ -1,7 +1,7 @@
 package storytesting
 
 import (
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 

@@ -12,8 +12,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/wording"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // Widths for which the picture is drawn.

@@ -1,6 +1,6 @@
 package storytesting
 
-import "github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+import "github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 
 // Objects of the queue-priorities story.
 var (

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
 )
 
 func TestALogThatIsWrittenAndReadIsTheSame(t *testing.T) {

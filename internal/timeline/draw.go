@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
 const (
