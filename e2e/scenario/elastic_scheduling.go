@@ -22,12 +22,11 @@ const (
 	tutorialModel   = "models/mnist_functional_api.py"
 )
 
-// ElasticScheduling is the story of the tutorial: a low-priority job with two workers, a high-priority job that takes
+// elasticScheduling is the story of the tutorial: a low-priority job with two workers, a high-priority job that takes
 // one of them away, and both finish.
-type ElasticScheduling struct {
-	Setting
-	LowLasts  time.Duration
-	HighLasts time.Duration // at most; less when the low job would not outlive it well
+type elasticScheduling struct {
+	lowLasts  time.Duration
+	highLasts time.Duration // at most; less when the low job would not outlive it well
 }
 
 // Stages of the story.
@@ -41,20 +40,15 @@ const (
 // LowSelector is the tutorial's label selector of the first job.
 const LowSelector = trainingjob.LabelJobName + "=" + LowJob
 
-// Run tells the story and returns its events, those of a story that failed too.
-func (s *ElasticScheduling) Run(ctx context.Context) ([]eventlog.Event, error) {
-	return s.tell(ctx, tutorialExample, s.story)
-}
-
-func (s *ElasticScheduling) story(ctx context.Context, t *telling) error {
+func (s elasticScheduling) tell(ctx context.Context, t *telling) error {
 	t.stage(StageCalibrate, "How fast is this machine? One short run without a cluster.")
-	pace, err := s.measurePace(ctx)
+	pace, err := t.measurePace(ctx)
 	if err != nil {
 		return err
 	}
-	lowEpochs := pace.epochs(s.LowLasts)
-	t.vars["image"] = s.Cluster.Image
-	t.vars["data_host_path"] = s.Cluster.DataDir
+	lowEpochs := pace.epochs(s.lowLasts)
+	t.vars["image"] = t.cluster.Image
+	t.vars["data_host_path"] = t.cluster.DataDir
 	t.vars["low_epochs"] = strconv.Itoa(lowEpochs)
 	t.vars["low_workers"] = "1"
 	t.vars["submit_high"] = "false"
@@ -80,11 +74,11 @@ func (s *ElasticScheduling) story(ctx context.Context, t *telling) error {
 	if err := t.log.Wait(ctx, LowJob+" trains with two workers", startLimit, membersOf(LowJob, 2)); err != nil {
 		return err
 	}
-	if err := recordListing(ctx, t.clients.kubernetes, s.Cluster.Namespace, t.log); err != nil {
+	if err := recordListing(ctx, t.clients.kubernetes, t.cluster.Namespace, t.log); err != nil {
 		return err
 	}
 
-	highEpochs := highEpochs(pace, s.HighLasts, remainingAt(eventlog.Replay(t.log.Events()).Job(LowJob).Points, time.Now()))
+	highEpochs := highEpochs(pace, s.highLasts, remainingAt(eventlog.Replay(t.log.Events()).Job(LowJob).Points, time.Now()))
 	t.vars["high_epochs"], t.vars["submit_high"] = strconv.Itoa(highEpochs), "true"
 	t.stage(StageSubmitHigh, "terraform apply: %s, %s. There is no room for its worker.", HighJob, wording.Number(highEpochs, "epoch"))
 	if err := t.apply(ctx, StageSubmitHigh); err != nil {
@@ -103,7 +97,7 @@ func (s *ElasticScheduling) story(ctx context.Context, t *telling) error {
 	if err := t.plan(ctx, StageFinished); err != nil {
 		return err
 	}
-	model, err := finalModel(ctx, t.clients.kubernetes, s.Cluster.Namespace, LowJob)
+	model, err := finalModel(ctx, t.clients.kubernetes, t.cluster.Namespace, LowJob)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,10 @@ const (
 	HighTask = "high"
 )
 
-// QueuePriorities is the story of the second tutorial: a low-priority task takes the whole quota of a queue, a
+// queuePriorities is the story of the second tutorial: a low-priority task takes the whole quota of a queue, a
 // high-priority one takes it away, and when that has ended the low one runs again, without anyone's doing.
-type QueuePriorities struct {
-	Setting
-	HighLasts time.Duration // the page's task takes eleven days
+type queuePriorities struct {
+	highLasts time.Duration // the page's task takes eleven days
 }
 
 // Stages of the story, besides StageSubmitLow, StageSubmitHigh and StageDestroy.
@@ -34,13 +33,8 @@ const (
 	StageReturn = "return"
 )
 
-// Run tells the story and returns its events, those of a story that failed too.
-func (s *QueuePriorities) Run(ctx context.Context) ([]eventlog.Event, error) {
-	return s.tell(ctx, queueExample, s.story)
-}
-
-func (s *QueuePriorities) story(ctx context.Context, t *telling) error {
-	t.vars["high_seconds"] = strconv.Itoa(int(s.HighLasts.Seconds()))
+func (s queuePriorities) tell(ctx context.Context, t *telling) error {
+	t.vars["high_seconds"] = strconv.Itoa(int(s.highLasts.Seconds()))
 	t.vars["submit_low"], t.vars["submit_high"] = "false", "false"
 	t.stage(StageQueues, "terraform apply: a flavor, a queue with quota for four GPUs, two priority classes.")
 	if err := t.apply(ctx, StageQueues); err != nil {
@@ -74,7 +68,7 @@ func (s *QueuePriorities) story(ctx context.Context, t *telling) error {
 		return err
 	}
 
-	t.stage(StageReturn, "Nobody does anything: %s ends after %d s.", HighTask, int(s.HighLasts.Seconds()))
+	t.stage(StageReturn, "Nobody does anything: %s ends after %d s.", HighTask, int(s.highLasts.Seconds()))
 	if err := t.log.Wait(ctx, LowTask+" runs again", finishLimit, taskRuns(LowTask, 2)); err != nil {
 		return err
 	}
@@ -95,7 +89,7 @@ func (t *telling) ask(ctx context.Context, after string) error {
 		Phase   string         `json:"phase"`
 		Message string         `json:"message"`
 	}
-	if err := t.tf.output(ctx, workloadsExample, variables{"config_path": t.Cluster.Kubeconfig, "namespace": t.Cluster.Namespace},
+	if err := t.tf.output(ctx, workloadsExample, variables{"config_path": t.cluster.Kubeconfig, "namespace": t.cluster.Namespace},
 		"workloads", &workloads); err != nil {
 		return fmt.Errorf("data.elastic_workloads after stage %s: %w", after, err)
 	}

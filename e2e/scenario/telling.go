@@ -1,6 +1,10 @@
 // Package scenario tells the project's stories on a cluster: it runs the real terraform with the real provider on the
-// examples' configurations, records what the cluster does, and judges the record. A story does not know what its
-// cluster is: the embedded one and kind are the same to it.
+// examples' configurations, records what the cluster does, and judges the record.
+//
+// Stories is the catalogue. Tell takes one of its stories and a Backend, and does everything else: the records, the
+// output directory, the event log, the judgement, the timeline picture. A story does not know what its cluster is; the
+// embedded one (package embedded), kind and a cluster that is there already are the same to it, and each supplies no more
+// than a Cluster and, where it can be broken on purpose, its Faults.
 //
 // A story does not judge while it runs: it brings things about, waits for them, and writes the event log; the promises
 // are checked on the log (Promises.Check), which is pure. It leaves the cluster as it found it.
@@ -21,21 +25,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
-// Cluster is where a story is told.
-type Cluster struct {
-	Kubeconfig string
-	Namespace  string
-	Image      string // the trainer's image, as the cluster's nodes know it
-	DataDir    string // the directory, here and on every node, that holds mnist/train and mnist/test
-}
-
-// Setting is what every story needs.
-type Setting struct {
-	Cluster  Cluster
-	Tools    Tools
-	Examples string // the repository's examples
-	Dir      string // an empty directory, for terraform's state and output, and for events.jsonl
-	Observe  func(eventlog.Event)
+// setting is what every story is told with.
+type setting struct {
+	cluster  Cluster
+	tools    Tools
+	examples string // the repository's examples
+	dataDir  string // the story's records on this machine
+	dir      string // an empty directory, for terraform's state and output, and for events.jsonl
+	observe  func(eventlog.Event)
 }
 
 // Stages that more than one story has.
@@ -54,7 +51,7 @@ const (
 
 // telling is a story while it is told.
 type telling struct {
-	Setting
+	setting
 	clients clients
 	log     *Log
 	tf      *terraform
@@ -64,40 +61,40 @@ type telling struct {
 	destroyed bool
 }
 
-// tell runs a story on an example and returns its events, those of a story that failed too. What the story has not
-// destroyed when it ends, because it failed or was interrupted, is destroyed for it.
-func (s Setting) tell(ctx context.Context, example string, story func(context.Context, *telling) error) (events []eventlog.Event, err error) {
-	file, err := os.Create(filepath.Join(s.Dir, "events.jsonl"))
+// tell tells a story and returns its events, those of a story that failed too. What the story has not destroyed when it
+// ends, because it failed or was interrupted, is destroyed for it.
+func tell(ctx context.Context, story Story, s setting) (events []eventlog.Event, err error) {
+	file, err := os.Create(filepath.Join(s.dir, "events.jsonl"))
 	if err != nil {
 		return nil, fmt.Errorf("the event log: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	output, err := os.Create(filepath.Join(s.Dir, "terraform.log"))
+	output, err := os.Create(filepath.Join(s.dir, "terraform.log"))
 	if err != nil {
 		return nil, fmt.Errorf("the log of terraform: %w", err)
 	}
 	defer func() { err = errors.Join(err, output.Close()) }()
 
-	t := &telling{Setting: s, log: NewLog(file, s.Observe)}
-	t.vars = variables{"config_path": s.Cluster.Kubeconfig, "namespace": s.Cluster.Namespace}
-	err = t.run(ctx, example, output, story)
+	t := &telling{setting: s, log: NewLog(file, s.observe)}
+	t.vars = variables{"config_path": s.cluster.Kubeconfig, "namespace": s.cluster.Namespace}
+	err = t.run(ctx, story, output)
 	return t.log.Events(), errors.Join(err, t.log.Err())
 }
 
-func (t *telling) run(ctx context.Context, example string, output io.Writer, story func(context.Context, *telling) error) (err error) {
-	if t.clients, err = connect(t.Cluster.Kubeconfig); err != nil {
+func (t *telling) run(ctx context.Context, story Story, output io.Writer) (err error) {
+	if t.clients, err = connect(t.cluster.Kubeconfig); err != nil {
 		return err
 	}
 	if err := recordNodes(ctx, t.clients.kubernetes, t.log); err != nil {
 		return err
 	}
-	if t.tf, err = newTerraform(t.Tools.Terraform, t.Tools.Provider, t.Examples, example, t.Dir, output); err != nil {
+	if t.tf, err = newTerraform(t.tools.Terraform, t.tools.Provider, t.examples, story.example, t.dir, output); err != nil {
 		return err
 	}
-	if t.before, err = t.clients.inventory(ctx, t.Cluster.Namespace); err != nil {
+	if t.before, err = t.clients.inventory(ctx, t.cluster.Namespace); err != nil {
 		return err
 	}
-	stop, err := t.clients.record(ctx, t.Cluster.Namespace, t.log)
+	stop, err := t.clients.record(ctx, t.cluster.Namespace, t.log)
 	if err != nil {
 		return err
 	}
@@ -110,7 +107,7 @@ func (t *telling) run(ctx context.Context, example string, output io.Writer, sto
 		defer cancel()
 		err = errors.Join(err, t.tf.destroy(ctx, t.vars))
 	}()
-	return story(ctx, t)
+	return story.tell(ctx, t)
 }
 
 // stage says what the story does now.
@@ -143,7 +140,7 @@ func (t *telling) destroy(ctx context.Context) error {
 	if err := t.tf.destroy(ctx, t.vars); err != nil {
 		return err
 	}
-	rest, err := t.clients.left(ctx, t.Cluster.Namespace, t.before)
+	rest, err := t.clients.left(ctx, t.cluster.Namespace, t.before)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ const (
 )
 
 // measurePace runs the tutorial's job twice for a few epochs, without a cluster, on the smaller part of the data.
-func (s Setting) measurePace(ctx context.Context) (pace, error) {
+func (s setting) measurePace(ctx context.Context) (pace, error) {
 	took := map[int]time.Duration{}
 	for _, epochs := range []int{shortRunEpochs, longRunEpochs} {
 		began := time.Now()
@@ -112,17 +112,17 @@ func (t *telling) compare(ctx context.Context, model string, job localRun) error
 }
 
 // train runs `elastic-trainer train` and returns the SHA-256 of its final model.
-func (s Setting) train(ctx context.Context, name string, job localRun) (string, error) {
-	output := filepath.Join(s.Dir, name)
+func (s setting) train(ctx context.Context, name string, job localRun) (string, error) {
+	output := filepath.Join(s.dir, name)
 	// A run that finds its own finished output has nothing to do; this one is to be done.
 	if err := os.RemoveAll(output); err != nil {
 		return "", fmt.Errorf("train without a cluster: %w", err)
 	}
-	err := run(ctx, s.Tools.Trainer, "train",
+	err := run(ctx, s.tools.Trainer, "train",
 		"--job_name", job.job,
-		"--model_file", filepath.Join(s.Examples, tutorialModel),
-		"--train_data_dir", filepath.Join(s.Cluster.DataDir, "mnist", job.part),
-		"--validation_data_dir", filepath.Join(s.Cluster.DataDir, "mnist", testPart),
+		"--model_file", filepath.Join(s.examples, tutorialModel),
+		"--train_data_dir", filepath.Join(s.dataDir, "mnist", job.part),
+		"--validation_data_dir", filepath.Join(s.dataDir, "mnist", testPart),
 		"--num_epoch", strconv.Itoa(job.epochs),
 		"--minibatch_size", "10",
 		"--record_per_task", "100",

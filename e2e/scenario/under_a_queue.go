@@ -24,13 +24,11 @@ const (
 	shrunkWorkers  = 2
 )
 
-// UnderAQueue is the story of an elastic job under a queue: it shrinks when an urgent job needs two CPUs, grows back, is
-// evicted as a whole when a larger one needs four, and comes again.
-type UnderAQueue struct {
-	Setting
-	Epochs int    // of the elastic job
-	Pace   string // how long a gradient lasts at least, "50ms": the story takes its time on every machine
-}
+// How the elastic job takes its time: long enough to shrink and to grow back before it is evicted.
+const (
+	underAQueueEpochs = 3
+	underAQueuePace   = "50ms" // a gradient lasts that long at least, so that the story takes its time on every machine
+)
 
 // Stages of the story, besides StageFinished, StageDestroy and StageCompare.
 const (
@@ -41,14 +39,11 @@ const (
 	StageAgain  = "again"
 )
 
-// Run tells the story and returns its events, those of a story that failed too.
-func (s *UnderAQueue) Run(ctx context.Context) ([]eventlog.Event, error) {
-	return s.tell(ctx, underAQueueExample, s.story)
-}
-
-func (s *UnderAQueue) story(ctx context.Context, t *telling) error {
-	t.vars["image"], t.vars["data_host_path"] = s.Cluster.Image, s.Cluster.DataDir
-	t.vars["epochs"], t.vars["pace"] = strconv.Itoa(s.Epochs), s.Pace
+// tellUnderAQueue is the story of an elastic job under a queue: it shrinks when an urgent job needs two CPUs, grows
+// back, is evicted as a whole when a larger one needs four, and comes again.
+func tellUnderAQueue(ctx context.Context, t *telling) error {
+	t.vars["image"], t.vars["data_host_path"] = t.cluster.Image, t.cluster.DataDir
+	t.vars["epochs"], t.vars["pace"] = strconv.Itoa(underAQueueEpochs), underAQueuePace
 
 	t.stage(StageSubmit, "terraform apply: a queue of five CPUs, and job %s, of a master and one to four workers.", ElasticJob)
 	if err := t.apply(ctx, StageSubmit); err != nil {
@@ -98,7 +93,7 @@ func (s *UnderAQueue) story(ctx context.Context, t *telling) error {
 	if err := t.plan(ctx, StageFinished); err != nil {
 		return err
 	}
-	model, err := finalModel(ctx, t.clients.kubernetes, s.Cluster.Namespace, ElasticJob)
+	model, err := finalModel(ctx, t.clients.kubernetes, t.cluster.Namespace, ElasticJob)
 	if err != nil {
 		return err
 	}
@@ -106,7 +101,7 @@ func (s *UnderAQueue) story(ctx context.Context, t *telling) error {
 		return err
 	}
 	t.stage(StageCompare, "The same job once more, undisturbed and without a cluster: is its model the same?")
-	return t.compare(ctx, model, localRun{job: ElasticJob, part: trainPart, epochs: s.Epochs, gradsToWait: elasticWorkers})
+	return t.compare(ctx, model, localRun{job: ElasticJob, part: trainPart, epochs: underAQueueEpochs, gradsToWait: elasticWorkers})
 }
 
 // hadMembers waits until a job has trained with that many workers since the last stage began.

@@ -9,37 +9,18 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/embedded"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
-// How long the jobs should train, so that the story can be followed and the low job outlives the high one.
-const (
-	lowLasts  = time.Minute
-	highLasts = 15 * time.Second
-
-	highTaskLasts = 20 * time.Second
-)
-
 var (
 	errInterrupted = errors.New("interrupted; the cluster is stopped and everything is cleaned up")
 	errBroken      = errors.New("the story did not keep all of its promises")
 )
-
-// stories by the name by which they are asked for.
-func stories() []embedded.Story {
-	return []embedded.Story{
-		embedded.ElasticScheduling(lowLasts, highLasts),
-		embedded.QueuePriorities(highTaskLasts),
-		embedded.UnderAQueue(),
-	}
-}
 
 func main() {
 	story, err := chosen(os.Args[1:])
@@ -63,8 +44,8 @@ func main() {
 }
 
 // chosen is the story that the arguments name; the first one without arguments.
-func chosen(args []string) (embedded.Story, error) {
-	all := stories()
+func chosen(args []string) (scenario.Story, error) {
+	all := scenario.Stories(scenario.ToWatch)
 	if len(args) == 0 {
 		return all[0], nil
 	}
@@ -75,11 +56,15 @@ func chosen(args []string) (embedded.Story, error) {
 		}
 		names = append(names, story.Name)
 	}
-	return embedded.Story{}, fmt.Errorf("there is no story %q; usage: demo [%s]", strings.Join(args, " "), strings.Join(names, " | "))
+	return scenario.Story{}, fmt.Errorf("there is no story %q; usage: demo [%s]", strings.Join(args, " "), strings.Join(names, " | "))
 }
 
-func demo(ctx context.Context, terminal *terminal, story embedded.Story) error {
-	binaries, err := embedded.FindBinaries()
+func demo(ctx context.Context, terminal *terminal, story scenario.Story) error {
+	backend, err := embedded.Find()
+	if err != nil {
+		return err
+	}
+	tools, err := scenario.FindTools()
 	if err != nil {
 		return err
 	}
@@ -88,13 +73,12 @@ func demo(ctx context.Context, terminal *terminal, story embedded.Story) error {
 		return err
 	}
 	var narrator scenario.Narrator
-	outcome, err := embedded.Tell(ctx, story, embedded.Options{
-		Binaries:  binaries,
-		Root:      root,
-		Out:       filepath.Join(root, "e2e", "out", story.Name),
-		DataCache: filepath.Join(root, "e2e", "out", "data"),
-		MNISTDir:  os.Getenv("MNIST_DIR"),
-		Say:       terminal.say,
+	outcome, err := scenario.Tell(ctx, story, backend, scenario.Options{
+		Tools:    tools,
+		Root:     root,
+		Out:      scenario.OutDir(root, story.Name),
+		MNISTDir: os.Getenv("MNIST_DIR"),
+		Say:      terminal.say,
 		Observe: func(event eventlog.Event) {
 			for _, line := range narrator.Tell(event) {
 				terminal.line(line)
