@@ -260,4 +260,10 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require (
+	github.com/docker/cli v29.7.2+incompatible // indirect
+	github.com/docker/docker-credential-helpers v0.9.3 // indirect
+	gotest.tools/v3 v3.5.2 // indirect
+)
+
 replace github.com/elastic-training/terraform-provider-elastic => ../

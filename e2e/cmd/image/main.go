@@ -1,170 +1,164 @@
-// Command image packs static elastic-trainer binaries into a multi-platform image, as an OCI layout in one tar file
-// (what `skopeo copy oci-archive:…` and `crane push` read): nothing but the binary, run as a user without privileges. It needs no
-// container engine, and the same binaries give the same bytes.
+// Command image builds the trainer's image for every platform, writes it as archives, loads it into a container engine
+// where one answers, pushes it where it is told to, and says what can be done next. `make image` runs it.
 package main
 
 import (
-	"archive/tar"
-	"bytes"
+	"bufio"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
-	"strings"
+	"syscall"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
-)
 
-const (
-	entrypoint = "/elastic-trainer"
-	user       = "65532:65532" // "nonroot" by convention; numeric, so that runAsNonRoot can be checked
+	"github.com/elastic-training/terraform-provider-elastic/e2e/image"
 )
 
 func main() {
-	output := flag.String("output", "", "the tar file to write")
+	var o options
+	flag.StringVar(&o.root, "root", "..", "root of the repository")
+	flag.StringVar(&o.output, "output", "", "folder of the archives; empty is ROOT/dist")
+	flag.StringVar(&o.version, "version", "dev", "the trainer's version, and the image's tag")
+	flag.StringVar(&o.push, "push", "", "also push the image under this name: REGISTRY/NAME:TAG")
 	flag.Parse()
-	if err := build(*output, flag.Args()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	err := o.run(ctx, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-// build writes the image of binaries given as ARCHITECTURE=FILE.
-func build(output string, binaries []string) (err error) {
-	if output == "" || len(binaries) == 0 {
-		return errors.New("usage: image -output FILE ARCHITECTURE=BINARY …")
-	}
-	var index v1.ImageIndex = empty.Index
-	for _, argument := range binaries {
-		architecture, path, ok := strings.Cut(argument, "=")
-		if !ok {
-			return fmt.Errorf("%q is not of the form ARCHITECTURE=BINARY", argument)
-		}
-		image, err := imageOf(architecture, path)
-		if err != nil {
-			return err
-		}
-		size, err := compressedSize(image)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("  linux/%s: %.1f MB compressed\n", architecture, float64(size)/1e6)
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add:        image,
-			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}},
-		})
-	}
+type options struct{ root, output, version, push string }
 
-	dir, err := os.MkdirTemp("", "image-")
+func (o options) run(ctx context.Context, out io.Writer) error {
+	tag, err := name.NewTag(image.Repository+":"+o.version, name.StrictValidation)
+	if err != nil {
+		return fmt.Errorf("-version=%s: %w", o.version, err)
+	}
+	var destination name.Tag
+	if o.push != "" { // refused before anything is built
+		if destination, err = name.NewTag(o.push, name.StrictValidation); err != nil {
+			return fmt.Errorf("-push=%s: %w; write REGISTRY/NAME:TAG", o.push, err)
+		}
+	}
+	if o.output == "" {
+		o.output = filepath.Join(o.root, "dist")
+	}
+	source, err := image.SourceOf(ctx, o.root, o.version)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if _, err := layout.Write(dir, index); err != nil {
-		return fmt.Errorf("write the image's layout: %w", err)
+	fmt.Fprintf(out, "%s\n", tag)
+	images := make(map[string]v1.Image)
+	var all []v1.Image
+	for _, architecture := range image.Architectures() {
+		binary, err := image.Compile(ctx, o.root, source, architecture)
+		if err != nil {
+			return err
+		}
+		built, err := image.Trainer(source, architecture, binary)
+		if err != nil {
+			return err
+		}
+		size, err := image.SizeOf(built)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "  linux/%s: %.1f MB to download, %.1f MB unpacked\n", architecture, float64(size.Compressed)/1e6, float64(size.Unpacked)/1e6)
+		images[architecture] = built
+		all = append(all, built)
 	}
-	written, err := archive(dir, output)
+	index, err := image.Index(source, all...)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", output, err)
+		return err
 	}
-	fmt.Printf("%s: %.1f MB\n", output, float64(written)/1e6)
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "  %s\n", digest)
+	if err := o.archive(out, tag, images, index); err != nil {
+		return err
+	}
+	if err := o.load(ctx, out, tag, images); err != nil {
+		return err
+	}
+	if o.push == "" {
+		fmt.Fprintln(out, "to push:           make image PUSH=REGISTRY/NAME:TAG, with the credentials of docker login or podman login")
+		return nil
+	}
+	pushed, err := image.Push(ctx, destination, index)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "pushed:            %s\n                   in HCL: image = \"%s\"\n", destination, pushed)
 	return nil
 }
 
-// imageOf is an image for one architecture that holds one file, its entrypoint.
-func imageOf(architecture, path string) (v1.Image, error) {
-	binary, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("the binary for %s: %w", architecture, err)
+// archive writes one archive for each platform, which everything reads, and one with all of them.
+func (o options) archive(out io.Writer, tag name.Tag, images map[string]v1.Image, index v1.ImageIndex) error {
+	if err := os.MkdirAll(o.output, 0o755); err != nil {
+		return err
 	}
-	var files bytes.Buffer
-	w := tar.NewWriter(&files)
-	header := &tar.Header{Name: strings.TrimPrefix(entrypoint, "/"), Mode: 0o755, Size: int64(len(binary)), Format: tar.FormatPAX}
-	if err := errors.Join(w.WriteHeader(header), writeAll(w, binary), w.Close()); err != nil {
-		return nil, fmt.Errorf("the layer for %s: %w", architecture, err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(files.Bytes())), nil
-	}, tarball.WithMediaType(types.OCILayer))
-	if err != nil {
-		return nil, fmt.Errorf("the layer for %s: %w", architecture, err)
-	}
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	image, err = mutate.AppendLayers(image, layer)
-	if err != nil {
-		return nil, fmt.Errorf("the image for %s: %w", architecture, err)
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return nil, fmt.Errorf("the image for %s: %w", architecture, err)
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", architecture
-	config.Config.Entrypoint, config.Config.User = []string{entrypoint}, user
-	config.Config.Labels = map[string]string{
-		"org.opencontainers.image.title":    "elastic-trainer",
-		"org.opencontainers.image.licenses": "MPL-2.0",
-		"org.opencontainers.image.source":   "https://github.com/elastic-training/terraform-provider-elastic",
-	}
-	return mutate.ConfigFile(image, config)
-}
-
-func writeAll(w io.Writer, data []byte) error {
-	_, err := w.Write(data)
-	return err
-}
-
-func compressedSize(image v1.Image) (int64, error) {
-	manifest, err := image.Manifest()
-	if err != nil {
-		return 0, err
-	}
-	size := manifest.Config.Size
-	for _, layer := range manifest.Layers {
-		size += layer.Size
-	}
-	return size, nil
-}
-
-// archive writes the regular files below dir into a tar file, without times and owners, and says how large it is.
-func archive(dir, output string) (written int64, err error) {
-	file, err := os.Create(output)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	w := tar.NewWriter(file)
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
+	for _, architecture := range image.Architectures() {
+		path := filepath.Join(o.output, "elastic-trainer-"+architecture+".tar")
+		if err := write(path, func(w io.Writer) error { return image.WriteDocker(w, tag, images[architecture]) }); err != nil {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
+		fmt.Fprintf(out, "%-18s %s (docker load, podman load, kind load image-archive, ctr images import)\n", "linux/"+architecture+":", path)
+	}
+	path := filepath.Join(o.output, "elastic-trainer-oci.tar")
+	if err := write(path, func(w io.Writer) error { return image.WriteOCI(w, tag, index) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "both, as OCI:      %s (podman load, skopeo copy --all oci-archive:…)\n", path)
+	return nil
+}
+
+func (o options) load(ctx context.Context, out io.Writer, tag name.Tag, images map[string]v1.Image) error {
+	engine, err := image.FindEngine(ctx)
+	if errors.Is(err, image.ErrNoEngine) {
+		fmt.Fprintf(out, "not loaded:        %v\n", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fit, ok := images[engine.Architecture]
+	if !ok {
+		fmt.Fprintf(out, "not loaded:        %s is of another architecture\n", engine)
+		return nil
+	}
+	if err := engine.Load(ctx, tag, fit); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "loaded:            into %s; try: %s run --rm --read-only %s --help\n", engine, engine.Client, tag)
+	fmt.Fprintf(out, "into kind:         kind load docker-image %s\n", tag)
+	return nil
+}
+
+// write makes a file, or none: a half-written archive would look like a whole one.
+func write(path string, content func(io.Writer) error) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
 		if err != nil {
-			return err
+			err = errors.Join(err, os.Remove(file.Name()))
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if err := w.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(data))}); err != nil {
-			return err
-		}
-		return writeAll(w, data)
-	})
-	if err := errors.Join(err, w.Close()); err != nil {
-		return 0, err
+	}()
+	buffered := bufio.NewWriterSize(file, 1<<20)
+	if err := errors.Join(content(buffered), buffered.Flush(), file.Chmod(0o644), file.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+	return os.Rename(file.Name(), path)
 }
