@@ -1,0 +1,221 @@
+// Package kind makes clusters for the stories with kind: one control plane, and workers that are the tutorial's machine
+// on any host. It promises that a cluster which it hands out is what it should be (every node Ready and of its size; kind
+// itself calls a cluster with dead workers a success), that every wait ends and says what it waited for, and that
+// nothing of a cluster is left when it is closed: containers, the network where there was none before, the
+// kubeconfig. What runs on the cluster is left to others.
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/constants"
+	kindexec "sigs.k8s.io/kind/pkg/exec"
+)
+
+// Options of a cluster.
+type Options struct {
+	Engine  Engine
+	Name    string // of the cluster; one of that name that an earlier run left is deleted
+	Dir     string // an existing directory for what the nodes mount, and for the kubeconfig, while the cluster lives
+	Image   string // the nodes' image; "" is the one of kind's own release
+	Workers int
+	Machine Machine
+	DataDir string // the workers have it at the same path, to read
+	Say     func(format string, args ...any)
+}
+
+// Cluster is a cluster that is there.
+type Cluster struct {
+	Kubeconfig string // a file of its own; the user's is never touched
+
+	name     string
+	names    []string // of the nodes
+	machine  Machine
+	engine   Engine
+	provider *cluster.Provider
+	say      func(format string, args ...any)
+	dir      string
+
+	ownNetwork bool // the engine had no network of kind's before
+}
+
+const (
+	createLimit = 8 * time.Minute
+	deleteLimit = 2 * time.Minute
+)
+
+// network is the name that kind gives to the network of its clusters, unless its variable names another one.
+func network() string {
+	if named := os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK"); named != "" {
+		return named
+	}
+	return "kind"
+}
+
+// Start makes a cluster and returns it when all of its nodes are Ready and report what was promised. A cluster that did not
+// become what it should be is an error, after its logs were kept in logs below the directory, and is deleted, as it is
+// when the context ends.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	c := &Cluster{
+		Kubeconfig: filepath.Join(options.Dir, "kubeconfig"),
+		name:       options.Name,
+		machine:    options.Machine,
+		engine:     options.Engine,
+		provider:   cluster.NewProvider(options.Engine.provider(), cluster.ProviderWithLogger(progress{options.Say})),
+		say:        options.Say,
+		dir:        options.Dir,
+	}
+	if err := c.deleteNodes(); err != nil {
+		return nil, fmt.Errorf("what an earlier run may have left of it: %w", err)
+	}
+	machineDir := filepath.Join(options.Dir, "machine")
+	if err := options.Machine.write(machineDir); err != nil {
+		return nil, err
+	}
+	networks, err := c.engine.run(ctx, answerLimit, "network", "ls", "--format", "{{.Name}}")
+	if err != nil {
+		return nil, fmt.Errorf("the engine's networks: %w", err)
+	}
+	c.ownNetwork = !slices.Contains(strings.Fields(networks), network())
+
+	if err := c.create(ctx, options, machineDir); err != nil {
+		return nil, errors.Join(fmt.Errorf("make cluster %s: %w", c.name, err), c.Close())
+	}
+	return c, nil
+}
+
+// create makes the cluster and waits for its nodes.
+func (c *Cluster) create(ctx context.Context, options Options, machineDir string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, createLimit, fmt.Errorf("it did not happen within %s", createLimit))
+	defer cancel()
+	began := time.Now()
+	made := make(chan error, 1)
+	go func() {
+		made <- c.provider.Create(c.name,
+			cluster.CreateWithV1Alpha4Config(config(options.Workers, options.Machine, machineDir, options.DataDir)),
+			cluster.CreateWithNodeImage(options.Image),
+			cluster.CreateWithKubeconfigPath(c.Kubeconfig),
+			cluster.CreateWithRetain(true), // the logs of a failure are kept first
+			cluster.CreateWithDisplayUsage(false),
+			cluster.CreateWithDisplaySalutation(false),
+		)
+	}()
+	var err error
+	select {
+	case err = <-made:
+	case <-ctx.Done():
+		// kind knows no context. Without its nodes it fails soon; what it made meanwhile is deleted when it has.
+		err = errors.Join(context.Cause(ctx), c.deleteNodes())
+		<-made
+		return err
+	}
+	if err == nil {
+		err = c.ready(ctx)
+	}
+	if err != nil {
+		c.SaveLogs(filepath.Join(c.dir, "logs"))
+		return explain(err)
+	}
+	c.say("cluster %s: %d nodes are Ready after %.0f s, each worker with %d CPUs and %s", c.name, len(c.names),
+		time.Since(began).Seconds(), c.machine.CPUs, c.machine.Memory.String())
+	return nil
+}
+
+func (c *Cluster) ready(ctx context.Context) error {
+	if err := c.findNodes(); err != nil {
+		return err
+	}
+	restConfig, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
+	}
+	client, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
+	}
+	return c.awaitNodes(ctx, client)
+}
+
+// findNodes finds the containers of the cluster, each of which is a node.
+func (c *Cluster) findNodes() error {
+	nodes, err := c.provider.ListNodes(c.name)
+	if err != nil {
+		return fmt.Errorf("list the nodes' containers: %w", explain(err))
+	}
+	for _, node := range nodes {
+		c.names = append(c.names, node.String())
+	}
+	slices.Sort(c.names)
+	return nil
+}
+
+// Workers are the names of the workers, which are those of their containers too.
+func (c *Cluster) Workers() []string {
+	return slices.DeleteFunc(slices.Clone(c.names), func(name string) bool { return !c.isWorker(name) })
+}
+
+// isWorker goes by kind's names: NAME-control-plane, NAME-worker, NAME-worker2 and so on.
+func (c *Cluster) isWorker(node string) bool {
+	return strings.HasPrefix(node, c.name+"-"+constants.WorkerNodeRoleValue)
+}
+
+// Close deletes the cluster and everything that was made for it.
+func (c *Cluster) Close() error {
+	err := c.deleteNodes()
+	if c.ownNetwork {
+		ctx, cancel := context.WithTimeout(context.Background(), nodeLimit)
+		defer cancel()
+		// Another cluster may have come meanwhile, and have its nodes in it.
+		used, inspectErr := c.engine.run(ctx, answerLimit, "network", "inspect", "--format", "{{len .Containers}}", network())
+		if inspectErr == nil && used == "0" {
+			_, removeErr := c.engine.run(ctx, nodeLimit, "network", "rm", network())
+			err = errors.Join(err, removeErr)
+		}
+	}
+	err = errors.Join(err, os.RemoveAll(c.Kubeconfig), os.RemoveAll(filepath.Join(c.dir, "machine")))
+	if err != nil {
+		return fmt.Errorf("delete cluster %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// deleteNodes deletes the containers of the nodes, with their volumes. It has its own deadline: it is done also when
+// everything else was interrupted.
+func (c *Cluster) deleteNodes() error {
+	done := make(chan error, 1)
+	go func() { done <- c.provider.Delete(c.name, c.Kubeconfig) }()
+	select {
+	case err := <-done:
+		return explain(err)
+	case <-time.After(deleteLimit):
+		return fmt.Errorf("%s has not deleted the nodes within %s", c.engine, deleteLimit)
+	}
+}
+
+// explain adds what a failed command of kind's printed to its error.
+func explain(err error) error {
+	const tail = 2000
+	failed := kindexec.RunErrorForError(err)
+	if failed == nil {
+		return err
+	}
+	output := strings.TrimSpace(string(failed.Output))
+	if len(output) > tail {
+		output = "… " + output[len(output)-tail:]
+	}
+	if output == "" {
+		return err
+	}
+	return fmt.Errorf("%w\n%s", err, output)
+}
+
