@@ -83,7 +83,7 @@ func ask(ctx context.Context, client string, arguments ...string) (first, second
 
 // Load puts the image for the engine's architecture into the engine, under a name.
 func (e Engine) Load(ctx context.Context, tag name.Tag, image v1.Image) error {
-	c := exec.CommandContext(ctx, e.Client, "load")
+	c := e.command(ctx, "load")
 	archive, pipe := io.Pipe()
 	var said bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = archive, &said, &said
