@@ -24,7 +24,7 @@ import (
 // Options are where and how fast a job is computed; they decide nothing about its result.
 type Options struct {
 	Threads int    // 0 means one for each processor, at most 8
-	Kernel  string // "avx512", "avx2" or "portable"; "" chooses
+	Kernel  string // "avx512", "avx2", "neon" or "portable"; "" chooses
 	Cache   int64  // bytes of decoded data; 0 chooses
 	// Root is put before the absolute paths of a job where they exist below it: containers without a mount namespace
 	// of their own have their volumes there. "" in a real container.

@@ -1,6 +1,11 @@
 // Package kernel is the arithmetic of training, defined to the bit: matrix products, reductions and elementwise
-// operations on float32 that have the same bits in portable Go, AVX2 and AVX-512, and therefore on any processor, with
-// any number of threads and workers. A Set is one implementation; tests hold every set against the portable one.
+// operations on float32 that have the same bits in portable Go, AVX2, AVX-512 and NEON, and therefore on any processor,
+// with any number of threads and workers. A Set is one implementation; tests hold every set against the portable one.
+//
+// The sets are "avx512" and "avx2" on amd64 processors that have them, "neon" on every arm64, and "portable" everywhere,
+// for the tests and for other processors: a tenth of the speed. Choose takes the fastest. The vector sets are printed by
+// one generator (assembly, run by gen) from one description of each function. On amd64 all are tested: the AVX-512
+// functions by an emulator where the processor lacks them, NEON's under qemu-aarch64 where that is installed.
 //
 // # The contract, NumericsVersion 1
 //

@@ -12,13 +12,13 @@ import (
 func Emulated() []Set {
 	e := assembly.NewEmulator(FMA)
 	return []Set{
-		vectorSet("avx2 (emulated)", emulated(e, "AVX2", 8, 16)),
-		vectorSet("avx512 (emulated)", emulated(e, "AVX512", 16, 64)),
+		vectorSet("avx2 (emulated)", emulated(e, "AVX2", 8, 7, 16)),
+		vectorSet("avx512 (emulated)", emulated(e, "AVX512", 16, 15, 64)),
 	}
 }
 
-func emulated(e *assembly.Emulator, suffix string, width, panel int) vectorFunctions {
-	f := vectorFunctions{width: width, panel: panel}
+func emulated(e *assembly.Emulator, suffix string, width, tail, panel int) vectorFunctions {
+	f := vectorFunctions{width: width, tail: tail, panel: panel}
 	vectors := func(v int) string {
 		if v == tailTile {
 			return "Tail"

@@ -169,6 +169,7 @@ func dropoutMaskAVX2(dst unsafe.Pointer, groups int, lanes unsafe.Pointer, first
 func functionsAVX2() vectorFunctions {
 	return vectorFunctions{
 		width: 8,
+		tail:  7,
 		panel: 16,
 		gemm: [6][5]gemmFunction{
 			{tailTile: gemm1xTailAVX2, 1: gemm1x1AVX2, 2: gemm1x2AVX2, 4: gemm1x4AVX2},
@@ -395,6 +396,7 @@ func dropoutMaskAVX512(dst unsafe.Pointer, groups int, lanes unsafe.Pointer, fir
 func functionsAVX512() vectorFunctions {
 	return vectorFunctions{
 		width: 16,
+		tail:  15,
 		panel: 64,
 		gemm: [6][5]gemmFunction{
 			{tailTile: gemm1xTailAVX512, 1: gemm1x1AVX512, 2: gemm1x2AVX512, 4: gemm1x4AVX512},

@@ -2,14 +2,14 @@ package kernel
 
 import "fmt"
 
-// Set is one implementation of the arithmetic: portable Go, AVX2 or AVX-512. All have the same bits. It is a value,
+// Set is one implementation of the arithmetic: portable Go, AVX2, AVX-512 or NEON. All have the same bits. It is a value,
 // chosen once and passed on; nothing in it changes, so that one process can hold and compare several.
 //
 // In the functions over columns the arrays are rows of C channels, C being the length of the per-channel arguments,
 // and every channel is a chain of its own in row order. Destinations may be the same array as a source of the same
 // shape, but must not overlap otherwise.
 type Set struct {
-	// Name is "portable", "avx2" or "avx512".
+	// Name is "portable", "avx2", "avx512" or "neon".
 	Name string
 	// Panel is the number of columns of B that Gemm works on at a time: what B may be packed by.
 	Panel int
@@ -87,8 +87,8 @@ func Choose(name string) (Set, error) {
 		names += " " + s.Name
 	}
 	switch name {
-	case "avx512", "avx2", "portable":
+	case "avx512", "avx2", "neon", "portable":
 		return Set{}, fmt.Errorf("kernel %q cannot run on this processor and operating system; available:%s", name, names)
 	}
-	return Set{}, fmt.Errorf("kernel %q does not exist; ELASTIC_KERNEL takes avx512, avx2 or portable, or nothing for the fastest; available here:%s", name, names)
+	return Set{}, fmt.Errorf("kernel %q does not exist; ELASTIC_KERNEL takes avx512, avx2, neon or portable, or nothing for the fastest; available here:%s", name, names)
 }

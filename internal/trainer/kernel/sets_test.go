@@ -336,7 +336,7 @@ func TestChoose(t *testing.T) {
 		}
 	})
 	t.Run("a set that does not exist or cannot run is refused", func(t *testing.T) {
-		for _, name := range []string{"sse2", "avx512", "avx2"} {
+		for _, name := range []string{"sse2", "avx512", "avx2", "neon"} {
 			set, err := kernel.Choose(name)
 			if err == nil && set.Name != name {
 				t.Errorf("%q gave %q", name, set.Name)

@@ -1,6 +1,7 @@
-// Package assembly is the source of the vector kernels: one description of each function that is printed for AVX2 and for
-// AVX-512, and that can be executed by an emulator, so that the AVX-512 code is tested on machines without it. The
-// contract of the functions is in internal/trainer/kernel, which holds what is printed.
+// Package assembly is the source of the vector kernels: one description of each function, in operations that every
+// processor has (operations.go), that is printed for AVX2, AVX-512 and NEON. What is printed for amd64 can be executed by
+// an emulator, so that the AVX-512 code is tested on machines without it. The contract of the functions is in
+// internal/trainer/kernel, which holds what is printed.
 package assembly
 
 import (
@@ -8,13 +9,11 @@ import (
 	"strings"
 )
 
-// The operands of an instruction, as Go's assembler orders them: sources first, destination last.
+// The operands of operations and instructions. Instructions have them as Go's assembler orders them: sources first,
+// destination last.
 type (
 	vec     int    // a vector register of the width at hand
-	ymm     int    // its lower 256 bits
-	xmm     int    // its lower 128 bits
-	mask    int    // K1 … K7
-	gpr     string // a general register
+	gpr     string // a general register, by amd64's name; arm64 has one for each
 	imm     int
 	label   string
 	arg     string // an argument of the function
@@ -29,16 +28,24 @@ type (
 type instruction struct {
 	op       string
 	operands []any
+	comment  string
 }
 
-// function is one assembly function: what is printed, and what the emulator of the tests executes.
-type function struct {
-	name         string
+// listing is a growing list of instructions.
+type listing struct {
 	isa          isa
-	params       []param
-	result       param // at most one; its name is "" where there is none
 	instructions []instruction
 	labels       int
+}
+
+// function is one assembly function: what is printed, and what the emulator of the tests executes. The processor that it
+// is for writes its operations as instructions of the listing.
+type function struct {
+	*listing
+	processor
+	name   string
+	params []param
+	result param // at most one; its name is "" where there is none
 }
 
 type param struct{ name, typ string }
@@ -48,18 +55,22 @@ type isa struct {
 	suffix    string // of function names
 	width     int    // float32 lanes
 	registers int
-	prefix    string
+	// tail is the number of columns that the function for the last, partial vector of a matrix takes at most.
+	tail      int
+	processor func(*listing) processor
 }
 
 var (
-	avx2   = isa{"AVX2", 8, 16, "Y"}
-	avx512 = isa{"AVX512", 16, 32, "Z"}
+	avx2   = isa{"AVX2", 8, 16, 7, amd64Processor}
+	avx512 = isa{"AVX512", 16, 32, 15, amd64Processor}
+	neon   = isa{"NEON", 4, 32, 1, arm64Processor}
 )
 
 func (s isa) bytes() int { return 4 * s.width }
 
 func newFunction(s isa, name string, params ...string) *function {
-	f := &function{name: name + s.suffix, isa: s}
+	f := &function{listing: &listing{isa: s}, name: name + s.suffix}
+	f.processor = s.processor(f.listing)
 	for _, p := range params {
 		name, typ, _ := strings.Cut(p, " ")
 		f.params = append(f.params, param{name, typ})
@@ -75,43 +86,30 @@ func paramSize(typ string) int {
 }
 
 // frame is the offset of each argument, and the size of all.
-func (f *function) frame() (offsets map[string]int, size int) {
-	offsets = map[string]int{}
+func (f *function) frame() (offsets map[arg]int, size int) {
+	offsets = map[arg]int{}
 	for _, p := range append(append([]param{}, f.params...), f.result) {
 		if p.name == "" {
 			continue
 		}
 		n := paramSize(p.typ)
 		size = (size + n - 1) / n * n
-		offsets[p.name] = size
+		offsets[arg(p.name)] = size
 		size += n
 	}
 	return offsets, size
 }
 
-func (f *function) emit(op string, operands ...any) {
-	f.instructions = append(f.instructions, instruction{op, operands})
+func (l *listing) emit(op string, operands ...any) {
+	l.instructions = append(l.instructions, instruction{op: op, operands: operands})
 }
 
-func (f *function) newLabel(hint string) label {
-	f.labels++
-	return label(fmt.Sprintf("%s%d", hint, f.labels))
+func (l *listing) newLabel(hint string) label {
+	l.labels++
+	return label(fmt.Sprintf("%s%d", hint, l.labels))
 }
 
-func (f *function) place(l label) { f.emit("", l) }
-
-// loop runs body as often as register CX says, and uses it up. It may be 0.
-func (f *function) loop(body func()) {
-	const count = gpr("CX")
-	top, end := f.newLabel("loop"), f.newLabel("end")
-	f.emit("TESTQ", count, count)
-	f.emit("JEQ", end)
-	f.place(top)
-	body()
-	f.emit("DECQ", count)
-	f.emit("JNE", top)
-	f.place(end)
-}
+func (l *listing) place(at label) { l.emit("", at) }
 
 func (f *function) String() string {
 	offsets, size := f.frame()
@@ -125,39 +123,22 @@ func (f *function) String() string {
 		}
 		var text []string
 		for _, o := range i.operands {
-			text = append(text, f.operand(o, offsets))
+			if a, ok := o.(arg); ok {
+				text = append(text, fmt.Sprintf("%s+%d(FP)", a, offsets[a]))
+				continue
+			}
+			text = append(text, f.operand(o))
 		}
-		fmt.Fprintf(&b, "\t%s %s\n", i.op, strings.Join(text, ", "))
+		fmt.Fprintf(&b, "\t%s %s", i.op, strings.Join(text, ", "))
+		if i.comment != "" {
+			fmt.Fprintf(&b, " // %s", i.comment)
+		}
+		b.WriteByte('\n')
 	}
-	b.WriteString("\tVZEROUPPER\n\tRET\n")
+	for _, op := range f.ending() {
+		fmt.Fprintf(&b, "\t%s\n", op)
+	}
 	return b.String()
-}
-
-func (f *function) operand(o any, offsets map[string]int) string {
-	switch o := o.(type) {
-	case vec:
-		return fmt.Sprintf("%s%d", f.isa.prefix, o)
-	case ymm:
-		return fmt.Sprintf("Y%d", o)
-	case xmm:
-		return fmt.Sprintf("X%d", o)
-	case mask:
-		return fmt.Sprintf("K%d", o)
-	case imm:
-		return fmt.Sprintf("$%d", o)
-	case arg:
-		return fmt.Sprintf("%s+%d(FP)", o, offsets[string(o)])
-	case address:
-		text := fmt.Sprintf("(%s)", o.base)
-		if o.disp != 0 {
-			text = fmt.Sprintf("%d%s", o.disp, text)
-		}
-		if o.scale != 0 {
-			text += fmt.Sprintf("(%s*%d)", o.index, o.scale)
-		}
-		return text
-	}
-	return fmt.Sprint(o)
 }
 
 // declaration is the function in Go.

@@ -12,17 +12,17 @@ func flat(s isa, name string, arrays []string, more []string, begin func(f *func
 	registers := []gpr{"AX", "BX", "SI"}
 	var elements []address
 	for i, a := range arrays {
-		f.emit("MOVQ", arg(a), registers[i])
+		f.argument(a, registers[i])
 		elements = append(elements, indexed(registers[i], "DI", 1))
 	}
-	f.emit("MOVQ", arg("vectors"), gpr("CX"))
-	f.emit("XORQ", gpr("DI"), gpr("DI"))
+	f.argument("vectors", "CX")
+	f.clear("DI")
 	if begin != nil {
 		begin(f)
 	}
 	f.loop(func() {
 		body(f, elements)
-		f.emit("ADDQ", imm(s.bytes()), gpr("DI"))
+		f.advance("DI", s.bytes())
 	})
 	return f
 }
@@ -31,51 +31,51 @@ func flats(s isa) []*function {
 	exponent := vec(4)
 	finite := flat(s, "finite", []string{"x"}, []string{"exponent uint32"},
 		func(f *function) {
-			f.emit("VBROADCASTSS", arg("exponent"), exponent)
+			f.broadcast("exponent", exponent)
 			f.zero(5)
 		},
 		func(f *function, a []address) {
-			f.emit("VMOVUPS", a[0], vec(0))
-			f.bitwise("VPAND", exponent, 0, 0)
+			f.load(a[0], vec(0))
+			f.and(exponent, 0, 0)
 			f.equalMask(1, 0, exponent)
 			f.keep(1, 1, exponent)
-			f.bitwise("VPOR", 1, 5, 5)
+			f.or(1, 5, 5)
 		})
 	finite.result = param{"hits", "uint64"}
-	finite.lanesToBits(5, "AX")
-	finite.emit("MOVQ", gpr("AX"), arg("hits"))
+	finite.anyLane(5, "AX")
+	finite.setResult("hits", "AX")
 
 	return []*function{
 		flat(s, "add", []string{"dst", "a"}, nil, nil, func(f *function, a []address) {
-			f.emit("VMOVUPS", a[0], vec(0))
-			f.emit("VADDPS", a[1], vec(0), vec(0))
-			f.emit("VMOVUPS", vec(0), a[0])
+			f.load(a[0], vec(0))
+			f.addFloats(a[1], vec(0), vec(0))
+			f.store(vec(0), a[0])
 		}),
 		flat(s, "mul", []string{"dst", "a", "b"}, nil, nil, func(f *function, a []address) {
-			f.emit("VMOVUPS", a[1], vec(0))
-			f.emit("VMULPS", a[2], vec(0), vec(0))
-			f.emit("VMOVUPS", vec(0), a[0])
+			f.load(a[1], vec(0))
+			f.multiplyFloats(a[2], vec(0), vec(0))
+			f.store(vec(0), a[0])
 		}),
 		flat(s, "relu", []string{"dst", "a"}, nil, func(f *function) { f.zero(2) }, func(f *function, a []address) {
-			f.emit("VMOVUPS", a[1], vec(0))
+			f.load(a[1], vec(0))
 			f.greaterMask(1, 0, 2)
 			f.keep(0, 1, 0)
-			f.emit("VMOVUPS", vec(0), a[0])
+			f.store(vec(0), a[0])
 		}),
 		flat(s, "reluBack", []string{"dst", "dy", "y"}, nil, func(f *function) { f.zero(2) }, func(f *function, a []address) {
-			f.emit("VMOVUPS", a[1], vec(0))
-			f.emit("VMOVUPS", a[2], vec(3))
+			f.load(a[1], vec(0))
+			f.load(a[2], vec(3))
 			f.greaterMask(1, 3, 2)
 			f.keep(0, 1, 0)
-			f.emit("VMOVUPS", vec(0), a[0])
+			f.store(vec(0), a[0])
 		}),
 		flat(s, "sgd", []string{"w", "dw"}, []string{"rate float32"}, func(f *function) {
-			f.emit("VBROADCASTSS", arg("rate"), vec(2))
+			f.broadcast("rate", vec(2))
 		}, func(f *function, a []address) {
-			f.emit("VMULPS", a[1], vec(2), vec(0))
-			f.emit("VMOVUPS", a[0], vec(1))
-			f.emit("VSUBPS", vec(0), vec(1), vec(1))
-			f.emit("VMOVUPS", vec(1), a[0])
+			f.multiplyFloats(a[1], vec(2), vec(0))
+			f.load(a[0], vec(1))
+			f.subtractFloats(vec(0), vec(1), vec(1))
+			f.store(vec(1), a[0])
 		}),
 		finite,
 	}
@@ -100,26 +100,25 @@ func (c columnOperation) build(s isa) *function {
 	}
 	f := newFunction(s, c.name, append(params, "vectors int", "height int", "rowBytes uintptr")...)
 	rowRegisters := []gpr{"AX", "BX", "SI"}
-	f.emit("MOVQ", arg("vectors"), gpr("R12"))
-	f.emit("MOVQ", arg("rowBytes"), gpr("DX"))
-	f.emit("XORQ", gpr("R13"), gpr("R13")) // bytes of channels done
+	f.argument("vectors", "R12")
+	f.argument("rowBytes", "DX")
+	f.clear("R13") // bytes of channels done
 	for _, chunk := range []int{c.chunk, 1} {
 		top, next := f.newLabel("columns"), f.newLabel("next")
 		f.place(top)
-		f.emit("CMPQ", gpr("R12"), imm(chunk))
-		f.emit("JLT", next)
+		f.ifLess("R12", imm(chunk), next)
 		for i, name := range c.channels {
-			f.emit("MOVQ", arg(name), gpr("R8"))
-			f.emit("ADDQ", gpr("R13"), gpr("R8"))
+			f.argument(name, "R8")
+			f.add("R13", "R8")
 			for q := range chunk {
-				f.emit("VMOVUPS", at("R8", q*s.bytes()), vec(i*chunk+q))
+				f.load(at("R8", q*s.bytes()), vec(i*chunk+q))
 			}
 		}
 		for i, name := range c.rows {
-			f.emit("MOVQ", arg(name), rowRegisters[i])
-			f.emit("ADDQ", gpr("R13"), rowRegisters[i])
+			f.argument(name, rowRegisters[i])
+			f.add("R13", rowRegisters[i])
 		}
-		f.emit("MOVQ", arg("height"), gpr("CX"))
+		f.argument("height", "CX")
 		f.loop(func() {
 			for q := range chunk {
 				var scratch []vec
@@ -132,19 +131,19 @@ func (c columnOperation) build(s isa) *function {
 					scratch)
 			}
 			for i := range c.rows {
-				f.emit("ADDQ", gpr("DX"), rowRegisters[i])
+				f.add("DX", rowRegisters[i])
 			}
 		})
 		for i := range c.results {
-			f.emit("MOVQ", arg(c.channels[i]), gpr("R8"))
-			f.emit("ADDQ", gpr("R13"), gpr("R8"))
+			f.argument(c.channels[i], "R8")
+			f.add("R13", "R8")
 			for q := range chunk {
-				f.emit("VMOVUPS", vec(i*chunk+q), at("R8", q*s.bytes()))
+				f.store(vec(i*chunk+q), at("R8", q*s.bytes()))
 			}
 		}
-		f.emit("ADDQ", imm(chunk*s.bytes()), gpr("R13"))
-		f.emit("SUBQ", imm(chunk), gpr("R12"))
-		f.emit("JMP", top)
+		f.advance("R13", chunk*s.bytes())
+		f.advance("R12", -chunk)
+		f.jump(top)
 		f.place(next)
 	}
 	return f
@@ -156,18 +155,18 @@ func columns(s isa) []*function {
 			name: name, channels: []string{"mean", "scale", "offset", "slope"}, rows: []string{"dst", "dy", "x"},
 			chunk: 2, scratchPerRow: 5,
 			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
-				f.emit("VMOVUPS", row(2), t[0])
-				f.emit("VSUBPS", channel(0), t[0], t[1]) // x − mean
-				f.emit("VMOVUPS", row(1), t[2])
-				f.emit("VSUBPS", channel(2), t[2], t[2]) // dy − offset
-				f.emit("VFMADD231PS", channel(3), t[1], t[2])
-				f.emit("VMULPS", channel(1), t[2], t[2])
+				f.load(row(2), t[0])
+				f.subtractFloats(channel(0), t[0], t[1]) // x − mean
+				f.load(row(1), t[2])
+				f.subtractFloats(channel(2), t[2], t[2]) // dy − offset
+				f.fma(channel(3), t[1], t[2])
+				f.multiplyFloats(channel(1), t[2], t[2])
 				if relu {
 					f.zero(t[3])
 					f.greaterMask(t[4], t[0], t[3])
 					f.keep(t[2], t[4], t[2])
 				}
-				f.emit("VMOVUPS", t[2], row(0))
+				f.store(t[2], row(0))
 			},
 		}.build(s)
 	}
@@ -175,35 +174,35 @@ func columns(s isa) []*function {
 		columnOperation{
 			name: "columnSum", channels: []string{"acc"}, rows: []string{"x"}, results: 1, chunk: 4,
 			body: func(f *function, channel func(int) vec, row func(int) address, _ []vec) {
-				f.emit("VADDPS", row(0), channel(0), channel(0))
+				f.addFloats(row(0), channel(0), channel(0))
 			},
 		}.build(s),
 		columnOperation{
 			name: "columnSquares", channels: []string{"acc", "mean"}, rows: []string{"x"}, results: 1, chunk: 4, scratchPerRow: 1,
 			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
-				f.emit("VMOVUPS", row(0), t[0])
-				f.emit("VSUBPS", channel(1), t[0], t[0])
-				f.emit("VFMADD231PS", t[0], t[0], channel(0))
+				f.load(row(0), t[0])
+				f.subtractFloats(channel(1), t[0], t[0])
+				f.fma(t[0], t[0], channel(0))
 			},
 		}.build(s),
 		columnOperation{
 			name: "columnProducts", channels: []string{"sum", "dot", "mean"}, rows: []string{"dy", "x"}, results: 2, chunk: 4, scratchPerRow: 2,
 			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
-				f.emit("VMOVUPS", row(0), t[0])
-				f.emit("VMOVUPS", row(1), t[1])
-				f.emit("VSUBPS", channel(2), t[1], t[1])
-				f.emit("VADDPS", t[0], channel(0), channel(0))
-				f.emit("VFMADD231PS", t[1], t[0], channel(1))
+				f.load(row(0), t[0])
+				f.load(row(1), t[1])
+				f.subtractFloats(channel(2), t[1], t[1])
+				f.addFloats(t[0], channel(0), channel(0))
+				f.fma(t[1], t[0], channel(1))
 			},
 		}.build(s),
 		columnOperation{
 			name: "batchNorm", channels: []string{"mean", "scale", "shift"}, rows: []string{"dst", "x"}, chunk: 2, scratchPerRow: 2,
 			body: func(f *function, channel func(int) vec, row func(int) address, t []vec) {
-				f.emit("VMOVUPS", row(1), t[0])
-				f.emit("VSUBPS", channel(0), t[0], t[0])
-				f.emit("VMOVAPS", channel(2), t[1])
-				f.emit("VFMADD231PS", channel(1), t[0], t[1])
-				f.emit("VMOVUPS", t[1], row(0))
+				f.load(row(1), t[0])
+				f.subtractFloats(channel(0), t[0], t[0])
+				f.moveVector(channel(2), t[1])
+				f.fma(channel(1), t[0], t[1])
+				f.store(t[1], row(0))
 			},
 		}.build(s),
 		batchNormBack("batchNormBack", false),

@@ -15,7 +15,7 @@ type Emulator struct {
 	functions map[string]*function
 }
 
-// NewEmulator has the functions of both instruction sets.
+// NewEmulator has the functions of amd64's instruction sets.
 func NewEmulator(fma func(a, b, c float32) float32) *Emulator {
 	e := &Emulator{FMA: fma, functions: map[string]*function{}}
 	for _, s := range []isa{avx2, avx512} {

@@ -8,7 +8,7 @@ const (
 	flagReLU = 2
 )
 
-// gemm is rows×vectors elements of C at a time, `tiles` times down the rows. masked: the last, partial vector.
+// gemm is rows×vectors elements of C at a time, `tiles` times down the rows. masked: the tail, the columns of the last, partial vector.
 func gemm(s isa, rows, vectors int, masked bool) *function {
 	name := fmt.Sprintf("gemm%dx%d", rows, vectors)
 	if masked {
@@ -45,103 +45,93 @@ func gemm(s isa, rows, vectors int, masked bool) *function {
 		return indexed(base, "SI", i%3)
 	}
 	rowsOfC := func(do func(i, j int, element address)) {
-		f.emit("MOVQ", gpr("R13"), gpr("AX"))
+		f.move("R13", "AX")
 		for i := range rows {
 			for j := range vectors {
 				do(i, j, at("AX", j*s.bytes()))
 			}
-			f.emit("ADDQ", gpr("BX"), gpr("AX"))
+			f.add("BX", "AX")
 		}
 	}
 
 	if masked {
-		f.emit("MOVQ", arg("lanes"), gpr("AX"))
-		f.tailMask(tail, 1, at("AX", 0))
+		f.beginTail(tail)
 	}
-	f.emit("MOVQ", arg("a"), gpr("R15"))
-	f.emit("MOVQ", arg("c"), gpr("R13"))
-	f.emit("MOVQ", arg("aRow"), gpr("SI"))
-	f.emit("MOVQ", arg("aStep"), gpr("DX"))
-	f.emit("MOVQ", arg("bRow"), gpr("DI"))
-	f.emit("LEAQ", indexed("SI", "SI", 2), gpr("R8"))
+	f.argument("a", "R15")
+	f.argument("c", "R13")
+	f.argument("aRow", "SI")
+	f.argument("aStep", "DX")
+	f.argument("bRow", "DI")
+	f.addressOf(indexed("SI", "SI", 2), "R8")
 
 	tile := f.newLabel("tile")
 	f.place(tile)
 	begin, zero := f.newLabel("begin"), f.newLabel("zero")
-	f.emit("TESTQ", imm(flagLoad), arg("flags"))
-	f.emit("JEQ", zero)
-	f.emit("MOVQ", arg("cRow"), gpr("BX"))
-	rowsOfC(func(i, j int, element address) { f.load(element, acc(i, j), masked, tail) })
-	f.emit("JMP", begin)
+	f.unlessFlag(flagLoad, zero)
+	f.argument("cRow", "BX")
+	rowsOfC(func(i, j int, element address) { f.loadColumns(element, acc(i, j), masked, tail) })
+	f.jump(begin)
 	f.place(zero)
 	each(func(i, j int) { f.zero(acc(i, j)) })
 	f.place(begin)
 
-	f.emit("MOVQ", gpr("R15"), gpr("R10"))
-	f.emit("MOVQ", arg("b"), gpr("R11"))
-	f.emit("MOVQ", arg("segments"), gpr("R12"))
+	f.move("R15", "R10")
+	f.argument("b", "R11")
+	f.argument("segments", "R12")
 	segment, step := f.newLabel("segment"), f.newLabel("step")
 	f.place(segment)
-	f.emit("MOVQ", gpr("R10"), gpr("AX"))
-	f.emit("MOVQ", gpr("R11"), gpr("BX"))
+	f.move("R10", "AX")
+	f.move("R11", "BX")
 	if rows > 3 {
-		f.emit("LEAQ", indexed("R10", "R8", 1), gpr("R9"))
+		f.addressOf(indexed("R10", "R8", 1), "R9")
 	}
-	f.emit("MOVQ", arg("k"), gpr("CX"))
-	f.emit("PCALIGN", imm(32))
+	f.argument("k", "CX")
+	f.align()
 	f.place(step)
 	for j := range vectors {
-		f.load(at("BX", j*s.bytes()), vec(j), masked, tail)
+		f.loadColumns(at("BX", j*s.bytes()), vec(j), masked, tail)
 	}
 	for i := range rows {
-		f.emit("VBROADCASTSS", rowOfA(i), factor(i))
+		f.loadFactor(rowOfA(i), factor(i))
 		for j := range vectors {
-			f.emit("VFMADD231PS", vec(j), factor(i), acc(i, j))
+			f.fmaFactor(vec(j), factor(i), acc(i, j))
 		}
 	}
-	f.emit("ADDQ", gpr("DX"), gpr("AX"))
+	f.add("DX", "AX")
 	if rows > 3 {
-		f.emit("ADDQ", gpr("DX"), gpr("R9"))
+		f.add("DX", "R9")
 	}
-	f.emit("ADDQ", gpr("DI"), gpr("BX"))
-	f.emit("DECQ", gpr("CX"))
-	f.emit("JNE", step)
-	f.emit("ADDQ", arg("aSegment"), gpr("R10"))
-	f.emit("ADDQ", arg("bSegment"), gpr("R11"))
-	f.emit("DECQ", gpr("R12"))
-	f.emit("JNE", segment)
+	f.add("DI", "BX")
+	f.countDown("CX", step)
+	f.addArgument("aSegment", "R10")
+	f.addArgument("bSegment", "R11")
+	f.countDown("R12", segment)
 
 	noBias, noReLU := f.newLabel("nobias"), f.newLabel("norelu")
-	f.emit("MOVQ", arg("bias"), gpr("AX"))
-	f.emit("TESTQ", gpr("AX"), gpr("AX"))
-	f.emit("JEQ", noBias)
+	f.argument("bias", "AX")
+	f.ifZero("AX", noBias)
 	for j := range vectors {
-		f.load(at("AX", j*s.bytes()), vec(j), masked, tail)
+		f.loadColumns(at("AX", j*s.bytes()), vec(j), masked, tail)
 	}
-	each(func(i, j int) { f.emit("VADDPS", vec(j), acc(i, j), acc(i, j)) })
+	each(func(i, j int) { f.addFloats(vec(j), acc(i, j), acc(i, j)) })
 	f.place(noBias)
-	f.emit("TESTQ", imm(flagReLU), arg("flags"))
-	f.emit("JEQ", noReLU)
+	f.unlessFlag(flagReLU, noReLU)
 	f.zero(0)
 	each(func(i, j int) {
 		f.greaterMask(1, acc(i, j), 0)
 		f.keep(acc(i, j), 1, acc(i, j))
 	})
-	if masked && f.wide() {
-		f.emit("VPTESTMD", tail, tail, mask(1)) // the comparisons used K1
-	}
 	f.place(noReLU)
-	f.emit("MOVQ", arg("cRow"), gpr("BX"))
-	rowsOfC(func(i, j int, element address) { f.store(acc(i, j), element, masked, tail) })
-	f.emit("MOVQ", gpr("AX"), gpr("R13"))
+	f.argument("cRow", "BX")
+	rowsOfC(func(i, j int, element address) { f.storeColumns(acc(i, j), element, masked, tail) })
+	f.move("AX", "R13")
 	for range rows / 3 {
-		f.emit("ADDQ", gpr("R8"), gpr("R15"))
+		f.add("R8", "R15")
 	}
 	for range rows % 3 {
-		f.emit("ADDQ", gpr("SI"), gpr("R15"))
+		f.add("SI", "R15")
 	}
-	f.emit("DECQ", arg("tiles"))
-	f.emit("JNE", tile)
+	f.countDownArgument("tiles", tile)
 	return f
 }
 
@@ -167,148 +157,137 @@ func gemmBlocks(s isa, rows, vectors int, masked bool) *function {
 		}
 	}
 	if masked {
-		f.emit("MOVQ", arg("lanes"), gpr("AX"))
-		f.tailMask(tail, 1, at("AX", 0))
+		f.beginTail(tail)
 	}
-	f.emit("MOVQ", arg("aRow"), gpr("SI"))
-	f.emit("MOVQ", arg("aStep"), gpr("DX"))
-	f.emit("MOVQ", arg("b"), gpr("R11"))
-	f.emit("MOVQ", arg("bRow"), gpr("DI"))
-	f.emit("MOVQ", arg("c"), gpr("R13"))
-	f.emit("MOVQ", arg("tiles"), gpr("R15"))
+	f.argument("aRow", "SI")
+	f.argument("aStep", "DX")
+	f.argument("b", "R11")
+	f.argument("bRow", "DI")
+	f.argument("c", "R13")
+	f.argument("tiles", "R15")
 
 	tile, block, step := f.newLabel("tile"), f.newLabel("block"), f.newLabel("step")
 	smaller, added, add := f.newLabel("smaller"), f.newLabel("added"), f.newLabel("add")
 	f.place(tile)
-	f.emit("MOVQ", arg("a"), gpr("AX"))
-	f.emit("MOVQ", gpr("R11"), gpr("BX"))
-	f.emit("MOVQ", arg("larger"), gpr("R9"))
-	f.emit("XORQ", gpr("R12"), gpr("R12"))
+	f.argument("a", "AX")
+	f.move("R11", "BX")
+	f.argument("larger", "R9")
+	f.clear("R12")
 	f.place(block)
-	f.emit("MOVQ", arg("size"), gpr("CX"))
-	f.emit("CMPQ", gpr("R12"), gpr("R9"))
-	f.emit("JGE", smaller)
-	f.emit("INCQ", gpr("CX"))
+	f.argument("size", "CX")
+	f.ifAtLeast("R12", "R9", smaller)
+	f.advance("CX", 1)
 	f.place(smaller)
 	each(func(i, j int) { f.zero(chain(i, j)) })
 	f.place(step)
 	for j := range vectors {
-		f.load(at("BX", j*s.bytes()), vec(j), masked, tail)
+		f.loadColumns(at("BX", j*s.bytes()), vec(j), masked, tail)
 	}
 	for i := range rows {
 		a := at("AX", 0)
 		if i > 0 {
 			a = indexed("AX", "SI", i)
 		}
-		f.emit("VBROADCASTSS", a, factor)
+		f.loadFactor(a, factor)
 		for j := range vectors {
-			f.emit("VFMADD231PS", vec(j), factor, chain(i, j))
+			f.fmaFactor(vec(j), factor, chain(i, j))
 		}
 	}
-	f.emit("ADDQ", gpr("DX"), gpr("AX"))
-	f.emit("ADDQ", gpr("DI"), gpr("BX"))
-	f.emit("DECQ", gpr("CX"))
-	f.emit("JNE", step)
-	f.emit("TESTQ", gpr("R12"), gpr("R12"))
-	f.emit("JNE", add)
-	each(func(i, j int) { f.emit("VMOVAPS", chain(i, j), sum(i, j)) })
-	f.emit("JMP", added)
+	f.add("DX", "AX")
+	f.add("DI", "BX")
+	f.countDown("CX", step)
+	f.ifNotZero("R12", add)
+	each(func(i, j int) { f.moveVector(chain(i, j), sum(i, j)) })
+	f.jump(added)
 	f.place(add)
-	each(func(i, j int) { f.emit("VADDPS", chain(i, j), sum(i, j), sum(i, j)) })
+	each(func(i, j int) { f.addFloats(chain(i, j), sum(i, j), sum(i, j)) })
 	f.place(added)
-	f.emit("INCQ", gpr("R12"))
-	f.emit("CMPQ", gpr("R12"), arg("blocks"))
-	f.emit("JLT", block)
-	f.emit("MOVQ", arg("cRow"), gpr("BX"))
-	f.emit("MOVQ", gpr("R13"), gpr("AX"))
+	f.advance("R12", 1)
+	f.ifLess("R12", arg("blocks"), block)
+	f.argument("cRow", "BX")
+	f.move("R13", "AX")
 	for i := range rows {
 		for j := range vectors {
-			f.store(sum(i, j), at("AX", j*s.bytes()), masked, tail)
+			f.storeColumns(sum(i, j), at("AX", j*s.bytes()), masked, tail)
 		}
 		if i < rows-1 {
-			f.emit("ADDQ", gpr("BX"), gpr("AX"))
+			f.add("BX", "AX")
 		}
 	}
-	f.emit("ADDQ", imm(vectors*s.bytes()), gpr("R11"))
-	f.emit("ADDQ", imm(vectors*s.bytes()), gpr("R13"))
-	f.emit("DECQ", gpr("R15"))
-	f.emit("JNE", tile)
+	f.advance("R11", vectors*s.bytes())
+	f.advance("R13", vectors*s.bytes())
+	f.countDown("R15", tile)
 	return f
 }
 
-// dot is rows×columns dot products in 16 lanes: one register for AVX-512, two for AVX2.
+// dot is rows×columns dot products in 16 lanes: one register for AVX-512, two for AVX2, four for NEON.
 func dot(s isa, rows, columns int) *function {
 	f := newFunction(s, fmt.Sprintf("dot%dx%d", rows, columns), "groups int", "x unsafe.Pointer", "xRow uintptr",
 		"w unsafe.Pointer", "wRow uintptr", "out unsafe.Pointer", "outRow uintptr", "lanes unsafe.Pointer")
-	halves := 16 / s.width
-	acc := func(i, j, half int) vec { return vec((i*columns+j)*halves + half) }
-	next := rows * columns * halves
+	parts := 16 / s.width
+	acc := func(i, j, part int) vec { return vec((i*columns+j)*parts + part) }
+	next := rows * columns * parts
 	x := func(i int) vec { return vec(next + i) }
 	w := vec(next + rows)
 	tail := vec(next + rows + 1)
-	for i := range rows * columns * halves {
+	for i := range rows * columns * parts {
 		f.zero(vec(i))
 	}
-	f.emit("MOVQ", arg("x"), gpr("AX"))
-	f.emit("MOVQ", arg("xRow"), gpr("SI"))
-	f.emit("MOVQ", arg("w"), gpr("BX"))
-	f.emit("MOVQ", arg("wRow"), gpr("DI"))
-	f.emit("MOVQ", arg("groups"), gpr("CX"))
-	element := func(base, stride gpr, i, half int) address {
-		a := at(base, half*s.bytes())
+	f.argument("x", "AX")
+	f.argument("xRow", "SI")
+	f.argument("w", "BX")
+	f.argument("wRow", "DI")
+	f.argument("groups", "CX")
+	element := func(base, stride gpr, i, part int) address {
+		a := at(base, part*s.bytes())
 		if i > 0 {
 			a.index, a.scale = stride, i
 		}
 		return a
 	}
 	step := func(masked bool) {
-		for half := range halves {
+		load := f.load
+		if masked {
+			load = func(from address, to vec) { f.loadMasked(from, to, tail) }
+		}
+		for part := range parts {
 			if masked {
-				f.tailMask(tail, 1, at("DX", half*s.bytes()))
+				f.loadMask(at("DX", part*s.bytes()), tail)
 			}
 			for i := range rows {
-				f.load(element("AX", "SI", i, half), x(i), masked, tail)
+				load(element("AX", "SI", i, part), x(i))
 			}
 			for j := range columns {
-				f.load(element("BX", "DI", j, half), w, masked, tail)
+				load(element("BX", "DI", j, part), w)
 				for i := range rows {
-					f.emit("VFMADD231PS", w, x(i), acc(i, j, half))
+					f.fma(w, x(i), acc(i, j, part))
 				}
 			}
 		}
 	}
 	f.loop(func() {
 		step(false)
-		f.emit("ADDQ", imm(64), gpr("AX"))
-		f.emit("ADDQ", imm(64), gpr("BX"))
+		f.advance("AX", 64)
+		f.advance("BX", 64)
 	})
 	whole := f.newLabel("whole")
-	f.emit("MOVQ", arg("lanes"), gpr("DX"))
-	f.emit("TESTQ", gpr("DX"), gpr("DX"))
-	f.emit("JEQ", whole)
+	f.argument("lanes", "DX")
+	f.ifZero("DX", whole)
 	step(true)
 	f.place(whole)
-	f.emit("MOVQ", arg("out"), gpr("AX"))
-	f.emit("MOVQ", arg("outRow"), gpr("BX"))
+	f.argument("out", "AX")
+	f.argument("outRow", "BX")
 	for i := range rows {
 		for j := range columns {
-			v, t := acc(i, j, 0), w
-			if halves == 1 {
-				f.emit("VEXTRACTF64X4", imm(1), v, ymm(t))
-				f.emit("VADDPS", ymm(t), ymm(v), ymm(v))
-			} else {
-				f.emit("VADDPS", acc(i, j, 1), v, v)
+			var lanes []vec
+			for part := range parts {
+				lanes = append(lanes, acc(i, j, part))
 			}
-			f.emit("VEXTRACTF128", imm(1), ymm(v), xmm(t))
-			f.emit("VADDPS", xmm(t), xmm(v), xmm(v))
-			f.emit("VPERMILPS", imm(0b1110), xmm(v), xmm(t))
-			f.emit("VADDPS", xmm(t), xmm(v), xmm(v))
-			f.emit("VPERMILPS", imm(0b0001), xmm(v), xmm(t))
-			f.emit("VADDSS", xmm(t), xmm(v), xmm(v))
-			f.emit("VMOVSS", xmm(v), at("AX", 4*j))
+			f.combineLanes(lanes, w)
+			f.storeLane(lanes[0], at("AX", 4*j))
 		}
 		if i < rows-1 {
-			f.emit("ADDQ", gpr("BX"), gpr("AX"))
+			f.add("BX", "AX")
 		}
 	}
 	return f

@@ -1,114 +1,119 @@
 package assembly
 
-// What AVX2 and AVX-512 write differently: masks, bitwise operations, and parts of registers.
+// processor writes the operations that the functions are made of as instructions of one processor. Sources come first and
+// the destination last, as in Go's assembler; of the two sources of a difference, the first is what is subtracted. A
+// source of type any is a vector register or an address.
+type processor interface {
+	// argument: to ← the argument; addArgument: to ← to + the argument. broadcast: all lanes ← an argument of 4 bytes.
+	argument(name string, to gpr)
+	addArgument(name string, to gpr)
+	broadcast(name string, to vec)
+	setResult(name string, from gpr)
 
-const (
-	greater = 30 // VCMPPS: a > b, false for NaN, without an exception
-)
+	move(from, to gpr)
+	clear(to gpr)
+	add(by, to gpr)
+	advance(r gpr, by int)
+	addressOf(a address, to gpr)
 
-func (f *function) wide() bool { return f.isa.width == 16 }
+	jump(to label)
+	// countDown: r ← r − 1, and go on at a label unless it is 0. countDownArgument does so with an argument in memory.
+	countDown(r gpr, to label)
+	countDownArgument(name string, to label)
+	ifZero(r gpr, to label)
+	ifNotZero(r gpr, to label)
+	// ifLess and ifAtLeast compare integers with signs. What ifLess compares with is an argument or an imm.
+	ifLess(a gpr, b any, to label)
+	ifAtLeast(a, b gpr, to label)
+	// unlessFlag goes on at a label unless the bit is set in the argument "flags".
+	unlessFlag(bit int, to label)
+	// align is for the beginning of a loop that is worth it.
+	align()
 
-func (f *function) zero(d vec) {
-	if f.wide() {
-		f.emit("VPXORD", d, d, d)
+	load(from address, to vec)
+	store(from vec, to address)
+	moveVector(from, to vec)
+	zero(to vec)
+
+	addFloats(b any, a, to vec)
+	subtractFloats(b, a, to vec)
+	multiplyFloats(b any, a, to vec)
+	// fma: to ← a × b + to, rounded once.
+	fma(b, a, to vec)
+	// loadFactor loads one element that fmaFactor multiplies all lanes by.
+	loadFactor(from address, to vec)
+	fmaFactor(b, factor, to vec)
+	// combineLanes adds the lanes of 16 in the order of rule 3, into the first lane of the first part; t is scratch.
+	combineLanes(parts []vec, t vec)
+	storeLane(from vec, to address)
+
+	addIntegers(b any, a, to vec)
+	and(b, a, to vec)
+	or(b, a, to vec)
+	xor(b, a, to vec)
+
+	// The masks: lanes of ones in the vector register m, or for AVX-512 a register of masks, and m is not used.
+	// greaterMask: m ← a > b, false for NaN. greaterIntegers compares with signs, atLeastMask without.
+	greaterMask(m, a, b vec)
+	equalMask(m, a, b vec)
+	greaterIntegers(m, a, b vec)
+	atLeastMask(m, a, b vec)
+	// keep: to ← m ? from : +0; replace: to ← m ? from : to.
+	keep(to, m, from vec)
+	replace(to, m, from vec)
+	// anyLane: to ← not 0 if a lane of v is not, where the lanes of v are 0 or all one pattern.
+	anyLane(v vec, to gpr)
+
+	// beginTail prepares loadTail and storeTail of the columns of a matrix' last, partial vector: isa.tail of them at
+	// most, by the argument "lanes", which are −1 for the first so many and 0 otherwise.
+	beginTail(tail vec)
+	loadTail(from address, to, tail vec)
+	storeTail(from vec, to address, tail vec)
+	// loadMask and loadMasked: of the elements only the first, where the lanes at an address are −1; the others are +0.
+	loadMask(lanes address, m vec)
+	loadMasked(from address, to, m vec)
+
+	// multiplyWords makes the 64-bit products of the 32-bit lanes of a and b; highWords and lowWords are their halves, in
+	// the order of the lanes. beginProducts is once before all of them; t is scratch or, of highWords, the destination.
+	beginProducts()
+	multiplyWords(a, b vec, to products)
+	highWords(p products, t vec)
+	lowWords(p products, t, to vec)
+
+	// operand is the operand of an instruction as Go's assembler writes it; ending are the last instructions.
+	operand(o any) string
+	ending() []string
+}
+
+// products are 64-bit products of the lanes of a vector, half of them in each register: those of the even and the odd lanes on
+// amd64, of the lower and the upper ones on arm64.
+type products [2]vec
+
+// loop runs body as often as register CX says, and uses it up. It may be 0.
+func (f *function) loop(body func()) {
+	const count = gpr("CX")
+	top, end := f.newLabel("loop"), f.newLabel("end")
+	f.ifZero(count, end)
+	f.place(top)
+	body()
+	f.countDown(count, top)
+	f.place(end)
+}
+
+// loadColumns and storeColumns are of a whole vector of columns, or of the tail.
+func (f *function) loadColumns(from address, to vec, isTail bool, tail vec) {
+	if isTail {
+		f.loadTail(from, to, tail)
 	} else {
-		f.emit("VXORPS", d, d, d)
+		f.load(from, to)
 	}
 }
 
-// greaterMask: m ← a > b. For AVX2 the mask is the vector register m; for AVX-512 it is K1, and m is not used.
-func (f *function) greaterMask(m vec, a, b vec) {
-	if f.wide() {
-		f.emit("VCMPPS", imm(greater), b, a, mask(1))
+func (f *function) storeColumns(from vec, to address, isTail bool, tail vec) {
+	if isTail {
+		f.storeTail(from, to, tail)
 	} else {
-		f.emit("VCMPPS", imm(greater), b, a, m)
-	}
-}
-
-// equalMask: m ← a == b, 32-bit integers.
-func (f *function) equalMask(m vec, a, b vec) {
-	if f.wide() {
-		f.emit("VPCMPEQD", b, a, mask(1))
-	} else {
-		f.emit("VPCMPEQD", b, a, m)
-	}
-}
-
-// greaterIntegers: m ← a > b, 32-bit integers with signs.
-func (f *function) greaterIntegers(m vec, a, b vec) {
-	if f.wide() {
-		f.emit("VPCMPGTD", b, a, mask(1))
-	} else {
-		f.emit("VPCMPGTD", b, a, m)
-	}
-}
-
-// keep: d ← m ? s : +0.
-func (f *function) keep(d, m, s vec) {
-	if f.wide() {
-		f.emit("VMOVAPS.Z", s, mask(1), d)
-	} else {
-		f.emit("VANDPS", s, m, d)
-	}
-}
-
-// choose: d ← m ? a : b.
-func (f *function) choose(d, m, a, b vec) {
-	if f.wide() {
-		f.emit("VBLENDMPS", a, b, mask(1), d)
-	} else {
-		f.emit("VBLENDVPS", m, a, b, d)
-	}
-}
-
-func (f *function) bitwise(op string, b, a, d vec) {
-	if f.wide() {
-		op += "D"
-	}
-	f.emit(op, b, a, d)
-}
-
-// lanesToBits: d ← a bit per lane of s that is not 0, where s has lanes of 0 and of one pattern.
-func (f *function) lanesToBits(s vec, d gpr) {
-	if f.wide() {
-		f.emit("VPTESTMD", s, s, mask(1))
-		f.emit("KMOVW", mask(1), d)
-		return
-	}
-	f.zero(0)
-	f.emit("VPCMPEQD", s, vec(0), vec(0))
-	f.emit("VMOVMSKPS", vec(0), d)
-	f.emit("XORQ", imm(1<<f.isa.width-1), d)
-}
-
-// tailMask makes the mask of the lanes of a last, partial vector from lanes of −1 and 0 in memory.
-func (f *function) tailMask(m vec, k mask, at address) {
-	f.emit("VMOVUPS", at, m)
-	if f.wide() {
-		f.emit("VPTESTMD", m, m, k)
-	}
-}
-
-// load: d ← memory, or with a mask the lanes of it and +0.
-func (f *function) load(at address, d vec, masked bool, m vec) {
-	switch {
-	case !masked:
-		f.emit("VMOVUPS", at, d)
-	case f.wide():
-		f.emit("VMOVUPS.Z", at, mask(1), d)
-	default:
-		f.emit("VMASKMOVPS", at, m, d)
-	}
-}
-
-func (f *function) store(s vec, at address, masked bool, m vec) {
-	switch {
-	case !masked:
-		f.emit("VMOVUPS", s, at)
-	case f.wide():
-		f.emit("VMOVUPS", s, mask(1), at)
-	default:
-		f.emit("VMASKMOVPS", s, m, at)
+		f.store(from, to)
 	}
 }
 

@@ -1,34 +1,21 @@
+//go:build amd64 || arm64
+
 package kernel
 
 import (
 	"math"
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
-
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
 )
 
 //go:generate go run ./gen -dir .
 
-// Available lists the sets that can run here, the fastest first; the last is the portable one. x/sys/cpu asks the
-// operating system, too, whether it keeps the registers.
-func Available() []Set {
-	var sets []Set
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		sets = append(sets, vectorSet("avx512", functionsAVX512()))
-	}
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		sets = append(sets, vectorSet("avx2", functionsAVX2()))
-	}
-	return append(sets, Portable())
-}
-
 const (
 	flagLoad = 1
 	flagReLU = 2
 
-	tailTile = 0 // the place of the masked function among those of a number of rows
+	tailTile = 0 // the place of the function for a last, partial vector among those of a number of rows
 )
 
 type (
@@ -49,6 +36,7 @@ type (
 // products apart; what is left of other arrays is done by the portable functions.
 type vectorFunctions struct {
 	width int // float32 lanes
+	tail  int // columns that the functions for a last, partial vector take at most
 	panel int
 
 	gemm       [6][5]gemmFunction // by rows − 1 and vectors
@@ -129,14 +117,15 @@ func vectorSet(name string, f vectorFunctions) Set {
 }
 
 // tile is the widest function, of at most that many vectors, for columns that are left: how many of them it takes, and
-// its lanes if it is the masked.
+// its lanes if it is the one for the last, partial vector.
 func (v *vectorFunctions) tile(columns, most int) (vectors, width int, lanes unsafe.Pointer) {
 	for vectors = most; vectors >= 1; vectors /= 2 {
 		if columns >= vectors*v.width {
 			return vectors, vectors * v.width, nil
 		}
 	}
-	return tailTile, columns, firstLanes(columns)
+	width = min(columns, v.tail)
+	return tailTile, width, firstLanes(width)
 }
 
 func (v *vectorFunctions) gemmAll(g Gemm) {
