@@ -13,6 +13,21 @@ import (
 // pods, and Kueue for templates (pkg/workload/resources.go). Defaults of LimitRanges and RuntimeClasses must be in the pod
 // already.
 func PodRequests(pod *corev1.PodSpec) corev1.ResourceList {
+	return resourcehelpers.PodRequests(&corev1.Pod{Spec: *WithRequests(pod)}, resourcehelpers.PodResourcesOptions{})
+}
+
+// WithRequests is the pod with the requests that the API server gives it: limits stand in for those that are missing. The
+// pod itself is not changed; where nothing is missing it is the answer.
+func WithRequests(pod *corev1.PodSpec) *corev1.PodSpec {
+	missing := pod.Resources != nil && lacksRequests(pod.Resources)
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			missing = missing || lacksRequests(&containers[i].Resources)
+		}
+	}
+	if !missing {
+		return pod
+	}
 	pod = pod.DeepCopy()
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
@@ -22,7 +37,16 @@ func PodRequests(pod *corev1.PodSpec) corev1.ResourceList {
 	if pod.Resources != nil {
 		limitsAsRequests(pod.Resources)
 	}
-	return resourcehelpers.PodRequests(&corev1.Pod{Spec: *pod}, resourcehelpers.PodResourcesOptions{})
+	return pod
+}
+
+func lacksRequests(r *corev1.ResourceRequirements) bool {
+	for name := range r.Limits {
+		if _, there := r.Requests[name]; !there {
+			return true
+		}
+	}
+	return false
 }
 
 func limitsAsRequests(r *corev1.ResourceRequirements) {

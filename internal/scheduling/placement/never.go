@@ -1,9 +1,3 @@
-// Package placement says where pods can go, by kube-scheduler's rules (v1.36). It is pure: pods and nodes in, answers and
-// the reasons for them out.
-//
-// So far it answers the one question that needs no knowledge of what runs: whether a pod could run on some node if
-// nothing else did. It looks at resources, the node selector, required node affinity, taints and the node's name;
-// volumes, ports, and affinity to other pods are left out, so that "never" is certain and "perhaps" is not more than that.
 package placement
 
 import (
@@ -22,7 +16,11 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
 )
 
-// Never says that a pod fits on none of the nodes even when they are empty, and why, in kube-scheduler's manner: "2 have
+// Never answers the one question that needs no knowledge of what runs. It looks at resources, the node selector, required
+// node affinity, taints and the node's name; volumes, ports, and affinity to other pods are left out, so that "never" is
+// certain and "perhaps" is not more than that.
+//
+// It says that a pod fits on none of the nodes even when they are empty, and why, in kube-scheduler's manner: "2 have
 // too little cpu (it requests 8, the largest has 3920m), 1 has untolerated taint {gpu: present}". Without nodes nothing is
 // known. A cordoned node counts as one that can take the pod: cordons end. Requests that the pod leaves out are its
 // limits, as the API server has it.

@@ -1,0 +1,123 @@
+package placement
+
+import "slices"
+
+// cycle is one pod's way through the filters.
+type cycle struct {
+	c          *Cluster
+	pod        *Pod
+	affinities *affinities // nil: nothing to say (the plugin is skipped)
+	spreads    *spreads    // nil: the same
+}
+
+func (c *Cluster) cycle(pod *Pod) *cycle {
+	pod.arrive()
+	return &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod)}
+}
+
+// shift counts a pod as one more (or, by -1, one less) on a node, in what the filters know of other nodes.
+func (cy *cycle) shift(other *Pod, n *node, by int) {
+	if cy.affinities != nil {
+		cy.affinities.shift(other, n, by)
+	}
+	if cy.spreads != nil {
+		cy.spreads.shift(other, n, by)
+	}
+}
+
+// restore puts back what shift forgot, once its counts are undone.
+func (cy *cycle) restore(least [][2]domain) {
+	if cy.spreads != nil {
+		copy(cy.spreads.least, least)
+	}
+}
+
+func (cy *cycle) remember() [][2]domain {
+	if cy.spreads == nil {
+		return nil
+	}
+	return slices.Clone(cy.spreads.least)
+}
+
+// at is the verdict on a node as it is.
+func (cy *cycle) at(position int) verdict {
+	n := cy.c.nodes[position]
+	if v := cy.pod.fixed(n); v != feasible {
+		return v
+	}
+	return cy.filter(&trial{node: n, requested: n.requested, count: len(n.pods)})
+}
+
+// filter is the verdict on a node that passes the fixed filters. Pods of at least the same priority that are nominated to it count as if
+// they ran there; and the pod must fit without them too (RunFilterPluginsWithNominatedPods).
+func (cy *cycle) filter(t *trial) verdict {
+	if len(t.nominated) > 0 {
+		if v := cy.withNominated(t); v != feasible {
+			return v
+		}
+	}
+	return cy.run(t)
+}
+
+func (cy *cycle) withNominated(t *trial) verdict {
+	with := *t
+	for _, guest := range t.nominated {
+		if guest.Priority >= cy.pod.Priority && guest != cy.pod {
+			with.guests = append(with.guests, guest)
+		}
+	}
+	if len(with.guests) == 0 {
+		return feasible
+	}
+	least := cy.remember()
+	with.requested = slices.Clone(t.requested)
+	for _, guest := range with.guests {
+		with.requested = with.requested.add(guest.held, 1)
+		with.count++
+		cy.shift(guest, t.node, 1)
+	}
+	v := cy.run(&with)
+	for _, guest := range with.guests {
+		cy.shift(guest, t.node, -1)
+	}
+	cy.restore(least)
+	return v
+}
+
+// run asks the filters that look at more than the node object, in kube-scheduler's order.
+func (cy *cycle) run(t *trial) verdict {
+	if v := t.ports(cy.pod); v != feasible {
+		return v
+	}
+	if v := t.resources(cy.pod); v != feasible {
+		return v
+	}
+	if cy.spreads != nil {
+		if v := cy.spreads.filter(t.node); v != feasible {
+			return v
+		}
+	}
+	if cy.affinities != nil {
+		return cy.affinities.filter(t.node)
+	}
+	return feasible
+}
+
+// workspace is memory that is used again and again.
+type workspace struct {
+	feasible, potential []int
+	verdicts            []verdict
+	scores, part        []int64
+	requested           quantities
+	absent              []bool
+	lower               []int
+	victims, best       []*Pod
+}
+
+// grow is a slice of a length, with any content.
+func grow[T any](s []T, length int) []T {
+	if cap(s) < length {
+		return make([]T, length, length+length/2)
+	}
+	return s[:length]
+}

@@ -1,0 +1,276 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Explanation is why a pod goes where it goes, or nowhere.
+type Explanation struct {
+	Decision Decision
+	// Nodes, in the cluster's order: all of them, though kube-scheduler may have stopped earlier.
+	Nodes []NodeExplanation
+	// Message is what kube-scheduler writes into the pod's condition PodScheduled and its event FailedScheduling; "" for a pod that is bound.
+	Message string
+}
+
+// NodeExplanation is what the filters say about one node, and what evictions would change.
+type NodeExplanation struct {
+	Node string
+	// Reasons against it, in kube-scheduler's words; none when the pod fits.
+	Reasons []string
+	// Detail has the reasons with figures: "Insufficient cpu (requested 3, free 2.92)".
+	Detail string
+	// Score is by what it is compared with others where the pod fits on several nodes.
+	Score int64
+	// Victims whose eviction makes room, the most important first; none: the pod fits without, or eviction does not help or is not allowed.
+	Victims []*Pod
+}
+
+// String is a line: "node-2: Insufficient cpu (requested 3, free 2.92); preempting default/low-1 (priority 1000) makes room".
+func (n NodeExplanation) String() string {
+	var victims []string
+	for _, victim := range n.Victims {
+		victims = append(victims, fmt.Sprintf("%s (priority %d)", victim, victim.Priority))
+	}
+	switch {
+	case n.Detail == "":
+		return n.Node + ": fits"
+	case len(victims) == 0:
+		return n.Node + ": " + n.Detail
+	}
+	verb := "makes"
+	if len(victims) > 1 {
+		verb = "make"
+	}
+	return fmt.Sprintf("%s: %s; preempting %s %s room", n.Node, n.Detail, list(victims), verb)
+}
+
+// list joins words: a, b and c.
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// Explain says why Schedule decides as it does.
+func (c *Cluster) Explain(pod *Pod) Explanation {
+	next := c.next
+	e := Explanation{Decision: c.Schedule(pod)}
+	c.next = next
+	if e.Decision.Kind == Gated {
+		return e
+	}
+	cy := c.cycle(pod)
+	verdicts := cy.everywhere()
+	var fits []int
+	for at, v := range verdicts {
+		n := NodeExplanation{Node: c.nodes[at].name}
+		n.Reasons, n.Detail = cy.reasons(at, v)
+		if v == feasible {
+			fits = append(fits, at)
+		}
+		e.Nodes = append(e.Nodes, n)
+	}
+	if len(fits) > 1 {
+		for i, score := range c.scores(pod, fits) {
+			e.Nodes[fits[i]].Score = score
+		}
+	}
+	if len(fits) > 0 {
+		return e
+	}
+	afterwards, why := cy.evictions(verdicts, e.Nodes)
+	e.Message = cy.message(verdicts, e.Nodes, afterwards, why)
+	return e
+}
+
+// everywhere are the verdicts on all nodes.
+func (cy *cycle) everywhere() []verdict {
+	verdicts := make([]verdict, len(cy.c.nodes))
+	for at := range verdicts {
+		verdicts[at] = notTried
+	}
+	for _, at := range cy.positions() {
+		verdicts[at] = cy.at(at)
+	}
+	return verdicts
+}
+
+// evictions adds to the nodes whose eviction makes room there, and is what kube-scheduler says of nodes where none does; why is the reason
+// for which it does not look at all.
+func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwards map[string]int, why string) {
+	w := cy.c.work
+	w.verdicts = append(w.verdicts[:0], verdicts...)
+	if why = cy.ineligible(); why != "" {
+		return nil, why
+	}
+	afterwards = map[string]int{}
+	for at, v := range verdicts {
+		n := cy.c.nodes[at]
+		if !v.resolvable() {
+			afterwards["Preemption is not helpful for scheduling"]++
+			continue
+		}
+		if _, helps := cy.victims(n); helps {
+			nodes[at].Victims = slices.Clone(w.victims)
+			continue
+		}
+		for _, reason := range cy.bare(n) {
+			afterwards[reason]++
+		}
+	}
+	return afterwards, ""
+}
+
+// bare is what is against a node once all pods of lower priority are gone.
+func (cy *cycle) bare(n *node) []string {
+	without := trial{node: n, requested: slices.Clone(n.requested), count: len(n.pods), absent: make([]bool, len(n.pods))}
+	least := cy.remember()
+	var gone []*Pod
+	for i, o := range n.pods {
+		if o.pod.Priority < cy.pod.Priority {
+			without.absent[i] = true
+			without.requested = without.requested.add(o.pod.held, -1)
+			without.count--
+			cy.shift(o.pod, n, -1)
+			gone = append(gone, o.pod)
+		}
+	}
+	reasons := []string{"No preemption victims found for incoming pod"}
+	if len(gone) > 0 {
+		reasons, _ = cy.texts(&without, cy.filter(&without))
+	}
+	for _, pod := range gone {
+		cy.shift(pod, n, 1)
+	}
+	cy.restore(least)
+	return reasons
+}
+
+// message is the text of framework.FitError.
+func (cy *cycle) message(verdicts []verdict, nodes []NodeExplanation, afterwards map[string]int, why string) string {
+	if len(nodes) == 0 {
+		return "no nodes available to schedule pods"
+	}
+	head := fmt.Sprintf("0/%d nodes are available:", len(nodes))
+	text := head
+	if cy.pod.arrival.conflicting {
+		text += " pod affinity terms conflict."
+	} else {
+		reasons := map[string]int{}
+		for at := range verdicts {
+			for _, reason := range nodes[at].Reasons {
+				reasons[reason]++
+			}
+		}
+		text += histogram(reasons)
+	}
+	if slices.ContainsFunc(nodes, func(n NodeExplanation) bool { return len(n.Victims) > 0 }) {
+		return text
+	}
+	if why == "" {
+		why = head + histogram(afterwards)
+	}
+	return text + " preemption: " + why
+}
+
+// histogram is " 2 a, 1 b.", ordered as text.
+func histogram(reasons map[string]int) string {
+	var texts []string
+	for reason, count := range reasons {
+		texts = append(texts, fmt.Sprintf("%d %s", count, reason))
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	slices.Sort(texts)
+	return " " + strings.Join(texts, ", ") + "."
+}
+
+// reasons are those of a verdict on a node as it is, in kube-scheduler's words, and with figures.
+func (cy *cycle) reasons(at int, v verdict) (reasons []string, detail string) {
+	n := cy.c.nodes[at]
+	return cy.texts(&trial{node: n, requested: n.requested, count: len(n.pods)}, v)
+}
+
+func (cy *cycle) texts(t *trial, v verdict) (reasons []string, detail string) {
+	switch v {
+	case feasible:
+		return nil, ""
+	case tooSmall, insufficient:
+		return cy.shortages(t)
+	case tainted:
+		taint, _ := cy.pod.arrival.untolerated(t.node)
+		return []string{words[v]}, fmt.Sprintf("%s {%s: %s}", words[v], taint.Key, taint.Value)
+	}
+	return []string{words[v]}, words[v]
+}
+
+// words are kube-scheduler's.
+var words = map[verdict]string{
+	notTried:              "node(s) didn't satisfy plugin(s) [NodeAffinity]",
+	cordoned:              "node(s) were unschedulable",
+	namedOther:            "node(s) didn't match the requested node name",
+	tainted:               "node(s) had untolerated taint(s)",
+	unmatched:             "node(s) didn't match Pod's node affinity/selector",
+	portsTaken:            "node(s) didn't have free ports for the requested pod ports",
+	spreadUnlabelled:      "node(s) didn't match pod topology spread constraints (missing required label)",
+	spreadUnmatched:       "node(s) didn't match pod topology spread constraints",
+	affinityUnmatched:     "node(s) didn't match pod affinity rules",
+	antiAffinityUnmatched: "node(s) didn't match pod anti-affinity rules",
+	othersAntiAffinity:    "node(s) didn't satisfy existing pods anti-affinity rules",
+}
+
+// shortages are the resources of which a node has too little. Where only the pods that are nominated to it stand in the way, they are counted.
+func (cy *cycle) shortages(t *trial) (reasons []string, detail string) {
+	var details []string
+	short := func(t *trial, note string) {
+		if t.count+1 > t.podsAllowed {
+			reasons = append(reasons, "Too many pods")
+			details = append(details, fmt.Sprintf("Too many pods (%d of %d%s)", t.count, t.podsAllowed, note))
+		}
+		for slot, asked := range cy.pod.requests {
+			free := t.allocatable.at(slot) - t.requested.at(slot)
+			if asked <= 0 || asked <= free {
+				continue
+			}
+			name := cy.c.slots.names[slot]
+			reasons = append(reasons, "Insufficient "+string(name))
+			details = append(details, fmt.Sprintf("Insufficient %s (requested %s, free %s%s)", name, amount(slot, name, asked), amount(slot, name, free), note))
+		}
+	}
+	with := *t
+	with.requested = slices.Clone(t.requested)
+	for _, guest := range t.nominated {
+		if guest.Priority >= cy.pod.Priority && guest != cy.pod {
+			with.requested = with.requested.add(guest.held, 1)
+			with.count++
+		}
+	}
+	note := ""
+	if with.count > t.count {
+		note = fmt.Sprintf(", %d nominated counted", with.count-t.count)
+	}
+	short(&with, note)
+	if len(reasons) == 0 {
+		short(t, "")
+	}
+	return reasons, strings.Join(details, ", ")
+}
+
+// amount writes a quantity as people do: 2.92 cores, 4Gi of memory, 3 of a device.
+func amount(slot int, name corev1.ResourceName, value int64) string {
+	switch {
+	case slot == slotCPU:
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", float64(value)/1000), "0"), ".")
+	case slot == slotMemory, slot == slotEphemeral, strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+		return resource.NewQuantity(value, resource.BinarySI).String()
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,216 @@
+package placement
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// verdict is what the filters say about a node: the first that objects speaks.
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	feasible
+
+	// Evicting pods cannot help (fwk.UnschedulableAndUnresolvable).
+	notTried // another filter named the nodes that come into question
+	cordoned
+	namedOther
+	tainted
+	unmatched
+	tooSmall
+	spreadUnlabelled
+	affinityUnmatched
+
+	// Evicting pods may help (fwk.Unschedulable).
+	portsTaken
+	insufficient
+	spreadUnmatched
+	antiAffinityUnmatched
+	othersAntiAffinity
+)
+
+// resolvable says whether the eviction of pods may change the verdict.
+func (v verdict) resolvable() bool { return v >= portsTaken }
+
+// arrival is what counts of a pod only while it looks for a node. Made when it first does.
+type arrival struct {
+	required    nodeaffinity.RequiredNodeAffinity
+	selective   bool // required has anything to say
+	tolerations []corev1.Toleration
+	preferred   *nodeaffinity.PreferredSchedulingTerms
+	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names it asks for.
+	names       []string
+	conflicting bool
+	hard        []constraint
+	// images of its containers and volumes, as nodes name them; containers is by how many they are divided.
+	images     []string
+	containers int
+	// static are the verdicts of the filters that depend on the node object alone, by node.id, once they are known.
+	static      []verdict
+	approximate []string
+}
+
+func (p *Pod) arrive() *arrival {
+	if p.arrival != nil {
+		return p.arrival
+	}
+	spec := &p.object.Spec
+	a := &arrival{required: nodeaffinity.GetRequiredNodeAffinity(p.object), tolerations: spec.Tolerations}
+	a.selective = len(spec.NodeSelector) > 0
+	if affinity := spec.Affinity; affinity != nil && affinity.NodeAffinity != nil {
+		if required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+			a.selective = true
+			a.names, a.conflicting = named(required.NodeSelectorTerms)
+		}
+		if terms := affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution; len(terms) > 0 {
+			// Validation refuses terms that cannot be parsed; such a preference counts for nothing.
+			a.preferred, _ = nodeaffinity.NewPreferredSchedulingTerms(terms)
+		}
+	}
+	a.hard = p.constraints(corev1.DoNotSchedule)
+	a.images, a.containers = images(spec), len(spec.InitContainers)+len(spec.Containers)
+	a.approximate = unmodelled(p.object)
+	p.arrival = a
+	return a
+}
+
+// named are the nodes that a required affinity names by metadata.name (nodeaffinity, PreFilter): nil when some term names none.
+func named(terms []corev1.NodeSelectorTerm) (names []string, conflicting bool) {
+	for _, t := range terms {
+		var of []string
+		found := false
+		for _, field := range t.MatchFields {
+			if field.Key != metav1.ObjectNameField || field.Operator != corev1.NodeSelectorOpIn {
+				continue
+			}
+			if found {
+				of = slices.DeleteFunc(of, func(name string) bool { return !slices.Contains(field.Values, name) })
+				continue
+			}
+			of, found = slices.Clone(field.Values), true
+		}
+		if !found {
+			return nil, false
+		}
+		names = append(names, of...)
+	}
+	return names, len(terms) > 0 && len(names) == 0
+}
+
+func (a *arrival) matches(n *node) bool {
+	if !a.selective {
+		return true
+	}
+	match, err := a.required.Match(n.object)
+	return err == nil && match
+}
+
+func (a *arrival) tolerates(n *node) bool {
+	_, untolerated := a.untolerated(n)
+	return !untolerated
+}
+
+func (a *arrival) untolerated(n *node) (corev1.Taint, bool) {
+	if len(n.object.Spec.Taints) == 0 {
+		return corev1.Taint{}, false
+	}
+	return corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.object.Spec.Taints, a.tolerations, repels, comparisonOperators)
+}
+
+// repels says whether a taint keeps pods off that do not tolerate it (helper.DoNotScheduleTaintsFilterFunc).
+func repels(taint *corev1.Taint) bool {
+	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
+}
+
+// Tolerations that compare numbers are an alpha feature, off by default.
+const comparisonOperators = false
+
+// fixed is the verdict of the filters that look at the node object alone, in kube-scheduler's order: NodeUnschedulable, NodeName,
+// TaintToleration, NodeAffinity.
+func (p *Pod) fixed(n *node) verdict {
+	a := p.arrival
+	if n.id >= len(a.static) {
+		a.static = append(a.static, make([]verdict, n.id+1-len(a.static))...)
+	}
+	if a.static[n.id] == unknown {
+		a.static[n.id] = p.judge(n)
+	}
+	return a.static[n.id]
+}
+
+func (p *Pod) judge(n *node) verdict {
+	switch {
+	case n.object.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), p.arrival.tolerations,
+		&corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, comparisonOperators):
+		return cordoned
+	case p.object.Spec.NodeName != "" && p.object.Spec.NodeName != n.name:
+		return namedOther
+	case !p.arrival.tolerates(n):
+		return tainted
+	case !p.arrival.matches(n):
+		return unmatched
+	}
+	return feasible
+}
+
+// trial is a node as it would be: without some of its pods, or with pods that are nominated to it.
+type trial struct {
+	*node
+	requested quantities
+	count     int
+	absent    []bool // by index in node.pods; nil: none
+	guests    []*Pod
+}
+
+// ports is the plugin NodePorts' verdict.
+func (t *trial) ports(pod *Pod) verdict {
+	if len(pod.ports) == 0 {
+		return feasible
+	}
+	taken := func(other *Pod) bool {
+		for _, theirs := range other.ports {
+			if slices.ContainsFunc(pod.ports, theirs.conflicts) {
+				return true
+			}
+		}
+		return false
+	}
+	if t.withPorts > 0 {
+		for i, o := range t.pods {
+			if (t.absent == nil || !t.absent[i]) && taken(o.pod) {
+				return portsTaken
+			}
+		}
+	}
+	if slices.ContainsFunc(t.guests, taken) {
+		return portsTaken
+	}
+	return feasible
+}
+
+// resources is the plugin NodeResourcesFit's verdict (fitsRequest).
+func (t *trial) resources(pod *Pod) verdict {
+	v := feasible
+	if t.count+1 > t.podsAllowed {
+		v = insufficient
+	}
+	for slot, asked := range pod.requests {
+		if asked <= 0 {
+			continue
+		}
+		has := t.allocatable.at(slot)
+		if asked > has-t.requested.at(slot) {
+			if asked > has {
+				return tooSmall
+			}
+			v = insufficient
+		}
+	}
+	return v
+}

@@ -1,0 +1,259 @@
+package placement
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// preempt looks for pods to evict, after a search that found nothing (plugins/defaultpreemption; framework/preemption).
+func (cy *cycle) preempt(decision *Decision) {
+	c, w := cy.c, cy.c.work
+	if cy.ineligible() != "" {
+		return
+	}
+	w.potential = cy.potential(w.potential[:0])
+	if len(w.potential) == 0 {
+		return
+	}
+	limit := candidates(len(w.potential))
+	offset := c.choose(len(w.potential))
+	var best ranking
+	found, unviolating := 0, 0
+	for i := range w.potential {
+		at := w.potential[(offset+i)%len(w.potential)]
+		rank, ok := cy.victims(c.nodes[at])
+		if !ok {
+			continue
+		}
+		order := 1
+		if found > 0 {
+			order = rank.compare(best)
+		}
+		if order == 0 {
+			decision.Equal++
+			if c.Break != nil && c.Break(decision.Equal) == 0 {
+				order = 1
+			}
+		} else if order > 0 {
+			decision.Equal = 1
+		}
+		if order > 0 {
+			best, decision.Node = rank, c.nodes[at].name
+			w.best, w.victims = w.victims, w.best
+		}
+		found++
+		if rank.violations == 0 {
+			unviolating++
+		}
+		if unviolating > 0 && found >= limit {
+			break
+		}
+	}
+	if found > 0 {
+		decision.Kind, decision.Violations, decision.Victims = Preempts, best.violations, slices.Clone(w.best)
+	}
+}
+
+// ineligible is why the pod may not preempt; "" when it may (PodEligibleToPreemptOthers).
+func (cy *cycle) ineligible() string {
+	if policy := cy.pod.object.Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
+		return "not eligible due to preemptionPolicy=Never."
+	}
+	at, reserved := cy.c.reserved(cy.pod)
+	if !reserved || !cy.c.work.verdicts[at].resolvable() {
+		return ""
+	}
+	for _, o := range cy.c.nodes[at].pods {
+		if o.preempted && o.pod.Priority < cy.pod.Priority {
+			return "not eligible due to a terminating pod on the nominated node."
+		}
+	}
+	return ""
+}
+
+// potential are the nodes on which evictions may help.
+func (cy *cycle) potential(positions []int) []int {
+	for at, v := range cy.c.work.verdicts {
+		if v.resolvable() {
+			positions = append(positions, at)
+		}
+	}
+	return positions
+}
+
+// candidates is how many nodes with victims end the search for more (calculateNumCandidates).
+func candidates(nodes int) int {
+	return min(max(nodes*percentCandidates/100, fewestCandidates), nodes)
+}
+
+// victims selects whom to evict from a node, into workspace.victims, the most important first; false when evictions do not help
+// (SelectVictimsOnNode).
+func (cy *cycle) victims(n *node) (ranking, bool) {
+	w := cy.c.work
+	w.lower = w.lower[:0]
+	for i := range n.pods {
+		if n.pods[i].pod.Priority < cy.pod.Priority {
+			w.lower = append(w.lower, i)
+		}
+	}
+	if len(w.lower) == 0 {
+		return ranking{}, false
+	}
+	slices.SortStableFunc(w.lower, func(a, b int) int { return importance(n.pods[a].pod, n.pods[b].pod) })
+	return cy.reprieve(n, w.lower)
+}
+
+// reprieve evicts the pods at some places of a node, and takes back as many as it can: in their order, those whose budget does not allow
+// their eviction first.
+func (cy *cycle) reprieve(n *node, lower []int) (ranking, bool) {
+	w := cy.c.work
+	w.requested = append(w.requested[:0], n.requested...)
+	w.absent = grow(w.absent, len(n.pods))
+	clear(w.absent)
+	t := trial{node: n, requested: w.requested, count: len(n.pods), absent: w.absent}
+	least := cy.remember()
+	move := func(i, by int) {
+		pod := n.pods[i].pod
+		t.requested = t.requested.add(pod.held, int64(by))
+		t.count += by
+		t.absent[i] = by < 0
+		cy.shift(pod, n, by)
+	}
+	for _, i := range lower {
+		move(i, -1)
+	}
+	w.victims = w.victims[:0]
+	violations := 0
+	fits := cy.filter(&t) == feasible
+	if fits {
+		violating := cy.c.violating(n, lower)
+		for _, first := range []bool{true, false} {
+			for j, i := range lower {
+				if violating != nil && violating[j] != first || violating == nil && first {
+					continue
+				}
+				move(i, 1)
+				if cy.filter(&t) == feasible {
+					continue
+				}
+				move(i, -1)
+				w.victims = append(w.victims, n.pods[i].pod)
+				if first {
+					violations++
+				}
+			}
+		}
+	}
+	for _, i := range lower {
+		if t.absent[i] {
+			cy.shift(n.pods[i].pod, n, 1)
+		}
+	}
+	cy.restore(least)
+	w.requested = t.requested
+	if len(w.victims) == 0 {
+		return ranking{}, false
+	}
+	slices.SortStableFunc(w.victims, importance)
+	return rank(w.victims, violations), true
+}
+
+// importance puts the pod first that is spared first: the higher priority, then the longer run (util.MoreImportantPod). Pods that have not
+// started run the shortest.
+func importance(a, b *Pod) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(since(a), since(b)))
+}
+
+// since is when a pod started, in nanoseconds; one that has not started counts as started later than any other.
+func since(p *Pod) int64 {
+	if p.Started.IsZero() {
+		return math.MaxInt64
+	}
+	return p.Started.UnixNano()
+}
+
+// ranking is what a node's victims are compared by (pickOneNodeForPreemption).
+type ranking struct {
+	violations int
+	highest    int32
+	sum        int64
+	count      int
+	start      int64
+}
+
+// rank is the ranking of victims, the most important first.
+func rank(victims []*Pod, violations int) ranking {
+	r := ranking{violations: violations, highest: victims[0].Priority, count: len(victims), start: since(victims[0])}
+	for _, victim := range victims {
+		r.sum += int64(victim.Priority) + math.MaxInt32 + 1
+	}
+	return r
+}
+
+// compare is greater than zero when these victims are to be preferred to others: fewer violations of budgets, then the lower highest
+// priority, the smaller sum of priorities, fewer victims, and the later start of the one that runs longest among those of the highest
+// priority.
+func (r ranking) compare(other ranking) int {
+	return cmp.Or(
+		cmp.Compare(other.violations, r.violations),
+		cmp.Compare(other.highest, r.highest),
+		cmp.Compare(other.sum, r.sum),
+		cmp.Compare(other.count, r.count),
+		cmp.Compare(r.start, other.start),
+	)
+}
+
+// budget is a PodDisruptionBudget.
+type budget struct {
+	namespace string
+	selector  labels.Selector
+	allowed   int32
+	disrupted map[string]bool
+}
+
+func newBudget(pdb *policyv1.PodDisruptionBudget) *budget {
+	b := &budget{namespace: pdb.Namespace, selector: selector(pdb.Spec.Selector), allowed: pdb.Status.DisruptionsAllowed, disrupted: map[string]bool{}}
+	if b.selector.Empty() {
+		return nil // A selector that is nil or empty matches nothing here.
+	}
+	for name := range pdb.Status.DisruptedPods {
+		b.disrupted[name] = true
+	}
+	return b
+}
+
+func (b *budget) covers(pod *Pod) bool {
+	return b.namespace == pod.namespace && len(pod.labels) > 0 && b.selector.Matches(pod.labels) && !b.disrupted[pod.Name]
+}
+
+// violating says of each of some pods, in their order, whether its budget would not allow its eviction after those before it
+// (filterPodsWithPDBViolation); nil when there are no budgets.
+func (c *Cluster) violating(n *node, pods []int) []bool {
+	if len(c.budgets) == 0 {
+		return nil
+	}
+	result := make([]bool, len(pods))
+	left := make([]int32, len(c.budgets))
+	for i, b := range c.budgets {
+		left[i] = b.allowed
+	}
+	for j, at := range pods {
+		for i, b := range c.budgets {
+			if b.covers(n.pods[at].pod) {
+				left[i]--
+				result[j] = result[j] || left[i] < 0
+			}
+		}
+	}
+	return result
+}
+
+// queueOrder is the order of the scheduling queue: the higher priority, then the earlier (queuesort, PrioritySort).
+func queueOrder(a, b *Pod) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created))
+}

@@ -1,0 +1,155 @@
+package placement
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcehelpers "k8s.io/component-helpers/resource"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// quantities holds one amount per resource, at the resource's slot: millicores of cpu, else units (bytes). A resource beyond its
+// end is zero.
+type quantities []int64
+
+const (
+	slotCPU = iota
+	slotMemory
+	slotEphemeral
+	firstScalar
+)
+
+func (q quantities) at(slot int) int64 {
+	if slot < len(q) {
+		return q[slot]
+	}
+	return 0
+}
+
+// add adds other times sign, and is the sum: q itself when it is long enough.
+func (q quantities) add(other quantities, sign int64) quantities {
+	for len(q) < len(other) {
+		q = append(q, 0)
+	}
+	for i, amount := range other {
+		q[i] += sign * amount
+	}
+	return q
+}
+
+// slots gives every resource name a small number. It grows with the names it is asked for.
+type slots struct {
+	of    map[corev1.ResourceName]int
+	names []corev1.ResourceName
+}
+
+func newSlots() *slots {
+	s := &slots{of: map[corev1.ResourceName]int{}}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		s.slot(name)
+	}
+	return s
+}
+
+func (s *slots) slot(name corev1.ResourceName) int {
+	slot, known := s.of[name]
+	if !known {
+		slot = len(s.names)
+		s.of[name] = slot
+		s.names = append(s.names, name)
+	}
+	return slot
+}
+
+// quantities reads a resource list as kube-scheduler does: what it does not schedule by (the number of pods apart) is left out
+// (framework.Resource, util.IsScalarResourceName).
+func (s *slots) quantities(list corev1.ResourceList) quantities {
+	q := make(quantities, firstScalar, max(firstScalar, len(s.names)))
+	for name, amount := range list {
+		switch {
+		case name == corev1.ResourceCPU:
+			q[slotCPU] = amount.MilliValue()
+		case name == corev1.ResourceMemory:
+			q[slotMemory] = amount.Value()
+		case name == corev1.ResourceEphemeralStorage:
+			q[slotEphemeral] = amount.Value()
+		case scalar(name):
+			slot := s.slot(name)
+			for len(q) <= slot {
+				q = append(q, 0)
+			}
+			q[slot] = amount.Value()
+		}
+	}
+	return q
+}
+
+// scalar says whether kube-scheduler counts a resource beyond cpu, memory and ephemeral storage: extended and prefixed ones, huge
+// pages, attachable volumes.
+func scalar(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) ||
+		strings.HasPrefix(string(name), corev1.ResourceAttachableVolumesPrefix)
+}
+
+// What a container that asks for nothing counts for in scores (util.DefaultMilliCPURequest, DefaultMemoryRequest).
+var unasked = corev1.ResourceList{
+	corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
+	corev1.ResourceMemory: *resource.NewQuantity(200<<20, resource.DecimalSI),
+}
+
+// demands are what a pod asks for, in the several readings that kube-scheduler has.
+type demands struct {
+	// requests decides whether it fits (NodeResourcesFit) and how it balances (NodeResourcesBalancedAllocation).
+	requests quantities
+	// held is what it takes from a node that it is bound to: a resize that is under way counts.
+	held quantities
+	// heldForScore is its cpu and memory on a node it is bound to, for least-allocated scoring: containers that ask for nothing count too.
+	heldForScore [2]int64
+	// score is its own cpu and memory in least-allocated scoring. The plugin leaves pod-level resources out of it (its scorer is made
+	// without that feature).
+	score [2]int64
+}
+
+func (s *slots) demands(pod *corev1.Pod) demands {
+	type options = resourcehelpers.PodResourcesOptions
+	requests := resourcehelpers.PodRequests(pod, options{})
+	d := demands{requests: s.quantities(requests), score: cpuAndMemory(resourcehelpers.PodRequests(pod, options{
+		NonMissingContainerRequests: unasked, SkipPodLevelResources: true,
+	}))}
+	held := options{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	heldRequests := requests
+	if resized(pod) {
+		heldRequests = resourcehelpers.PodRequests(pod, held)
+	}
+	d.held = s.quantities(heldRequests)
+	// framework.PodInfo.CalculateResource
+	if !resourcehelpers.IsPodLevelRequestsSet(pod) {
+		held.NonMissingContainerRequests = unasked
+	} else {
+		held.NonMissingContainerRequests = corev1.ResourceList{}
+		for name, amount := range unasked {
+			if _, asked := heldRequests[name]; !asked {
+				held.NonMissingContainerRequests[name] = amount
+			}
+		}
+	}
+	d.heldForScore = cpuAndMemory(resourcehelpers.PodRequests(pod, held))
+	return d
+}
+
+// resized says whether the status of a pod speaks of its resources.
+func resized(pod *corev1.Pod) bool {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Resources != nil {
+				return true
+			}
+		}
+	}
+	return pod.Status.Resources != nil
+}
+
+func cpuAndMemory(list corev1.ResourceList) [2]int64 {
+	return [2]int64{list.Cpu().MilliValue(), list.Memory().Value()}
+}

@@ -1,0 +1,155 @@
+package placement
+
+import (
+	"slices"
+)
+
+// Kind says what a decision is.
+type Kind string
+
+const (
+	// Bound means that the pod goes to Decision.Node.
+	Bound Kind = "Bound"
+	// Preempts means that Decision.Victims are evicted from Decision.Node, which is reserved for the pod.
+	Preempts Kind = "Preempts"
+	// Unschedulable means that the pod fits nowhere, and that no eviction helps.
+	Unschedulable Kind = "Unschedulable"
+	// Gated means that the pod has scheduling gates, or belongs to another scheduler: it is not tried.
+	Gated Kind = "Gated"
+)
+
+// Decision is what becomes of one pod.
+type Decision struct {
+	Kind Kind
+	// Node is where the pod goes, or which is reserved for it.
+	Node string
+	// Equal is how many nodes came out equal, this one included, of those that were looked at.
+	Equal int
+	// Victims (Preempts), the most important first. Some may be terminating already.
+	Victims []*Pod
+	// Violations (Preempts) is how many victims' disruption budgets do not allow it.
+	Violations int
+	// Approximate says what the pod uses that is not modelled.
+	Approximate []string
+}
+
+// Limits of what kube-scheduler looks at in large clusters (schedule_one.go; DefaultPreemptionArgs).
+const (
+	fewestFeasible    = 100
+	fewestPercentage  = 5
+	fewestCandidates  = 100
+	percentCandidates = 10
+)
+
+// enough is how many feasible nodes end the search (numFeasibleNodesToFind).
+func enough(nodes int) int {
+	if nodes < fewestFeasible {
+		return nodes
+	}
+	return max(nodes*max(50-nodes/125, fewestPercentage)/100, fewestFeasible)
+}
+
+// Schedule decides about one pod. Nothing is changed, except for where the next search begins.
+func (c *Cluster) Schedule(pod *Pod) Decision {
+	if gated(pod) {
+		return Decision{Kind: Gated}
+	}
+	cy := c.cycle(pod)
+	decision := Decision{Kind: Unschedulable, Approximate: pod.arrival.approximate}
+	if at, reserved := c.reserved(pod); reserved && cy.at(at) == feasible {
+		decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[at].name, 1
+		return decision
+	}
+	feasible := cy.search()
+	if len(feasible) == 0 {
+		cy.preempt(&decision)
+		return decision
+	}
+	best := feasible
+	if len(feasible) > 1 {
+		best = highest(feasible, c.scores(pod, feasible))
+	}
+	decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[best[c.choose(len(best))]].name, len(best)
+	return decision
+}
+
+// gated says whether the default scheduler leaves a pod alone.
+func gated(pod *Pod) bool {
+	spec := &pod.object.Spec
+	return len(spec.SchedulingGates) > 0 || spec.SchedulerName != "" && spec.SchedulerName != defaultScheduler
+}
+
+const defaultScheduler = "default-scheduler"
+
+// reserved is the node that the pod is nominated to: it is tried first, and alone (evaluateNominatedNode).
+func (c *Cluster) reserved(pod *Pod) (at int, reserved bool) {
+	name, nominated := c.nominated[pod]
+	if !nominated {
+		return 0, false
+	}
+	at, known := c.position[name]
+	return at, known
+}
+
+func (c *Cluster) choose(n int) int {
+	if c.Break == nil || n == 1 {
+		return 0
+	}
+	return c.Break(n)
+}
+
+// search looks for enough nodes that the pod fits on, from where the last search ended (findNodesThatPassFilters), and keeps the verdicts.
+func (cy *cycle) search() []int {
+	c, w := cy.c, cy.c.work
+	w.feasible, w.verdicts = w.feasible[:0], grow(w.verdicts, len(c.nodes))
+	for i := range w.verdicts {
+		w.verdicts[i] = notTried
+	}
+	positions := cy.positions()
+	if len(positions) == 0 {
+		return nil
+	}
+	limit, tried := enough(len(positions)), 0
+	start := c.next % len(positions)
+	for tried < len(positions) && len(w.feasible) < limit {
+		at := positions[(start+tried)%len(positions)]
+		tried++
+		w.verdicts[at] = cy.at(at)
+		if w.verdicts[at] == feasible {
+			w.feasible = append(w.feasible, at)
+		}
+	}
+	c.next = (c.next + tried) % len(c.nodes)
+	return w.feasible
+}
+
+// positions are the nodes that come into question: those that the pod's affinity names, else all.
+func (cy *cycle) positions() []int {
+	c, a := cy.c, cy.pod.arrival
+	if a.conflicting {
+		return nil
+	}
+	if a.names == nil {
+		return c.all
+	}
+	var positions []int
+	for _, name := range a.names {
+		if at, known := c.position[name]; known && !slices.Contains(positions, at) {
+			positions = append(positions, at)
+		}
+	}
+	slices.Sort(positions)
+	return positions
+}
+
+// highest are the nodes with the highest score, in place.
+func highest(nodes []int, scores []int64) []int {
+	most := slices.Max(scores)
+	best := nodes[:0]
+	for i, score := range scores {
+		if score == most {
+			best = append(best, nodes[i])
+		}
+	}
+	return best
+}
