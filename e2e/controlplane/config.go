@@ -36,6 +36,9 @@ type Config struct {
 	// Queueing says that the queue controller runs: Kueue's API is served, and Jobs and pods that name a queue wait in
 	// it.
 	Queueing bool `json:"queueing,omitempty"`
+	// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: no controllers and no
+	// nodes. Nodes, pods and disruption budgets are then what a client says, their status too.
+	SchedulerOnly bool `json:"schedulerOnly,omitempty"`
 }
 
 // The ways in which containers see their volumes.

@@ -187,4 +187,10 @@ func TestComponents(t *testing.T) {
 			t.Errorf("%q", components)
 		}
 	})
+	t.Run("where only the scheduler shall act, nothing else runs that changes objects", func(t *testing.T) {
+		want := []string{Etcd, APIServer, Scheduler}
+		if components := (Config{SchedulerOnly: true}).Components(); !slices.Equal(components, want) {
+			t.Errorf("%q, want %q", components, want)
+		}
+	})
 }

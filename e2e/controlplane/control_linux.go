@@ -79,7 +79,7 @@ func WaitReady(ctx context.Context, layout Layout, nodes []string) error {
 		return err
 	}
 	conditions := append([]condition{answersReady(probe, APIServer, status.Ports.APIServer)}, serversReady(probe, config, status.Ports)...)
-	for _, c := range append(conditions, clusterConditions(client, nodes)...) {
+	for _, c := range append(conditions, clusterConditions(client, config, nodes)...) {
 		if err := await(ctx, c); err != nil {
 			return err
 		}

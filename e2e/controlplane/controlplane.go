@@ -32,6 +32,9 @@ func Components() []string { return Config{}.Components() }
 
 // Components lists the components of a cluster that is declared like c, in the order in which they are started.
 func (c Config) Components() []string {
+	if c.SchedulerOnly {
+		return []string{Etcd, APIServer, Scheduler}
+	}
 	components := []string{Etcd, APIServer, ControllerManager, Scheduler}
 	if c.Queueing {
 		components = append(components, QueueController)

@@ -22,7 +22,7 @@ type Ports struct {
 }
 
 // arguments returns the command line of the named component, without the component's name itself.
-func arguments(component string, layout Layout, ports Ports) []string {
+func arguments(component string, layout Layout, config Config, ports Ports) []string {
 	switch component {
 	case Etcd:
 		return []string{
@@ -31,7 +31,12 @@ func arguments(component string, layout Layout, ports Ports) []string {
 			"--peer-socket=" + layout.EtcdPeerSocket(),
 		}
 	case APIServer:
-		return apiServerArguments(layout, ports)
+		args := apiServerArguments(layout, ports)
+		if config.SchedulerOnly {
+			// The controllers are absent that make a ServiceAccount for every namespace, and that take a new node's taint away.
+			args = append(args, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
+		}
+		return args
 	case ControllerManager:
 		return controllerManagerArguments(layout)
 	case Scheduler:

@@ -54,13 +54,21 @@ func etcdListens(layout Layout) condition {
 }
 
 // clusterConditions are what distinguishes a cluster that can be used from one that merely answers.
-func clusterConditions(client kubernetes.Interface, nodes []string) []condition {
+func clusterConditions(client kubernetes.Interface, config Config, nodes []string) []condition {
+	beginnings := condition{"the namespace default and the system's priority classes exist", func(ctx context.Context) error {
+		_, errNamespace := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
+		_, errClass := client.SchedulingV1().PriorityClasses().Get(ctx, "system-node-critical", metav1.GetOptions{})
+		return errors.Join(errNamespace, errClass)
+	}}
+	if config.SchedulerOnly {
+		return []condition{beginnings}
+	}
 	return []condition{
-		{"the namespace default, its ServiceAccount and the system's priority classes exist", func(ctx context.Context) error {
-			// kube-controller-manager makes the ServiceAccount; without it no pod is admitted.
-			_, errAccount := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
-			_, errClass := client.SchedulingV1().PriorityClasses().Get(ctx, "system-node-critical", metav1.GetOptions{})
-			return errors.Join(errAccount, errClass)
+		beginnings,
+		{"the namespace default has its ServiceAccount", func(ctx context.Context) error {
+			// kube-controller-manager makes it; without it no pod is admitted.
+			_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+			return err
 		}},
 		{"all nodes are ready", func(ctx context.Context) error {
 			list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

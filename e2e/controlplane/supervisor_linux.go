@@ -160,13 +160,12 @@ func (s *supervisor) start(ctx context.Context, ports Ports) error {
 	if err := s.await(ctx, answersReady(probe, APIServer, ports.APIServer)); err != nil {
 		return err
 	}
-	s.launch(ControllerManager, ports)
-	s.launch(Scheduler, ports)
-	if s.Config.Queueing {
-		s.launch(QueueController, ports)
+	for _, name := range s.Config.Components() {
+		if name != Etcd && name != APIServer {
+			s.launch(name, ports)
+		}
 	}
-	s.launch(NodeAgent, ports)
-	conditions := append(clusterConditions(client, s.Config.NodeNames()), serversReady(probe, s.Config, ports)...)
+	conditions := append(clusterConditions(client, s.Config, s.Config.NodeNames()), serversReady(probe, s.Config, ports)...)
 	for _, condition := range conditions {
 		if err := s.await(ctx, condition); err != nil {
 			return err
@@ -195,7 +194,7 @@ func (s *supervisor) launch(name string, ports Ports) {
 	p := &process{
 		name:       name,
 		executable: s.Executable,
-		arguments:  arguments(name, s.Layout, ports),
+		arguments:  arguments(name, s.Layout, s.Config, ports),
 		log:        s.Layout.Log(name),
 		stopGrace:  stopGrace(name),
 		started:    s.componentStarted,

@@ -45,6 +45,8 @@ type Options struct {
 	Mounts string
 	// Queueing has the queue controller run (package queueing); false: as at the last start in Dir, or not.
 	Queueing bool
+	// SchedulerOnly leaves out the controllers and the nodes; false: as at the last start in Dir, or not.
+	SchedulerOnly bool
 	// Progress receives the lines that a user of the command would see; nil: nobody. It is used until Close returns.
 	Progress io.Writer
 }
@@ -93,6 +95,10 @@ func Image(name, path string) Option {
 // Queueing has the queue controller run in Kueue's place: its API is served, and Jobs and pods that name a queue wait in
 // it.
 func Queueing() Option { return func(o *Options) { o.Queueing = true } }
+
+// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: nodes, pods and their status
+// are what the test says.
+func SchedulerOnly() Option { return func(o *Options) { o.SchedulerOnly = true } }
 
 // Mounts sets how containers see their volumes.
 func Mounts(mode string) Option { return func(o *Options) { o.Mounts = mode } }
@@ -257,6 +263,9 @@ func (o Options) arguments(dir string) []string {
 	}
 	if o.Queueing {
 		args = append(args, "--queueing")
+	}
+	if o.SchedulerOnly {
+		args = append(args, "--scheduler-only")
 	}
 	return args
 }

@@ -25,6 +25,7 @@ type upFlags struct {
 	images         []string
 	mounts         string
 	queueing       bool
+	schedulerOnly  bool
 	foreground     bool
 }
 
@@ -65,6 +66,7 @@ works. What is not given is as it was at the last start in this directory.`,
 	set.StringArrayVar(&flags.images, "image", nil, "name=path: run this executable for this image (repeatable); '*'=host runs any other image's command as it is")
 	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), auto")
 	set.BoolVar(&flags.queueing, "queueing", false, "serve Kueue's API (kueue.x-k8s.io/v1beta2) and let Jobs and pods that name a queue wait in it; without it nothing is installed")
+	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run no controllers and no nodes: what is created stays as it is, but for the scheduler's decisions")
 	set.BoolVar(&flags.foreground, "foreground", false, "stay, and stop the cluster at the end")
 	return command
 }
@@ -104,6 +106,9 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 	}
 	if given("queueing") {
 		config.Queueing = flags.queueing
+	}
+	if given("scheduler-only") {
+		config.SchedulerOnly = flags.schedulerOnly
 	}
 	if given("image") {
 		config.Images = map[string]string{}

@@ -1,0 +1,119 @@
+package differential
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// A family is a kind of snapshot. Every family isolates a few rules of the scheduler, so that a difference points to a
+// rule and the count of a family says how well its rules are covered.
+type family struct {
+	name string
+	// weight is the family's share among all, by the sum of the weights.
+	weight int
+	shape  shape
+}
+
+// A span is a range of counts, both ends included.
+type span struct{ least, most int }
+
+// A shape says what a snapshot is made of. Numbers are probabilities unless they are spans; what they are probabilities of
+// stands with them.
+type shape struct {
+	nodes   span // nodes of the cluster
+	running span // pods per node, as far as they have room
+	pending span // pods that wait
+
+	priorities  float64 // the pods have several priorities, not one
+	reach       float64 // a pending pod has the highest of them
+	never       float64 // a class never preempts
+	ties        float64 // nodes and pods are alike, and start times are near one another
+	fewPods     float64 // a node takes few pods
+	taints      float64 // a node has a taint, a pod tolerates some
+	cordons     float64 // a node is cordoned
+	selectors   float64 // a pod has a node selector, or required node affinity
+	preferences float64 // a pod prefers nodes by their labels
+	ports       float64 // a pod has a host port
+	podAffinity float64 // a pod has affinity or anti-affinity to pods
+	spread      float64 // a pod has topology spread constraints
+	containers  float64 // a pod has more than one plain container
+	bare        float64 // a pod requests nothing
+	devices     float64 // nodes have, and a pod requests, extended resources or disk
+	budgets     float64 // the snapshot has disruption budgets
+	terminating float64 // a running pod is being deleted
+	finished    float64 // a bound pod has ended
+	unstarted   float64 // a bound pod has no start time yet
+	nominated   float64 // a pending pod is nominated to a node already
+	services    float64 // Services, ReplicaSets and StatefulSets select pods
+	images      float64 // nodes have images
+}
+
+// preempting is what every family about preemption has in common.
+func preempting(s shape) shape {
+	s.nodes, s.running, s.pending = span{2, 7}, span{2, 9}, span{1, 1}
+	s.priorities, s.reach = 1, 0.75
+	return s
+}
+
+var families = []family{
+	{"resources", 4, shape{nodes: span{1, 8}, running: span{0, 6}, pending: span{1, 1}, fewPods: 0.1}},
+	{"preemption", 10, preempting(shape{fewPods: 0.1})},
+	{"ties", 4, preempting(shape{ties: 1})},
+	{"budgets", 8, preempting(shape{budgets: 1})},
+	{"preemption policy", 2, preempting(shape{never: 0.5})},
+	{"few pods per node", 2, preempting(shape{fewPods: 0.8, bare: 0.5})},
+	{"taints", 5, preempting(shape{taints: 0.5, cordons: 0.15})},
+	{"node affinity", 5, preempting(shape{selectors: 0.5, preferences: 0.4})},
+	{"host ports", 4, preempting(shape{ports: 0.5})},
+	{"pod affinity", 8, preempting(shape{podAffinity: 0.45})},
+	{"topology spread", 7, preempting(shape{spread: 0.6, taints: 0.1, selectors: 0.1})},
+	{"containers", 5, preempting(shape{containers: 0.6, bare: 0.1})},
+	{"devices", 4, preempting(shape{devices: 0.7})},
+	{"terminating", 4, preempting(shape{terminating: 0.25, finished: 0.1, unstarted: 0.1})},
+	{"services", 3, preempting(shape{services: 1, spread: 0.1})},
+	{"images", 2, preempting(shape{images: 1})},
+	{"nominated", 5, shape{nodes: span{2, 6}, running: span{1, 5}, pending: span{2, 4}, priorities: 1, reach: 0.5, nominated: 0.5}},
+	{"sequence", 6, shape{nodes: span{2, 7}, running: span{0, 5}, pending: span{2, 6}, priorities: 1, reach: 0.4, budgets: 0.2}},
+	{"many nodes", 2, shape{nodes: span{20, 60}, running: span{1, 6}, pending: span{1, 1}, priorities: 1, reach: 0.7, taints: 0.1, selectors: 0.1}},
+	{"everything", 10, shape{
+		nodes: span{2, 8}, running: span{1, 6}, pending: span{1, 4}, priorities: 1, reach: 0.6,
+		never: 0.1, ties: 0.1, fewPods: 0.1, taints: 0.15, cordons: 0.05, selectors: 0.1, preferences: 0.1, ports: 0.1,
+		podAffinity: 0.12, spread: 0.12, containers: 0.15, bare: 0.05, devices: 0.1, budgets: 0.4, terminating: 0.05,
+		finished: 0.05, unstarted: 0.03, nominated: 0.1, services: 0.2, images: 0.2,
+	}},
+}
+
+// Families are the names of the families, in their order.
+func Families() []string {
+	var names []string
+	for _, f := range families {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Generate makes the snapshot of a seed, and says of which family it is.
+func Generate(seed uint64) (snapshot *Snapshot, familyName string) {
+	d := dice{rand.New(rand.NewPCG(seed, 0x656c6173746963))}
+	total := 0
+	for _, f := range families {
+		total += f.weight
+	}
+	at := d.IntN(total)
+	i := slices.IndexFunc(families, func(f family) bool {
+		at -= f.weight
+		return at < 0
+	})
+	return newGenerator(d, families[i].shape).snapshot(), families[i].name
+}
+
+// dice draw what a snapshot is made of.
+type dice struct{ *rand.Rand }
+
+// chance is true with probability p.
+func (d dice) chance(p float64) bool { return d.Float64() < p }
+
+func (d dice) within(s span) int { return s.least + d.IntN(s.most-s.least+1) }
+
+// pick draws one of items.
+func pick[T any](d dice, items ...T) T { return items[d.IntN(len(items))] }

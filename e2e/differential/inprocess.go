@@ -1,0 +1,316 @@
+package differential
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// stepPatience bounds one decision, which takes milliseconds unless the machine does something else.
+const stepPatience = time.Minute
+
+// A Step is one decision of the real scheduler, and the cluster that it was made on.
+type Step struct {
+	Before   *Snapshot
+	Pod      *corev1.Pod // as it is in Before
+	Decision Decision
+}
+
+// A Decision is what a scheduler makes of one pending pod. Of Node and Nominated at most one is set; with neither the pod
+// stays pending.
+type Decision struct {
+	// Node is what the pod is bound to.
+	Node string
+	// Nominated is where it will go once its victims have stopped, or where it was to go before and still is.
+	Nominated string
+	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among them.
+	Victims []string
+	// Message is what the scheduler says of a pod that it does not bind.
+	Message string
+	// Equals are all decisions between which the scheduler found no difference, this one included, where it had a choice:
+	// which of them it takes is chance. They have no message and no equals.
+	Equals []Decision
+}
+
+// DecideInProcess has kube-scheduler's code decide on the pending pods of s, one after the other, as it would if nothing
+// else happened: no victim ends, nobody else changes anything.
+func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p, err := newProcess(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop(cancel)
+	for range s.Pending() {
+		step, err := p.step(ctx)
+		if err != nil {
+			return steps, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+// process is a scheduler over objects in memory.
+type process struct {
+	scheduler *scheduler.Scheduler
+	client    *fake.Clientset
+	informers interface{ Shutdown() }
+	popped    *corev1.Pod
+	choice    choice
+	static    *Snapshot // everything but the pods, which change
+
+	mutex   sync.Mutex
+	pods    []*corev1.Pod // in the order of creation
+	deleted []string
+	bound   chan struct{} // receives for every binding
+}
+
+func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
+	p := &process{static: s, pods: cloned(s.Pods), bound: make(chan struct{}, len(s.Pods))}
+	objects := s.Clone()
+	// The scheduler asks the API server for pods that have not ended; the objects in memory know no field selectors.
+	objects.Pods = slices.DeleteFunc(objects.Pods, finished)
+	//nolint:staticcheck // What replaces it tracks the owners of fields, at ten times the cost, and nobody here asks for them.
+	p.client = fake.NewSimpleClientset(objects.objects()...)
+	p.client.PrependReactor("create", "pods", p.bind)
+	p.client.PrependReactor("delete", "pods", p.delete)
+	p.client.PrependReactor("patch", "pods", p.patch)
+
+	informers := scheduler.NewInformerFactory(p.client, 0)
+	p.informers = informers
+	ctx = klog.NewContext(ctx, logr.Discard())
+	var err error
+	p.scheduler, err = scheduler.New(ctx, p.client, informers, nil, func(string) events.EventRecorderLogger { return &events.FakeRecorder{} })
+	if err != nil {
+		return nil, fmt.Errorf("making the scheduler: %w", err)
+	}
+	next := p.scheduler.NextPod
+	p.scheduler.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+		info, err := next(logger)
+		if err == nil && info != nil {
+			p.popped = info.Pod
+		}
+		return info, err
+	}
+	if err := p.choice.watch(p.scheduler); err != nil {
+		return nil, err
+	}
+	informers.StartWithContext(ctx)
+	if err := informers.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+		return nil, fmt.Errorf("reading the objects: %w", err)
+	}
+	if err := p.scheduler.WaitForHandlersSync(ctx); err != nil {
+		return nil, fmt.Errorf("handling the objects: %w", err)
+	}
+	return p, nil
+}
+
+func (p *process) stop(cancel context.CancelFunc) {
+	p.scheduler.SchedulingQueue.Close()
+	cancel()
+	p.informers.Shutdown()
+}
+
+// step has the scheduler take one pod from its queue and waits until everything that it does with it is done.
+func (p *process) step(ctx context.Context) (Step, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+	defer cancel()
+	closeQueue := context.AfterFunc(ctx, p.scheduler.SchedulingQueue.Close) // so that Pop returns
+	defer closeQueue()
+	before := p.snapshot()
+	p.popped = nil
+	p.choice.forget()
+	p.deleted = nil
+	p.scheduler.ScheduleOne(klog.NewContext(ctx, logr.New(&p.choice)))
+	if p.popped == nil {
+		return Step{}, fmt.Errorf("the scheduler's queue was empty for %s", stepPatience)
+	}
+	assumed, err := p.scheduler.Cache.IsAssumedPod(p.popped)
+	if err != nil {
+		return Step{}, err
+	}
+	if assumed {
+		select {
+		case <-p.bound:
+		case <-ctx.Done():
+			return Step{}, fmt.Errorf("pod %s was not bound within %s", nameOf(p.popped), stepPatience)
+		}
+	}
+	if err := p.settle(ctx); err != nil {
+		return Step{}, err
+	}
+	step := Step{Before: before, Pod: before.pod(nameOf(p.popped).String()), Decision: p.decision()}
+	step.Decision.Equals = p.choice.equals(ctx)
+	return step, nil
+}
+
+// decision is what has become of the popped pod.
+func (p *process) decision() Decision {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	pod := p.find(p.popped.Namespace, p.popped.Name)
+	d := Decision{Node: pod.Spec.NodeName}
+	if d.Node != "" {
+		return d
+	}
+	d.Nominated = pod.Status.NominatedNodeName
+	d.Victims = slices.Sorted(slices.Values(p.deleted))
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled {
+			d.Message = condition.Message
+		}
+	}
+	return d
+}
+
+// settle waits until the eviction of victims has ended and the scheduler's cache has every pod as it now is.
+func (p *process) settle(ctx context.Context) error {
+	for {
+		if p.settled(ctx) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("the scheduler's cache never had the pods as they were")
+		case <-time.After(200 * time.Microsecond):
+		}
+	}
+}
+
+func (p *process) settled(ctx context.Context) bool {
+	if !p.choice.plugin.PreEnqueue(ctx, p.popped).IsSuccess() { // it is still evicting
+		return false
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for _, pod := range p.pods {
+		if pod.Spec.NodeName == "" || finished(pod) {
+			continue
+		}
+		cached, err := p.scheduler.Cache.GetPod(pod)
+		if err != nil || cached.Spec.NodeName != pod.Spec.NodeName || !cached.DeletionTimestamp.Equal(pod.DeletionTimestamp) {
+			return false
+		}
+		if assumed, err := p.scheduler.Cache.IsAssumedPod(pod); err != nil || assumed {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *process) snapshot() *Snapshot {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	now := *p.static
+	now.Pods = cloned(p.pods)
+	return &now
+}
+
+func (s *Snapshot) pod(name string) *corev1.Pod {
+	for _, pod := range s.Pods {
+		if nameOf(pod).String() == name {
+			return pod
+		}
+	}
+	return nil
+}
+
+// bind does what the API server and then a kubelet do with a binding.
+func (p *process) bind(action clienttesting.Action) (bool, runtime.Object, error) {
+	if action.GetSubresource() != "binding" {
+		return false, nil, nil
+	}
+	binding := action.(clienttesting.CreateAction).GetObject().(*corev1.Binding)
+	err := p.change(binding.Namespace, binding.Name, func(pod *corev1.Pod) {
+		pod.Spec.NodeName = binding.Target.Name
+		pod.Status.NominatedNodeName = ""
+		pod.Status.Phase = corev1.PodRunning
+		started := metav1.NewTime(pod.CreationTimestamp.Add(4 * time.Hour))
+		pod.Status.StartTime = &started
+	})
+	p.bound <- struct{}{}
+	return true, binding, err
+}
+
+// delete does what the API server does with a pod that runs: it marks it, and a kubelet stops it by and by.
+func (p *process) delete(action clienttesting.Action) (bool, runtime.Object, error) {
+	namespace, name := action.GetNamespace(), action.(clienttesting.DeleteAction).GetName()
+	err := p.change(namespace, name, func(pod *corev1.Pod) {
+		at, grace := metav1.NewTime(epoch.Add(5*time.Hour)), int64(30)
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
+		p.deleted = append(p.deleted, nameOf(pod).String())
+	})
+	return true, nil, err
+}
+
+// patch changes the object in memory, and then ours.
+func (p *process) patch(action clienttesting.Action) (bool, runtime.Object, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	handled, object, err := clienttesting.ObjectReaction(p.client.Tracker())(action)
+	if pod, ok := object.(*corev1.Pod); ok && err == nil {
+		p.pods[p.index(pod.Namespace, pod.Name)] = pod.DeepCopy()
+	}
+	return handled, object, err
+}
+
+func (p *process) change(namespace, name string, change func(*corev1.Pod)) error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	pod := p.find(namespace, name)
+	change(pod)
+	return p.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod.DeepCopy(), namespace)
+}
+
+// find is called with the mutex held.
+func (p *process) find(namespace, name string) *corev1.Pod { return p.pods[p.index(namespace, name)] }
+
+func (p *process) index(namespace, name string) int {
+	i := slices.IndexFunc(p.pods, func(pod *corev1.Pod) bool { return pod.Namespace == namespace && pod.Name == name })
+	if i < 0 {
+		panic("differential: the scheduler speaks of a pod that there is not: " + namespace + "/" + name)
+	}
+	return i
+}
+
+// compareDecisions orders decisions by what they do.
+func compareDecisions(a, b Decision) int {
+	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Nominated, b.Nominated), slices.Compare(a.Victims, b.Victims))
+}
+
+// String is a decision in a line.
+func (d Decision) String() string {
+	var text string
+	switch {
+	case d.Node != "":
+		text = "bound to " + d.Node
+	case d.Nominated != "" && len(d.Victims) == 0:
+		text = "nominated to " + d.Nominated + " without further victims"
+	case d.Nominated != "":
+		text = "nominated to " + d.Nominated + ", evicting " + strings.Join(d.Victims, ", ")
+	default:
+		text = "stays pending"
+	}
+	if d.Message != "" {
+		text += " (" + d.Message + ")"
+	}
+	return text
+}
