@@ -207,6 +207,19 @@ func (c *Cluster) Preempt(pod *Pod, node string, victims []*Pod) {
 	c.Nominate(pod, node)
 }
 
+// terminating says whether a pod on a node is stopping.
+func (c *Cluster) terminating(pod *Pod, node string) bool {
+	n := c.nodes[c.mustKnow(node)]
+	i := n.find(pod)
+	return i >= 0 && n.pods[i].terminating
+}
+
+// awaits says whether pods are stopping on the node that is reserved for a pod, by preemption.
+func (c *Cluster) awaits(pod *Pod) bool {
+	at, reserved := c.reserved(pod)
+	return reserved && slices.ContainsFunc(c.nodes[at].pods, func(o occupant) bool { return o.preempted && o.pod.Priority < pod.Priority })
+}
+
 // Nominate reserves room on a node for a pod.
 func (c *Cluster) Nominate(pod *Pod, node string) {
 	c.Denominate(pod)

@@ -64,14 +64,8 @@ func (cy *cycle) ineligible() string {
 	if policy := cy.pod.object.Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
 		return "not eligible due to preemptionPolicy=Never."
 	}
-	at, reserved := cy.c.reserved(cy.pod)
-	if !reserved || !cy.c.work.verdicts[at].resolvable() {
-		return ""
-	}
-	for _, o := range cy.c.nodes[at].pods {
-		if o.preempted && o.pod.Priority < cy.pod.Priority {
-			return "not eligible due to a terminating pod on the nominated node."
-		}
+	if at, reserved := cy.c.reserved(cy.pod); reserved && cy.c.work.verdicts[at].resolvable() && cy.c.awaits(cy.pod) {
+		return "not eligible due to a terminating pod on the nominated node."
 	}
 	return ""
 }
@@ -105,7 +99,24 @@ func (cy *cycle) victims(n *node) (ranking, bool) {
 		return ranking{}, false
 	}
 	slices.SortStableFunc(w.lower, func(a, b int) int { return importance(n.pods[a].pod, n.pods[b].pod) })
+	if cy.c.Break != nil {
+		cy.shuffle(n, w.lower)
+	}
 	return cy.reprieve(n, w.lower)
+}
+
+// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache.
+func (cy *cycle) shuffle(n *node, lower []int) {
+	for from := 0; from < len(lower); {
+		end := from + 1
+		for end < len(lower) && importance(n.pods[lower[from]].pod, n.pods[lower[end]].pod) == 0 {
+			end++
+		}
+		for ; from < end; from++ {
+			other := from + cy.c.choose(end-from)
+			lower[from], lower[other] = lower[other], lower[from]
+		}
+	}
 }
 
 // reprieve evicts the pods at some places of a node, and takes back as many as it can: in their order, those whose budget does not allow
