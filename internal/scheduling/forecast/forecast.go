@@ -1,0 +1,383 @@
+// Package forecast says, before a job is made, what would become of it and of others: whether its queue would admit it,
+// where its pods would start and when, whom they would evict and what becomes of those. It joins the two halves of the
+// engine, quota (Kueue) and placement (kube-scheduler), over one snapshot of a cluster.
+//
+// It is pure: what a snapshot holds and which jobs are planned comes in, an answer goes out, as data and as text. It
+// promises that what then happens is one of the alternatives that the answer names, as long as the cluster is as it was
+// and nothing is named as approximate: where kube-scheduler chooses at random between equals, all of them are named.
+// It leaves to others how a snapshot is read (package snapshot) and what is made of an answer (package provider).
+package forecast
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
+)
+
+// choiceBudget is in how many ways equal choices are followed: enough for every small tie, and for the first of a long
+// row of them. Every run works on a copy of a large cluster, so that larger ones get fewer.
+func choiceBudget(nodes int) int {
+	switch {
+	case nodes <= 100:
+		return 64
+	case nodes <= 1000:
+		return 8
+	default:
+		return 2
+	}
+}
+
+// Make says what becomes of a job on a cluster. The jobs before it are planned as well, and come first.
+func Make(s *Snapshot, before []Job, job Job) Answer {
+	f := newForecast(s, before, job)
+	f.ask()
+	first := &run{cluster: f.cluster, budget: choiceBudget(len(s.Nodes)), fates: map[*placement.Pod]*fate{}, lost: f.stopping, competitors: f.competitors()}
+	runs := []*run{first}
+	for _, step := range f.steps {
+		var next []*run
+		for _, r := range runs {
+			next = append(next, f.take(r, step)...)
+		}
+		runs = next
+	}
+	return f.answer(runs)
+}
+
+// forecast is the making of one answer.
+type forecast struct {
+	snapshot *Snapshot
+	jobs     []Job // those before it, and the job itself
+	notes    *notes
+	queues   *queues
+	pods     []*corev1.Pod // those that are not gone when the jobs start
+	cluster  *placement.Cluster
+	at       map[types.UID]located // where the cluster's pods are
+	stopping []victim              // pods that are being deleted
+	planned  map[*placement.Pod]planned
+	staff    map[types.NamespacedName]staff
+	steps    []step
+}
+
+// located is a pod of the cluster on its node.
+type located struct {
+	pod  *placement.Pod
+	node string
+}
+
+// planned is a planned pod, and which job and part it is of.
+type planned struct {
+	job int
+	Pod
+}
+
+// step is a stage of a job, after its queue has been asked.
+type step struct {
+	job     int
+	pods    []*placement.Pod // they go to the scheduler
+	held    []*placement.Pod // they stay in their queue
+	evicted []evictedWorkload
+	rulings []ruling
+	order   []*placement.Pod // both, as they are made
+}
+
+// ruling is what a queue decided about a part.
+type ruling struct {
+	part Part
+	admission
+}
+
+func newForecast(s *Snapshot, before []Job, job Job) *forecast {
+	f := &forecast{
+		snapshot: s, jobs: append(slices.Clip(before), job), notes: &notes{}, pods: s.Pods,
+		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
+	}
+	gone := map[types.UID]bool{}
+	for _, one := range f.jobs {
+		for _, uid := range one.Gone {
+			gone[uid] = true
+		}
+	}
+	if len(gone) > 0 {
+		f.pods = slices.DeleteFunc(slices.Clone(s.Pods), func(pod *corev1.Pod) bool { return gone[jobUID(pod)] })
+	}
+	f.cluster = placement.New(placement.Snapshot{
+		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.PriorityClasses,
+	})
+	for _, node := range s.Nodes {
+		for _, pod := range f.cluster.PodsOn(node.Name) {
+			f.at[pod.Object().UID] = located{pod, node.Name}
+			if pod.Object().DeletionTimestamp != nil {
+				f.stopping = append(f.stopping, victim{pod: pod, node: node.Name, job: noJob})
+			}
+		}
+	}
+	f.staff = staffOf(f.pods)
+	if f.queues = newQueues(s, f.notes); f.queues != nil && len(gone) > 0 {
+		f.queues.forget(func(w *kueue.Workload) bool {
+			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return gone[o.UID] })
+		})
+	}
+	return f
+}
+
+const (
+	noJob = -1
+	// maxCompetitors bounds how many pods that wait already are tried whenever there is room.
+	maxCompetitors = 200
+)
+
+// competitors are the pods of the cluster that wait for room and are as important as the planned ones: they come first.
+func (f *forecast) competitors() []*placement.Pod {
+	least := int32(math.MaxInt32)
+	for pod := range f.planned {
+		least = min(least, pod.Priority)
+	}
+	var found []*placement.Pod
+	for _, pod := range f.cluster.Pending() {
+		o := pod.Object()
+		if pod.Priority >= least && len(o.Spec.SchedulingGates) == 0 && o.DeletionTimestamp == nil {
+			found = append(found, pod)
+		}
+	}
+	if len(found) > maxCompetitors {
+		f.notes.add("%d pods that are as important wait for room; only the first %d of them are looked at", len(found), maxCompetitors)
+		found = found[:maxCompetitors]
+	}
+	return found
+}
+
+// ask gives every part that has a queue to it, and makes the steps. What is made by a master that its queue does not
+// let start never comes to its own queue.
+func (f *forecast) ask() {
+	for number, job := range f.jobs {
+		starts := true
+		for _, stage := range job.Stages {
+			step := step{job: number}
+			for _, part := range stage {
+				ready := part.Pods
+				if !starts {
+					ready = nil
+				} else if part.Queue != "" {
+					ready = f.admit(&step, job, part)
+				}
+				for _, pod := range part.Pods {
+					at := slices.IndexFunc(ready, func(r Pod) bool { return r.Role == pod.Role })
+					if at < 0 {
+						placed := f.enter(number, pod)
+						step.held, step.order = append(step.held, placed), append(step.order, placed)
+						continue
+					}
+					placed := f.enter(number, ready[at])
+					step.pods, step.order = append(step.pods, placed), append(step.order, placed)
+				}
+				starts = starts && (len(ready) > 0 || part.optional())
+			}
+			f.steps = append(f.steps, step)
+		}
+	}
+}
+
+// admit asks a part's queue, and returns the pods that it lets start.
+func (f *forecast) admit(step *step, job Job, part Part) []Pod {
+	if f.queues == nil {
+		step.rulings = append(step.rulings, ruling{part, admission{why: "the cluster has no queues"}})
+		return nil
+	}
+	a := f.queues.admit(step.job, job, part, f.priorityOf(part))
+	step.rulings = append(step.rulings, ruling{part, a})
+	step.evicted = append(step.evicted, a.evicted...)
+	if !a.admitted || len(a.checks) > 0 {
+		return nil
+	}
+	return f.queues.started(part, a)
+}
+
+// enter makes a planned pod ready for scheduling, as admission would have it.
+func (f *forecast) enter(job int, pod Pod) *placement.Pod {
+	object := *pod.Pod
+	object.Spec.Priority, object.Spec.PreemptionPolicy = f.priority(&object.Spec)
+	if object.Spec.RuntimeClassName != nil && len(object.Spec.Overhead) == 0 {
+		f.notes.add("RuntimeClass %s may add an overhead to what %s of %s asks for", *object.Spec.RuntimeClassName, pod.Role, f.jobs[job])
+	}
+	placed := f.cluster.Pod(&object)
+	f.planned[placed] = planned{job, pod}
+	return placed
+}
+
+// take goes through one step in one run.
+func (f *forecast) take(r *run, s step) []*run {
+	r.job = s.job
+	for _, pod := range s.held {
+		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Queued}
+	}
+	if blocked := f.blocked(r, s); blocked {
+		for _, pod := range slices.Concat(s.held, s.pods) {
+			r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Follows}
+		}
+		return []*run{r}
+	}
+	f.stopEvicted(r, s)
+	for _, pod := range s.pods {
+		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Waits}
+	}
+	if len(s.pods) == 0 {
+		return []*run{r}
+	}
+	var runs []*run
+	for _, settled := range r.place(s.pods) {
+		runs = append(runs, f.replace(settled)...)
+	}
+	return runs
+}
+
+// blocked says that pods of an earlier stage of the job have not started, without which these are not made.
+func (f *forecast) blocked(r *run, s step) bool {
+	for pod, p := range r.fates {
+		if planned, ok := f.planned[pod]; ok && p.job == s.job && !planned.Optional && p.state != Starts {
+			return true
+		}
+	}
+	return false
+}
+
+// stopEvicted lets the pods of workloads stop that lose their quota. A Job gives its quota back when its pods have stopped,
+// a pod of its own at once: then the next one may meet it on its node still.
+func (f *forecast) stopEvicted(r *run, s step) {
+	for _, e := range s.evicted {
+		for _, l := range f.podsOf(r, e.name) {
+			r.stop(l.pod, l.node, "")
+		}
+		if w := f.queues.known[e.name]; w != nil && !ownedByPods(w) {
+			r.clear()
+		}
+	}
+}
+
+// podsOf are the pods of a workload that are on nodes, in a run.
+func (f *forecast) podsOf(r *run, workload types.NamespacedName) []located {
+	var found []located
+	if p, ok := f.queues.planned[workload]; ok {
+		for pod, fate := range r.fates {
+			if of := f.planned[pod]; fate.bound != "" && of.job == p.number && p.part.index(of.Role) >= 0 {
+				found = append(found, located{pod, fate.bound})
+			}
+		}
+		return found
+	}
+	w := f.queues.known[workload]
+	if w == nil {
+		return nil
+	}
+	for _, o := range w.OwnerReferences {
+		if l, ok := f.at[o.UID]; ok { // a pod
+			found = append(found, l)
+		}
+	}
+	if ownedByPods(w) {
+		return found
+	}
+	for _, pod := range f.pods {
+		controller := metav1.GetControllerOfNoCopy(pod)
+		l, ok := f.at[pod.UID]
+		if ok && controller != nil && slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == controller.UID }) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+func ownedByPods(w *kueue.Workload) bool {
+	return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" })
+}
+
+// replace makes the pods again that the scheduler has evicted and whose owners make them anew: they may find room
+// elsewhere, and may evict others in turn.
+func (f *forecast) replace(r *run) []*run {
+	runs := []*run{r}
+	for range maxRounds {
+		var next []*run
+		more := false
+		for _, one := range runs {
+			pods := f.replacements(one)
+			if len(pods) == 0 {
+				next = append(next, one)
+				continue
+			}
+			more = true
+			next = append(next, one.place(pods)...)
+		}
+		if runs = next; !more {
+			break
+		}
+	}
+	return runs
+}
+
+// replacements are new pods for victims that have none yet.
+func (f *forecast) replacements(r *run) []*placement.Pod {
+	replaced := map[*placement.Pod]bool{}
+	for _, one := range r.fates {
+		if one.instead != nil {
+			replaced[one.instead] = true
+		}
+	}
+	var pods []*placement.Pod
+	for _, v := range r.lost {
+		if v.queue || v.job == noJob || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !ownerOf(v.pod.Object()).replaces(v.pod.Object()) {
+			continue
+		}
+		pod := f.cluster.Pod(anew(v.pod.Object()))
+		r.fates[pod] = &fate{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// anew is a pod as its owner makes it again.
+func anew(pod *corev1.Pod) *corev1.Pod {
+	again := *pod
+	again.UID, again.Spec.NodeName = "", ""
+	again.Status = corev1.PodStatus{}
+	again.DeletionTimestamp, again.CreationTimestamp = nil, metav1.Time{}
+	return &again
+}
+
+// priority is what the API server gives to a pod: its class's, else that of the default class.
+func (f *forecast) priority(spec *corev1.PodSpec) (*int32, *corev1.PreemptionPolicy) {
+	if spec.Priority != nil {
+		return spec.Priority, spec.PreemptionPolicy
+	}
+	var standard *schedulingv1.PriorityClass
+	for _, class := range f.snapshot.PriorityClasses {
+		switch {
+		case spec.PriorityClassName != "" && class.Name == spec.PriorityClassName:
+			return &class.Value, class.PreemptionPolicy
+		case spec.PriorityClassName == "" && class.GlobalDefault && (standard == nil || class.Value < standard.Value):
+			standard = class
+		}
+	}
+	if standard != nil {
+		return &standard.Value, standard.PreemptionPolicy
+	}
+	if name := spec.PriorityClassName; name != "" && !strings.HasPrefix(name, "system-") {
+		f.notes.add("PriorityClass %s is not there: its pods count with priority 0, and could not be made", name)
+	}
+	return new(int32), nil
+}
+
+// priorityOf is a part's, where no class of its queue says it: that of its first pods.
+func (f *forecast) priorityOf(part Part) int32 {
+	if len(part.Pods) == 0 {
+		return 0
+	}
+	value, _ := f.priority(&part.Pods[0].Spec)
+	return *value
+}

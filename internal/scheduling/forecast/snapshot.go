@@ -1,0 +1,61 @@
+package forecast
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Snapshot is a cluster as it was. Nothing in it is changed by a forecast.
+type Snapshot struct {
+	AsOf            time.Time
+	Nodes           []*corev1.Node
+	Pods            []*corev1.Pod // those that have not ended
+	PriorityClasses []*schedulingv1.PriorityClass
+	Budgets         []*policyv1.PodDisruptionBudget
+	Namespaces      []*corev1.Namespace
+	// Queues are Kueue's objects; nil where they were not read, which is enough for jobs without a queue.
+	Queues *Queues
+	// Jobs is what is known of running training jobs besides their pods. A forecast goes without; see Answer.Asks.
+	Jobs map[types.NamespacedName]TrainingJob
+	// Unread are kinds of objects that could not be read and without which a forecast is approximate.
+	Unread []Unread
+}
+
+// Queues are Kueue's objects. Workloads that have ended may be left out.
+type Queues struct {
+	ClusterQueues   []*kueue.ClusterQueue
+	LocalQueues     []*kueue.LocalQueue
+	Flavors         []*kueue.ResourceFlavor
+	Cohorts         []*kueue.Cohort
+	AdmissionChecks []*kueue.AdmissionCheck
+	PriorityClasses []*kueue.WorkloadPriorityClass
+	Workloads       []*kueue.Workload
+}
+
+// TrainingJob is what a training job's own ConfigMaps say.
+type TrainingJob struct {
+	Workers trainingjob.Workers
+	Status  trainingjob.Status
+}
+
+// Unread is a kind of object that could not be read.
+type Unread struct {
+	Kind Kind
+	Verb string // what is missing to read it: "list poddisruptionbudgets"
+}
+
+// Kind is a kind of object that a forecast can go without, at a price.
+type Kind string
+
+// The kinds that a forecast can go without.
+const (
+	Budgets    Kind = "PodDisruptionBudget" // whom preemption spares
+	Namespaces Kind = "Namespace"           // what affinities and queues select by a namespace's labels
+)
