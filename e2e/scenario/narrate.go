@@ -55,6 +55,8 @@ func (n *Narrator) Tell(event eventlog.Event) []Line {
 	switch {
 	case event.Stage != nil:
 		lines = []Line{{Text: event.Stage.Text, Tone: Heading}}
+	case event.Fault != nil:
+		lines = []Line{fault(*event.Fault)}
 	case event.Pod != nil:
 		lines = n.pod(event.Time, *event.Pod)
 	case event.Workload != nil:
@@ -82,6 +84,26 @@ func (n *Narrator) Tell(event eventlog.Event) []Line {
 		lines[i].At = event.Time.Sub(n.start)
 	}
 	return lines
+}
+
+// fault tells what the story breaks, or lets come back.
+func fault(f eventlog.Fault) Line {
+	line := Line{Tone: Bad, Text: strings.TrimSpace(string(f.Kind) + ": " + f.Target)}
+	switch f.Kind {
+	case eventlog.PodDeleted:
+		line.Text = "kubectl delete pod " + f.Target
+	case eventlog.PodKilled:
+		line.Text = "kubectl delete pod " + f.Target + " --grace-period=0 --force"
+	case eventlog.NodeStopped:
+		line.Text = f.Target + " dies: its processes are killed, it reports nothing any more"
+	case eventlog.NodeDeleted:
+		line.Text = "kubectl delete node " + f.Target
+	case eventlog.NodeStarted:
+		line.Text, line.Tone = f.Target+" comes back", Good
+	case eventlog.APIServerKilled:
+		line.Text = "the API server is killed"
+	}
+	return line
 }
 
 func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {

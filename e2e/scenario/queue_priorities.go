@@ -89,7 +89,7 @@ func (t *telling) ask(ctx context.Context, after string) error {
 		Phase   string         `json:"phase"`
 		Message string         `json:"message"`
 	}
-	if err := t.tf.output(ctx, workloadsExample, variables{"config_path": t.cluster.Kubeconfig, "namespace": t.cluster.Namespace},
+	if err := t.tf.output(ctx, workloadsExample, variables{"config_path": t.vars["config_path"], "namespace": t.vars["namespace"]},
 		"workloads", &workloads); err != nil {
 		return fmt.Errorf("data.elastic_workloads after stage %s: %w", after, err)
 	}

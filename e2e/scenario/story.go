@@ -69,5 +69,12 @@ func Stories(tempo Tempo) []Story {
 			example:  underAQueueExample,
 			tell:     tellUnderAQueue,
 		},
+		{
+			Name: "chaos", Title: "Chaos: whatever is lost, the same model",
+			Promises: ChaosPromises(),
+			Needs:    Needs{Records: true, Rooms: true, Faults: true},
+			example:  chaosExample,
+			tell:     tellChaos,
+		},
 	}
 }

@@ -7,7 +7,9 @@
 // than a Cluster and, where it can be broken on purpose, its Faults.
 //
 // A story does not judge while it runs: it brings things about, waits for them, and writes the event log; the promises
-// are checked on the log (Promises.Check), which is pure. It leaves the cluster as it found it.
+// are checked on the log (Promises.Check), which is pure. Terraform runs under an account that has the rights which the
+// documentation recommends and no others; what a story observes or breaks, it does as the administrator. It leaves the
+// cluster as it found it.
 package scenario
 
 import (
@@ -76,7 +78,6 @@ func tell(ctx context.Context, story Story, s setting) (events []eventlog.Event,
 	defer func() { err = errors.Join(err, output.Close()) }()
 
 	t := &telling{setting: s, log: NewLog(file, s.observe)}
-	t.vars = variables{"config_path": s.cluster.Kubeconfig, "namespace": s.cluster.Namespace}
 	err = t.run(ctx, story, output)
 	return t.log.Events(), errors.Join(err, t.log.Err())
 }
@@ -88,6 +89,12 @@ func (t *telling) run(ctx context.Context, story Story, output io.Writer) (err e
 	if err := recordNodes(ctx, t.clients.kubernetes, t.log); err != nil {
 		return err
 	}
+	account, err := newAccount(ctx, t.clients.kubernetes, t.cluster, t.examples, t.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, inOrder(ctx, account.remove)) }()
+	t.vars = variables{"config_path": account.kubeconfig, "namespace": t.cluster.Namespace}
 	if t.tf, err = newTerraform(t.tools.Terraform, t.tools.Provider, t.examples, story.example, t.dir, output); err != nil {
 		return err
 	}
@@ -103,11 +110,16 @@ func (t *telling) run(ctx context.Context, story Story, output io.Writer) (err e
 		if t.destroyed {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
-		defer cancel()
-		err = errors.Join(err, t.tf.destroy(ctx, t.vars))
+		err = errors.Join(err, inOrder(ctx, func(ctx context.Context) error { return t.tf.destroy(ctx, t.vars) }))
 	}()
 	return story.tell(ctx, t)
+}
+
+// inOrder does what a story leaves to be done also when it was interrupted.
+func inOrder(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
+	defer cancel()
+	return do(ctx)
 }
 
 // stage says what the story does now.

@@ -1,10 +1,13 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,8 +15,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
@@ -63,23 +68,108 @@ func follow[L interface {
 	if err != nil {
 		return fmt.Errorf("list the %s of namespace %s: %w", what, r.namespace, err)
 	}
-	w, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+	add := func(seen watch.EventType, object runtime.Object) {
+		if event := translate(seen, object); event != nil {
+			r.log.Add(*event)
+		}
+	}
+	known, err := objectsOf(list)
+	if err != nil {
+		return fmt.Errorf("list the %s of namespace %s: %w", what, r.namespace, err)
+	}
+	r.watches.Go(func() {
+		for ctx.Err() == nil {
+			known.watch(ctx, kind, list.GetResourceVersion(), add)
+			// The stream cannot be continued: an API server that was started again does not know what was before it.
+			again, err := kind.List(ctx, metav1.ListOptions{})
+			if err != nil {
+				pause(ctx)
+				continue
+			}
+			if now, err := objectsOf(again); err == nil {
+				known.become(now, add)
+				list, known = again, now
+			}
+		}
+	})
+	return nil
+}
+
+// objects are those of a kind that a recorder has seen and not seen deleted.
+type objects map[types.UID]metav1.Object
+
+func objectsOf(list runtime.Object) (objects, error) {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	all := objects{}
+	for _, item := range items {
+		object, err := meta.Accessor(item)
+		if err != nil {
+			return nil, err
+		}
+		all[object.GetUID()] = object
+	}
+	return all, nil
+}
+
+// watch adds what a watch shows until it ends, which a short interruption is not.
+func (known objects) watch(ctx context.Context, kind watcher, from string, add func(watch.EventType, runtime.Object)) {
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, from, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return kind.Watch(ctx, options)
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("watch the %s of namespace %s: %w", what, r.namespace, err)
+		pause(ctx)
+		return
 	}
-	r.watches.Go(func() {
-		defer func() { w.Stop(); <-w.Done() }()
-		for seen := range w.ResultChan() {
-			if event := translate(seen.Type, seen.Object); event != nil {
-				r.log.Add(*event)
-			}
+	defer func() { w.Stop(); <-w.Done() }()
+	for seen := range w.ResultChan() {
+		object, err := meta.Accessor(seen.Object)
+		if err != nil {
+			return // not an object but the reason why the stream has ended
 		}
+		known[object.GetUID()] = object
+		if seen.Type == watch.Deleted {
+			delete(known, object.GetUID())
+		}
+		add(seen.Type, seen.Object)
+	}
+}
+
+// become adds what must have happened between the two sights, in the order in which the objects were made.
+func (known objects) become(now objects, add func(watch.EventType, runtime.Object)) {
+	for _, object := range known.byAge() {
+		if now[object.GetUID()] == nil {
+			add(watch.Deleted, object.(runtime.Object))
+		}
+	}
+	for _, object := range now.byAge() {
+		if before := known[object.GetUID()]; before == nil || before.GetResourceVersion() != object.GetResourceVersion() {
+			add(watch.Modified, object.(runtime.Object))
+		}
+	}
+}
+
+func (known objects) byAge() []metav1.Object {
+	return slices.SortedFunc(maps.Values(known), func(a, b metav1.Object) int {
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(a.GetName(), b.GetName()))
 	})
-	return nil
+}
+
+// watcher is what can be watched.
+type watcher interface {
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// pause waits a little before something is tried again.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(pollInterval):
+	case <-ctx.Done():
+	}
 }
 
 // taskRole is the role of a queued task's pods.

@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
@@ -71,5 +73,26 @@ func TestOnlyAStatusConfigMapIsAMastersReport(t *testing.T) {
 		if event := jobEvent(watch.Modified, configMap); event != nil {
 			t.Errorf("%s became %+v", name, event)
 		}
+	}
+}
+
+func TestAfterAnInterruptionOnlyWhatHasChangedIsAdded(t *testing.T) {
+	at := func(name, version string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: version}}
+	}
+	before, err := objectsOf(&corev1.PodList{Items: []corev1.Pod{*at("same", "1"), *at("gone", "2"), *at("other", "3")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := objectsOf(&corev1.PodList{Items: []corev1.Pod{*at("same", "1"), *at("other", "5"), *at("new", "4")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	before.become(after, func(kind watch.EventType, object runtime.Object) {
+		seen = append(seen, string(kind)+" "+object.(*corev1.Pod).Name)
+	})
+	if diff := cmp.Diff([]string{"DELETED gone", "MODIFIED new", "MODIFIED other"}, seen); diff != "" {
+		t.Error(diff)
 	}
 }

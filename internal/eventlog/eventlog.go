@@ -23,6 +23,7 @@ type Event struct {
 	Workload *Workload `json:"workload,omitempty"`
 	Job      *Job      `json:"job,omitempty"`
 	Stage    *Stage    `json:"stage,omitempty"`
+	Fault    *Fault    `json:"fault,omitempty"`
 	Plan     *Plan     `json:"plan,omitempty"`
 	Listing  *Listing  `json:"listing,omitempty"`
 	Answer   *Answer   `json:"answer,omitempty"`
@@ -102,6 +103,25 @@ type Stage struct {
 	Name string `json:"name"`
 	Text string `json:"text,omitempty"` // for a reader
 }
+
+// Fault is something that the story breaks, or lets come back.
+type Fault struct {
+	Kind   FaultKind `json:"kind"`
+	Target string    `json:"target,omitempty"` // the pod's or node's name
+}
+
+// FaultKind says what is done.
+type FaultKind string
+
+// The faults.
+const (
+	PodDeleted      FaultKind = "pod deleted" // with its grace period
+	PodKilled       FaultKind = "pod killed"  // deleted without one
+	NodeStopped     FaultKind = "node stopped"
+	NodeDeleted     FaultKind = "node deleted" // the object, after it was stopped
+	NodeStarted     FaultKind = "node started"
+	APIServerKilled FaultKind = "API server killed"
+)
 
 // Plan is what `terraform plan` answered after a stage: addresses with their actions; none when nothing would change.
 type Plan struct {

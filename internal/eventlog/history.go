@@ -16,6 +16,7 @@ type History struct {
 	Workloads  []*WorkloadLife // by Created
 	Jobs       []*JobHistory
 	Stages     []StageAt
+	Faults     []FaultAt
 	Plans      []Plan
 	Listings   []Listing
 	Answers    []Answer
@@ -26,6 +27,12 @@ type History struct {
 // StageAt is a stage and when it began.
 type StageAt struct {
 	Stage
+	Time time.Time
+}
+
+// FaultAt is a fault and when it happened.
+type FaultAt struct {
+	Fault
 	Time time.Time
 }
 
@@ -138,6 +145,8 @@ func Replay(events []Event) *History {
 			job.Points = append(job.Points, Point{Time: event.Time, Status: event.Job.Status})
 		case event.Stage != nil:
 			h.Stages = append(h.Stages, StageAt{Stage: *event.Stage, Time: event.Time})
+		case event.Fault != nil:
+			h.Faults = append(h.Faults, FaultAt{Fault: *event.Fault, Time: event.Time})
 		case event.Plan != nil:
 			h.Plans = append(h.Plans, *event.Plan)
 		case event.Listing != nil:

@@ -1,0 +1,152 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// The roles of examples/rbac that the documentation recommends: one for queues and classes, which belong to the whole
+// cluster, and one for tasks and jobs, in their namespace.
+const (
+	adminRole = "elastic-admin"
+	userRole  = "elastic-user"
+)
+
+// accountName is the ServiceAccount's, and the beginning of the names of its roles and bindings, so that a cluster on
+// which somebody has applied the example's roles keeps those as they are.
+const accountName = "elastic-story"
+
+// tokenLasts is longer than any story.
+const tokenLasts = 2 * time.Hour
+
+// account is the ServiceAccount under which terraform runs: it may do what the documentation recommends and no more.
+type account struct {
+	kubeconfig string // with its token, mode 0600
+
+	client    kubernetes.Interface
+	namespace string
+}
+
+// newAccount makes the account with the example's roles, and its kubeconfig in dir. What an earlier story left of it,
+// whose process was killed, is replaced.
+func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluster, examples, dir string) (_ *account, err error) {
+	a := &account{kubeconfig: filepath.Join(dir, "terraform.kubeconfig"), client: client, namespace: cluster.Namespace}
+	roles, err := readRoles(filepath.Join(examples, "rbac", "rbac.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.remove(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.remove(context.WithoutCancel(ctx)))
+		}
+	}()
+	if _, err := client.CoreV1().ServiceAccounts(a.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}}, metav1.CreateOptions{}); err != nil {
+		return nil, fmt.Errorf("terraform's account: %w", err)
+	}
+	for _, name := range []string{adminRole, userRole} {
+		role, ok := roles[name]
+		if !ok {
+			return nil, fmt.Errorf("terraform's account: examples/rbac/rbac.yaml has no ClusterRole %s", name)
+		}
+		role.Name = grantName(name)
+		_, errRole := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+		if err := errors.Join(errRole, a.bind(ctx, name)); err != nil {
+			return nil, fmt.Errorf("the rights of terraform's account: %w", err)
+		}
+	}
+	return a, a.writeKubeconfig(ctx, cluster.Kubeconfig)
+}
+
+// grantName is the name of a role of the example, and of its binding, in the cluster.
+func grantName(role string) string { return accountName + "-" + role }
+
+func (a *account) bind(ctx context.Context, role string) error {
+	meta := metav1.ObjectMeta{Name: grantName(role)}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: grantName(role)}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: accountName, Namespace: a.namespace}}
+	if role == adminRole {
+		_, err := a.client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+		return err
+	}
+	_, err := a.client.RbacV1().RoleBindings(a.namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+	return err
+}
+
+// writeKubeconfig writes the administrator's kubeconfig with the account's token in the place of his credentials.
+func (a *account) writeKubeconfig(ctx context.Context, administrators string) error {
+	seconds := int64(tokenLasts.Seconds())
+	token, err := a.client.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, accountName,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("a token for terraform's account: %w", err)
+	}
+	config, err := clientcmd.LoadFromFile(administrators)
+	if err == nil {
+		err = errors.Join(clientcmdapi.MinifyConfig(config), clientcmdapi.FlattenConfig(config))
+	}
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", administrators, err)
+	}
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{accountName: {Token: token.Status.Token}}
+	config.Contexts[config.CurrentContext].AuthInfo = accountName
+	if err := clientcmd.WriteToFile(*config, a.kubeconfig); err != nil {
+		return fmt.Errorf("the kubeconfig of terraform's account: %w", err)
+	}
+	return nil
+}
+
+// remove removes the account with everything that belongs to it.
+func (a *account) remove(ctx context.Context) error {
+	var errs []error
+	gone := func(err error) {
+		if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove terraform's account: %w", err))
+		}
+	}
+	gone(os.Remove(a.kubeconfig))
+	gone(a.client.RbacV1().ClusterRoleBindings().Delete(ctx, grantName(adminRole), metav1.DeleteOptions{}))
+	gone(a.client.RbacV1().RoleBindings(a.namespace).Delete(ctx, grantName(userRole), metav1.DeleteOptions{}))
+	gone(a.client.RbacV1().ClusterRoles().Delete(ctx, grantName(adminRole), metav1.DeleteOptions{}))
+	gone(a.client.RbacV1().ClusterRoles().Delete(ctx, grantName(userRole), metav1.DeleteOptions{}))
+	gone(a.client.CoreV1().ServiceAccounts(a.namespace).Delete(ctx, accountName, metav1.DeleteOptions{}))
+	return errors.Join(errs...)
+}
+
+// readRoles reads the ClusterRoles of a file, by name.
+func readRoles(path string) (map[string]*rbacv1.ClusterRole, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the example's roles: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	const buffer = 4096
+	roles, decoder := map[string]*rbacv1.ClusterRole{}, yaml.NewYAMLOrJSONDecoder(file, buffer)
+	for {
+		role := &rbacv1.ClusterRole{}
+		switch err := decoder.Decode(role); {
+		case errors.Is(err, io.EOF):
+			return roles, nil
+		case err != nil:
+			return nil, fmt.Errorf("the example's roles: %s: %w", path, err)
+		}
+		roles[role.Name] = role
+	}
+}

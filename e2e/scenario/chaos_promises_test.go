@@ -1,0 +1,190 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+func TestAChaosStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
+	for _, violation := range ChaosPromises().Check(storytesting.Chaos()) {
+		t.Error(violation)
+	}
+}
+
+func TestAnEmptyLogBreaksEveryPromiseOfTheChaosStory(t *testing.T) {
+	if got, want := len(ChaosPromises().Check(nil)), len(ChaosPromises()); got != want {
+		t.Errorf("%d of %d promises are broken", got, want)
+	}
+}
+
+// TestWhatGoesWrongInTheChaosStoryIsNamed bends the good story in one place and expects the promise that this breaks.
+func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
+	worker := func(id int) string { return storytesting.ChaosWorker(id, "").Name }
+	pods := func(name string, bend func(*eventlog.Pod)) func([]eventlog.Event) {
+		return func(events []eventlog.Event) {
+			for _, event := range events {
+				if event.Pod != nil && event.Pod.Name == name {
+					bend(event.Pod)
+				}
+			}
+		}
+	}
+	reports := func(bend func(*trainingjob.Status)) func([]eventlog.Event) {
+		return func(events []eventlog.Event) {
+			for _, event := range events {
+				if event.Job != nil {
+					bend(&event.Job.Status)
+				}
+			}
+		}
+	}
+	faults := func(kind eventlog.FaultKind, bend func(*eventlog.Fault)) func([]eventlog.Event) {
+		return func(events []eventlog.Event) {
+			for _, event := range events {
+				if event.Fault != nil && event.Fault.Kind == kind {
+					bend(event.Fault)
+				}
+			}
+		}
+	}
+	killed := int32(137)
+	for name, test := range map[string]struct {
+		bend func([]eventlog.Event)
+		want string // part of a violation
+	}{
+		"two workers on one node": {
+			pods(worker(1), func(p *eventlog.Pod) {
+				if p.Node != "" {
+					p.Node = "node-1"
+				}
+			}),
+			"workers ran on [node-1 node-1 node-3]",
+		},
+		"a deleted worker that has to be killed": {
+			pods(worker(0), func(p *eventlog.Pod) {
+				if p.ExitCode != nil {
+					p.ExitCode = &killed
+				}
+			}),
+			"survivor-worker-0 ended with exit code 137",
+		},
+		"a deleted master that has to be killed": {
+			pods(storytesting.ChaosMaster.Name, func(p *eventlog.Pod) {
+				if p.ExitCode != nil {
+					p.ExitCode = &killed
+				}
+			}),
+			storytesting.ChaosMaster.Name + " ended with exit code 137",
+		},
+		"a replacement that never runs": {
+			pods(worker(4), func(p *eventlog.Pod) {
+				if p.Phase == "Running" {
+					p.Phase = "Pending"
+				}
+			}),
+			"survivor-worker-4 never ran",
+		},
+		"a worker that nobody took away and that was replaced all the same": {
+			faults(eventlog.PodKilled, func(f *eventlog.Fault) { f.Target = worker(2) }),
+			"the story took away 2",
+		},
+		"a job that stands still while the node is away": {
+			reports(func(s *trainingjob.Status) {
+				if s.WorkersRunning == 2 {
+					s.StepsDone = 120
+				}
+			}),
+			"it stood at step 120",
+		},
+		"a replacement that finds room elsewhere": {
+			pods(worker(5), func(p *eventlog.Pod) {
+				if p.Node != "" {
+					p.Node = "node-2"
+				}
+			}),
+			"survivor-worker-5 ran on node-2, not on node-3",
+		},
+		"a replacement that finds room at once": {
+			pods(worker(5), func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"survivor-worker-5 was never reported unschedulable",
+		},
+		"a worker that ends with its master": {
+			func(events []eventlog.Event) {
+				for i, event := range events {
+					if event.Plan != nil && event.Plan.After == StageLoseMaster {
+						gone := storytesting.ChaosWorker(3, "node-1")
+						gone.UID, gone.Phase, gone.Deleted = "uid-"+gone.Name, "Running", true
+						events[i].Plan, events[i].Pod = nil, &gone
+					}
+				}
+			},
+			"survivor-worker-3 ended with the master",
+		},
+		"a third master": {
+			pods(worker(4), func(p *eventlog.Pod) { p.Role = "master" }),
+			"there were 3 masters",
+		},
+		"a master that gives up without the API server": {
+			reports(func(s *trainingjob.Status) {
+				if s.StepsDone >= 240 {
+					s.Generation = 3
+				}
+			}),
+			"generation 3 took over from 2",
+		},
+		"a step that is undone": {
+			reports(func(s *trainingjob.Status) {
+				if s.StepsDone == 90 && s.Generation == 2 {
+					s.StepsDone = 25
+				}
+			}),
+			"it fell back from step 30 to 25 under one master",
+		},
+		"gradients that are taken twice": {
+			reports(func(s *trainingjob.Status) {
+				for i := range s.Workers {
+					s.Workers[i].Gradients *= 3
+				}
+			}),
+			"gradients were taken for",
+		},
+		"a step too few": {
+			reports(func(s *trainingjob.Status) {
+				if s.Phase == trainingjob.PhaseSucceeded {
+					s.StepsDone--
+				}
+			}),
+			"it did 999 of 1000 steps",
+		},
+		"another model": {
+			func(events []eventlog.Event) { events[len(events)-1].Result.SHA256 = "beef" },
+			`SHA-256 "beef", undisturbed "77aa01c4be19"`,
+		},
+		"a plan that would make the lost worker's job anew": {
+			func(events []eventlog.Event) {
+				for _, event := range events {
+					if event.Plan != nil && event.Plan.After == StageLoseNode {
+						event.Plan.Changes = []string{"elastic_training_job.survivor [delete create]"}
+					}
+				}
+			},
+			`after "lose-node" it would change`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := storytesting.Chaos()
+			test.bend(events)
+			var all []string
+			for _, violation := range ChaosPromises().Check(events) {
+				all = append(all, violation.String())
+			}
+			if !strings.Contains(strings.Join(all, "\n"), test.want) {
+				t.Errorf("violations:\n%s\nwant one with:\n%s", strings.Join(all, "\n"), test.want)
+			}
+		})
+	}
+}
