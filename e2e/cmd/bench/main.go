@@ -93,6 +93,7 @@ func run(ctx context.Context, o options, only, out string) error {
 	for _, m := range []measurement{
 		{"speed", measureSpeed},
 		{"start", measureStart},
+		{"image", measureImage},
 		{"kill", measureKill},
 		{"cluster", measureCluster},
 		{"provider", measureProvider},
