@@ -159,6 +159,11 @@ func (c *Cluster) findNodes() error {
 	return nil
 }
 
+// ControlPlane is the name of the control plane's node, and of its container.
+func (c *Cluster) ControlPlane() string {
+	return c.name + "-" + constants.ControlPlaneNodeRoleValue
+}
+
 // Workers are the names of the workers, which are those of their containers too.
 func (c *Cluster) Workers() []string {
 	return slices.DeleteFunc(slices.Clone(c.names), func(name string) bool { return !c.isWorker(name) })
@@ -177,7 +182,7 @@ func (c *Cluster) Close() error {
 		defer cancel()
 		// Another cluster may have come meanwhile, and have its nodes in it.
 		used, inspectErr := c.engine.run(ctx, answerLimit, "network", "inspect", "--format", "{{len .Containers}}", network())
-		if inspectErr == nil && used == "0" {
+		if inspectErr == nil && strings.TrimSpace(used) == "0" {
 			_, removeErr := c.engine.run(ctx, nodeLimit, "network", "rm", network())
 			err = errors.Join(err, removeErr)
 		}

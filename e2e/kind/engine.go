@@ -72,22 +72,6 @@ func (e Engine) provider() cluster.ProviderOption {
 	}
 }
 
-// Kill ends a node as a machine does that loses its power: no process on it has time for a last word.
-func (e Engine) Kill(ctx context.Context, node string) error {
-	if _, err := e.run(ctx, nodeLimit, "kill", node); err != nil {
-		return fmt.Errorf("kill node %s: %w", node, err)
-	}
-	return nil
-}
-
-// Start starts a killed node again.
-func (e Engine) Start(ctx context.Context, node string) error {
-	if _, err := e.run(ctx, nodeLimit, "start", node); err != nil {
-		return fmt.Errorf("start node %s: %w", node, err)
-	}
-	return nil
-}
-
 // run runs a command of the engine's client and returns what it printed.
 func (e Engine) run(ctx context.Context, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -101,5 +85,5 @@ func (e Engine) run(ctx context.Context, limit time.Duration, args ...string) (s
 		}
 		return "", fmt.Errorf("%s %s: %w: %s", e.command, strings.Join(args, " "), err, strings.TrimSpace(complaints.String()))
 	}
-	return strings.TrimSpace(output.String()), nil
+	return output.String(), nil
 }

@@ -26,6 +26,7 @@ type Cluster struct {
 	Kubeconfig string // the administrator's; it says what the story observes and breaks, terraform has an account of its own
 	Namespace  string // exists
 	Image      string // the trainer's, as the nodes know it
+	TaskImage  string // one with a shell, for the commands of tasks; "" for the example's own
 	DataDir    string // the path on every node of the directory that is Place.DataDir here
 	Faults     Faults // nil where nothing can be broken
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,7 +27,9 @@ func TellInTest(t *testing.T, story Story, backend Backend, root, out string) Ou
 		}
 		t.Fatal(err)
 	}
-	ctx := t.Context()
+	// An interrupted test has something to clean up, like an interrupted demo.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	if deadline, ok := t.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-cleanUpTime))

@@ -36,6 +36,9 @@ const (
 func (s queuePriorities) tell(ctx context.Context, t *telling) error {
 	t.vars["high_seconds"] = strconv.Itoa(int(s.highLasts.Seconds()))
 	t.vars["submit_low"], t.vars["submit_high"] = "false", "false"
+	if t.cluster.TaskImage != "" {
+		t.vars["image"] = t.cluster.TaskImage
+	}
 	t.stage(StageQueues, "terraform apply: a flavor, a queue with quota for four GPUs, two priority classes.")
 	if err := t.apply(ctx, StageQueues); err != nil {
 		return err

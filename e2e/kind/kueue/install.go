@@ -1,0 +1,93 @@
+package kueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/klient"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
+	"sigs.k8s.io/e2e-framework/klient/wait"
+	"sigs.k8s.io/e2e-framework/klient/wait/conditions"
+
+	kueueapi "github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+// fieldOwner owns the fields of what is installed.
+const fieldOwner = "e2e-kind"
+
+const (
+	startLimit   = 3 * time.Minute
+	webhookLimit = time.Minute
+	pollInterval = 500 * time.Millisecond
+)
+
+// Install applies a release, server-side, and returns when its manager is available and its webhooks answer: until
+// then every pod that is created is refused.
+func Install(ctx context.Context, cluster klient.Client, release Release) error {
+	if err := adjust(release.Objects); err != nil {
+		return fmt.Errorf("install Kueue: %w", err)
+	}
+	r := cluster.Resources()
+	for _, object := range release.Objects {
+		err := r.GetControllerRuntimeClient().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+			client.FieldOwner(fieldOwner), client.ForceOwnership)
+		if err != nil {
+			return fmt.Errorf("install Kueue: %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: managerName, Namespace: systemNamespace}}
+	available := conditions.New(r).DeploymentConditionMatch(manager, appsv1.DeploymentAvailable, corev1.ConditionTrue)
+	if err := wait.For(available, wait.WithContext(ctx), wait.WithTimeout(startLimit), wait.WithInterval(pollInterval)); err != nil {
+		return fmt.Errorf("install Kueue: its manager was not available within %s: %w%s", startLimit, err, condition(ctx, r))
+	}
+	return awaitWebhooks(ctx, r)
+}
+
+// condition says in what state the manager's pods are.
+func condition(ctx context.Context, r *resources.Resources) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookLimit)
+	defer cancel()
+	var pods corev1.PodList
+	if err := r.WithNamespace(systemNamespace).List(ctx, &pods); err != nil {
+		return "; its pods: " + err.Error()
+	}
+	var text strings.Builder
+	for _, pod := range pods.Items {
+		fmt.Fprintf(&text, "; pod %s is %s", pod.Name, pod.Status.Phase)
+		for _, c := range pod.Status.Conditions {
+			if c.Status != corev1.ConditionTrue && c.Message != "" {
+				fmt.Fprintf(&text, ", %s", c.Message)
+			}
+		}
+		for _, c := range pod.Status.ContainerStatuses {
+			if c.State.Waiting != nil {
+				fmt.Fprintf(&text, ", %s: %s", c.State.Waiting.Reason, c.State.Waiting.Message)
+			}
+		}
+	}
+	return text.String()
+}
+
+// awaitWebhooks waits until a queue's object could be created, which its webhooks must allow.
+func awaitWebhooks(ctx context.Context, r *resources.Resources) error {
+	flavor := &unstructured.Unstructured{}
+	flavor.SetGroupVersionKind(kueueapi.SchemeGroupVersion.WithKind("ResourceFlavor"))
+	flavor.SetName("e2e-probe")
+	var last error
+	answers := func(ctx context.Context) (bool, error) {
+		last = r.GetControllerRuntimeClient().Create(ctx, flavor.DeepCopy(), client.DryRunAll)
+		return last == nil, nil
+	}
+	if err := wait.For(answers, wait.WithContext(ctx), wait.WithTimeout(webhookLimit), wait.WithInterval(pollInterval), wait.WithImmediate()); err != nil {
+		return fmt.Errorf("install Kueue: its webhooks did not answer within %s: %w", webhookLimit, errors.Join(err, last))
+	}
+	return nil
+}
