@@ -38,7 +38,7 @@ type Outcome struct {
 }
 
 // Tell tells a story on a backend's cluster, judges its log and draws its timeline; Out then holds events.jsonl,
-// terraform.log, timeline.html and what the backend wrote. Whatever happens, the story's resources are destroyed and the
+// measurements.json, terraform.log, timeline.html and what the backend wrote. Whatever happens, the story's resources are destroyed and the
 // cluster is let go when it returns; a story that failed or was interrupted has an outcome too.
 func Tell(ctx context.Context, story Story, backend Backend, options Options) (outcome Outcome, err error) {
 	unlock, err := freshDir(options.Out)
@@ -71,6 +71,7 @@ func Tell(ctx context.Context, story Story, backend Backend, options Options) (o
 	if told == nil {
 		outcome.Violations = story.Promises.Check(outcome.Events)
 	}
+	told = errors.Join(told, writeMeasurements(options.Out, Measure(outcome.Events)))
 	page := filepath.Join(options.Out, "timeline.html")
 	switch err := drawPage(page, story.Title, outcome.Events); {
 	case err == nil:

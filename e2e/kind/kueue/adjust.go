@@ -14,6 +14,7 @@ const (
 	systemNamespace = "kueue-system"
 	managerName     = "kueue-controller-manager"
 	configName      = "kueue-manager-config"
+	certificateName = "kueue-webhook-server-cert"
 	configKey       = "controller_manager_config.yaml"
 )
 
