@@ -31,11 +31,13 @@ type Event struct {
 	Left     *Left     `json:"left,omitempty"`
 }
 
-// Node is a node at the start of the story.
+// Node is a node that is there, from the start of the story or from this moment on.
 type Node struct {
-	Name   string `json:"name"`
-	CPU    string `json:"cpu"`    // allocatable, a quantity
-	Memory string `json:"memory"` // allocatable, a quantity
+	Name   string            `json:"name"`
+	CPU    string            `json:"cpu"`             // allocatable, a quantity
+	Memory string            `json:"memory"`          // allocatable, a quantity
+	Other  map[string]string `json:"other,omitempty"` // allocatable of other resources
+	Lost   bool              `json:"lost,omitempty"`  // it is there no more
 }
 
 // Pod is the state of a job's pod at one moment.
@@ -47,6 +49,8 @@ type Pod struct {
 	PriorityClass string `json:"priority_class,omitempty"`
 	Node          string `json:"node,omitempty"` // "" until it is bound
 	Phase         string `json:"phase"`          // Kubernetes' PodPhase
+
+	Requests map[string]string `json:"requests,omitempty"` // quantities; told once
 
 	Unschedulable string `json:"unschedulable,omitempty"` // the scheduler's message while it finds no room
 	Disruption    string `json:"disruption,omitempty"`    // reason of the DisruptionTarget condition
