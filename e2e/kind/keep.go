@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,11 @@ func (c *Cluster) SaveLogs(dir string) {
 	select {
 	case err := <-done:
 		if err != nil {
-			c.say("not every log could be kept in %s: %v", dir, err)
+			path := filepath.Join(dir, "missing.txt")
+			c.say("not every log could be kept: %s says which", path)
+			if err := os.WriteFile(path, []byte(err.Error()+"\n"), 0o644); err != nil {
+				c.say("%v", err)
+			}
 		}
 	case <-time.After(keepLimit):
 		c.say("not every log could be kept in %s within %s", dir, keepLimit)
