@@ -177,7 +177,7 @@ func (cy *cycle) message(verdicts []verdict, nodes []NodeExplanation, afterwards
 	if why == "" {
 		why = head + histogram(afterwards)
 	}
-	return text + " preemption: " + why
+	return text + " no new claims to deallocate, preemption: " + why
 }
 
 // histogram is " 2 a, 1 b.", ordered as text.

@@ -34,7 +34,7 @@ func TestTheTutorialOfThreeNodesEndsInOneEviction(t *testing.T) {
 		{"low-worker-1", 1000, "3", Bound, "node-3", 1, ""},
 		{"high-master", 1000000, "1", Bound, "node-1", 1, ""},
 		{"high-worker-0", 1000000, "3", Preempts, "node-2", 2, "0/3 nodes are available: 3 Insufficient cpu."},
-		{"low-worker-2", 1000, "3", Unschedulable, "", 0, "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."},
+		{"low-worker-2", 1000, "3", Unschedulable, "", 0, "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."},
 	} {
 		pod := c.Pod(prioritised(step.name, step.priority, amounts("cpu", step.cpu, "memory", "1Gi")))
 		e := c.Explain(pod)
