@@ -109,8 +109,8 @@ type workspace struct {
 	verdicts            []verdict
 	scores, part        []int64
 	requested           quantities
-	absent              []bool
 	lower               []int
+	violating           []bool
 	victims, best       []*Pod
 }
 

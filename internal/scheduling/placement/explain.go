@@ -130,14 +130,12 @@ func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwa
 
 // bare is what is against a node once all pods of lower priority are gone.
 func (cy *cycle) bare(n *node) []string {
-	without := trial{node: n, requested: slices.Clone(n.requested), count: len(n.pods), absent: make([]bool, len(n.pods))}
+	without := trial{node: n, requested: slices.Clone(n.requested), count: len(n.pods)}
 	least := cy.remember()
 	var gone []*Pod
-	for i, o := range n.pods {
+	for _, o := range n.pods {
 		if o.pod.Priority < cy.pod.Priority {
-			without.absent[i] = true
-			without.requested = without.requested.add(o.pod.held, -1)
-			without.count--
+			without.move(o.pod, -1)
 			cy.shift(o.pod, n, -1)
 			gone = append(gone, o.pod)
 		}

@@ -164,8 +164,23 @@ type trial struct {
 	*node
 	requested quantities
 	count     int
-	absent    []bool // by index in node.pods; nil: none
 	guests    []*Pod
+	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet allows) is free when either
+	// goes: framework.HostPortInfo is a set.
+	freed []hostPort
+}
+
+// move takes a pod away (-1) or puts it back (1).
+func (t *trial) move(pod *Pod, by int) {
+	t.requested = t.requested.add(pod.held, int64(by))
+	t.count += by
+	for _, port := range pod.ports {
+		if by < 0 {
+			t.freed = append(t.freed, port)
+		} else {
+			t.freed = slices.DeleteFunc(t.freed, func(other hostPort) bool { return other == port })
+		}
+	}
 }
 
 // ports is the plugin NodePorts' verdict.
@@ -173,23 +188,21 @@ func (t *trial) ports(pod *Pod) verdict {
 	if len(pod.ports) == 0 {
 		return feasible
 	}
-	taken := func(other *Pod) bool {
-		for _, theirs := range other.ports {
-			if slices.ContainsFunc(pod.ports, theirs.conflicts) {
-				return true
-			}
+	conflicts := func(theirs hostPort) bool { return slices.ContainsFunc(pod.ports, theirs.conflicts) }
+	for _, guest := range t.guests {
+		if slices.ContainsFunc(guest.ports, conflicts) {
+			return portsTaken
 		}
-		return false
 	}
-	if t.withPorts > 0 {
-		for i, o := range t.pods {
-			if (t.absent == nil || !t.absent[i]) && taken(o.pod) {
+	if t.withPorts == 0 {
+		return feasible
+	}
+	for _, o := range t.pods {
+		for _, port := range o.pod.ports {
+			if conflicts(port) && !slices.Contains(t.freed, port) {
 				return portsTaken
 			}
 		}
-	}
-	if slices.ContainsFunc(t.guests, taken) {
-		return portsTaken
 	}
 	return feasible
 }

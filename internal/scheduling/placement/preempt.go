@@ -124,46 +124,43 @@ func (cy *cycle) shuffle(n *node, lower []int) {
 func (cy *cycle) reprieve(n *node, lower []int) (ranking, bool) {
 	w := cy.c.work
 	w.requested = append(w.requested[:0], n.requested...)
-	w.absent = grow(w.absent, len(n.pods))
-	clear(w.absent)
-	t := trial{node: n, requested: w.requested, count: len(n.pods), absent: w.absent}
+	t := trial{node: n, requested: w.requested, count: len(n.pods)}
 	least := cy.remember()
-	move := func(i, by int) {
-		pod := n.pods[i].pod
-		t.requested = t.requested.add(pod.held, int64(by))
-		t.count += by
-		t.absent[i] = by < 0
+	move := func(pod *Pod, by int) {
+		t.move(pod, by)
 		cy.shift(pod, n, by)
 	}
 	for _, i := range lower {
-		move(i, -1)
+		move(n.pods[i].pod, -1)
 	}
 	w.victims = w.victims[:0]
 	violations := 0
-	fits := cy.filter(&t) == feasible
-	if fits {
+	if cy.filter(&t) != feasible {
+		for _, i := range lower {
+			cy.shift(n.pods[i].pod, n, 1)
+		}
+	} else {
 		violating := cy.c.violating(n, lower)
 		for _, first := range []bool{true, false} {
 			for j, i := range lower {
-				if violating != nil && violating[j] != first || violating == nil && first {
+				if violating[j] != first {
 					continue
 				}
-				move(i, 1)
+				pod := n.pods[i].pod
+				move(pod, 1)
 				if cy.filter(&t) == feasible {
 					continue
 				}
-				move(i, -1)
-				w.victims = append(w.victims, n.pods[i].pod)
+				move(pod, -1)
+				w.victims = append(w.victims, pod)
 				if first {
 					violations++
 				}
 			}
 		}
 	}
-	for _, i := range lower {
-		if t.absent[i] {
-			cy.shift(n.pods[i].pod, n, 1)
-		}
+	for _, pod := range w.victims {
+		cy.shift(pod, n, 1)
 	}
 	cy.restore(least)
 	w.requested = t.requested
@@ -243,12 +240,14 @@ func (b *budget) covers(pod *Pod) bool {
 }
 
 // violating says of each of some pods, in their order, whether its budget would not allow its eviction after those before it
-// (filterPodsWithPDBViolation); nil when there are no budgets.
+// (filterPodsWithPDBViolation). The result is good until the next call.
 func (c *Cluster) violating(n *node, pods []int) []bool {
+	c.work.violating = grow(c.work.violating, len(pods))
+	result := c.work.violating
+	clear(result)
 	if len(c.budgets) == 0 {
-		return nil
+		return result
 	}
-	result := make([]bool, len(pods))
 	left := make([]int32, len(c.budgets))
 	for i, b := range c.budgets {
 		left[i] = b.allowed
