@@ -62,7 +62,7 @@ func tellChaos(ctx context.Context, t *telling) error {
 			return err
 		}
 	}
-	if err := t.log.Wait(ctx, ChaosJob+" has succeeded", finishLimit, succeeded(ChaosJob)); err != nil {
+	if err := t.succeed(ctx, ChaosJob); err != nil {
 		return err
 	}
 

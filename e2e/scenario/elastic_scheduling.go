@@ -87,10 +87,8 @@ func (s elasticScheduling) tell(ctx context.Context, t *telling) error {
 	if err := t.log.Wait(ctx, HighJob+" trains", preemptLimit, membersOf(HighJob, 1)); err != nil {
 		return err
 	}
-	for _, job := range []string{HighJob, LowJob} {
-		if err := t.log.Wait(ctx, job+" has succeeded", finishLimit, succeeded(job)); err != nil {
-			return err
-		}
+	if err := t.succeed(ctx, HighJob, LowJob); err != nil {
+		return err
 	}
 
 	t.stage(StageFinished, "Both jobs have finished.")
@@ -145,10 +143,49 @@ func membersOf(job string, workers int) func(*eventlog.History) (bool, error) {
 	}
 }
 
+// succeed waits for jobs to have succeeded, one after the other, and for their pods and workloads to say so too: what
+// they say is told, and destruction would come in between.
+func (t *telling) succeed(ctx context.Context, jobs ...string) error {
+	for _, job := range jobs {
+		if err := t.log.Wait(ctx, job+" has succeeded", finishLimit, succeeded(job)); err != nil {
+			return err
+		}
+	}
+	for _, job := range jobs {
+		if err := t.log.Wait(ctx, "the pods of "+job+" have ended", startLimit, nothingRuns(job)); err != nil {
+			return err
+		}
+		if err := t.log.Wait(ctx, "the workload of "+job+" is finished", startLimit, workloadFinished(job)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func succeeded(job string) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		status := h.Job(job).Last().Status
 		return status.Phase == trainingjob.PhaseSucceeded, notFailed(job, status)
+	}
+}
+
+// nothingRuns waits until no pod of a job runs any more.
+func nothingRuns(job string) func(*eventlog.History) (bool, error) {
+	return func(h *eventlog.History) (bool, error) {
+		for _, life := range h.Pods {
+			if life.Job == job && !life.Running.IsZero() && life.Ended.IsZero() {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+}
+
+// workloadFinished waits until a job's own workload is finished, where it has one.
+func workloadFinished(job string) func(*eventlog.History) (bool, error) {
+	return func(h *eventlog.History) (bool, error) {
+		workload := ownWorkload(h, job)
+		return workload.UID == "" || workload.Finished, nil
 	}
 }
 

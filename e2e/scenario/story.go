@@ -12,7 +12,8 @@ type Story struct {
 	Promises Promises
 	Needs    Needs
 
-	example string // the configuration, relative to the examples
+	order   []chain // what must happen before what
+	example string  // the configuration, relative to the examples
 	tell    func(context.Context, *telling) error
 }
 
@@ -53,6 +54,7 @@ func Stories(tempo Tempo) []Story {
 			Promises: ElasticSchedulingPromises(),
 			Needs:    Needs{Records: true, Rooms: true},
 			example:  tutorialExample,
+			order:    elasticSchedulingOrder(),
 			tell:     elasticScheduling{lowLasts: lowLasts, highLasts: highLasts}.tell,
 		},
 		{
@@ -60,6 +62,7 @@ func Stories(tempo Tempo) []Story {
 			Promises: QueuePrioritiesPromises(),
 			Needs:    Needs{Kueue: true, GPUs: true},
 			example:  queueExample,
+			order:    queuePrioritiesOrder(),
 			tell:     queuePriorities{highLasts: highTaskLasts}.tell,
 		},
 		{
@@ -67,6 +70,7 @@ func Stories(tempo Tempo) []Story {
 			Promises: UnderAQueuePromises(),
 			Needs:    Needs{Records: true, Rooms: true, Kueue: true},
 			example:  underAQueueExample,
+			order:    underAQueueOrder(),
 			tell:     tellUnderAQueue,
 		},
 		{
@@ -74,6 +78,7 @@ func Stories(tempo Tempo) []Story {
 			Promises: ChaosPromises(),
 			Needs:    Needs{Records: true, Rooms: true, Faults: true},
 			example:  chaosExample,
+			order:    chaosOrder(),
 			tell:     tellChaos,
 		},
 	}

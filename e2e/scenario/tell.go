@@ -34,12 +34,14 @@ func DataCache(root string) string { return OutDir(root, "data") }
 type Outcome struct {
 	Events     []eventlog.Event
 	Violations []Violation
+	Outline    string // what must be the same on every backend
 	Page       string // the timeline; "" when there was nothing to draw
 }
 
 // Tell tells a story on a backend's cluster, judges its log and draws its timeline; Out then holds events.jsonl,
-// measurements.json, terraform.log, timeline.html and what the backend wrote. Whatever happens, the story's resources are destroyed and the
-// cluster is let go when it returns; a story that failed or was interrupted has an outcome too.
+// measurements.json, outline.txt, terraform.log, timeline.html and what the backend wrote. Whatever happens, the story's
+// resources are destroyed and the cluster is let go when it returns; a story that failed or was interrupted has an outcome
+// too.
 func Tell(ctx context.Context, story Story, backend Backend, options Options) (outcome Outcome, err error) {
 	unlock, err := freshDir(options.Out)
 	if err != nil {
@@ -72,6 +74,10 @@ func Tell(ctx context.Context, story Story, backend Backend, options Options) (o
 		outcome.Violations = story.Promises.Check(outcome.Events)
 	}
 	told = errors.Join(told, writeMeasurements(options.Out, Measure(outcome.Events)))
+	outcome.Outline = story.Outline(outcome.Events)
+	if err := os.WriteFile(filepath.Join(options.Out, "outline.txt"), []byte(outcome.Outline), 0o600); err != nil {
+		told = errors.Join(told, fmt.Errorf("the outline: %w", err))
+	}
 	page := filepath.Join(options.Out, "timeline.html")
 	switch err := drawPage(page, story.Title, outcome.Events); {
 	case err == nil:

@@ -63,7 +63,7 @@ func tellUnderAQueue(ctx context.Context, t *telling) error {
 	}
 
 	t.stage(StageGrow, "Nobody does anything: %s ends.", UrgentJob)
-	if err := t.log.Wait(ctx, UrgentJob+" has succeeded", finishLimit, succeeded(UrgentJob)); err != nil {
+	if err := t.succeed(ctx, UrgentJob); err != nil {
 		return err
 	}
 	if err := t.log.Wait(ctx, ElasticJob+" trains with four workers again", preemptLimit, membersOf(ElasticJob, elasticWorkers)); err != nil {
@@ -83,10 +83,8 @@ func tellUnderAQueue(ctx context.Context, t *telling) error {
 	}
 
 	t.stage(StageAgain, "Nobody does anything: %s ends.", LargeJob)
-	for _, job := range []string{LargeJob, ElasticJob} {
-		if err := t.log.Wait(ctx, job+" has succeeded", finishLimit, succeeded(job)); err != nil {
-			return err
-		}
+	if err := t.succeed(ctx, LargeJob, ElasticJob); err != nil {
+		return err
 	}
 
 	t.stage(StageFinished, "All jobs have finished.")
@@ -114,17 +112,5 @@ func hadMembers(job string, workers int) func(*eventlog.History) (bool, error) {
 			}
 		}
 		return false, notFailed(job, h.Job(job).Last().Status)
-	}
-}
-
-// nothingRuns waits until no pod of a job runs any more.
-func nothingRuns(job string) func(*eventlog.History) (bool, error) {
-	return func(h *eventlog.History) (bool, error) {
-		for _, life := range h.Pods {
-			if life.Job == job && !life.Running.IsZero() && life.Ended.IsZero() {
-				return false, nil
-			}
-		}
-		return true, nil
 	}
 }

@@ -67,4 +67,3 @@ func TestTheStoriesAreTrueOnKind(t *testing.T) {
 		environment.Test(t, feature.Feature())
 	}
 }
-

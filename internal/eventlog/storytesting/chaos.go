@@ -92,6 +92,7 @@ func Chaos() []eventlog.Event {
 	stage(16, "lose-master")
 	fault(16, eventlog.PodDeleted, ChaosMaster.Name)
 	leaves(16.1, ChaosMaster)
+	report(16.15, trainingjob.PhaseWaiting, 1, 145, worker3, worker4)
 	b.Starts(17, ChaosMasterAgain)
 	report(18, running, 2, 10, worker3, worker4)
 	report(20, running, 2, 30, worker3, worker4)

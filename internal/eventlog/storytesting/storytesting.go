@@ -85,7 +85,7 @@ func ElasticScheduling() []eventlog.Event {
 		b.Add(second, eventlog.Event{Plan: &eventlog.Plan{After: after}})
 	}
 	report := func(second float64, job string, phase trainingjob.Phase, step, total int64, loss float64, preemptions int, workers ...trainingjob.WorkerStatus) {
-		status := trainingjob.Status{Phase: phase, StepsDone: step, StepsTotal: total, Workers: workers, Preemptions: preemptions}
+		status := trainingjob.Status{Phase: phase, Generation: 1, StepsDone: step, StepsTotal: total, Workers: workers, Preemptions: preemptions}
 		if step > 0 {
 			status.Loss = &loss
 		}

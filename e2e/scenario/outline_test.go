@@ -1,0 +1,330 @@
+package scenario
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// made are the stories' logs as they should be, made by hand.
+var made = map[string]func() []eventlog.Event{
+	"elastic-scheduling": storytesting.ElasticScheduling,
+	"queue-priorities":   storytesting.QueuePriorities,
+	"under-a-queue":      storytesting.UnderAQueue,
+	"chaos":              storytesting.Chaos,
+}
+
+// TestTheOutlinesAreThoseInTestdata compares those of logs made by hand with the files that every backend's telling is
+// compared with, so that what the promises are tested on is what really happens.
+func TestTheOutlinesAreThoseInTestdata(t *testing.T) {
+	for _, story := range Stories(Brief) {
+		t.Run(story.Name, func(t *testing.T) {
+			outline := story.Outline(made[story.Name]())
+			golden := outlineFile(filepath.Join("..", ".."), story)
+			if *rewrite {
+				if err := os.WriteFile(golden, []byte(outline), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := differences(string(want), outline); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestATellingThatComesToSomethingElseHasAnotherOutline bends the logs that are made by hand in one place each.
+func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
+	states := func(name string, bend func(*eventlog.Pod)) func([]eventlog.Event) []eventlog.Event {
+		return func(events []eventlog.Event) []eventlog.Event {
+			for _, event := range events {
+				if event.Pod != nil && event.Pod.Name == name {
+					bend(event.Pod)
+				}
+			}
+			return events
+		}
+	}
+	reports := func(job string, bend func(*trainingjob.Status)) func([]eventlog.Event) []eventlog.Event {
+		return func(events []eventlog.Event) []eventlog.Event {
+			for _, event := range events {
+				if event.Job != nil && event.Job.Name == job {
+					bend(&event.Job.Status)
+				}
+			}
+			return events
+		}
+	}
+	without := func(drop func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
+		return func(events []eventlog.Event) []eventlog.Event { return slices.DeleteFunc(events, drop) }
+	}
+	// later moves what a function picks to the end of the log.
+	later := func(pick func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
+		return func(events []eventlog.Event) []eventlog.Event {
+			var moved []eventlog.Event
+			for _, event := range events {
+				if pick(event) {
+					event.Time = events[len(events)-1].Time.Add(time.Second)
+					moved = append(moved, event)
+				}
+			}
+			return append(slices.DeleteFunc(events, pick), moved...)
+		}
+	}
+	killed := int32(137)
+	for name, test := range map[string]struct {
+		story string
+		bend  func([]eventlog.Event) []eventlog.Event
+	}{
+		"the scheduler preempts nobody": {
+			"elastic-scheduling", states(storytesting.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
+		},
+		"the scheduler preempts the master too": {
+			"elastic-scheduling", states(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+		},
+		"the preempted worker has to be killed": {
+			"elastic-scheduling", states(storytesting.LowWorker1.Name, func(p *eventlog.Pod) {
+				if p.ExitCode != nil {
+					p.ExitCode = &killed
+				}
+			}),
+		},
+		"the high worker finds room at once": {
+			"elastic-scheduling", states(storytesting.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+		},
+		"the low job does not grow back": {
+			"elastic-scheduling", states(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
+		},
+		"the replacement does not have to wait": {
+			"elastic-scheduling", states(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+		},
+		"the high job ends after the low one": {
+			"elastic-scheduling", later(func(e eventlog.Event) bool {
+				return e.Pod != nil && e.Pod.Name == storytesting.HighWorker0.Name && e.Pod.Phase == "Succeeded"
+			}),
+		},
+		"the status counts two preemptions": {
+			"elastic-scheduling", reports(LowJob, func(s *trainingjob.Status) { s.Preemptions *= 2 }),
+		},
+		"a job fails": {
+			"elastic-scheduling", reports(HighJob, func(s *trainingjob.Status) {
+				if s.Phase == trainingjob.PhaseSucceeded {
+					s.Phase = trainingjob.PhaseFailed
+				}
+			}),
+		},
+		"a job ends too early": {
+			"elastic-scheduling", reports(LowJob, func(s *trainingjob.Status) {
+				if s.Phase == trainingjob.PhaseSucceeded {
+					s.StepsDone--
+				}
+			}),
+		},
+		"another master takes over": {
+			"elastic-scheduling", reports(LowJob, func(s *trainingjob.Status) { s.Generation++ }),
+		},
+		"the model is another one": {
+			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
+				events[len(events)-1].Result.SHA256 = "beef"
+				return events
+			},
+		},
+		"a plan is not empty": {
+			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Plan != nil {
+						event.Plan.Changes = []string{"elastic_training_job.low [update]"}
+					}
+				}
+				return events
+			},
+		},
+		"a plan was not asked for": {"elastic-scheduling", without(func(e eventlog.Event) bool { return e.Plan != nil && e.Plan.After == StageGrowLow })},
+		"something is left": {
+			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Left != nil {
+						event.Left.Objects = []string{"leases/low-prio-job-master"}
+					}
+				}
+				return events
+			},
+		},
+		"the low task does not come back": {
+			"queue-priorities", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == storytesting.LowTaskPod2.Name }),
+		},
+		"the high task is admitted beside the low one": {
+			"queue-priorities", without(func(e eventlog.Event) bool { return e.Workload != nil && e.Workload.Evicted != "" }),
+		},
+		"the high task's command fails": {
+			"queue-priorities", states(storytesting.HighTaskPod.Name, func(p *eventlog.Pod) {
+				if p.ExitCode != nil {
+					p.ExitCode, p.Phase = &killed, "Failed"
+				}
+			}),
+		},
+		"the queue takes the group too when two workers would do": {
+			"under-a-queue", func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Workload != nil && event.Workload.Name == storytesting.GroupWorkload.Name && event.Workload.Evicted != "" {
+						event.Time = events[0].Time.Add(4 * time.Second)
+						again := event
+						gone := *event.Workload
+						again.Workload = &gone
+						return slices.Insert(events, 20, again)
+					}
+				}
+				return events
+			},
+		},
+		"a worker stays without its master": {
+			"under-a-queue", without(func(e eventlog.Event) bool {
+				return e.Pod != nil && e.Pod.Name == storytesting.AboveFloor(1).Name && e.Pod.Phase == "Failed"
+			}),
+		},
+		"the group is not admitted again": {
+			"under-a-queue", func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Workload != nil && event.Workload.Name == storytesting.GroupWorkload.Name && event.Time.Sub(events[0].Time) > 30*time.Second {
+						event.Workload.Admitted = false
+					}
+				}
+				return events
+			},
+		},
+		"a worker dies with the master": {
+			"chaos", func(events []eventlog.Event) []eventlog.Event {
+				return states(storytesting.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
+					if p.ExitCode != nil {
+						p.ExitCode, p.Phase = &killed, "Failed"
+					}
+				})(events)
+			},
+		},
+		"the lost worker's replacement finds room elsewhere": {
+			"chaos", states(storytesting.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+		},
+		"a worker is lost that the story did not take": {
+			"chaos", states(storytesting.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
+				if p.Phase == "Succeeded" {
+					p.Phase, p.ExitCode = "Failed", &killed
+				}
+			}),
+		},
+		"the API server is left alone": {"chaos", without(func(e eventlog.Event) bool { return e.Fault != nil && e.Fault.Kind == eventlog.APIServerKilled })},
+		"the master stays": {
+			"chaos", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == storytesting.ChaosMasterAgain.Name }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story := storyNamed(t, test.story)
+			if story.Outline(test.bend(made[test.story]())) == story.Outline(made[test.story]()) {
+				t.Error("its outline is the same")
+			}
+		})
+	}
+}
+
+// TestWhereAndWhenAStoryIsToldIsNoneOfItsOutline tells the same logs with other nodes and times, and with more and fewer
+// sights of the same things.
+func TestWhereAndWhenAStoryIsToldIsNoneOfItsOutline(t *testing.T) {
+	for name, bend := range map[string]func(start time.Time, number int, event eventlog.Event) []eventlog.Event{
+		"everything takes three times as long": func(start time.Time, _ int, event eventlog.Event) []eventlog.Event {
+			event.Time = start.Add(3 * event.Time.Sub(start))
+			return []eventlog.Event{event}
+		},
+		"the nodes have other names": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
+			if event.Pod != nil && event.Pod.Node != "" {
+				event.Pod.Node = "kind-" + event.Pod.Node
+			}
+			return []eventlog.Event{event}
+		},
+		"the models are others, and equal again": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
+			if event.Result != nil {
+				event.Result.SHA256, event.Result.UndisturbedSHA256 = "77", "77"
+			}
+			return []eventlog.Event{event}
+		},
+		"every other report of progress is missing": func(_ time.Time, number int, event eventlog.Event) []eventlog.Event {
+			if event.Job != nil && event.Job.Status.StepsDone > 50 && event.Job.Status.Phase == trainingjob.PhaseRunning && number%2 == 1 {
+				return nil
+			}
+			return []eventlog.Event{event}
+		},
+		"every state is seen twice": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
+			if event.Pod != nil || event.Workload != nil || event.Job != nil {
+				return []eventlog.Event{event, event}
+			}
+			return []eventlog.Event{event}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, story := range Stories(Brief) {
+				want := story.Outline(made[story.Name]())
+				events := made[story.Name]()
+				start := events[0].Time
+				var bent []eventlog.Event
+				for i, event := range events {
+					bent = append(bent, bend(start, i, event)...)
+				}
+				if diff := differences(want, story.Outline(bent)); diff != "" {
+					t.Errorf("%s:\n%s", story.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestTheBackendsLogsTellTheSameStory compares the logs of the last tellings on the embedded cluster and on kind with each
+// other, where both are there.
+func TestTheBackendsLogsTellTheSameStory(t *testing.T) {
+	for _, story := range Stories(Brief) {
+		t.Run(story.Name, func(t *testing.T) {
+			embedded, kind := "test-"+story.Name+"-auto", filepath.Join("kind", story.Name)
+			outlines := map[string]string{}
+			for _, backend := range []string{embedded, kind} {
+				path := filepath.Join(OutDir(filepath.Join("..", ".."), backend), "events.jsonl")
+				file, err := os.Open(path)
+				if errors.Is(err, os.ErrNotExist) {
+					t.Skipf("this story has not been told on both backends yet: there is no %s", path)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				events, err := eventlog.Read(file)
+				if err := errors.Join(err, file.Close()); err != nil {
+					t.Fatalf("%s: %v", path, err)
+				}
+				if eventlog.Replay(events).Left == nil {
+					t.Skipf("this story was not told to its end: %s", path)
+				}
+				outlines[backend] = story.Outline(events)
+			}
+			if diff := differences(outlines[embedded], outlines[kind]); diff != "" {
+				t.Errorf("the embedded cluster (-) and kind (+) tell different stories:\n%s", diff)
+			}
+		})
+	}
+}
+
+func storyNamed(t *testing.T, name string) Story {
+	t.Helper()
+	for _, story := range Stories(Brief) {
+		if story.Name == name {
+			return story
+		}
+	}
+	t.Fatalf("there is no story %s", name)
+	return Story{}
+}
