@@ -92,6 +92,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if o.push == "" {
+		fmt.Fprintf(out, "in HCL:            image = \"%s\", once it is in the cluster's nodes\n", tag)
 		fmt.Fprintln(out, "to push:           make image PUSH=REGISTRY/NAME:TAG, with the credentials of docker login or podman login")
 		return nil
 	}
@@ -99,7 +100,8 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "pushed:            %s\n                   in HCL: image = \"%s\"\n", destination, pushed)
+	fmt.Fprintf(out, "pushed:            %s\n", destination)
+	fmt.Fprintf(out, "in HCL:            image = \"%s\"\n", pushed)
 	return nil
 }
 
@@ -141,7 +143,6 @@ func (o options) load(ctx context.Context, out io.Writer, tag name.Tag, images m
 		return err
 	}
 	fmt.Fprintf(out, "loaded:            into %s; try: %s run --rm --read-only %s --help\n", engine, engine.Client, tag)
-	fmt.Fprintf(out, "into kind:         kind load docker-image %s\n", tag)
 	return nil
 }
 
