@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 		if os.Getenv("COUNTING_MODEL") != "" {
 			os.Exit(countingWorker(os.Args[1:]))
 		}
+		if paths := filepath.SplitList(os.Getenv(emulatedTrainer)); len(paths) > 0 && os.Args[len(os.Args)-1] == "0" {
+			os.Exit(emulatedWorker(paths, os.Args[1:])) // the last argument is the worker's number
+		}
 		os.Exit(cli.Main("test", os.Args[1:]))
 	}
 	goleak.VerifyTestMain(m)
@@ -188,9 +191,9 @@ func trainLoaded(t *testing.T, j *job.Job, text []byte, r run) master.Result {
 	if output == "" {
 		output = t.TempDir()
 	}
-	pace := "0s"
+	pace, least := "0s", r.workers // undisturbed, all compute, and none is left out for having started late
 	if r.kills > 0 {
-		pace = "15ms" // so that the job lasts long enough to be killed so often
+		pace, least = "15ms", 1 // so that the job lasts long enough to be killed so often
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -201,7 +204,7 @@ func trainLoaded(t *testing.T, j *job.Job, text []byte, r run) master.Result {
 	}()
 	log := &testLog{t: t}
 	result, err := local.Train(ctx, local.Config{
-		Job: j, JobJSON: text, ModelName: "model.py", Min: 1, Max: r.workers, Output: output,
+		Job: j, JobJSON: text, ModelName: "model.py", Min: least, Max: r.workers, Output: output,
 		WorkerArgs: []string{"--kernel", r.kernel, "--threads", strconv.Itoa(r.threads), "--pace", pace, "--log-level", "error"},
 		WorkerLog:  log, Listen: "127.0.0.1:0", Reporter: discard{}, Log: slog.New(slog.DiscardHandler),
 	})
