@@ -27,6 +27,16 @@ func unmodelled(pod *corev1.Pod) []string {
 	for i := range spec.ResourceClaims {
 		use("resource claim %s, whose devices are not modelled", spec.ResourceClaims[i].Name)
 	}
+	if spec.HostNetwork && spec.HostUsers != nil && !*spec.HostUsers {
+		use("the host's network with users of its own, which not every node can give")
+	}
+	for i := range spec.Containers {
+		for _, rule := range spec.Containers[i].RestartPolicyRules {
+			if rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers {
+				use("rules that restart all containers, which not every node can give")
+			}
+		}
+	}
 	if spec.SchedulingGroup != nil {
 		use("a scheduling group, which is scheduled as a whole")
 	}

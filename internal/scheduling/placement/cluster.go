@@ -101,6 +101,9 @@ func New(snapshot Snapshot) *Cluster {
 			continue
 		}
 		if object.Spec.NodeName == "" {
+			if object.DeletionTimestamp != nil {
+				continue // Schedulers pass over it.
+			}
 			pod := c.Pod(object)
 			c.pending = append(c.pending, pod)
 			if nominee := object.Status.NominatedNodeName; nominee != "" {
@@ -205,13 +208,6 @@ func (c *Cluster) Preempt(pod *Pod, node string, victims []*Pod) {
 		c.Evict(victim, node)
 	}
 	c.Nominate(pod, node)
-}
-
-// terminating says whether a pod on a node is stopping.
-func (c *Cluster) terminating(pod *Pod, node string) bool {
-	n := c.nodes[c.mustKnow(node)]
-	i := n.find(pod)
-	return i >= 0 && n.pods[i].terminating
 }
 
 // awaits says whether pods are stopping on the node that is reserved for a pod, by preemption.

@@ -9,13 +9,12 @@
 //	case placement.Bound:         // cluster.AddPod(pod, decision.Node)
 //	case placement.Preempts:      // cluster.Preempt(pod, decision.Node, decision.Victims); cluster.RemovePod(victim, decision.Node)
 //	                              // when each has stopped, then Schedule(pod) again
-//	case placement.Unschedulable: // it waits
+//	case placement.Unschedulable: // it waits; it need not be tried again before RemovePod, Denominate or AddNode
 //	}
 //
 // Schedule answers as one kube-scheduler would: one node, one set of victims, and what is equal to it. Where the real one chooses at
 // random (between equal nodes, a rotating window of nodes to score in a large cluster, a random offset among the candidates for preemption),
-// Alternatives names everything that is possible. Explain says why, node by node and in kube-scheduler's own words. Settle schedules many pods to the end: in what
-// order they start, and after whose end.
+// Alternatives names everything that is possible. Explain says why, node by node and in kube-scheduler's own words.
 //
 // The rules, each with its source in k8s.io/kubernetes/pkg/scheduler named where it is: the filters NodeUnschedulable, NodeName,
 // TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, PodTopologySpread and InterPodAffinity; nominated pods in two passes; the

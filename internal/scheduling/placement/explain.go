@@ -61,8 +61,9 @@ func list(words []string) string {
 // Explain says why Schedule decides as it does.
 func (c *Cluster) Explain(pod *Pod) Explanation {
 	next := c.next
-	e := Explanation{Decision: c.Schedule(pod)}
+	decision, _ := c.decide(pod)
 	c.next = next
+	e := Explanation{Decision: decision}
 	if e.Decision.Kind == Gated {
 		return e
 	}

@@ -10,18 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// preempt looks for pods to evict, after a search that found nothing (plugins/defaultpreemption; framework/preemption).
-func (cy *cycle) preempt(decision *Decision) {
+// preempt looks for pods to evict, after a search that found nothing; false: the pod may not (plugins/defaultpreemption;
+// framework/preemption).
+func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 	c, w := cy.c, cy.c.work
 	if cy.ineligible() != "" {
-		return
+		return false
 	}
 	w.potential = cy.potential(w.potential[:0])
 	if len(w.potential) == 0 {
-		return
+		return true
 	}
 	limit := candidates(len(w.potential))
-	offset := c.choose(len(w.potential))
+	offset := 0
+	if limit < len(w.potential) {
+		offset = c.choose(len(w.potential))
+	}
 	var best ranking
 	found, unviolating := 0, 0
 	for i := range w.potential {
@@ -57,6 +61,7 @@ func (cy *cycle) preempt(decision *Decision) {
 	if found > 0 {
 		decision.Kind, decision.Violations, decision.Victims = Preempts, best.violations, slices.Clone(w.best)
 	}
+	return true
 }
 
 // ineligible is why the pod may not preempt; "" when it may (PodEligibleToPreemptOthers).

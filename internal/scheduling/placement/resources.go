@@ -77,9 +77,7 @@ func (s *slots) quantities(list corev1.ResourceList) quantities {
 			q[slotEphemeral] = amount.Value()
 		case scalar(name):
 			slot := s.slot(name)
-			for len(q) <= slot {
-				q = append(q, 0)
-			}
+			q = q.add(make(quantities, slot+1), 0)
 			q[slot] = amount.Value()
 		}
 	}

@@ -49,28 +49,38 @@ func enough(nodes int) int {
 	return max(nodes*max(50-nodes/125, fewestPercentage)/100, fewestFeasible)
 }
 
-// Schedule decides about one pod. Nothing is changed, except for where the next search begins.
+// Schedule decides about one pod. Nothing is changed, except for where the next search begins, and that a pod which is nominated to a node
+// and finds no way to go there, or anywhere, loses its nomination.
 func (c *Cluster) Schedule(pod *Pod) Decision {
+	decision, lost := c.decide(pod)
+	if lost {
+		c.Denominate(pod)
+	}
+	return decision
+}
+
+// decide is Schedule without its effect on nominations; lost says that the pod's, if it has one, is to end.
+func (c *Cluster) decide(pod *Pod) (decision Decision, lost bool) {
 	if gated(pod) {
-		return Decision{Kind: Gated}
+		return Decision{Kind: Gated}, false
 	}
 	cy := c.cycle(pod)
-	decision := Decision{Kind: Unschedulable, Approximate: pod.arrival.approximate}
+	decision = Decision{Kind: Unschedulable, Approximate: pod.arrival.approximate}
 	if at, reserved := c.reserved(pod); reserved && cy.at(at) == feasible {
 		decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[at].name, 1
-		return decision
+		return decision, false
 	}
 	feasible := cy.search()
 	if len(feasible) == 0 {
-		cy.preempt(&decision)
-		return decision
+		eligible := cy.preempt(&decision)
+		return decision, eligible && decision.Kind == Unschedulable
 	}
 	best := feasible
 	if len(feasible) > 1 {
 		best = highest(feasible, c.scores(pod, feasible))
 	}
 	decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[best[c.choose(len(best))]].name, len(best)
-	return decision
+	return decision, false
 }
 
 // gated says whether the default scheduler leaves a pod alone.
