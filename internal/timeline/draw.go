@@ -99,13 +99,17 @@ func (d *drawing) lane(l lane, y float64) {
 	}
 	d.put(`<rect class=%q x="0" y="%.1f" width="%g" height="%.1f" rx="5"/>`, class, y, d.width, l.height())
 	d.put(`<text class="lanetitle" x="8" y="%.1f">%s</text>`, y+14.5, html.EscapeString(l.title))
+	for _, gone := range l.gone {
+		d.put(`<g><title>the node is dead</title><rect class="gone" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/></g>`,
+			gone[0], y, max(gone[1]-gone[0], minBar), l.height())
+	}
 	rowY := func(b bar) float64 { return y + laneTitle + float64(b.row)*(rowHeight+rowGap) }
 	for _, b := range l.bars {
 		d.bar(b, l.waiting, rowY(b))
 	}
 	for _, b := range l.bars {
-		if !l.waiting && b.preempted {
-			d.preempted(b.x2, rowY(b)+rowHeight/2)
+		if !l.waiting && b.taken {
+			d.taken(b.x2, rowY(b)+rowHeight/2)
 		}
 	}
 }
@@ -140,10 +144,10 @@ func (d *drawing) bar(b bar, waiting bool, y float64) {
 	d.put(`</g>`)
 }
 
-// preempted is the mark at the end of a preempted pod's bar.
-func (d *drawing) preempted(x, y float64) {
+// taken is the mark at the end of the bar of a pod that did not end by itself.
+func (d *drawing) taken(x, y float64) {
 	const arm = 3.2
-	d.put(`<circle class="preempted" cx="%.1f" cy="%.1f" r="%g"/>`, x, y, markRadius)
+	d.put(`<circle class="taken" cx="%.1f" cy="%.1f" r="%g"/>`, x, y, markRadius)
 	d.put(`<path class="cross" d="M%.1f %.1fl%g %gm0 %gl%g %g"/>`, x-arm, y-arm, 2*arm, 2*arm, -2*arm, -2*arm, 2*arm)
 }
 
@@ -212,7 +216,13 @@ func (d *drawing) charts() []curves {
 	loss := curves{title: "loss while training, smoothed, logarithmic", format: "%.2g", logarithmic: true, bottom: math.Inf(1)}
 	for _, job := range d.history.Jobs {
 		p, l := curve{job: job.Name}, curve{job: job.Name}
+		generation := int64(0)
 		for _, point := range job.Points {
+			// Another master's curve is another one: nothing is known of the time between them.
+			if point.Status.Generation != generation {
+				progress.jobs, loss.jobs = append(progress.jobs, p), append(loss.jobs, l)
+				p, l, generation = curve{job: job.Name}, curve{job: job.Name}, point.Status.Generation
+			}
 			if total := point.Status.StepsTotal; total > 0 {
 				p.times = append(p.times, point.Time)
 				p.values = append(p.values, 100*float64(point.Status.StepsDone)/float64(total))

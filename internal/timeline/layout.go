@@ -76,6 +76,7 @@ type lane struct {
 	waiting bool
 	bars    []bar
 	rows    int
+	gone    [][2]float64 // from and to of the times during which a node was dead
 }
 
 func (l lane) height() float64 { return laneTitle + float64(l.rows)*(rowHeight+rowGap) }
@@ -85,7 +86,7 @@ func (l lane) height() float64 { return laneTitle + float64(l.rows)*(rowHeight+r
 type bar struct {
 	job, role       string
 	title           string // the tooltip
-	preempted       bool   // it was ended by somebody more important
+	taken           bool   // it was preempted, or the story took it away
 	row             int
 	x1, x2          float64
 	running         float64
@@ -101,6 +102,7 @@ type bar struct {
 func lay(h *eventlog.History, s scale) []lane {
 	lanes := layQueues(h, s)
 	waiting := lane{title: "waiting for room", waiting: true}
+	away := takenAway(h)
 	nodes := map[string]*lane{}
 	var order []string
 	addNode := func(name, title string) {
@@ -119,7 +121,7 @@ func lay(h *eventlog.History, s scale) []lane {
 				end = life.Bound
 			}
 			label := fmt.Sprintf("%s waited %s", shortName(life), wording.Duration(wait))
-			waiting.bars = append(waiting.bars, place(s, barOf(life, s), life.Created, end, time.Time{}, time.Time{}, label))
+			waiting.bars = append(waiting.bars, place(s, barOf(life, s, away), life.Created, end, time.Time{}, time.Time{}, label))
 		}
 		if life.Bound.IsZero() {
 			continue
@@ -130,12 +132,13 @@ func lay(h *eventlog.History, s scale) []lane {
 			running = life.EndedBy(s.to)
 		}
 		nodes[life.Node].bars = append(nodes[life.Node].bars,
-			place(s, barOf(life, s), life.Bound, life.EndedBy(s.to), running, life.Deleting, shortName(life)))
+			place(s, barOf(life, s, away), life.Bound, life.EndedBy(s.to), running, life.Deleting, shortName(life)))
 	}
 	if len(waiting.bars) > 0 {
 		lanes = append(lanes, waiting)
 	}
 	for _, name := range order {
+		nodes[name].gone = deaths(h, name, s)
 		lanes = append(lanes, *nodes[name])
 	}
 	for i := range lanes {
@@ -174,9 +177,39 @@ func layQueues(h *eventlog.History, s scale) []lane {
 	return lanes
 }
 
+// deaths are the times, as x, between a node's end and its return.
+func deaths(h *eventlog.History, node string, s scale) [][2]float64 {
+	var dead [][2]float64
+	var since time.Time
+	for _, fault := range h.Faults {
+		switch {
+		case fault.Target != node:
+		case fault.Kind == eventlog.NodeStopped && since.IsZero():
+			since = fault.Time
+		case fault.Kind == eventlog.NodeStarted && !since.IsZero():
+			dead, since = append(dead, [2]float64{s.x(since), s.x(fault.Time)}), time.Time{}
+		}
+	}
+	if !since.IsZero() {
+		dead = append(dead, [2]float64{s.x(since), s.x1})
+	}
+	return dead
+}
+
+// takenAway are the names of the pods that the story deleted.
+func takenAway(h *eventlog.History) map[string]bool {
+	away := map[string]bool{}
+	for _, fault := range h.Faults {
+		if fault.Kind == eventlog.PodDeleted || fault.Kind == eventlog.PodKilled {
+			away[fault.Target] = true
+		}
+	}
+	return away
+}
+
 // barOf is a bar of a pod, without a place.
-func barOf(life *eventlog.Life, s scale) bar {
-	return bar{job: life.Job, role: life.Role, title: describe(life, s.from), preempted: life.Preempted()}
+func barOf(life *eventlog.Life, s scale, away map[string]bool) bar {
+	return bar{job: life.Job, role: life.Role, title: describe(life, s.from), taken: life.Preempted() || away[life.Name]}
 }
 
 // place gives a bar's time in a lane its x and finds room for its label: inside the bar, behind it, or before it.
@@ -209,13 +242,13 @@ func place(s scale, b bar, from, to, running, leaving time.Time, label string) b
 
 // endMark is how far the mark at the bar's end reaches to either side.
 func (b bar) endMark() float64 {
-	if b.preempted {
+	if b.taken {
 		return markRadius
 	}
 	return 0
 }
 
-// occupied is the horizontal room of the bar with its label. A preemption's mark takes none: it is drawn over what
+// occupied is the horizontal room of the bar with its label. The mark of one that was taken takes none: it is drawn over what
 // follows, which is whoever took the room.
 func (b bar) occupied() (from, to float64) {
 	width := float64(utf8.RuneCountInString(b.label)) * charWidth

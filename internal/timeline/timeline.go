@@ -85,7 +85,7 @@ func Render(w io.Writer, title string, events []eventlog.Event) error {
 		workloads = append(workloads, workloadRow{life, wording.Duration(life.Waited(to))})
 	}
 	err := page.Execute(w, map[string]any{
-		"Title": title, "Wide": pictures["wide"], "Narrow": pictures["narrow"], "Stages": stages,
+		"Title": title, "Wide": pictures["wide"], "Narrow": pictures["narrow"], "Stages": stages, "Faults": h.Faults,
 		"Summaries": h.Summarize(), "Jobs": h.Jobs, "Workloads": workloads, "Colours": colours, "Results": h.Results, "Pods": pods,
 		"Began": from.UTC().Format("2 January 2006, 15:04 UTC"), "Took": wording.Duration(to.Sub(from)),
 	})

@@ -33,7 +33,7 @@ func TestThePageShowsEveryPodNodeAndPreemption(t *testing.T) {
 	page := render(t, storytesting.ElasticScheduling())
 	for _, text := range []string{
 		"waiting for room", "node-0 · 3.92 CPU", "node-2 · 3.92 CPU", "worker 0 waited", "worker 2 waited 11 s",
-		`class="preempted"`, "1,000 of 1,000", "97.2 %", "is the same, bit for bit, as",
+		`class="taken"`, "preempted", "1,000 of 1,000", "97.2 %", "is the same, bit for bit, as",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page does not show %q", text)
@@ -42,6 +42,22 @@ func TestThePageShowsEveryPodNodeAndPreemption(t *testing.T) {
 	if path := os.Getenv(pageFile); path != "" {
 		if err := os.WriteFile(filepath.Clean(path), []byte(page), 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestThePageShowsWhatAStoryBreaks(t *testing.T) {
+	page := render(t, storytesting.Chaos())
+	for text, times := range map[string]int{
+		`class="gone" x=`:         2, // one node, in both pictures
+		`class="taken" cx="11"`:   1, // the legend's
+		`class="taken" cx=`:       1 + 2*4,
+		`class="curve job0"`:      2 * 2, // one of progress for each master
+		"the node is dead</span>": 1,
+		"taken away</span>":       1,
+	} {
+		if got := strings.Count(page, text); got != times {
+			t.Errorf("the page shows %q %d times, want %d", text, got, times)
 		}
 	}
 }

@@ -91,6 +91,7 @@ type Coordinator struct {
 	work    ledger // of the current step, or of the evaluation
 	evals   bool   // work is the evaluation's
 
+	started  bool // all pods that were there before are known
 	pods     map[int]*pod
 	lastID   int
 	min, max int
@@ -131,6 +132,7 @@ func (c *Coordinator) Step(e Event) []Effect {
 	before := c.phase
 	switch e := e.(type) {
 	case Start:
+		c.started = true
 	case Hello:
 		c.hello(e)
 	case Applied:

@@ -72,9 +72,11 @@ func (c *Coordinator) resize(e Resize) {
 	c.emit(Report{})
 }
 
-// reconcilePods creates and retires pods until max are alive, min of them with the floor's class.
+// reconcilePods creates and retires pods until max are alive, min of them with the floor's class. Until all of those are
+// known that an earlier master left, none is missing: a new one in the place of a pod of which nothing was heard yet would
+// make that one surplus.
 func (c *Coordinator) reconcilePods() {
-	if c.finished() || c.stopping > 0 {
+	if !c.started || c.finished() || c.stopping > 0 {
 		return
 	}
 	alive, floor := c.count()
