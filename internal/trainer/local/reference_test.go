@@ -90,7 +90,7 @@ func TestTheReferenceJobGivesOneHash(t *testing.T) {
 		}
 	}
 	if n := len(kernel.Available()); n < 3 {
-		t.Logf("this processor has %d of the three kernels; the others were not run", n)
+		t.Logf("this processor has %d of the four kernels; the others were not run", n)
 	}
 }
 

@@ -54,16 +54,13 @@ func (p arm64) moveVector(from, to vec)         { p.emit("VMOV", bits128(from), 
 func (p arm64) zero(to vec)                     { p.xor(to, to, to) }
 func (p arm64) fma(b, a, to vec)                { p.emit("VFMLA", lanes32(b), lanes32(a), lanes32(to)) }
 
-func (p arm64) and(b, a, to vec) { p.emit("VAND", bits128(b), bits128(a), bits128(to)) }
-
-func (p arm64) or(b, a, to vec) { p.emit("VORR", bits128(b), bits128(a), bits128(to)) }
-
+func (p arm64) and(b, a, to vec)        { p.emit("VAND", bits128(b), bits128(a), bits128(to)) }
+func (p arm64) or(b, a, to vec)         { p.emit("VORR", bits128(b), bits128(a), bits128(to)) }
 func (p arm64) xor(b, a, to vec)        { p.emit("VEOR", bits128(b), bits128(a), bits128(to)) }
 func (p arm64) keep(to, m, from vec)    { p.and(from, m, to) }
 func (p arm64) replace(to, m, from vec) { p.emit("VBIT", bits128(m), bits128(from), bits128(to)) }
-
-func (p arm64) equalMask(m, a, b vec) { p.emit("VCMEQ", lanes32(b), lanes32(a), lanes32(m)) }
-func (p arm64) ending() []string      { return []string{"RET"} }
+func (p arm64) equalMask(m, a, b vec)   { p.emit("VCMEQ", lanes32(b), lanes32(a), lanes32(m)) }
+func (p arm64) ending() []string        { return []string{"RET"} }
 
 func (p arm64) addArgument(name string, to gpr) {
 	p.argument(name, scratch)
