@@ -253,10 +253,11 @@ func (c *Cluster) AddNode(object *corev1.Node) {
 		for _, o := range old.pods {
 			fresh.put(o)
 		}
-		fresh.nominated = old.nominated
-		c.nodes = slices.Delete(c.nodes, at, at+1)
+		fresh.nominated = slices.Clone(old.nominated)
+		c.nodes[at] = fresh
+	} else {
+		c.nodes = append(c.nodes, fresh)
 	}
-	c.nodes = append(c.nodes, fresh)
 	c.arrange()
 }
 
