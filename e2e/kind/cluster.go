@@ -223,4 +223,3 @@ func explain(err error) error {
 	}
 	return fmt.Errorf("%w\n%s", err, output)
 }
-
