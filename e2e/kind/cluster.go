@@ -114,10 +114,7 @@ func (c *Cluster) create(ctx context.Context, options Options, machineDir string
 	select {
 	case err = <-made:
 	case <-ctx.Done():
-		// kind knows no context. Without its nodes it fails soon; what it made meanwhile is deleted when it has.
-		err = errors.Join(context.Cause(ctx), c.deleteNodes())
-		<-made
-		return err
+		return errors.Join(context.Cause(ctx), c.abandon(made))
 	}
 	if err == nil {
 		err = c.ready(ctx)
@@ -129,6 +126,24 @@ func (c *Cluster) create(ctx context.Context, options Options, machineDir string
 	c.say("cluster %s: %d nodes are Ready after %.0f s, each worker with %d CPUs and %s", c.name, len(c.names),
 		time.Since(began).Seconds(), c.machine.CPUs, c.machine.Memory.String())
 	return nil
+}
+
+// abandonInterval is between two looks for nodes that kind has made since the last one.
+const abandonInterval = 2 * time.Second
+
+// abandon makes kind give up. It knows no context, but soon fails without its nodes, which are taken away as it makes
+// them. What is there when it has ended is left to Close.
+func (c *Cluster) abandon(made <-chan error) error {
+	for {
+		if err := c.deleteNodes(); err != nil {
+			return err
+		}
+		select {
+		case <-made:
+			return nil
+		case <-time.After(abandonInterval):
+		}
+	}
 }
 
 func (c *Cluster) ready(ctx context.Context) error {
