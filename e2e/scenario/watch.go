@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
@@ -40,7 +41,8 @@ type recorder struct {
 // record adds every state of the namespace's pods, of its workloads where Kueue is installed, and every report of
 // masters to the log, until stop is called, which waits for the watches to end.
 func (c clients) record(ctx context.Context, namespace string, log *Log) (stop func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
+	// What a watcher has to say of an API server that comes back is no news: follow lists again.
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.Logger{}))
 	r := &recorder{log: log, namespace: namespace}
 	stop = func() { cancel(); r.watches.Wait() }
 
