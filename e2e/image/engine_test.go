@@ -201,7 +201,7 @@ func load(t *testing.T, engine image.Engine, built v1.Image) (test name.Tag) {
 // run runs the image to its end, with a model file if it is not nil, and returns what it printed.
 func run(t *testing.T, engine image.Engine, test name.Tag, model []byte, arguments ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	container, err := engine.Create(ctx, test, arguments...)
 	if err != nil {
