@@ -80,3 +80,17 @@ func TestASummaryTellsWhatAJobTookAndWaited(t *testing.T) {
 		t.Errorf("the high job's worker waited %s, want 300ms", high.Waited)
 	}
 }
+
+func TestNodesAreInTheOrderInWhichPeopleCount(t *testing.T) {
+	var told eventlog.Telling
+	for _, name := range []string{"n-10", "n-9", "m-100", "n-09", "n-1a", "n"} {
+		told.Add(eventlog.Event{Time: time.Unix(1, 0), Node: &eventlog.Node{Name: name}})
+	}
+	var names []string
+	for _, n := range told.History().Nodes {
+		names = append(names, n.Name)
+	}
+	if got, want := strings.Join(names, " "), "m-100 n n-1a n-9 n-09 n-10"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -25,33 +25,35 @@ const AccuracyMetric = "accuracy"
 
 // Summarize tells every job in a few numbers, in the order in which the jobs turned up.
 func (h *History) Summarize() []Summary {
-	summaries := make([]Summary, 0, len(h.Jobs))
-	for _, name := range h.JobNames() {
-		status := h.Job(name).Last().Status
-		summary := Summary{
-			Job: name, Phase: status.Phase, StepsDone: status.StepsDone, StepsTotal: status.StepsTotal,
-			Loss: status.Loss, Preemptions: status.Preemptions, SHA256: status.ModelSHA256,
-		}
+	byName := map[string]*Summary{}
+	first, last := map[string]time.Time{}, map[string]time.Time{}
+	names := h.JobNames()
+	for _, name := range names {
+		byName[name] = &Summary{Job: name}
+	}
+	for _, job := range h.Jobs {
+		summary, status := byName[job.Name], job.Last().Status
+		summary.Phase, summary.StepsDone, summary.StepsTotal = status.Phase, status.StepsDone, status.StepsTotal
+		summary.Loss, summary.Preemptions, summary.SHA256 = status.Loss, status.Preemptions, status.ModelSHA256
 		if accuracy, ok := status.Metrics[AccuracyMetric]; ok {
 			summary.Accuracy = &accuracy
 		}
-		var first, last time.Time
-		for _, life := range h.Pods {
-			if life.Job != name {
-				continue
-			}
-			if first.IsZero() {
-				first = life.Created
-			}
-			if ended := life.EndedBy(h.End); ended.After(last) {
-				last = ended
-			}
-			if wait, waited := life.Waited(h.End); waited && life.Role == "worker" {
-				summary.Waited += wait
-			}
+	}
+	for _, life := range h.Pods {
+		if before, seen := first[life.Job]; !seen || life.Created.Before(before) {
+			first[life.Job] = life.Created
 		}
-		summary.Took = last.Sub(first)
-		summaries = append(summaries, summary)
+		if ended := life.EndedBy(h.End); ended.After(last[life.Job]) {
+			last[life.Job] = ended
+		}
+		if wait, waited := life.Waited(h.End); waited && life.Role == "worker" {
+			byName[life.Job].Waited += wait
+		}
+	}
+	summaries := make([]Summary, 0, len(names))
+	for _, name := range names {
+		byName[name].Took = last[name].Sub(first[name])
+		summaries = append(summaries, *byName[name])
 	}
 	return summaries
 }

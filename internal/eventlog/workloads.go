@@ -63,13 +63,6 @@ func (w *Workload) Title() string {
 	return w.Name
 }
 
-// standsFor says whether the pod is one of this workload's.
-func (w *Workload) standsFor(pod *Pod) bool {
-	return slices.ContainsFunc(w.Owners, func(owner Owner) bool {
-		return owner.Kind == "Pod" && owner.Name == pod.Name || owner.Kind == "Job" && owner.Name == pod.Job
-	})
-}
-
 // WorkloadsOf are the workloads that stand for an object of that name, in the order of their creation.
 func (h *History) WorkloadsOf(owner string) []*WorkloadLife {
 	var lives []*WorkloadLife

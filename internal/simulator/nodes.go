@@ -59,9 +59,14 @@ func (s *simulation) newNode(group *scenario.NodeGroup, n int) *node {
 
 // joins makes a node part of the cluster.
 func (s *simulation) joins(n *node) {
+	s.cluster.AddNode(n.object)
+	s.begins(n)
+}
+
+// begins counts a node that the cluster has from now on.
+func (s *simulation) begins(n *node) {
 	n.lost = false
 	s.tally.grow(n.capacity, 1)
-	s.cluster.AddNode(n.object)
 	s.touch(n)
 	s.emptied(n)
 	s.logNode(n)

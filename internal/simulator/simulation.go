@@ -49,6 +49,8 @@ type simulation struct {
 	jobs  []owner
 	ended int
 
+	asked map[corev1.ResourceName]bool // resources that some job asks for
+
 	cluster        *placement.Cluster
 	nodes          map[string]*node
 	allNodes       []*node
@@ -88,11 +90,9 @@ func newSimulation(sc *scenario.Scenario, seed uint64, log func(eventlog.Event) 
 	s := &simulation{
 		scenario: sc, dice: newDice(seed), log: log, retryAt: -1,
 		classes: map[string]*scenario.PriorityClass{}, workloadClasses: map[string]int32{}, flavors: map[string]*scenario.ResourceFlavor{},
-		cluster: placement.New(placement.Snapshot{}), nodes: map[string]*node{}, byPlace: map[*placement.Pod]*pod{},
+		asked: map[corev1.ResourceName]bool{}, nodes: map[string]*node{}, byPlace: map[*placement.Pod]*pod{},
 		shapes: map[string]*shape{}, described: map[*scenario.Pod]string{}, workloads: map[types.NamespacedName]*workload{},
 	}
-	random := rand.New(s.dice)
-	s.cluster.Break = random.IntN
 	for i := range sc.PriorityClasses {
 		s.classes[sc.PriorityClasses[i].Name] = &sc.PriorityClasses[i]
 	}
@@ -101,9 +101,11 @@ func newSimulation(sc *scenario.Scenario, seed uint64, log func(eventlog.Event) 
 	}
 	s.nameResources()
 	s.makeQueues()
+	var there []*node
 	for i := range sc.Nodes {
-		s.makeNodes(&sc.Nodes[i])
+		there = append(there, s.makeNodes(&sc.Nodes[i])...)
 	}
+	s.makeCluster(there)
 	for _, fault := range sc.Faults {
 		n := s.nodes[fault.Node]
 		s.agenda.add(event{at: Time(fault.At), kind: nodeLost, subject: n.id, detail: int(fault.Returns), stamp: -1})
@@ -126,6 +128,7 @@ func (s *simulation) nameResources() {
 		for _, p := range job.Templates() {
 			for name := range p.Requests {
 				total[name] += 0
+				s.asked[name] = true
 			}
 		}
 	}
@@ -173,7 +176,8 @@ func (s *simulation) makeQueues() {
 	}
 }
 
-func (s *simulation) makeNodes(group *scenario.NodeGroup) {
+// makeNodes makes the nodes of a group, and returns those that are there at the start.
+func (s *simulation) makeNodes(group *scenario.NodeGroup) (there []*node) {
 	count, most := 1, 1
 	if group.Count != nil {
 		count, most = *group.Count, *group.Count
@@ -185,12 +189,26 @@ func (s *simulation) makeNodes(group *scenario.NodeGroup) {
 	for n := range most {
 		made := s.newNode(group, n)
 		if n < count {
-			s.joins(made)
+			there = append(there, made)
 		}
-		if a := group.Autoscale; a != nil {
+		if group.Autoscale != nil {
 			scaler := s.scalers[len(s.scalers)-1]
 			scaler.nodes = append(scaler.nodes, made)
 		}
+	}
+	return there
+}
+
+// makeCluster begins with the nodes that are there.
+func (s *simulation) makeCluster(there []*node) {
+	objects := make([]*corev1.Node, len(there))
+	for i, n := range there {
+		objects[i] = n.object
+	}
+	s.cluster = placement.New(placement.Snapshot{Nodes: objects})
+	s.cluster.Break = rand.New(s.dice).IntN
+	for _, n := range there {
+		s.begins(n)
 	}
 }
 

@@ -35,7 +35,7 @@ type Summary struct {
 	Makespan scenario.Duration `json:"makespan_ms"`
 	// Waits are by priority, the highest first.
 	Waits []Waits `json:"waits"`
-	// Utilisation of each resource that nodes have: what pods held of it, of what was there, over the makespan.
+	// Utilisation of each resource that nodes have and jobs ask for: what pods held of it, of what was there, over the makespan.
 	Utilisation []Utilisation `json:"utilisation"`
 
 	// Preemptions are pods that the scheduler evicted, Evictions workloads that lost their quota, Losses lost nodes.
@@ -174,7 +174,7 @@ func (s *simulation) summarize(seed uint64) *Summary {
 		out.Waits = append(out.Waits, Waits{priority, len(t.waiting[priority]), distribution(t.waiting[priority]), distribution(t.taking[priority])})
 	}
 	for i, name := range s.resources {
-		if there := t.there[i].big(); i != s.podSlot && there.Sign() > 0 {
+		if there := t.there[i].big(); i != s.podSlot && there.Sign() > 0 && s.asked[name] {
 			out.Utilisation = append(out.Utilisation, Utilisation{string(name), shareOf(t.used[i].big(), there)})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
@@ -12,6 +13,7 @@ import (
 
 const (
 	jobColours  = 4 // .job0 to .job3 of page.html
+	mostBars    = 2000
 	headHeight  = 30.0
 	axisHeight  = 26.0
 	chartHeight = 110.0
@@ -32,32 +34,57 @@ type drawing struct {
 
 func (d *drawing) put(format string, args ...any) { fmt.Fprintf(d.w, format+"\n", args...) }
 
-func (d *drawing) draw(w io.Writer) {
-	d.w = w
-	lanes := lay(d.history, d.scale)
-	lanesHeight := headHeight
-	for _, lane := range lanes {
-		lanesHeight += lane.height() + laneGap
+// draw draws the lanes of nodes with their pods, or an overview where that would be too many rows, and the charts below. It says what the overview
+// shows, "" where there is none.
+func (d *drawing) draw(w io.Writer) (caption string) {
+	var lanes, charts strings.Builder
+	d.w = &lanes
+	bottom := d.lanes(headHeight)
+	if bottom < 0 {
+		lanes.Reset()
+		o := newOverview(d)
+		bottom, caption = o.lanes(headHeight), o.caption()
 	}
-	charts := d.charts()
-	height := lanesHeight + axisHeight + float64(len(charts))*(chartHeight+chartGap) + footHeight
-
-	d.put(`<svg class=%q viewBox="0 0 %g %g" role="img" aria-label="Timeline: pods by node">`, d.id, d.width, height)
-	d.patterns()
-	d.stageLines(lanesHeight)
-	y := headHeight
-	for _, lane := range lanes {
-		d.lane(lane, y)
-		y += lane.height() + laneGap
+	d.w = &charts
+	d.axis(bottom)
+	y := bottom + axisHeight
+	for _, usage := range d.usages() {
+		y += chartGap
+		d.usage(usage, y)
+		y += chartHeight
 	}
-	d.axis(lanesHeight)
-	y = lanesHeight + axisHeight
-	for _, chart := range charts {
+	for _, chart := range d.charts() {
 		y += chartGap
 		d.chart(chart, y)
 		y += chartHeight
 	}
+	d.w = w
+	d.put(`<svg class=%q viewBox="0 0 %g %g" role="img" aria-label="Timeline: pods by node">`, d.id, d.width, y+footHeight)
+	d.patterns()
+	d.stageLines(bottom)
+	fmt.Fprint(w, lanes.String(), charts.String())
 	d.put(`</svg>`)
+	return caption
+}
+
+// lanes draws every node's pods as bars; it gives up, with a negative result, where that would be too many rows.
+func (d *drawing) lanes(y float64) (bottom float64) {
+	if len(d.history.Pods) > mostBars {
+		return -1
+	}
+	lanes := lay(d.history, d.scale)
+	rows := 0
+	for _, lane := range lanes {
+		rows += lane.rows
+	}
+	if rows > mostRows {
+		return -1
+	}
+	for _, lane := range lanes {
+		d.lane(lane, y)
+		y += lane.height() + laneGap
+	}
+	return y
 }
 
 // patterns are the hatchings of waiting pods, one per job's colour.
@@ -151,13 +178,14 @@ func (d *drawing) taken(x, y float64) {
 	d.put(`<path class="cross" d="M%.1f %.1fl%g %gm0 %gl%g %g"/>`, x-arm, y-arm, 2*arm, 2*arm, -2*arm, -2*arm, 2*arm)
 }
 
-// axis is the seconds since the picture's start.
+// axis is the time since the picture's start, in the unit that suits it.
 func (d *drawing) axis(y float64) {
-	seconds := d.scale.to.Sub(d.scale.from).Seconds()
-	step := tick(seconds / (d.width / 75))
+	unit, name := axisUnit(d.scale.to.Sub(d.scale.from))
+	all := float64(d.scale.to.Sub(d.scale.from)) / float64(unit)
+	step := tick(all / (d.width / 75))
 	d.put(`<line class="axis" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, d.scale.x0, d.scale.x1, y, y)
-	for at := 0.0; at <= seconds; at += step {
-		x := d.scale.x(d.scale.from.Add(time.Duration(at * float64(time.Second))))
+	for at := 0.0; at <= all; at += step {
+		x := d.scale.x(d.scale.from.Add(time.Duration(at * float64(unit))))
 		anchor := "middle"
 		if at == 0 {
 			anchor = "start"
@@ -165,8 +193,21 @@ func (d *drawing) axis(y float64) {
 			anchor = "end"
 		}
 		d.put(`<line class="axis" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, y, y+4)
-		d.put(`<text class="tick" text-anchor=%q x="%.1f" y="%.1f">%g s</text>`, anchor, x, y+17, at)
+		d.put(`<text class="tick" text-anchor=%q x="%.1f" y="%.1f">%g %s</text>`, anchor, x, y+17, at, name)
 	}
+}
+
+// axisUnit is the unit in which a time of that length has a few dozens to a few hundreds.
+func axisUnit(d time.Duration) (unit time.Duration, name string) {
+	switch {
+	case d > 10*24*time.Hour:
+		return 24 * time.Hour, "d"
+	case d > 6*time.Hour:
+		return time.Hour, "h"
+	case d > 10*time.Minute:
+		return time.Minute, "min"
+	}
+	return time.Second, "s"
 }
 
 // tick is the smallest of 1, 2, 5 × 10ⁿ that is at least the given distance.
@@ -253,8 +294,93 @@ func (d *drawing) charts() []curves {
 	return charts
 }
 
+// mostUsages is how many resources have a chart.
+const mostUsages = 2
+
+// usages are the ledgers that are drawn: of the scarcest resources, where pods tell what they ask for.
+func (d *drawing) usages() []*ledger {
+	var all []*ledger
+	for _, name := range resources(d.history) {
+		if len(all) < mostUsages && name != "memory" {
+			all = append(all, audit(d.history, name, d.scale.from, d.scale.to, int(d.scale.x1-d.scale.x0)))
+		}
+	}
+	return all
+}
+
+// usage is a chart of what is held of a resource: the classes with the most one upon the other, the rest above them.
+func (d *drawing) usage(l *ledger, y float64) {
+	top := 0.0
+	for _, capacity := range l.capacity {
+		top = max(top, capacity)
+	}
+	d.put(`<text class="charttitle" x="%g" y="%.1f">%s held by pods, by priority class</text>`, d.scale.x0, y-8, html.EscapeString(l.resource))
+	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">of %.4g</text>`, d.scale.x1, y-8, top)
+	d.put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
+	below := make([]float64, len(l.used))
+	for i, class := range l.byClass {
+		above := make([]float64, len(below))
+		for c := range above {
+			above[c] = below[c] + class.used[c]
+			if i >= jobColours-1 {
+				above[c] = l.used[c] // all that are left
+			}
+		}
+		name := class.class
+		if i >= jobColours-1 && len(l.byClass) > jobColours {
+			name = "others"
+		}
+		d.put(`<path class="held job%d" d="%s"><title>%s</title></path>`, i%jobColours, d.band(below, above, top, y), html.EscapeString(orNone(name)))
+		below = above
+		if i >= jobColours-1 {
+			break
+		}
+	}
+	d.put(`<path class="capacity" d="%s"/>`, d.outline(l.capacity, top, y))
+}
+
+func orNone(class string) string {
+	if class == "" {
+		return "no priority class"
+	}
+	return class
+}
+
+// outline is a line of steps through values, from 0 to top.
+func (d *drawing) outline(values []float64, top, y float64) string {
+	var path strings.Builder
+	last := math.NaN()
+	for i, value := range values {
+		x, height := d.scale.x0+float64(i), y+chartHeight*(1-share(value, top))
+		switch {
+		case i == 0:
+			fmt.Fprintf(&path, "M%.0f %.1f", x, height)
+		case height != last:
+			fmt.Fprintf(&path, "H%.0fV%.1f", x, height)
+		}
+		last = height
+	}
+	fmt.Fprintf(&path, "H%.0f", d.scale.x0+float64(len(values)))
+	return path.String()
+}
+
+// band is the area between two lines of steps.
+func (d *drawing) band(below, above []float64, top, y float64) string {
+	var back strings.Builder
+	last := math.NaN()
+	for i := len(below) - 1; i >= 0; i-- {
+		x, height := d.scale.x0+float64(i)+1, y+chartHeight*(1-share(below[i], top))
+		if height != last {
+			fmt.Fprintf(&back, "H%.0fV%.1f", x, height)
+		}
+		last = height
+	}
+	fmt.Fprintf(&back, "H%.0fz", d.scale.x0)
+	return d.outline(above, top, y) + back.String()
+}
+
 func (d *drawing) chart(c curves, y float64) {
-	d.put(`<text class="charttitle" x="2" y="%.1f">%s</text>`, y-8, html.EscapeString(c.title))
+	d.put(`<text class="charttitle" x="%g" y="%.1f">%s</text>`, d.scale.x0, y-8, html.EscapeString(c.title))
 	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, html.EscapeString(fmt.Sprintf(c.format, c.top)))
 	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y+chartHeight+14, html.EscapeString(fmt.Sprintf(c.format, c.bottom)))
 	d.put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)

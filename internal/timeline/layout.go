@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -40,8 +41,8 @@ func (s scale) x(t time.Time) float64 {
 }
 
 // extent is the time from the stage that made the first pod to a little after the last thing that pods or masters did:
-// what happens before and after (calibration, the undisturbed run) is not the cluster's.
-func extent(h *eventlog.History) (from, to time.Time, ok bool) {
+// what happens before and after (calibration, the undisturbed run) is not the cluster's. A simulation begins with its log.
+func extent(h *eventlog.History, simulated bool) (from, to time.Time, ok bool) {
 	for _, life := range h.Pods {
 		if from.IsZero() || life.Created.Before(from) {
 			from = life.Created
@@ -67,6 +68,9 @@ func extent(h *eventlog.History) (from, to time.Time, ok bool) {
 		}
 	}
 	margin := to.Sub(from) / 60
+	if simulated {
+		return h.Start, to.Add(margin), true
+	}
 	return from.Add(-margin), to.Add(margin), true
 }
 
@@ -112,7 +116,11 @@ func lay(h *eventlog.History, s scale) []lane {
 		}
 	}
 	for _, node := range h.Nodes {
-		addNode(node.Name, fmt.Sprintf("%s · %s CPU", node.Name, cores(node.CPU)))
+		title := fmt.Sprintf("%s · %s CPU", node.Name, cores(node.CPU))
+		for _, name := range slices.Sorted(maps.Keys(node.Other)) {
+			title += fmt.Sprintf(" · %s %s", node.Other[name], name)
+		}
+		addNode(node.Name, title)
 	}
 	for _, life := range h.Pods {
 		if wait, waited := life.Waited(h.End); waited {
@@ -138,7 +146,7 @@ func lay(h *eventlog.History, s scale) []lane {
 		lanes = append(lanes, waiting)
 	}
 	for _, name := range order {
-		nodes[name].gone = deaths(h, name, s)
+		nodes[name].gone = append(deaths(h, name, s), absences(h, name, s)...)
 		lanes = append(lanes, *nodes[name])
 	}
 	for i := range lanes {
@@ -194,6 +202,26 @@ func deaths(h *eventlog.History, node string, s scale) [][2]float64 {
 		dead = append(dead, [2]float64{s.x(since), s.x1})
 	}
 	return dead
+}
+
+// absences are the times, as x, during which a node that had been there was not.
+func absences(h *eventlog.History, node string, s scale) [][2]float64 {
+	var absent [][2]float64
+	for _, life := range h.Nodes {
+		if life.Name != node {
+			continue
+		}
+		for i, span := range life.There {
+			switch {
+			case span.To.IsZero():
+			case i+1 < len(life.There):
+				absent = append(absent, [2]float64{s.x(span.To), s.x(life.There[i+1].From)})
+			default:
+				absent = append(absent, [2]float64{s.x(span.To), s.x1})
+			}
+		}
+	}
+	return absent
 }
 
 // takenAway are the names of the pods that the story deleted.

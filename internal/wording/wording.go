@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Duration is a duration in the unit that suits it: 40 ms, 3.2 s, 12 s, 1 min 12 s.
+// Duration is a duration in the units that suit it: 40 ms, 3.2 s, 12 s, 1 min 12 s, 3 h 05 min, 4 d 02 h.
 func Duration(d time.Duration) string {
 	switch seconds := d.Seconds(); {
 	case seconds < 0.9995:
@@ -16,6 +16,15 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%.1f s", seconds)
 	case seconds < 59.5:
 		return fmt.Sprintf("%.0f s", seconds)
+	}
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		d = d.Round(time.Hour)
+		return fmt.Sprintf("%d d %02d h", d/day, d%day/time.Hour)
+	case d >= 2*time.Hour:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%d h %02d min", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	d = d.Round(time.Second)
 	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)

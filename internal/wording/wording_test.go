@@ -17,6 +17,8 @@ func TestDurationsAreSaidInTheUnitThatSuitsThem(t *testing.T) {
 		59600 * time.Millisecond:  "1 min 00 s",
 		72 * time.Second:          "1 min 12 s",
 		3725 * time.Second:        "62 min 05 s",
+		11100 * time.Second:       "3 h 05 min",
+		98 * time.Hour:            "4 d 02 h",
 	} {
 		if got := wording.Duration(d); got != want {
 			t.Errorf("%s is said as %q, want %q", d, got, want)

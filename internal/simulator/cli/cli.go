@@ -1,4 +1,4 @@
-// Package cli is the command line of elastic-sim: the scheduling engine without a cluster. Commands read flags, call the packages that do the work,
+// Package cli is the command line of elastic-sim: the scheduling engine and the simulator, without a cluster. Commands read flags, call the packages that do the work,
 // and print.
 package cli
 
@@ -19,12 +19,13 @@ func newRoot(version string) *cobra.Command {
 		Short: "Ask the scheduling engine, without a cluster",
 		Long: `elastic-sim runs the engine that decides which workloads get quota, which wait and
 which are evicted: the one that answers terraform plan and stands in for Kueue on
-the embedded cluster. It needs no cluster and changes nothing.
+the embedded cluster. It needs no cluster and changes nothing. run and compare let
+it decide about whole scenarios, days of a cluster in seconds.
 
 Exit codes: 0 yes, 1 no or failed, 2 a command line that cannot be meant.`,
 		Version: version,
 	}
-	root.AddCommand(newConform())
+	root.AddCommand(newRun(), newCompare(), newConform())
 	commandline.Configure(root)
 	return root
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -18,12 +17,6 @@ const (
 	MaxPods      = 2_000_000 // of all jobs, as first made
 	maxSteps     = 1_000_000_000
 	maxGrads     = 100_000
-)
-
-// defaults in milliseconds and otherwise.
-const (
-	defaultGrace       = Duration(30_000)
-	defaultPodsPerNode = 110
 )
 
 // checker finds what is wrong with a scenario beyond its form, and fills in what was left out.
@@ -113,9 +106,7 @@ func (c *checker) checkNodes() {
 		if len(g.Allocatable) == 0 {
 			c.problem(path, "has nothing allocatable; say allocatable: {cpu: \"4\", memory: 16Gi}")
 		}
-		if _, given := g.Allocatable[corev1.ResourcePods]; !given && g.Allocatable != nil {
-			g.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(defaultPodsPerNode, resource.DecimalSI)
-		}
+		g.Complete()
 		for j, taint := range g.Taints {
 			if e := taint.Effect; taint.Key == "" || e != corev1.TaintEffectNoSchedule && e != corev1.TaintEffectNoExecute && e != corev1.TaintEffectPreferNoSchedule {
 				c.problem(fmt.Sprintf("%s.taints[%d]", path, j), "needs a key, and the effect NoSchedule, PreferNoSchedule or NoExecute")
@@ -151,14 +142,6 @@ func (c *checker) checkNodes() {
 			c.nodes[name] = true
 		}
 	}
-}
-
-// NodeName is the name of the group's n-th node, from 0.
-func (g NodeGroup) NodeName(n int) string {
-	if g.Count == nil {
-		return g.Name
-	}
-	return fmt.Sprintf("%s-%d", g.Name, n)
 }
 
 func (c *checker) checkFaults() {

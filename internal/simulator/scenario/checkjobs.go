@@ -16,6 +16,7 @@ func (c *checker) checkJobs() {
 			c.problem(path, "must be either elastic or a gang")
 			continue
 		}
+		j.Complete()
 		pods := 0
 		if j.Gang != nil {
 			pods = c.gang(below(path, "gang"), j.Gang)
@@ -44,30 +45,15 @@ func (c *checker) checkJobs() {
 	}
 }
 
-// JobName is the name of the n-th of a repeated job, from 0.
-func (j Job) JobName(n int) string {
-	if j.Repeat == nil {
-		return j.Name
-	}
-	return fmt.Sprintf("%s-%d", j.Name, n)
-}
-
 func (c *checker) pod(path string, p *Pod) {
 	c.resources(below(path, "requests"), p.Requests)
 	c.known(below(path, "priorityClass"), p.PriorityClass, "priority class", c.classes)
-	if p.TerminationGracePeriod == nil {
-		grace := defaultGrace
-		p.TerminationGracePeriod = &grace
-	}
 	if p.Stops != nil && *p.Stops > *p.TerminationGracePeriod {
 		c.problem(below(path, "stops"), "is longer than the termination grace period of %s", *p.TerminationGracePeriod)
 	}
 }
 
 func (c *checker) gang(path string, g *Gang) (pods int) {
-	if g.Pods == 0 {
-		g.Pods = 1
-	}
 	if g.Pods < 1 || g.Pods > MaxPodsOfJob {
 		c.problem(below(path, "pods"), "is %d; it is 1 to %d", g.Pods, MaxPodsOfJob)
 	}
@@ -75,9 +61,6 @@ func (c *checker) gang(path string, g *Gang) (pods int) {
 		c.problem(below(path, "runs"), "must be more than 0")
 	}
 	c.pod(path, &g.Pod)
-	if g.Stops == nil {
-		g.Stops = g.TerminationGracePeriod
-	}
 	c.known(below(path, "queue"), g.Queue, "local queue", c.queues)
 	c.known(below(path, "workloadPriorityClass"), g.WorkloadPriorityClass, "workload priority class", c.workloadClasses)
 	if g.WorkloadPriorityClass != "" && g.Queue == "" {
@@ -88,12 +71,6 @@ func (c *checker) gang(path string, g *Gang) (pods int) {
 
 func (c *checker) elastic(path string, e *Elastic) (pods int) {
 	w := &e.Workers
-	if w.Min == 0 {
-		w.Min = 1
-	}
-	if w.Max == 0 {
-		w.Max = w.Min
-	}
 	if w.Min < 1 || w.Max < w.Min || w.Max >= MaxPodsOfJob {
 		c.problem(below(path, "workers"), "must have 1 ≤ min ≤ max < %d", MaxPodsOfJob)
 		w.Min, w.Max = 1, 1
@@ -102,14 +79,8 @@ func (c *checker) elastic(path string, e *Elastic) (pods int) {
 		c.problem(below(path, "steps"), "is %d; it is 1 to %d", e.Steps, maxSteps)
 	}
 	c.speed(below(path, "speed"), &e.Speed)
-	atOnce := Duration(0)
 	c.pod(below(path, "master"), &e.Master)
 	c.pod(below(path, "workers"), &w.Pod)
-	for _, p := range []*Pod{&e.Master, &w.Pod} {
-		if p.Stops == nil {
-			p.Stops = &atOnce
-		}
-	}
 	c.known(below(path, "workers.floorPriorityClass"), w.FloorPriorityClass, "priority class", c.classes)
 	if q := e.Queue; q != nil {
 		if q.Name == "" {

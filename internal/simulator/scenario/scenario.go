@@ -121,14 +121,6 @@ type Job struct {
 	Gang    *Gang    `json:"gang"`
 }
 
-// Templates are what the job's pods are made from.
-func (j Job) Templates() []*Pod {
-	if j.Gang != nil {
-		return []*Pod{&j.Gang.Pod}
-	}
-	return []*Pod{&j.Elastic.Master, &j.Elastic.Workers.Pod}
-}
-
 // Repeat is a stream of equal jobs.
 type Repeat struct {
 	Count int      `json:"count"`
