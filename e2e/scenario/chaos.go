@@ -33,8 +33,11 @@ const (
 // return and an API server's are the slowest.
 const (
 	chaosEpochs = 2
-	chaosPace   = "100ms"
+	chaosPace   = "150ms"
 )
+
+// returnLimit is for a machine that boots.
+const returnLimit = 5 * time.Minute
 
 // Stages of the story, besides StageSubmit, StageFinished, StageDestroy and StageCompare.
 const (
@@ -142,7 +145,7 @@ func loseNodeAndMaster(ctx context.Context, t *telling) error {
 	if err := t.cluster.Faults.StartNode(ctx, node); err != nil {
 		return fmt.Errorf("start node %s again: %w", node, err)
 	}
-	if err := t.log.Wait(ctx, ChaosJob+" trains with three workers again", preemptLimit, membersOf(ChaosJob, chaosWorkers)); err != nil {
+	if err := t.log.Wait(ctx, ChaosJob+" trains with three workers again", returnLimit, membersOf(ChaosJob, chaosWorkers)); err != nil {
 		return err
 	}
 	return t.plan(ctx, StageNodeReturns)

@@ -10,9 +10,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// workerReady is the state of a worker that computes, in a master's report.
-const workerReady = "ready"
-
 // ChaosPromises are what the chaos story is checked for, in the order of its telling.
 func ChaosPromises() Promises {
 	return Promises{

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -135,13 +136,23 @@ func finalModel(ctx context.Context, client kubernetes.Interface, namespace, job
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// membersOf waits for a job to train with that many workers.
+// membersOf waits for a job to train with that many workers, and for their pods to be seen running: a worker tells its
+// master that it is there before its kubelet tells the API server.
 func membersOf(job string, workers int) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		status := h.Job(job).Last().Status
+		for _, worker := range status.Workers {
+			run := func(life *eventlog.Life) bool { return life.Name == worker.Pod && !life.Running.IsZero() }
+			if worker.State == workerReady && !slices.ContainsFunc(h.PodsOf(job, trainingjob.RoleWorker), run) {
+				return false, notFailed(job, status)
+			}
+		}
 		return status.WorkersRunning == workers && status.StepsDone > 0, notFailed(job, status)
 	}
 }
+
+// workerReady is the state of a worker that computes, in a master's report.
+const workerReady = "ready"
 
 // succeed waits for jobs to have succeeded, one after the other, and for their pods and workloads to say so too: what
 // they say is told, and destruction would come in between.
