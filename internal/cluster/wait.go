@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,23 +18,35 @@ import (
 // pauseBetweenWatches keeps a server that closes every watch at once from being asked in a loop.
 const pauseBetweenWatches = 500 * time.Millisecond
 
+// outageLimit is how long a wait goes on without an answer of a server that has answered it before. An API server that is
+// started again, for an upgrade for instance, is away for half a minute, and until it has read its roles it forbids
+// everything.
+const outageLimit = 2 * time.Minute
+
 // Named selects one object by its name, for WaitFor.
 func Named(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 }
 
 // WaitFor lists and watches the selected objects, and calls done with all of them, first at once and then after every change,
-// until done says true or fails. A watch that ends is begun again. The end of the context is the context's cause,
-// wrapped; done's own error is returned as it is.
+// until done says true or fails. A watch that ends is begun again, also when the server is away for a while. The end of the
+// context is the context's cause, wrapped; done's own error is returned as it is.
 func WaitFor[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, done func(objects []T) (bool, error)) error {
 	if err := c.Verify(ctx); err != nil {
 		return err
 	}
 	ref := refOf[T](listing, "")
+	var answered time.Time // when the server last did what it was asked for
 	for {
-		ready, err := listAndWatch(ctx, c, listing, selected, ref, done)
-		if ready || err != nil {
+		ready, err := listAndWatch(ctx, c, listing, selected, ref, done, &answered)
+		away := (*unansweredError)(nil)
+		switch {
+		case ready || err != nil && !errors.As(err, &away):
 			return err
+		case err != nil && ctx.Err() != nil:
+			return c.Wrap("watch", ref, context.Cause(ctx))
+		case err != nil && (answered.IsZero() || time.Since(answered) > outageLimit):
+			return away.err
 		}
 		select {
 		case <-time.After(pauseBetweenWatches):
@@ -43,12 +56,19 @@ func WaitFor[T Object, L runtime.Object](ctx context.Context, c *Client, listing
 	}
 }
 
-// listAndWatch is one round: false and no error means that the watch ended and a new round is due.
-func listAndWatch[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, ref Ref, done func([]T) (bool, error)) (bool, error) {
+// unansweredError is that of a request that the server did not do.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string { return e.err.Error() }
+
+// listAndWatch is one round: false and no error means that the watch ended and a new round is due. It notes when the
+// server answered.
+func listAndWatch[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, ref Ref, done func([]T) (bool, error), answered *time.Time) (bool, error) {
 	list, err := listing.List(ctx, selected)
 	if err != nil {
-		return false, c.Wrap("list", ref, err)
+		return false, &unansweredError{c.Wrap("list", ref, err)}
 	}
+	*answered = time.Now()
 	objects, version, err := itemsOf[T](list)
 	if err != nil {
 		return false, c.Wrap("list", ref, err)
@@ -62,9 +82,9 @@ func listAndWatch[T Object, L runtime.Object](ctx context.Context, c *Client, li
 		return false, nil
 	}
 	if err != nil {
-		return false, c.Wrap("watch", ref, err)
+		return false, &unansweredError{c.Wrap("watch", ref, err)}
 	}
-	defer watching.Stop()
+	defer func() { watching.Stop(); *answered = time.Now() }()
 	for {
 		select {
 		case <-ctx.Done():
