@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,8 @@ type Cluster struct {
 	facts
 	// nodes in kube-scheduler's order: the zones take turns (backend/cache/node_tree.go).
 	nodes []*node
+	// versions tell by position whether a node is as it was. No version is given twice, in whatever clone.
+	versions []uint32
 	*layout
 	// nominated are the pods that wait for room which was made for them, and where.
 	nominated map[*Pod]string
@@ -57,7 +60,9 @@ type layout struct {
 	// position of every node in Cluster.nodes.
 	position map[string]int
 	all      []int // every position
-	// images that pods asked for, looked up when they did.
+	// shunned says whether some node has a taint that keeps pods off if possible.
+	shunned bool
+	// images that pods have, looked up when they came.
 	images map[string]*image
 }
 
@@ -67,9 +72,9 @@ type facts struct {
 	namespaces      map[string]labels.Set
 	priorityClasses map[string]*schedulingv1.PriorityClass
 	spreading       spreading
-	// made counts the nodes that were ever made, and so numbers them.
-	made *int
-	work *workspace
+	// changes counts what was done to nodes.
+	changes *uint32
+	work    *workspace
 }
 
 // New makes a cluster from a snapshot.
@@ -77,7 +82,7 @@ func New(snapshot Snapshot) *Cluster {
 	c := &Cluster{
 		facts: facts{
 			slots: newSlots(), namespaces: map[string]labels.Set{}, priorityClasses: map[string]*schedulingv1.PriorityClass{},
-			spreading: newSpreading(&snapshot), made: new(int), work: &workspace{},
+			spreading: newSpreading(&snapshot), changes: new(uint32), work: &workspace{},
 		},
 		nominated: map[*Pod]string{}, owner: new(byte),
 	}
@@ -123,6 +128,7 @@ func New(snapshot Snapshot) *Cluster {
 func (c *Cluster) Clone() *Cluster {
 	clone := *c
 	clone.nodes = slices.Clone(c.nodes)
+	clone.versions = slices.Clone(c.versions)
 	clone.nominated = maps.Clone(c.nominated)
 	clone.budgets = slices.Clone(c.budgets)
 	clone.pending = slices.Clone(c.pending)
@@ -257,6 +263,12 @@ func (c *Cluster) AddNode(object *corev1.Node) {
 		c.nodes[at] = fresh
 	} else {
 		c.nodes = append(c.nodes, fresh)
+		for pod, name := range c.nominated {
+			if name == object.Name {
+				fresh.nominated = append(fresh.nominated, pod)
+			}
+		}
+		slices.SortFunc(fresh.nominated, func(a, b *Pod) int { return cmp.Compare(a.String(), b.String()) })
 	}
 	c.arrange()
 }
@@ -281,8 +293,9 @@ func (c *Cluster) mustKnow(node string) int {
 	return at
 }
 
-// own is the node at a position, as this cluster's own to change.
+// own is the node at a position, as this cluster's own to change, which the caller does.
 func (c *Cluster) own(at int) *node {
+	c.touch(at)
 	if n := c.nodes[at]; n.owner == c.owner {
 		return n
 	}
@@ -326,7 +339,10 @@ func (c *Cluster) arrange() {
 	}
 	c.nodes = nodes
 	c.layout = &layout{position: make(map[string]int, len(nodes)), all: make([]int, len(nodes)), images: map[string]*image{}}
+	c.versions = make([]uint32, len(nodes))
 	for i, n := range nodes {
 		c.position[n.name], c.all[i] = i, i
+		c.shunned = c.shunned || slices.ContainsFunc(n.object.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule })
+		c.touch(i)
 	}
 }

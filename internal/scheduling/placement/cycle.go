@@ -8,11 +8,12 @@ type cycle struct {
 	pod        *Pod
 	affinities *affinities // nil: nothing to say (the plugin is skipped)
 	spreads    *spreads    // nil: the same
+	memo       *memo
 }
 
 func (c *Cluster) cycle(pod *Pod) *cycle {
-	pod.arrive()
-	return &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod)}
+	c.arrive(pod)
+	return &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod), memo: c.remembered(pod)}
 }
 
 // shift counts a pod as one more (or, by -1, one less) on a node, in what the filters know of other nodes.
@@ -41,7 +42,22 @@ func (cy *cycle) remember() [][2]domain {
 
 // at is the verdict on a node as it is.
 func (cy *cycle) at(position int) verdict {
+	if !cy.alone() {
+		return cy.judge(cy.c.nodes[position])
+	}
+	e := cy.c.entry(cy.memo, position)
+	if e.verdict != unknown {
+		return e.verdict
+	}
 	n := cy.c.nodes[position]
+	v := cy.judge(n)
+	if len(n.nominated) == 0 { // else it depends on priorities, too
+		e.verdict = v
+	}
+	return v
+}
+
+func (cy *cycle) judge(n *node) verdict {
 	if v := cy.pod.fixed(n); v != feasible {
 		return v
 	}
@@ -89,7 +105,7 @@ func (cy *cycle) run(t *trial) verdict {
 	if v := t.ports(cy.pod); v != feasible {
 		return v
 	}
-	if v := t.resources(cy.pod); v != feasible {
+	if v := t.resources(cy.pod, t.requested, t.count); v != feasible {
 		return v
 	}
 	if cy.spreads != nil {

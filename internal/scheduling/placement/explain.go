@@ -118,7 +118,7 @@ func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwa
 			afterwards["Preemption is not helpful for scheduling"]++
 			continue
 		}
-		if _, helps := cy.victims(n); helps {
+		if _, helps, _ := cy.victims(n); helps {
 			nodes[at].Victims = slices.Clone(w.victims)
 			continue
 		}

@@ -47,18 +47,20 @@ type arrival struct {
 	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names it asks for.
 	names       []string
 	conflicting bool
-	hard        []constraint
+	// Topology spread constraints. spreadAll: nodes without all keys of the soft ones do not count for these.
+	hard, soft []constraint
+	spreadAll  bool
 	// images of its containers and volumes, as nodes name them; containers is by how many they are divided.
-	images     []string
-	containers int
-	// static are the verdicts of the filters that depend on the node object alone, by node.id, once they are known.
-	static      []verdict
+	images      []string
+	containers  int
+	memo        memo
 	approximate []string
 }
 
-func (p *Pod) arrive() *arrival {
+// arrive makes a pod ready to look for a node.
+func (c *Cluster) arrive(p *Pod) {
 	if p.arrival != nil {
-		return p.arrival
+		return
 	}
 	spec := &p.object.Spec
 	a := &arrival{required: nodeaffinity.GetRequiredNodeAffinity(p.object), tolerations: spec.Tolerations}
@@ -74,10 +76,10 @@ func (p *Pod) arrive() *arrival {
 		}
 	}
 	a.hard = p.constraints(corev1.DoNotSchedule)
+	a.soft, a.spreadAll = c.softConstraints(p)
 	a.images, a.containers = images(spec), len(spec.InitContainers)+len(spec.Containers)
 	a.approximate = unmodelled(p.object)
 	p.arrival = a
-	return a
 }
 
 // named are the nodes that a required affinity names by metadata.name (nodeaffinity, PreFilter): nil when some term names none.
@@ -134,17 +136,6 @@ const comparisonOperators = false
 // fixed is the verdict of the filters that look at the node object alone, in kube-scheduler's order: NodeUnschedulable, NodeName,
 // TaintToleration, NodeAffinity.
 func (p *Pod) fixed(n *node) verdict {
-	a := p.arrival
-	if n.id >= len(a.static) {
-		a.static = append(a.static, make([]verdict, n.id+1-len(a.static))...)
-	}
-	if a.static[n.id] == unknown {
-		a.static[n.id] = p.judge(n)
-	}
-	return a.static[n.id]
-}
-
-func (p *Pod) judge(n *node) verdict {
 	switch {
 	case n.object.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), p.arrival.tolerations,
 		&corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, comparisonOperators):
@@ -207,18 +198,18 @@ func (t *trial) ports(pod *Pod) verdict {
 	return feasible
 }
 
-// resources is the plugin NodeResourcesFit's verdict (fitsRequest).
-func (t *trial) resources(pod *Pod) verdict {
+// resources is the plugin NodeResourcesFit's verdict (fitsRequest) on a node that holds so many pods with so many requests.
+func (n *node) resources(pod *Pod, requested quantities, count int) verdict {
 	v := feasible
-	if t.count+1 > t.podsAllowed {
+	if count+1 > n.podsAllowed {
 		v = insufficient
 	}
 	for slot, asked := range pod.requests {
 		if asked <= 0 {
 			continue
 		}
-		has := t.allocatable.at(slot)
-		if asked > has-t.requested.at(slot) {
+		has := n.allocatable.at(slot)
+		if asked > has-requested.at(slot) {
 			if asked > has {
 				return tooSmall
 			}

@@ -12,7 +12,6 @@ type node struct {
 	object *corev1.Node
 	name   string
 	zone   string
-	id     int   // never given twice
 	owner  *byte // the Cluster that may change it
 
 	allocatable quantities
@@ -39,9 +38,8 @@ type occupant struct {
 
 func (c *Cluster) newNode(object *corev1.Node) *node {
 	allocatable := c.slots.quantities(object.Status.Allocatable)
-	*c.made++
 	return &node{
-		object: object, name: object.Name, id: *c.made - 1, zone: topology.GetZoneKey(object), owner: c.owner,
+		object: object, name: object.Name, zone: topology.GetZoneKey(object), owner: c.owner,
 		allocatable: allocatable, podsAllowed: int(object.Status.Allocatable.Pods().Value()),
 		requested: make(quantities, len(allocatable)),
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // Pod is a pod made ready for scheduling: parsed once, never changed, compared by pointer. A copy with another Name, Priority,
-// Created or Started is another pod of the same shape, and cheap: simulations make thousands so.
+// Created or Started is another pod of the same shape, and cheap: simulations make thousands so. It belongs to the Cluster that made it, and
+// that one's clones.
 type Pod struct {
 	Name     string
 	Priority int32

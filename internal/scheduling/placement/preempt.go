@@ -27,11 +27,11 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 		offset = c.choose(len(w.potential))
 	}
 	var best ranking
-	found, unviolating := 0, 0
+	found, unviolating, selected := 0, 0, false
 	for i := range w.potential {
 		at := w.potential[(offset+i)%len(w.potential)]
-		rank, ok := cy.victims(c.nodes[at])
-		if !ok {
+		rank, helps, fresh := cy.evict(at)
+		if !helps {
 			continue
 		}
 		order := 1
@@ -48,7 +48,9 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 		}
 		if order > 0 {
 			best, decision.Node = rank, c.nodes[at].name
-			w.best, w.victims = w.victims, w.best
+			if selected = fresh; fresh {
+				w.best, w.victims = w.victims, w.best
+			}
 		}
 		found++
 		if rank.violations == 0 {
@@ -59,6 +61,10 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 		}
 	}
 	if found > 0 {
+		if !selected {
+			cy.victims(c.nodes[c.position[decision.Node]])
+			w.best, w.victims = w.victims, w.best
+		}
 		decision.Kind, decision.Violations, decision.Victims = Preempts, best.violations, slices.Clone(w.best)
 	}
 	return true
@@ -90,9 +96,9 @@ func candidates(nodes int) int {
 	return min(max(nodes*percentCandidates/100, fewestCandidates), nodes)
 }
 
-// victims selects whom to evict from a node, into workspace.victims, the most important first; false when evictions do not help
+// victims selects whom to evict from a node, into workspace.victims, the most important first. drawn: chance had a say
 // (SelectVictimsOnNode).
-func (cy *cycle) victims(n *node) (ranking, bool) {
+func (cy *cycle) victims(n *node) (rank ranking, helps, drawn bool) {
 	w := cy.c.work
 	w.lower = w.lower[:0]
 	for i := range n.pods {
@@ -101,27 +107,30 @@ func (cy *cycle) victims(n *node) (ranking, bool) {
 		}
 	}
 	if len(w.lower) == 0 {
-		return ranking{}, false
+		return ranking{}, false, false
 	}
 	slices.SortStableFunc(w.lower, func(a, b int) int { return importance(n.pods[a].pod, n.pods[b].pod) })
 	if cy.c.Break != nil {
-		cy.shuffle(n, w.lower)
+		drawn = cy.shuffle(n, w.lower)
 	}
-	return cy.reprieve(n, w.lower)
+	rank, helps = cy.reprieve(n, w.lower)
+	return rank, helps, drawn
 }
 
-// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache.
-func (cy *cycle) shuffle(n *node, lower []int) {
+// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It says whether there were any.
+func (cy *cycle) shuffle(n *node, lower []int) (drawn bool) {
 	for from := 0; from < len(lower); {
 		end := from + 1
 		for end < len(lower) && importance(n.pods[lower[from]].pod, n.pods[lower[end]].pod) == 0 {
 			end++
 		}
+		drawn = drawn || end-from > 1
 		for ; from < end; from++ {
 			other := from + cy.c.choose(end-from)
 			lower[from], lower[other] = lower[other], lower[from]
 		}
 	}
+	return drawn
 }
 
 // reprieve evicts the pods at some places of a node, and takes back as many as it can: in their order, those whose budget does not allow

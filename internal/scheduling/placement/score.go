@@ -27,8 +27,9 @@ const (
 func (c *Cluster) scores(pod *Pod, nodes []int) []int64 {
 	w := c.work
 	w.scores, w.part = grow(w.scores, len(nodes)), grow(w.part, len(nodes))
+	m := c.remembered(pod)
 	for i, at := range nodes {
-		w.scores[i] = weightFit*leastAllocated(pod, c.nodes[at]) + weightBalanced*balanced(pod, c.nodes[at])
+		w.scores[i] = c.base(m, pod, at)
 	}
 	for _, part := range []struct {
 		weight int64
@@ -40,7 +41,6 @@ func (c *Cluster) scores(pod *Pod, nodes []int) []int64 {
 		{weightPods, c.podScores},
 		{weightImages, c.imageScores},
 	} {
-		clear(w.part)
 		if part.score(pod, nodes, w.part) {
 			for i, score := range w.part {
 				w.scores[i] += part.weight * score
@@ -113,6 +113,10 @@ func normalise(scores []int64, reverse bool) {
 
 // taintScores count the taints PreferNoSchedule that the pod does not tolerate (tainttoleration, Score).
 func (c *Cluster) taintScores(pod *Pod, nodes []int, scores []int64) bool {
+	if !c.shunned {
+		return false
+	}
+	clear(scores)
 	found := false
 	for i, at := range nodes {
 		taints := c.nodes[at].object.Spec.Taints
@@ -146,11 +150,11 @@ func (c *Cluster) affinityScores(pod *Pod, nodes []int, scores []int64) bool {
 
 // spreadScores are those of soft topology spread constraints (podtopologyspread, scoring.go).
 func (c *Cluster) spreadScores(pod *Pod, nodes []int, scores []int64) bool {
-	soft, own := c.softConstraints(pod)
+	soft := pod.arrival.soft
 	if len(soft) == 0 {
 		return false
 	}
-	ignored := func(n *node) bool { return own && !labelled(n, soft) }
+	ignored := func(n *node) bool { return pod.arrival.spreadAll && !labelled(n, soft) }
 	counts := make([]map[string]int64, len(soft))
 	compared := 0
 	for i := range soft {
@@ -259,6 +263,7 @@ func (c *Cluster) podScores(pod *Pod, nodes []int, scores []int64) bool {
 		return false
 	}
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	clear(scores)
 	for i, at := range nodes {
 		for p, sum := range sums {
 			if value, has := c.nodes[at].object.Labels[p.key]; has && value == p.value {
@@ -279,7 +284,7 @@ func (c *Cluster) podScores(pod *Pod, nodes []int, scores []int64) bool {
 // image is one container image on the cluster's nodes.
 type image struct {
 	size int64        // as the first node that has it says
-	on   map[int]bool // by node.id
+	on   map[int]bool // by position
 }
 
 // image looks for an image on all nodes.
@@ -289,7 +294,7 @@ func (c *Cluster) image(name string) *image {
 		return found
 	}
 	found = &image{on: map[int]bool{}}
-	for _, n := range c.nodes {
+	for at, n := range c.nodes {
 		for i := range n.object.Status.Images {
 			for _, has := range n.object.Status.Images[i].Names {
 				if has != name {
@@ -298,7 +303,7 @@ func (c *Cluster) image(name string) *image {
 				if len(found.on) == 0 {
 					found.size = n.object.Status.Images[i].SizeBytes
 				}
-				found.on[n.id] = true
+				found.on[at] = true
 			}
 		}
 	}
@@ -345,7 +350,7 @@ func (c *Cluster) imageScores(pod *Pod, nodes []int, scores []int64) bool {
 	for i, at := range nodes {
 		var sum int64
 		for _, image := range found {
-			if image.on[c.nodes[at].id] {
+			if image.on[at] {
 				sum += int64(float64(image.size) * (float64(len(image.on)) / float64(len(c.nodes))))
 			}
 		}
