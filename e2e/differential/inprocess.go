@@ -3,7 +3,6 @@ package differential
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -37,7 +37,7 @@ type Step struct {
 type Decision struct {
 	// Node is what the pod is bound to.
 	Node string
-	// Nominated is where it will go once its victims have stopped, or where it was to go before and still is.
+	// Nominated is where it will go once its victims have stopped. It is empty where an earlier nomination merely stays.
 	Nominated string
 	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among them.
 	Victims []string
@@ -58,8 +58,9 @@ func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, err error)
 		return nil, err
 	}
 	defer p.stop(cancel)
+	next := p.scheduler.NextPod
 	for range s.Pending() {
-		step, err := p.step(ctx)
+		step, err := p.step(ctx, next)
 		if err != nil {
 			return steps, err
 		}
@@ -68,12 +69,31 @@ func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, err error)
 	return steps, nil
 }
 
+// DecideOneInProcess has it decide on one pending pod, whatever waits before it.
+func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string) (Step, error) {
+	subject := s.pod(pod)
+	if subject == nil || !waits(subject) {
+		return Step{}, fmt.Errorf("pod %s is not pending in the snapshot", pod)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p, err := newProcess(ctx, s)
+	if err != nil {
+		return Step{}, err
+	}
+	defer p.stop(cancel)
+	return p.step(ctx, func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+		return p.scheduler.SchedulingQueue.PopSpecificPod(logger, subject), nil
+	})
+}
+
 // process is a scheduler over objects in memory.
 type process struct {
 	scheduler *scheduler.Scheduler
 	client    *fake.Clientset
 	informers interface{ Shutdown() }
 	popped    *corev1.Pod
+	nominated string // where the last failure nominated the popped pod to; "" where it changed nothing
 	choice    choice
 	static    *Snapshot // everything but the pods, which change
 
@@ -102,13 +122,12 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the scheduler: %w", err)
 	}
-	next := p.scheduler.NextPod
-	p.scheduler.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
-		info, err := next(logger)
-		if err == nil && info != nil {
-			p.popped = info.Pod
+	fail := p.scheduler.FailureHandler
+	p.scheduler.FailureHandler = func(ctx context.Context, f framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		if nominating.Mode() == fwk.ModeOverride {
+			p.nominated = nominating.NominatedNodeName
 		}
-		return info, err
+		fail(ctx, f, info, status, nominating, start)
 	}
 	if err := p.choice.watch(p.scheduler); err != nil {
 		return nil, err
@@ -117,10 +136,33 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	if err := informers.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
 		return nil, fmt.Errorf("reading the objects: %w", err)
 	}
-	if err := p.scheduler.WaitForHandlersSync(ctx); err != nil {
+	if err := p.await(ctx, p.loaded); err != nil {
 		return nil, fmt.Errorf("handling the objects: %w", err)
 	}
 	return p, nil
+}
+
+// loaded says whether the scheduler has taken in all nodes and pods. Its own WaitForHandlersSync looks ten times a second.
+func (p *process) loaded(context.Context) bool {
+	for _, node := range p.static.Nodes {
+		if info, err := p.scheduler.Cache.GetNode(node.Name); err != nil || info.Node() == nil { // nil: only its pods are known
+			return false
+		}
+	}
+	for _, pod := range p.pods {
+		switch {
+		case finished(pod):
+		case pod.Spec.NodeName != "":
+			if _, err := p.scheduler.Cache.GetPod(pod); err != nil {
+				return false
+			}
+		default:
+			if _, queued := p.scheduler.SchedulingQueue.GetPod(pod.Name, pod.Namespace); !queued {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (p *process) stop(cancel context.CancelFunc) {
@@ -129,14 +171,21 @@ func (p *process) stop(cancel context.CancelFunc) {
 	p.informers.Shutdown()
 }
 
-// step has the scheduler take one pod from its queue and waits until everything that it does with it is done.
-func (p *process) step(ctx context.Context) (Step, error) {
+// step has the scheduler take the next pod from its queue and waits until everything that it does with it is done.
+func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.QueuedPodInfo, error)) (Step, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepPatience)
 	defer cancel()
 	closeQueue := context.AfterFunc(ctx, p.scheduler.SchedulingQueue.Close) // so that Pop returns
 	defer closeQueue()
 	before := p.snapshot()
-	p.popped = nil
+	p.popped, p.nominated = nil, ""
+	p.scheduler.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+		info, err := next(logger)
+		if err == nil && info != nil {
+			p.popped = info.Pod
+		}
+		return info, err
+	}
 	p.choice.forget()
 	p.deleted = nil
 	p.scheduler.ScheduleOne(klog.NewContext(ctx, logr.New(&p.choice)))
@@ -154,8 +203,8 @@ func (p *process) step(ctx context.Context) (Step, error) {
 			return Step{}, fmt.Errorf("pod %s was not bound within %s", nameOf(p.popped), stepPatience)
 		}
 	}
-	if err := p.settle(ctx); err != nil {
-		return Step{}, err
+	if err := p.await(ctx, p.settled); err != nil {
+		return Step{}, fmt.Errorf("after the decision on pod %s: %w", nameOf(p.popped), err)
 	}
 	step := Step{Before: before, Pod: before.pod(nameOf(p.popped).String()), Decision: p.decision()}
 	step.Decision.Equals = p.choice.equals(ctx)
@@ -171,7 +220,7 @@ func (p *process) decision() Decision {
 	if d.Node != "" {
 		return d
 	}
-	d.Nominated = pod.Status.NominatedNodeName
+	d.Nominated = p.nominated
 	d.Victims = slices.Sorted(slices.Values(p.deleted))
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled {
@@ -181,20 +230,21 @@ func (p *process) decision() Decision {
 	return d
 }
 
-// settle waits until the eviction of victims has ended and the scheduler's cache has every pod as it now is.
-func (p *process) settle(ctx context.Context) error {
-	for {
-		if p.settled(ctx) {
-			return nil
-		}
+// await looks until the scheduler's cache or queue is as it shall be, which it soon is.
+func (p *process) await(ctx context.Context, reached func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+	defer cancel()
+	for !reached(ctx) {
 		select {
 		case <-ctx.Done():
-			return errors.New("the scheduler's cache never had the pods as they were")
-		case <-time.After(200 * time.Microsecond):
+			return fmt.Errorf("the scheduler's cache does not have the objects as they are: %w", context.Cause(ctx))
+		case <-time.After(100 * time.Microsecond):
 		}
 	}
+	return nil
 }
 
+// settled says whether the eviction of victims has ended and the scheduler's cache has every pod as it now is.
 func (p *process) settled(ctx context.Context) bool {
 	if !p.choice.plugin.PreEnqueue(ctx, p.popped).IsSuccess() { // it is still evicting
 		return false

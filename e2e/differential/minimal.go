@@ -1,0 +1,101 @@
+package differential
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Minimal is the smallest part of s that is found for which differs still holds: objects are taken away, and then features
+// of objects, as long as that is so. The pending pod of the given name stays.
+func Minimal(s *Snapshot, pod string, differs func(*Snapshot) bool) *Snapshot {
+	for {
+		smaller := false
+		for _, cut := range cuts(s, pod) {
+			part := s.Clone()
+			cut(part)
+			if differs(part) {
+				s, smaller = part, true
+				break // the other cuts were made for what s was
+			}
+		}
+		if !smaller {
+			return s
+		}
+	}
+}
+
+// cuts are ways of making s smaller, those that take much away first.
+func cuts(s *Snapshot, pod string) []func(*Snapshot) {
+	var all []func(*Snapshot)
+	for _, node := range s.Nodes {
+		all = append(all, func(s *Snapshot) {
+			s.Nodes = slices.DeleteFunc(s.Nodes, func(n *corev1.Node) bool { return n.Name == node.Name })
+			s.Pods = slices.DeleteFunc(s.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == node.Name })
+		})
+	}
+	for i, p := range s.Pods {
+		if nameOf(p).String() != pod {
+			all = append(all, func(s *Snapshot) { s.Pods = slices.Delete(s.Pods, i, i+1) })
+		}
+	}
+	all = append(all,
+		func(s *Snapshot) { s.Services, s.ReplicaSets, s.StatefulSets = nil, nil, nil },
+	)
+	for i := range s.Budgets {
+		all = append(all, func(s *Snapshot) { s.Budgets = slices.Delete(s.Budgets, i, i+1) })
+	}
+	for i, node := range s.Nodes {
+		if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || len(node.Status.Images) > 0 {
+			all = append(all, func(s *Snapshot) {
+				s.Nodes[i].Spec.Taints, s.Nodes[i].Spec.Unschedulable, s.Nodes[i].Status.Images = nil, false, nil
+			})
+		}
+		for key := range node.Labels {
+			all = append(all, func(s *Snapshot) { delete(s.Nodes[i].Labels, key) })
+		}
+	}
+	for i, p := range s.Pods {
+		for _, trim := range trims {
+			trimmed := p.DeepCopy()
+			if trim(trimmed); compact(trimmed) != compact(p) {
+				all = append(all, func(s *Snapshot) { trim(s.Pods[i]) })
+			}
+		}
+	}
+	return all
+}
+
+// trims take features from a pod.
+var trims = []func(*corev1.Pod){
+	func(p *corev1.Pod) { p.Spec.TopologySpreadConstraints = nil },
+	func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = p.Spec.TopologySpreadConstraints[:min(1, len(p.Spec.TopologySpreadConstraints))]
+	},
+	func(p *corev1.Pod) { p.Spec.Affinity = nil },
+	func(p *corev1.Pod) { trimAffinity(p, func(a *corev1.Affinity) { a.NodeAffinity = nil }) },
+	func(p *corev1.Pod) { trimAffinity(p, func(a *corev1.Affinity) { a.PodAffinity = nil }) },
+	func(p *corev1.Pod) { trimAffinity(p, func(a *corev1.Affinity) { a.PodAntiAffinity = nil }) },
+	func(p *corev1.Pod) { p.Spec.NodeSelector = nil },
+	func(p *corev1.Pod) { p.Spec.Tolerations = nil },
+	func(p *corev1.Pod) { p.Spec.InitContainers = nil },
+	func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] },
+	func(p *corev1.Pod) { p.Spec.Containers[0].Ports = nil },
+	func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = p.Spec.Containers[0].Ports[:min(1, len(p.Spec.Containers[0].Ports))]
+	},
+	func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Requests, corev1.ResourceMemory) },
+	func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Requests, corev1.ResourceCPU) },
+	func(p *corev1.Pod) { p.Spec.Resources = nil },
+	func(p *corev1.Pod) { p.Spec.Overhead, p.Spec.RuntimeClassName = nil, nil },
+	func(p *corev1.Pod) { p.OwnerReferences = nil },
+	func(p *corev1.Pod) { p.Labels = nil },
+	func(p *corev1.Pod) { p.Status.NominatedNodeName = "" },
+}
+
+// trimAffinity leaves a pod without affinity as it is.
+func trimAffinity(p *corev1.Pod, trim func(*corev1.Affinity)) {
+	if p.Spec.Affinity != nil {
+		trim(p.Spec.Affinity)
+	}
+}
