@@ -7,6 +7,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
 )
 
+// mostSets bounds how many sets of victims an option of the engine's may stand for.
+const mostSets = 10_000
+
 // DecideByEngine has the engine decide on one pending pod of a snapshot. Where it has a choice, the decision is one of its
 // equals.
 func DecideByEngine(s *Snapshot, pod string) (Decision, error) {
@@ -14,28 +17,34 @@ func DecideByEngine(s *Snapshot, pod string) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	var all []Decision
-	first := Decision{}
-	for path := (&script{}); ; {
-		trial := cluster.Clone()
-		trial.Break = path.choose
-		decision := translate(trial.Schedule(subject))
-		if all == nil {
-			first = decision
+	decision := translate(cluster.Schedule(subject))
+	decision.Message = cluster.Explain(subject).Message
+	prospect := cluster.Alternatives(subject)
+	if len(prospect.Approximate) > 0 {
+		return Decision{}, fmt.Errorf("the engine calls its answer approximate: %v", prospect.Approximate)
+	}
+	var equals []Decision
+	for _, option := range prospect.Options {
+		if prospect.Kind == placement.Bound {
+			equals = append(equals, Decision{Node: option.Node})
+			continue
 		}
-		if !slices.ContainsFunc(all, func(d Decision) bool { return compareDecisions(d, decision) == 0 }) {
-			all = append(all, decision)
+		for _, victims := range sets(option.Victims) {
+			equals = append(equals, Decision{Nominated: option.Node, Victims: evictedByEngine(victims)})
 		}
-		if !path.next() {
-			break
+		if len(equals) > mostSets {
+			return Decision{}, fmt.Errorf("the engine has more than %d answers", mostSets)
 		}
 	}
-	first.Message = cluster.Explain(subject).Message
-	if len(all) > 1 {
-		slices.SortFunc(all, compareDecisions)
-		first.Equals = all
+	slices.SortFunc(equals, compareDecisions)
+	equals = slices.CompactFunc(equals, sameDecision)
+	if len(equals) > 0 && !contains(equals, decision) {
+		return Decision{}, fmt.Errorf("the engine decides what it does not call possible: %s, not %v", decision, equals)
 	}
-	return first, nil
+	if len(equals) > 1 {
+		decision.Equals = equals
+	}
+	return decision, nil
 }
 
 func load(s *Snapshot, pod string) (*placement.Cluster, *placement.Pod, error) {
@@ -56,38 +65,36 @@ func translate(d placement.Decision) Decision {
 	case placement.Bound:
 		return Decision{Node: d.Node}
 	case placement.Preempts:
-		decision := Decision{Nominated: d.Node}
-		for _, victim := range d.Victims {
-			if victim.Object().DeletionTimestamp == nil {
-				decision.Victims = append(decision.Victims, victim.String())
-			}
-		}
-		slices.Sort(decision.Victims)
-		return decision
+		return Decision{Nominated: d.Node, Victims: evictedByEngine(d.Victims)}
 	}
 	return Decision{}
 }
 
-// script goes through all ways of choosing, like an odometer.
-type script struct {
-	choices, limits []int
-	at              int
-}
-
-func (s *script) choose(n int) int {
-	if s.at == len(s.choices) {
-		s.choices, s.limits = append(s.choices, 0), append(s.limits, n)
-	}
-	s.at++
-	return s.choices[s.at-1]
-}
-
-func (s *script) next() bool {
-	for i := len(s.choices) - 1; i >= 0; i-- {
-		if s.choices[i]++; s.choices[i] < s.limits[i] {
-			s.choices, s.limits, s.at = s.choices[:i+1], s.limits[:i+1], 0
-			return true
+// evictedByEngine are the names of those of the victims that are not being deleted already.
+func evictedByEngine(victims []*placement.Pod) []string {
+	var names []string
+	for _, victim := range victims {
+		if victim.Object().DeletionTimestamp == nil {
+			names = append(names, victim.String())
 		}
 	}
-	return false
+	slices.Sort(names)
+	return names
+}
+
+// sets are the sets of pods that victims stand for: every one may be another that is equal to it, none is taken twice.
+func sets(victims []placement.Victim) [][]*placement.Pod {
+	if len(victims) == 0 {
+		return [][]*placement.Pod{nil}
+	}
+	last := len(victims) - 1
+	var all [][]*placement.Pod
+	for _, rest := range sets(victims[:last]) {
+		for _, pod := range append([]*placement.Pod{victims[last].Pod}, victims[last].Or...) {
+			if !slices.Contains(rest, pod) {
+				all = append(all, append(slices.Clone(rest), pod))
+			}
+		}
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -69,8 +70,10 @@ func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, err error)
 	return steps, nil
 }
 
-// DecideOneInProcess has it decide on one pending pod, whatever waits before it.
-func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string) (Step, error) {
+// DecideOneInProcess has it decide on one pending pod, whatever waits before it. order, where it is not nil, shuffles the
+// pods of every node in the scheduler's cache, where a pod moves to the end whenever it changes: of pods that are equal in
+// everything else, the scheduler spares the first.
+func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string, order *rand.Rand) (Step, error) {
 	subject := s.pod(pod)
 	if subject == nil || !waits(subject) {
 		return Step{}, fmt.Errorf("pod %s is not pending in the snapshot", pod)
@@ -82,6 +85,11 @@ func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string) (Step, err
 		return Step{}, err
 	}
 	defer p.stop(cancel)
+	if order != nil {
+		if err := p.shuffle(order); err != nil {
+			return Step{}, err
+		}
+	}
 	return p.step(ctx, func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
 		return p.scheduler.SchedulingQueue.PopSpecificPod(logger, subject), nil
 	})
@@ -163,6 +171,18 @@ func (p *process) loaded(context.Context) bool {
 		}
 	}
 	return true
+}
+
+// shuffle has every pod change, in any order, and stay the same.
+func (p *process) shuffle(order *rand.Rand) error {
+	for _, i := range order.Perm(len(p.pods)) {
+		if pod := p.pods[i]; pod.Spec.NodeName != "" && !finished(pod) {
+			if err := p.scheduler.Cache.UpdatePod(logr.Discard(), pod, pod); err != nil {
+				return fmt.Errorf("moving pod %s in the scheduler's cache: %w", nameOf(pod), err)
+			}
+		}
+	}
+	return nil
 }
 
 func (p *process) stop(cancel context.CancelFunc) {
@@ -345,6 +365,8 @@ func (p *process) index(namespace, name string) int {
 func compareDecisions(a, b Decision) int {
 	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Nominated, b.Nominated), slices.Compare(a.Victims, b.Victims))
 }
+
+func sameDecision(a, b Decision) bool { return compareDecisions(a, b) == 0 }
 
 // String is a decision in a line.
 func (d Decision) String() string {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // Minimal is the smallest part of s that is found for which differs still holds: objects are taken away, and then features
@@ -13,10 +14,11 @@ func Minimal(s *Snapshot, pod string, differs func(*Snapshot) bool) *Snapshot {
 		smaller := false
 		for _, cut := range cuts(s, pod) {
 			part := s.Clone()
-			cut(part)
+			if cut(part); compact(part) == compact(s) { // an earlier cut has done it
+				continue
+			}
 			if differs(part) {
 				s, smaller = part, true
-				break // the other cuts were made for what s was
 			}
 		}
 		if !smaller {
@@ -25,7 +27,7 @@ func Minimal(s *Snapshot, pod string, differs func(*Snapshot) bool) *Snapshot {
 	}
 }
 
-// cuts are ways of making s smaller, those that take much away first.
+// cuts are ways of making s smaller, those that take much away first. They do nothing where there is nothing left to do.
 func cuts(s *Snapshot, pod string) []func(*Snapshot) {
 	var all []func(*Snapshot)
 	for _, node := range s.Nodes {
@@ -34,33 +36,40 @@ func cuts(s *Snapshot, pod string) []func(*Snapshot) {
 			s.Pods = slices.DeleteFunc(s.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == node.Name })
 		})
 	}
-	for i, p := range s.Pods {
-		if nameOf(p).String() != pod {
-			all = append(all, func(s *Snapshot) { s.Pods = slices.Delete(s.Pods, i, i+1) })
-		}
-	}
-	all = append(all,
-		func(s *Snapshot) { s.Services, s.ReplicaSets, s.StatefulSets = nil, nil, nil },
-	)
-	for i := range s.Budgets {
-		all = append(all, func(s *Snapshot) { s.Budgets = slices.Delete(s.Budgets, i, i+1) })
-	}
-	for i, node := range s.Nodes {
-		if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || len(node.Status.Images) > 0 {
+	for _, other := range s.Pods {
+		if nameOf(other).String() != pod {
 			all = append(all, func(s *Snapshot) {
-				s.Nodes[i].Spec.Taints, s.Nodes[i].Spec.Unschedulable, s.Nodes[i].Status.Images = nil, false, nil
+				s.Pods = slices.DeleteFunc(s.Pods, func(p *corev1.Pod) bool { return nameOf(p) == nameOf(other) })
 			})
 		}
+	}
+	all = append(all, func(s *Snapshot) { s.Services, s.ReplicaSets, s.StatefulSets = nil, nil, nil })
+	for _, budget := range s.Budgets {
+		all = append(all, func(s *Snapshot) {
+			s.Budgets = slices.DeleteFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return b.Name == budget.Name })
+		})
+	}
+	for _, node := range s.Nodes {
+		change := func(how func(*corev1.Node)) {
+			all = append(all, func(s *Snapshot) {
+				if i := slices.IndexFunc(s.Nodes, func(n *corev1.Node) bool { return n.Name == node.Name }); i >= 0 {
+					how(s.Nodes[i])
+				}
+			})
+		}
+		change(func(n *corev1.Node) { n.Spec.Taints, n.Spec.Unschedulable = nil, false })
+		change(func(n *corev1.Node) { n.Status.Images = nil })
 		for key := range node.Labels {
-			all = append(all, func(s *Snapshot) { delete(s.Nodes[i].Labels, key) })
+			change(func(n *corev1.Node) { delete(n.Labels, key) })
 		}
 	}
-	for i, p := range s.Pods {
+	for _, subject := range s.Pods {
 		for _, trim := range trims {
-			trimmed := p.DeepCopy()
-			if trim(trimmed); compact(trimmed) != compact(p) {
-				all = append(all, func(s *Snapshot) { trim(s.Pods[i]) })
-			}
+			all = append(all, func(s *Snapshot) {
+				if p := s.pod(nameOf(subject).String()); p != nil {
+					trim(p)
+				}
+			})
 		}
 	}
 	return all
