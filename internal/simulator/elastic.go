@@ -31,8 +31,7 @@ type elastic struct {
 	group *workload // of master and floor; nil without a queue
 
 	progress
-	preemptions int // before this master
-	reported    trainingjob.Status
+	reported trainingjob.Status
 }
 
 // The roles of pods, and their pod sets in a queue.
@@ -56,8 +55,9 @@ func (e *elastic) arrives() {
 	if class == "" {
 		class = q.PriorityClass
 	}
-	e.group = e.newWorkload(e, trainingjob.FloorName(e.name), q.Name, class, e.class(e.spec.Master.PriorityClass),
-		[]eventlog.Owner{{Kind: "Job", Name: e.name}}, set{masterRole, 1, &e.spec.Master}, set{workerRole, e.min, &e.spec.Workers.Pod})
+	e.group = e.newWorkload(e, trainingjob.FloorName(e.name), q.Name, class, e.class(e.spec.Master.PriorityClass), e.groupPods(),
+		set{masterRole, 1, &e.spec.Master}, set{workerRole, e.min, &e.spec.Workers.Pod})
+	e.makeFloor()
 }
 
 func (e *elastic) priority() int32 {
@@ -68,7 +68,7 @@ func (e *elastic) priority() int32 {
 }
 
 func (e *elastic) makeMaster() {
-	e.master = e.newPod(e, masterRole, 0, fmt.Sprintf("%s-%d", trainingjob.MasterName(e.name), e.masters), &e.spec.Master, e.spec.Master.PriorityClass, e.group)
+	e.master = e.newPod(e, masterRole, 0, e.masterName(e.masters), &e.spec.Master, e.spec.Master.PriorityClass, e.group)
 	e.masters++
 }
 
@@ -77,13 +77,35 @@ func (e *elastic) makeWorker(id int, floor bool, w *workload) {
 	if floor && e.spec.Workers.FloorPriorityClass != "" {
 		class = e.spec.Workers.FloorPriorityClass
 	}
-	p := e.newPod(e, workerRole, id, trainingjob.WorkerName(e.name, id), &e.spec.Workers.Pod, class, w)
+	name := trainingjob.WorkerName(e.name, id)
+	if e.group != nil && floor {
+		name = e.floorName(id)
+	}
+	p := e.newPod(e, workerRole, id, name, &e.spec.Workers.Pod, class, w)
 	p.floor = floor
 	e.workers = append(e.workers, p)
 	e.lastID = max(e.lastID, id)
 }
 
-// makeFloor makes the master and the floor that a queue has admitted, those that are missing.
+// groupPods are the pods of master and floor, of which a queue knows their workload.
+func (e *elastic) groupPods() []eventlog.Owner {
+	owners := []eventlog.Owner{{Kind: "Pod", Name: e.masterName(max(e.masters-1, 0))}}
+	for id := range e.min {
+		owners = append(owners, eventlog.Owner{Kind: "Pod", Name: e.floorName(id)})
+	}
+	return owners
+}
+
+func (e *elastic) masterName(n int) string {
+	return fmt.Sprintf("%s-%d", trainingjob.MasterName(e.name), n)
+}
+
+// floorName is of a pod that a Job makes, not the master.
+func (e *elastic) floorName(id int) string {
+	return fmt.Sprintf("%s-%d", trainingjob.FloorName(e.name), id)
+}
+
+// makeFloor makes the master and the floor of a job under a queue, those that are missing; they wait there to be admitted.
 func (e *elastic) makeFloor() {
 	if e.master == nil {
 		e.makeMaster()
@@ -94,6 +116,7 @@ func (e *elastic) makeFloor() {
 			e.tell(e.podState(e.worker(id)))
 		}
 	}
+	e.group.kinds = e.groupPods()
 }
 
 func (e *elastic) worker(id int) *pod {
@@ -104,13 +127,10 @@ func (e *elastic) worker(id int) *pod {
 }
 
 func (e *elastic) admitted(w *workload) {
-	if w == e.group {
-		e.makeFloor()
-		return
-	}
-	// A worker above the floor.
-	if at := slices.IndexFunc(e.workers, func(p *pod) bool { return p.quota == w }); at >= 0 {
-		e.ungate(e.workers[at])
+	for _, p := range append(slices.Clone(e.workers), e.master) {
+		if p != nil && p.quota == w && p.phase == gated {
+			e.ungate(p)
+		}
 	}
 }
 
@@ -119,7 +139,7 @@ func (e *elastic) evicted(w *workload) {
 		e.tell(coordinator.Stop{Evicted: true})
 	}
 	for _, p := range append(slices.Clone(e.workers), e.master) {
-		if p != nil && p.quota == w {
+		if p != nil && p.quota == w && p.phase != gated {
 			e.stop(p, unquoted)
 		}
 	}
@@ -190,7 +210,7 @@ func (e *elastic) podEnded(p *pod) {
 	case e.over || p.quota == nil || p.why == completed:
 	case p.quota != e.group:
 		e.withdraws(p.quota)
-	case e.group.admission != nil && !e.group.evicting:
+	default:
 		e.makeFloor() // the Job of the floor makes its pods again
 	}
 }
@@ -199,16 +219,17 @@ func (e *elastic) podEnded(p *pod) {
 func (e *elastic) masterEnded(p *pod) {
 	e.master = nil
 	if e.core != nil {
-		e.preemptions += e.core.Status().Preemptions
 		e.core, e.events = nil, nil
 	}
 	e.pace()
 	e.mayLoseState(p.why)
-	if e.over || e.group != nil && (e.group.admission == nil || e.group.evicting) {
-		e.report()
-		return
+	switch {
+	case e.over:
+	case e.group != nil:
+		e.makeFloor()
+	default:
+		e.makeMaster()
 	}
-	e.makeMaster()
 	e.report()
 }
 
@@ -354,11 +375,11 @@ func (e *elastic) unfinished() {
 
 // report logs the job's status, when it has changed.
 func (e *elastic) report() {
-	if e.log == nil {
+	if e.log == nil || e.reported.Phase == trainingjob.PhaseSucceeded {
 		return
 	}
 	status := trainingjob.Status{
-		Phase: trainingjob.PhasePending, Generation: int64(e.masters), StepsDone: e.steps(), StepsTotal: e.spec.Steps, Preemptions: e.preemptions,
+		Phase: trainingjob.PhasePending, Generation: int64(e.masters), StepsDone: e.steps(), StepsTotal: e.spec.Steps,
 	}
 	for _, p := range e.workers {
 		switch {
@@ -371,7 +392,7 @@ func (e *elastic) report() {
 	var said coordinator.Status
 	if e.core != nil {
 		said = e.core.Status()
-		status.Preemptions += said.Preemptions
+		status.Preemptions = said.Preemptions
 	}
 	switch {
 	case e.over:

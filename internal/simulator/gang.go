@@ -120,7 +120,7 @@ func (g *gang) podEnded(p *pod) {
 		return
 	}
 	g.interrupt()
-	if g.workload == nil || g.workload.admission != nil && !g.workload.evicting {
+	if g.workload == nil || g.workload.holds() {
 		g.makePods()
 	}
 }

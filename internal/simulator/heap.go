@@ -9,6 +9,7 @@ type kind uint8
 const (
 	jobArrives kind = iota
 	jobResizes
+	podSeen
 	podStarts
 	podStops
 	workerJoins
@@ -18,6 +19,7 @@ const (
 	nodeReady
 	nodeIdle
 	quotaRetries
+	stageBegins
 )
 
 // event is something that happens at a time. subject and detail are numbers of what it is about (a job, a pod, a node); it is void when stamp is not

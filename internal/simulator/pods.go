@@ -88,28 +88,29 @@ func (s *simulation) newPod(o owner, role string, number int, name string, behav
 		behaviour: behaviour, created: s.now, quota: w, phase: gated,
 	}
 	s.pods = append(s.pods, p)
-	if w != nil {
-		w.pods++
-	}
-	if w == nil || w.admission != nil {
+	s.logPod(p)
+	if w == nil || w.holds() {
 		s.ungate(p)
 	}
-	s.logPod(p)
 	return p
 }
+
+// schedulerSees is how long after its making the scheduler has a pod: no time to speak of, but what follows from another thing is later than it.
+const schedulerSees = 1
 
 // ungate lets the scheduler have a pod.
 func (s *simulation) ungate(p *pod) {
 	var selection flavorSelection
 	if p.quota != nil {
 		selection = p.quota.selection(s, p.role)
+		p.quota.pods++
 	}
 	p.shape = s.shapeOf(p.behaviour, p.class, selection)
 	place := *p.shape.template
 	place.Name, place.Created = p.name, s.clock(p.created)
 	p.place, p.phase = &place, pending
 	s.byPlace[p.place] = p
-	s.enqueue(p)
+	s.agenda.add(event{at: s.now + schedulerSees, kind: podSeen, subject: p.id, stamp: p.stamp})
 }
 
 // bind puts a pod on a node.
@@ -198,7 +199,7 @@ func (s *simulation) gone(p *pod) {
 		}
 	}
 	s.logPod(p)
-	if p.quota != nil {
+	if p.quota != nil && p.place != nil {
 		s.leavesQuota(p)
 	}
 	s.pods[p.id] = nil // a trace's millions need not be remembered

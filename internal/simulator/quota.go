@@ -31,6 +31,9 @@ type workload struct {
 	waits     string
 }
 
+// holds says whether pods of the workload may run.
+func (w *workload) holds() bool { return w.admission != nil && !w.evicting }
+
 // set is a kind of pods in a workload.
 type set struct {
 	name  string

@@ -110,6 +110,9 @@ func newSimulation(sc *scenario.Scenario, seed uint64, log func(eventlog.Event) 
 		n := s.nodes[fault.Node]
 		s.agenda.add(event{at: Time(fault.At), kind: nodeLost, subject: n.id, detail: int(fault.Returns), stamp: -1})
 	}
+	for i, stage := range sc.Stages {
+		s.agenda.add(event{at: Time(stage.At), kind: stageBegins, subject: i})
+	}
 	for i := range sc.Jobs {
 		s.makeJobs(&sc.Jobs[i])
 	}
@@ -297,6 +300,10 @@ func (s *simulation) happens(e event) {
 		s.jobs[e.subject].arrives()
 	case jobResizes, workerJoins, workDone:
 		s.jobs[e.subject].timer(e)
+	case podSeen:
+		if p := s.pods[e.subject]; p != nil && p.stamp == e.stamp {
+			s.enqueue(p)
+		}
 	case podStarts:
 		if p := s.pods[e.subject]; p != nil && p.stamp == e.stamp {
 			s.runs(p)
@@ -323,6 +330,11 @@ func (s *simulation) happens(e event) {
 		s.provisioned(s.allNodes[e.subject])
 	case nodeIdle:
 		s.idle(s.allNodes[e.subject], e.stamp)
+	case stageBegins:
+		if s.log != nil {
+			stage := s.scenario.Stages[e.subject]
+			s.write(eventlog.Event{Stage: &eventlog.Stage{Name: stage.Name, Text: stage.Text}})
+		}
 	case quotaRetries:
 		if s.retryAt == e.at {
 			s.retryAt = -1

@@ -1,5 +1,4 @@
-// Package scenario is a simulation as a file: the nodes, classes, queues and jobs of a cluster, what happens to it, and what is expected to come of
-// it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
+// Package scenario is a simulation as a file: the nodes, classes, queues and jobs of a cluster, and what happens to it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
 //
 // It promises that a scenario which Parse returns can be simulated: everything that is named is there, nothing contradicts itself, sizes and times
 // are within bounds; and that what is wrong is told with file, line and column, before much memory is used. How the queues' objects are written is
@@ -42,7 +41,8 @@ type Scenario struct {
 	// Failures of nodes at random, besides those above.
 	Failures *Failures `json:"failures"`
 
-	Expect Expect `json:"expect"`
+	// Stages are what a narrator says meanwhile; nothing follows from them.
+	Stages []Stage `json:"stages"`
 }
 
 // Resources are amounts by resource name.
@@ -231,6 +231,13 @@ type Fault struct {
 	Node string   `json:"node"`
 	// Returns is how long it stays away; 0: for ever.
 	Returns Duration `json:"returns"`
+}
+
+// Stage is a step of the story, in the log and in the picture.
+type Stage struct {
+	At   Duration `json:"at"`
+	Name string   `json:"name"`
+	Text string   `json:"text"`
 }
 
 // Failures are losses of nodes at random.
