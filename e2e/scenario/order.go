@@ -19,10 +19,10 @@ func elasticSchedulingOrder() []chain {
 			runs(LowJob, "worker", 0), runs(LowJob, "worker", 1), created(HighJob, "worker", 0),
 			{"a worker of " + LowJob + " is preempted", func(h *eventlog.History) time.Time { return victim(h).Disrupted }},
 			{"it ends", func(h *eventlog.History) time.Time { return victim(h).Ended }},
-			runs(HighJob, "worker", 0), ends(HighJob, "worker", 0), runs(LowJob, "worker", 2), reaches(LowJob, trainingjob.PhaseSucceeded),
+			runs(HighJob, "worker", 0), firstEnds(HighJob, "worker"), runs(LowJob, "worker", 2), hasSucceeded(LowJob),
 		},
-		{findsNoRoom(HighJob, "worker", 0), runs(HighJob, "worker", 0), reaches(HighJob, trainingjob.PhaseSucceeded)},
-		{findsNoRoom(LowJob, "worker", 2), ends(HighJob, "worker", 0)},
+		{findsNoRoom(HighJob, "worker", 0), runs(HighJob, "worker", 0), hasSucceeded(HighJob)},
+		{findsNoRoom(LowJob, "worker", 2), firstEnds(HighJob, "worker")},
 	}
 }
 
@@ -31,9 +31,9 @@ func queuePrioritiesOrder() []chain {
 	return []chain{
 		{
 			admitted(LowTask, 0), runs(LowTask, taskRole, 0), evicted(LowTask, taskRole), admitted(HighTask, 0), runs(HighTask, taskRole, 0),
-			ends(HighTask, taskRole, 0), admitted(LowTask, 1), runs(LowTask, taskRole, 1),
+			firstEnds(HighTask, taskRole), admitted(LowTask, 1), runs(LowTask, taskRole, 1),
 		},
-		{evicted(LowTask, taskRole), ends(LowTask, taskRole, 0), runs(HighTask, taskRole, 0)},
+		{evicted(LowTask, taskRole), firstEnds(LowTask, taskRole), runs(HighTask, taskRole, 0)},
 	}
 }
 
@@ -51,10 +51,10 @@ func underAQueueOrder() []chain {
 		{
 			admitted(ElasticJob, 0), begins(StageShrink),
 			{"two workers above the floor are preempted", taken(StageShrink, elasticWorkers-shrunkWorkers-1)},
-			admitted(UrgentJob, 0), reaches(UrgentJob, trainingjob.PhaseSucceeded),
+			admitted(UrgentJob, 0), hasSucceeded(UrgentJob),
 			{"four workers run again", func(h *eventlog.History) time.Time { return nthBurstRuns(h, 2*elasticWorkers-1-shrunkWorkers) }},
-			begins(StageEvict), evicted(ElasticJob, "master"), admitted(LargeJob, 0), reaches(LargeJob, trainingjob.PhaseSucceeded),
-			admitted(ElasticJob, 1), reaches(ElasticJob, trainingjob.PhaseSucceeded),
+			begins(StageEvict), evicted(ElasticJob, "master"), admitted(LargeJob, 0), hasSucceeded(LargeJob),
+			admitted(ElasticJob, 1), hasSucceeded(ElasticJob),
 		},
 	}
 }
@@ -75,9 +75,9 @@ func chaosOrder() []chain {
 			broken("a worker is deleted", eventlog.PodDeleted, 0), runs(ChaosJob, "worker", 3),
 			broken("another is killed", eventlog.PodKilled, 0), runs(ChaosJob, "worker", 4),
 			broken("a node dies", eventlog.NodeStopped, 0), broken("its object is deleted", eventlog.NodeDeleted, 0), findsNoRoom(ChaosJob, "worker", 5),
-			broken("the master is deleted", eventlog.PodDeleted, 1), ends(ChaosJob, "master", 0), runs(ChaosJob, "master", 1),
+			broken("the master is deleted", eventlog.PodDeleted, 1), firstEnds(ChaosJob, "master"), runs(ChaosJob, "master", 1),
 			broken("the node comes back", eventlog.NodeStarted, 0), runs(ChaosJob, "worker", 5),
-			broken("the API server is killed", eventlog.APIServerKilled, 0), reaches(ChaosJob, trainingjob.PhaseSucceeded),
+			broken("the API server is killed", eventlog.APIServerKilled, 0), hasSucceeded(ChaosJob),
 		},
 	}
 }
@@ -107,12 +107,12 @@ func runs(job, role string, number int) moment {
 	return ofPod(job, role, number, "runs", func(l *eventlog.Life) time.Time { return l.Running })
 }
 
-func ends(job, role string, number int) moment {
-	return ofPod(job, role, number, "ends", func(l *eventlog.Life) time.Time { return l.Ended })
+func firstEnds(job, role string) moment {
+	return ofPod(job, role, 0, "ends", func(l *eventlog.Life) time.Time { return l.Ended })
 }
 
-func reaches(job string, phase trainingjob.Phase) moment {
-	return moment{fmt.Sprintf("%s is %s", job, phase), func(h *eventlog.History) time.Time { return h.Job(job).Reached(phase) }}
+func hasSucceeded(job string) moment {
+	return moment{job + " has succeeded", func(h *eventlog.History) time.Time { return h.Job(job).Reached(trainingjob.PhaseSucceeded) }}
 }
 
 func begins(stage string) moment {
