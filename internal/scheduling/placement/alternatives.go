@@ -60,9 +60,8 @@ func (c *Cluster) Alternatives(pod *Pod) Prospect {
 		}
 		return p
 	}
-	c.work.verdicts = append(c.work.verdicts[:0], verdicts...)
 	if cy.ineligible() == "" {
-		cy.evictable(&p)
+		cy.evictable(verdicts, &p)
 	}
 	return p
 }
@@ -95,11 +94,15 @@ type prospective struct {
 
 // evictable adds the ways in which evictions can make room. Where the order of a node's pods is open (equal priority, equal start), it
 // decides whom the reprieve spares, so a node has several outcomes. One of them happens if no other node is sure to have a better.
-func (cy *cycle) evictable(p *Prospect) {
-	potential := cy.potential(nil)
+func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
+	potential := 0
 	var all []prospective
 	var worst []ranking // per node: the least preferable of its outcomes
-	for _, at := range potential {
+	for at, v := range verdicts {
+		if !v.resolvable() {
+			continue
+		}
+		potential++
 		outcomes, complete := cy.outcomes(at)
 		if len(outcomes) == 0 {
 			continue
@@ -115,7 +118,7 @@ func (cy *cycle) evictable(p *Prospect) {
 	}
 	p.Kind = Preempts
 	// Among a part of the candidates, an outcome may win when enough of them do not surely beat it.
-	compared := min(candidates(len(potential)), len(worst))
+	compared := min(candidates(potential), len(worst))
 	slices.SortFunc(worst, ranking.compare)
 	bar := worst[compared-1]
 	p.Sampled = compared < len(worst)

@@ -37,6 +37,9 @@ type Cluster struct {
 	nodes []*node
 	// versions tell by position whether a node is as it was. No version is given twice, in whatever clone.
 	versions []uint32
+	// journal has the positions of nodes that changed, the latest last, after those that it has forgotten.
+	journal   []int32
+	forgotten int
 	*layout
 	// nominated are the pods that wait for room which was made for them, and where.
 	nominated map[*Pod]string
@@ -129,6 +132,7 @@ func (c *Cluster) Clone() *Cluster {
 	clone := *c
 	clone.nodes = slices.Clone(c.nodes)
 	clone.versions = slices.Clone(c.versions)
+	clone.journal = nil
 	clone.nominated = maps.Clone(c.nominated)
 	clone.budgets = slices.Clone(c.budgets)
 	clone.pending = slices.Clone(c.pending)

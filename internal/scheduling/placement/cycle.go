@@ -8,12 +8,13 @@ type cycle struct {
 	pod        *Pod
 	affinities *affinities // nil: nothing to say (the plugin is skipped)
 	spreads    *spreads    // nil: the same
-	memo       *memo
+	// helpful are the nodes where evictions may help, once search has found none.
+	helpful *positionSet
 }
 
 func (c *Cluster) cycle(pod *Pod) *cycle {
 	c.arrive(pod)
-	return &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod), memo: c.remembered(pod)}
+	return &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod)}
 }
 
 // shift counts a pod as one more (or, by -1, one less) on a node, in what the filters know of other nodes.
@@ -40,23 +41,10 @@ func (cy *cycle) remember() [][2]domain {
 	return slices.Clone(cy.spreads.least)
 }
 
-// at is the verdict on a node as it is.
-func (cy *cycle) at(position int) verdict {
-	if !cy.alone() {
-		return cy.judge(cy.c.nodes[position])
-	}
-	e := cy.c.entry(cy.memo, position)
-	if e.verdict != unknown {
-		return e.verdict
-	}
-	n := cy.c.nodes[position]
-	v := cy.judge(n)
-	if len(n.nominated) == 0 { // else it depends on priorities, too
-		e.verdict = v
-	}
-	return v
-}
+// at is the verdict on the node at a position.
+func (cy *cycle) at(position int) verdict { return cy.judge(cy.c.nodes[position]) }
 
+// judge is the verdict on a node as it is.
 func (cy *cycle) judge(n *node) verdict {
 	if v := cy.pod.fixed(n); v != feasible {
 		return v
@@ -121,13 +109,13 @@ func (cy *cycle) run(t *trial) verdict {
 
 // workspace is memory that is used again and again.
 type workspace struct {
-	feasible, potential []int
-	verdicts            []verdict
-	scores, part        []int64
-	requested           quantities
-	lower               []int
-	violating           []bool
-	victims, best       []*Pod
+	feasible      []int
+	helpful       positionSet
+	scores, part  []int64
+	requested     quantities
+	lower         []int
+	violating     []bool
+	victims, best []*Pod
 }
 
 // grow is a slice of a length, with any content.

@@ -107,7 +107,6 @@ func (cy *cycle) everywhere() []verdict {
 // for which it does not look at all.
 func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwards map[string]int, why string) {
 	w := cy.c.work
-	w.verdicts = append(w.verdicts[:0], verdicts...)
 	if why = cy.ineligible(); why != "" {
 		return nil, why
 	}

@@ -1,22 +1,27 @@
 package placement
 
-// memo is what was found out about the nodes for pods of one shape: valid as long as a node has not changed since. Clusters that ask about
-// thousands of pods of few shapes, as simulations do, look most answers up.
+// memo is what was found out about the nodes for pods of one shape. It costs what has changed since it was last asked: simulations ask about
+// thousands of pods of few shapes.
+//
+// It is kept for pods for which only the node itself counts (see alone). Where pods are nominated to a node, what holds for the pod that asks
+// depends on its priority, and on whether it is nominated there itself.
 type memo struct {
+	cluster *Cluster
 	layout  *layout
-	entries []entry // by position
-	// priority is that of the pod for which evictions were tried, and evictions what came of it.
-	priority  int32
-	evictions []eviction
-}
+	seen    int // up to where in Cluster.journal
 
-// entry is what is known of one node, as of a version of it.
-type entry struct {
-	version uint32
-	// verdict of the filters: of pods for which only the node itself counts; else unknown.
-	verdict verdict
-	// base is the part of the score that depends on the node alone; -1: unknown.
-	base int16
+	versions  []uint32    // of the nodes that it knows
+	verdicts  []verdict   // of the filters
+	index     index       // of the nodes that the pods fit on, by what of the score depends on the node alone
+	helpful   positionSet // where evictions may help
+	nominated positionSet // where pods are nominated
+
+	// priority of the pod that asked last.
+	priority int32
+	// own is where the pod that asked last was nominated; -1: nowhere.
+	own int
+	// evictions are what came of those that were tried.
+	evictions []eviction
 }
 
 // eviction is what evictions on a node come to, as of a version of it.
@@ -26,62 +31,97 @@ type eviction struct {
 	rank    ranking
 }
 
-// remembered is the memo of a pod's shape, empty when the nodes are others than it knows.
-func (c *Cluster) remembered(pod *Pod) *memo {
-	m := &pod.arrival.memo
+// alone says whether for the pod nothing counts but a node itself and what is on it: no topology, and no ports, whose owners it would take
+// longer to look at than all else.
+func (cy *cycle) alone() bool {
+	return len(cy.pod.ports) == 0 && cy.spreads == nil && cy.affinities == nil
+}
+
+// memo is the memo of the pod's shape, brought up to date.
+func (cy *cycle) memo() *memo {
+	c, m := cy.c, &cy.pod.arrival.memo
 	if m.layout != c.layout {
-		*m = memo{layout: c.layout, entries: make([]entry, len(c.nodes))}
+		n := len(c.nodes)
+		*m = memo{
+			layout: c.layout, versions: make([]uint32, n), verdicts: make([]verdict, n), index: newIndex(n), helpful: newPositionSet(n), nominated: newPositionSet(n),
+			priority: cy.pod.Priority, own: -1,
+		}
+	}
+	if m.cluster != c || m.seen < c.forgotten {
+		m.cluster = c
+		for at := range c.nodes {
+			cy.look(m, at)
+		}
+	} else {
+		for _, at := range c.journal[m.seen-c.forgotten:] {
+			cy.look(m, int(at))
+		}
+	}
+	m.seen = c.forgotten + len(c.journal)
+	if m.priority != cy.pod.Priority {
+		m.priority, m.evictions = cy.pod.Priority, nil
+		for at := range m.nominated.from(0) {
+			cy.note(m, at)
+		}
+	}
+	if m.own >= 0 {
+		cy.note(m, m.own)
+	}
+	m.own = -1
+	if at, reserved := c.reserved(cy.pod); reserved {
+		m.own = at
+		cy.note(m, at)
 	}
 	return m
 }
 
-// entry is what is known of the node at a position as it now is.
-func (c *Cluster) entry(m *memo, at int) *entry {
-	e := &m.entries[at]
-	if e.version != c.versions[at] {
-		*e = entry{version: c.versions[at], base: -1}
+// look brings what the memo knows of a node up to date.
+func (cy *cycle) look(m *memo, at int) {
+	if m.versions[at] != cy.c.versions[at] {
+		m.versions[at] = cy.c.versions[at]
+		m.nominated.set(at, len(cy.c.nodes[at].nominated) > 0)
+		cy.note(m, at)
 	}
-	return e
+}
+
+func (cy *cycle) note(m *memo, at int) {
+	v := cy.at(at)
+	m.verdicts[at] = v
+	m.helpful.set(at, v.resolvable())
+	if v == feasible {
+		m.index.set(at, int16(base(cy.pod, cy.c.nodes[at])))
+	} else {
+		m.index.set(at, -1)
+	}
 }
 
 // touch notes that a node changes.
 func (c *Cluster) touch(at int) {
 	*c.changes++
 	c.versions[at] = *c.changes
-}
-
-// alone says whether for the pod nothing counts but the node itself and what is on it: no topology, and no ports, whose owners it would take
-// longer to look at than all else.
-func (cy *cycle) alone() bool {
-	return len(cy.pod.ports) == 0 && cy.spreads == nil && cy.affinities == nil
-}
-
-// base is the part of a node's score that depends on the node alone.
-func (c *Cluster) base(m *memo, pod *Pod, at int) int64 {
-	e := c.entry(m, at)
-	if e.base < 0 {
-		e.base = int16(weightFit*leastAllocated(pod, c.nodes[at]) + weightBalanced*balanced(pod, c.nodes[at]))
+	if len(c.journal) > 2*len(c.nodes) { // reading it would cost more than looking at every node
+		c.forgotten += len(c.journal)
+		c.journal = c.journal[:0]
 	}
-	return int64(e.base)
+	c.journal = append(c.journal, int32(at))
 }
 
 // evict is what evictions on a node come to. fresh: the victims are in workspace.victims; else they would be the same as when they were last
 // selected.
 func (cy *cycle) evict(at int) (rank ranking, helps, fresh bool) {
-	c, n := cy.c, cy.c.nodes[at]
-	if !cy.alone() || len(c.budgets) > 0 || len(n.nominated) > 0 {
-		rank, helps, _ = cy.victims(n)
+	c, m := cy.c, &cy.pod.arrival.memo
+	if !cy.alone() || len(c.budgets) > 0 || m.layout != c.layout || at == m.own {
+		rank, helps, _ = cy.victims(c.nodes[at])
 		return rank, helps, true
 	}
-	m := c.remembered(cy.pod)
-	if m.evictions == nil || m.priority != cy.pod.Priority {
-		m.priority, m.evictions = cy.pod.Priority, make([]eviction, len(c.nodes))
+	if m.evictions == nil {
+		m.evictions = make([]eviction, len(c.nodes))
 	}
 	e := &m.evictions[at]
 	if e.version == c.versions[at] {
 		return e.rank, e.helps, false
 	}
-	rank, helps, drawn := cy.victims(n)
+	rank, helps, drawn := cy.victims(c.nodes[at])
 	if !drawn {
 		*e = eviction{version: c.versions[at], helps: helps, rank: rank}
 	}

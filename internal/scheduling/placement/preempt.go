@@ -17,19 +17,13 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 	if cy.ineligible() != "" {
 		return false
 	}
-	w.potential = cy.potential(w.potential[:0])
-	if len(w.potential) == 0 {
-		return true
-	}
-	limit := candidates(len(w.potential))
-	offset := 0
-	if limit < len(w.potential) {
-		offset = c.choose(len(w.potential))
+	limit, offset := candidates(cy.helpful.count), 0
+	if limit < cy.helpful.count {
+		offset = c.choose(cy.helpful.count)
 	}
 	var best ranking
 	found, unviolating, selected := 0, 0, false
-	for i := range w.potential {
-		at := w.potential[(offset+i)%len(w.potential)]
+	for at := range cy.helpful.from(offset) {
 		rank, helps, fresh := cy.evict(at)
 		if !helps {
 			continue
@@ -75,25 +69,10 @@ func (cy *cycle) ineligible() string {
 	if policy := cy.pod.object.Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
 		return "not eligible due to preemptionPolicy=Never."
 	}
-	if at, reserved := cy.c.reserved(cy.pod); reserved && cy.c.work.verdicts[at].resolvable() && cy.c.awaits(cy.pod) {
+	if at, reserved := cy.c.reserved(cy.pod); reserved && cy.at(at).resolvable() && cy.c.awaits(cy.pod) {
 		return "not eligible due to a terminating pod on the nominated node."
 	}
 	return ""
-}
-
-// potential are the nodes on which evictions may help.
-func (cy *cycle) potential(positions []int) []int {
-	for at, v := range cy.c.work.verdicts {
-		if v.resolvable() {
-			positions = append(positions, at)
-		}
-	}
-	return positions
-}
-
-// candidates is how many nodes with victims end the search for more (calculateNumCandidates).
-func candidates(nodes int) int {
-	return min(max(nodes*percentCandidates/100, fewestCandidates), nodes)
 }
 
 // victims selects whom to evict from a node, into workspace.victims, the most important first. drawn: chance had a say

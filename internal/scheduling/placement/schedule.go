@@ -1,9 +1,5 @@
 package placement
 
-import (
-	"slices"
-)
-
 // Kind says what a decision is.
 type Kind string
 
@@ -33,22 +29,6 @@ type Decision struct {
 	Approximate []string
 }
 
-// Limits of what kube-scheduler looks at in large clusters (schedule_one.go; DefaultPreemptionArgs).
-const (
-	fewestFeasible    = 100
-	fewestPercentage  = 5
-	fewestCandidates  = 100
-	percentCandidates = 10
-)
-
-// enough is how many feasible nodes end the search (numFeasibleNodesToFind).
-func enough(nodes int) int {
-	if nodes < fewestFeasible {
-		return nodes
-	}
-	return max(nodes*max(50-nodes/125, fewestPercentage)/100, fewestFeasible)
-}
-
 // Schedule decides about one pod. Nothing is changed, except for where the next search begins, and that a pod which is nominated to a node
 // and finds no way to go there, or anywhere, loses its nomination.
 func (c *Cluster) Schedule(pod *Pod) Decision {
@@ -70,16 +50,12 @@ func (c *Cluster) decide(pod *Pod) (decision Decision, lost bool) {
 		decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[at].name, 1
 		return decision, false
 	}
-	feasible := cy.search()
-	if len(feasible) == 0 {
+	at, equal := cy.search()
+	if equal == 0 {
 		eligible := cy.preempt(&decision)
 		return decision, eligible && decision.Kind == Unschedulable
 	}
-	best := feasible
-	if len(feasible) > 1 {
-		best = highest(feasible, c.scores(pod, feasible))
-	}
-	decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[best[c.choose(len(best))]].name, len(best)
+	decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[at].name, equal
 	return decision, false
 }
 
@@ -106,60 +82,4 @@ func (c *Cluster) choose(n int) int {
 		return 0
 	}
 	return c.Break(n)
-}
-
-// search looks for enough nodes that the pod fits on, from where the last search ended (findNodesThatPassFilters), and keeps the verdicts.
-func (cy *cycle) search() []int {
-	c, w := cy.c, cy.c.work
-	w.feasible, w.verdicts = w.feasible[:0], grow(w.verdicts, len(c.nodes))
-	for i := range w.verdicts {
-		w.verdicts[i] = notTried
-	}
-	positions := cy.positions()
-	if len(positions) == 0 {
-		return nil
-	}
-	limit, tried := enough(len(positions)), 0
-	start := c.next % len(positions)
-	for tried < len(positions) && len(w.feasible) < limit {
-		at := positions[(start+tried)%len(positions)]
-		tried++
-		w.verdicts[at] = cy.at(at)
-		if w.verdicts[at] == feasible {
-			w.feasible = append(w.feasible, at)
-		}
-	}
-	c.next = (c.next + tried) % len(c.nodes)
-	return w.feasible
-}
-
-// positions are the nodes that come into question: those that the pod's affinity names, else all.
-func (cy *cycle) positions() []int {
-	c, a := cy.c, cy.pod.arrival
-	if a.conflicting {
-		return nil
-	}
-	if a.names == nil {
-		return c.all
-	}
-	var positions []int
-	for _, name := range a.names {
-		if at, known := c.position[name]; known && !slices.Contains(positions, at) {
-			positions = append(positions, at)
-		}
-	}
-	slices.Sort(positions)
-	return positions
-}
-
-// highest are the nodes with the highest score, in place.
-func highest(nodes []int, scores []int64) []int {
-	most := slices.Max(scores)
-	best := nodes[:0]
-	for i, score := range scores {
-		if score == most {
-			best = append(best, nodes[i])
-		}
-	}
-	return best
 }

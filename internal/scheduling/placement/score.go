@@ -2,6 +2,7 @@ package placement
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,9 +28,8 @@ const (
 func (c *Cluster) scores(pod *Pod, nodes []int) []int64 {
 	w := c.work
 	w.scores, w.part = grow(w.scores, len(nodes)), grow(w.part, len(nodes))
-	m := c.remembered(pod)
 	for i, at := range nodes {
-		w.scores[i] = c.base(m, pod, at)
+		w.scores[i] = base(pod, c.nodes[at])
 	}
 	for _, part := range []struct {
 		weight int64
@@ -48,6 +48,18 @@ func (c *Cluster) scores(pod *Pod, nodes []int) []int64 {
 		}
 	}
 	return w.scores
+}
+
+// base is what of the score depends on the node alone: 0 to 200.
+func base(pod *Pod, n *node) int64 {
+	return weightFit*leastAllocated(pod, n) + weightBalanced*balanced(pod, n)
+}
+
+// baseOnly says whether base is all that can tell nodes apart for a pod.
+func (c *Cluster) baseOnly(pod *Pod) bool {
+	a := pod.arrival
+	return !c.shunned && a.preferred == nil && len(a.soft) == 0 && c.withAffinity == 0 && len(pod.preferredAffinity) == 0 &&
+		len(pod.preferredAntiAffinity) == 0 && !slices.ContainsFunc(a.images, func(name string) bool { return len(c.image(name).on) > 0 })
 }
 
 // leastAllocated favours nodes with much of their cpu and memory free (noderesources, leastResourceScorer).

@@ -1,0 +1,135 @@
+package placement
+
+import "slices"
+
+// search looks for a node that the pod fits on, and takes the one with the highest score, or one of so many equals; 0 equals: there is none
+// (findNodesThatPassFilters, prioritizeNodes). It begins where the last search ended, and ends as soon as it has found enough.
+func (cy *cycle) search() (chosen, equal int) {
+	switch {
+	case cy.pod.arrival.conflicting:
+		cy.helpful = &positionSet{}
+		return 0, 0
+	case cy.alone() && cy.pod.arrival.names == nil && cy.c.baseOnly(cy.pod):
+		return cy.searchIndex()
+	}
+	feasible := cy.searchNodes()
+	if len(feasible) == 0 {
+		return 0, 0
+	}
+	if len(feasible) > 1 {
+		feasible = highest(feasible, cy.c.scores(cy.pod, feasible))
+	}
+	return feasible[cy.c.choose(len(feasible))], len(feasible)
+}
+
+// searchIndex searches without a look at every node.
+func (cy *cycle) searchIndex() (chosen, equal int) {
+	c, m := cy.c, cy.memo()
+	cy.helpful = &m.helpful
+	x, nodes := &m.index, len(c.nodes)
+	fit := int(x.fits[1])
+	if fit == 0 {
+		return 0, 0 // All were tried, so that the next search begins where this one did.
+	}
+	start, first := c.next, x.before(c.next)
+	// The window: from start to end, and where it wraps from 0 to rest.
+	end, rest, limit := nodes, start, enough(nodes)
+	if limit <= fit {
+		if last := first + limit - 1; last < fit {
+			end, rest = x.nth(last)+1, 0
+		} else {
+			rest = x.nth(last-fit) + 1
+		}
+		c.next = (end + rest) % nodes
+	}
+	best, ties := x.top(start, end)
+	bestRest, tiesRest := x.top(0, rest)
+	most, all := merge(best, ties, bestRest, tiesRest)
+	nth := int32(c.choose(int(all)))
+	if best < most {
+		ties = 0
+	}
+	if nth < ties {
+		return x.find(start, end, most, nth), int(all)
+	}
+	return x.find(0, rest, most, nth-ties), int(all)
+}
+
+// searchNodes looks at node after node.
+func (cy *cycle) searchNodes() []int {
+	c, w := cy.c, cy.c.work
+	w.feasible, w.helpful = w.feasible[:0], newPositionSet(len(c.nodes))
+	cy.helpful = &w.helpful
+	judge := cy.at
+	if cy.alone() {
+		m := cy.memo()
+		judge = func(at int) verdict { return m.verdicts[at] }
+	}
+	positions := cy.positions()
+	limit, tried := enough(len(positions)), 0
+	for tried < len(positions) && len(w.feasible) < limit {
+		at := positions[(c.next+tried)%len(positions)]
+		tried++
+		v := judge(at)
+		w.helpful.set(at, v.resolvable())
+		if v == feasible {
+			w.feasible = append(w.feasible, at)
+		}
+	}
+	if len(c.nodes) > 0 {
+		c.next = (c.next + tried) % len(c.nodes)
+	}
+	return w.feasible
+}
+
+// positions are the nodes that come into question: those that the pod's affinity names, else all.
+func (cy *cycle) positions() []int {
+	c, a := cy.c, cy.pod.arrival
+	if a.conflicting {
+		return nil
+	}
+	if a.names == nil {
+		return c.all
+	}
+	var positions []int
+	for _, name := range a.names {
+		if at, known := c.position[name]; known && !slices.Contains(positions, at) {
+			positions = append(positions, at)
+		}
+	}
+	slices.Sort(positions)
+	return positions
+}
+
+// highest are the nodes with the highest score, in place.
+func highest(nodes []int, scores []int64) []int {
+	most := slices.Max(scores)
+	best := nodes[:0]
+	for i, score := range scores {
+		if score == most {
+			best = append(best, nodes[i])
+		}
+	}
+	return best
+}
+
+// Limits of what kube-scheduler looks at in large clusters (schedule_one.go; DefaultPreemptionArgs).
+const (
+	fewestFeasible    = 100
+	fewestPercentage  = 5
+	fewestCandidates  = 100
+	percentCandidates = 10
+)
+
+// enough is how many feasible nodes end the search (numFeasibleNodesToFind).
+func enough(nodes int) int {
+	if nodes < fewestFeasible {
+		return nodes
+	}
+	return max(nodes*max(50-nodes/125, fewestPercentage)/100, fewestFeasible)
+}
+
+// candidates is how many nodes with victims end the search for more (calculateNumCandidates).
+func candidates(nodes int) int {
+	return min(max(nodes*percentCandidates/100, fewestCandidates), nodes)
+}
