@@ -54,7 +54,7 @@ func describeModel(cmd *cobra.Command, m *graph.Model, report *modelfile.Report,
 		return err
 	}
 	fmt.Fprintf(out, "\nparameters  %d trainable, %d not (moving statistics)\n", all-fixed, fixed)
-	fmt.Fprintf(out, "loss        %s\noptimizer   %s, learning rate %v\n", m.Loss, m.Optimizer.Kind, m.Optimizer.LearningRate)
+	fmt.Fprintf(out, "loss        %s\noptimizer   %s\n", m.Loss, m.Optimizer)
 	for _, metric := range m.Metrics {
 		fmt.Fprintf(out, "metric      %s (%s)\n", metric.Name, metric.Kind)
 	}

@@ -62,6 +62,7 @@ func TestCanonical(t *testing.T) {
 	for name, change := range map[string]func(*graph.Model){
 		"another number of units is another model":   func(m *graph.Model) { m.Nodes[1].Dense.Units = 3 },
 		"another learning rate is another model":     func(m *graph.Model) { m.Optimizer.LearningRate = 0.01 },
+		"momentum is another model":                  func(m *graph.Model) { m.Optimizer.Momentum = 0.9 },
 		"another scaling is another model":           func(m *graph.Model) { m.Feed.Columns[0].Transforms[0].Value = 256 },
 		"another order of features is another model": func(m *graph.Model) { f := m.Feed.Features; f[0], f[1] = f[1], f[0] },
 		"another layer name is another model":        func(m *graph.Model) { m.Nodes[1].Name = "logits" },

@@ -84,18 +84,6 @@ type LossKind string
 // SparseSoftmaxCrossEntropy takes logits [n, classes] and integer labels [n].
 const SparseSoftmaxCrossEntropy LossKind = "sparse_softmax_cross_entropy"
 
-// OptimizerKind names an update rule.
-type OptimizerKind string
-
-// SGD is w ← w − rate·g, without momentum.
-const SGD OptimizerKind = "sgd"
-
-// Optimizer is an update rule with its numbers.
-type Optimizer struct {
-	Kind         OptimizerKind `json:"kind"`
-	LearningRate float64       `json:"learning_rate"`
-}
-
 // MetricKind names a metric.
 type MetricKind string
 

@@ -38,7 +38,8 @@
 //   - Dropout: x × m, gradient dy × m, m = word ≥ ⌊rate·2³²⌋ ? float32(1/(1 − rate)) : +0. The word is philox'
 //     Key.Element of (global step, virtual worker, dropout layer in graph order) and the element's index in the
 //     NHWC of the whole minibatch.
-//   - SGD: w − (rate × g).
+//   - SGD: w − (rate × g). The other optimizers' sequences stand at Momentum, Nesterov, Adam, AdaGrad, RMSProp and
+//     RMSPropMomentum.
 //   - Moving statistics: m + ((1 − momentum) × (batch − m)), 1 − momentum in float64, rounded once.
 //
 // # BatchNorm

@@ -134,9 +134,9 @@ func (l *loader) optimizer(m *graph.Model, _ bool) error {
 	if err != nil {
 		return err
 	}
-	o, ok := v.(sgd)
+	o, ok := v.(optimizer)
 	if !ok {
-		return l.refuse("optimizer", "optimizer returns %s; only SGD is implemented", printed(v))
+		return l.refuse("optimizer", "optimizer returns %s; an optimizer of tf.optimizers is wanted", printed(v))
 	}
 	m.Optimizer = o.Optimizer
 	if override != nil && m.Optimizer.LearningRate != *override {

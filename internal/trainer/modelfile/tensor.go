@@ -5,18 +5,7 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
-
-// sgd is what an optimizer's constructor returns.
-type sgd struct{ graph.Optimizer }
-
-func (o sgd) String() string        { return fmt.Sprintf("SGD(%v)", o.LearningRate) }
-func (o sgd) Type() string          { return "optimizer" }
-func (o sgd) Freeze()               {}
-func (o sgd) Truth() starlark.Bool  { return true }
-func (o sgd) Hash() (uint32, error) { return starlark.String(o.String()).Hash() }
 
 // tensorFunctions are the functions of tf that losses, metrics and feeds are written with. On traced values they trace,
 // on tensors with values they compute.
@@ -43,16 +32,6 @@ func tensorFunctions() map[string]starlark.Value {
 		}
 	}
 	values["tensorflow.dtypes.cast"] = values["tensorflow.cast"]
-	sgdOnly := map[string][]starlark.Value{
-		"momentum": {starlark.MakeInt(0), starlark.Float(0)}, "nesterov": falseOnly, "decay": {starlark.MakeInt(0), starlark.Float(0)},
-		"clipnorm": none, "clipvalue": none,
-	}
-	for _, path := range []string{"tensorflow.optimizers.SGD", "tensorflow.keras.optimizers.SGD"} {
-		values[path] = optimizerFunction(signature{name: display(path), positional: []string{"learning_rate", "momentum", "nesterov"}, keywords: []string{"lr", "name"}, only: sgdOnly}, 0.01)
-	}
-	values["tensorflow.train.GradientDescentOptimizer"] = optimizerFunction(signature{
-		name: "tf.train.GradientDescentOptimizer", positional: []string{"learning_rate", "use_locking"}, keywords: []string{"name"}, only: map[string][]starlark.Value{"use_locking": falseOnly},
-	}, 0)
 	return values
 }
 
@@ -165,23 +144,6 @@ func binaryFunction(name string, op syntax.Token) starlark.Value {
 			return nil, fmt.Errorf("%s: %w", sig.name, err)
 		}
 		return v, nil
-	})
-}
-
-// optimizerFunction registers a plain gradient descent; absent 0 means that the rate must be given.
-func optimizerFunction(sig signature, absent float64) starlark.Value {
-	return function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
-		rate, name := absent, "learning_rate"
-		if a.has("lr") {
-			name = "lr"
-		}
-		if a.has(name) || absent == 0 {
-			rate = a.number(name)
-		}
-		if a.err == nil && !(rate > 0) {
-			a.wrong(name, "a number above 0")
-		}
-		return sgd{graph.Optimizer{Kind: graph.SGD, LearningRate: rate}}, nil
 	})
 }
 

@@ -24,7 +24,7 @@ func BenchmarkGradient(b *testing.B) {
 			b.Run(set.Name+"/batch="+map[int]string{10: "10", 64: "64"}[records], func(b *testing.B) {
 				m := mnist()
 				n := compile(b, m, set, 1, records)
-				state, out := make([]float32, n.StateSize()), make([]float32, n.StateSize())
+				state, out := make([]float32, n.StateSize()), gradientBuffer(n)
 				n.Init(state, 1)
 				data := batch(m, records, 1)
 				step, start := int64(0), cpuSeconds()

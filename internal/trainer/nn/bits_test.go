@@ -37,7 +37,7 @@ func TestEqualBits(t *testing.T) {
 				}
 			}
 			state := randomState(variants[0].n)
-			out := make([]float32, len(state))
+			out := gradientBuffer(variants[0].n)
 			for records := 1; records <= 17; records++ {
 				b := batch(m, records, uint64(records))
 				var want nn.Result
@@ -81,7 +81,7 @@ func TestShapes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state, out := randomState(n), make([]float32, n.StateSize())
+			state, out := randomState(n), gradientBuffer(n)
 			_, err = n.Gradient(state, data, data.N, 0, 0, 1, out)
 			n.Close()
 			if err != nil {
@@ -119,7 +119,7 @@ func train(t testing.TB, m *graph.Model, set kernel.Set, threads, steps int) (st
 	n.Init(state, 1)
 	var outs [2][]float32
 	for v := range outs {
-		outs[v] = make([]float32, n.StateSize())
+		outs[v] = gradientBuffer(n)
 	}
 	for step := range int64(steps) {
 		loss := 0.0
@@ -168,7 +168,7 @@ func TestNoAllocation(t *testing.T) {
 		t.Run(set.Name+": a step allocates nothing", func(t *testing.T) {
 			m := small()
 			n := compile(t, m, set, 2, 5)
-			state, out := make([]float32, n.StateSize()), make([]float32, n.StateSize())
+			state, out := make([]float32, n.StateSize()), gradientBuffer(n)
 			n.Init(state, 1)
 			b := batch(m, 5, 1)
 			stats := [][]float32{out[n.TrainableSize():]}

@@ -111,9 +111,6 @@ func (c *compiler) chain() error {
 	if m.Loss != graph.SparseSoftmaxCrossEntropy {
 		return fmt.Errorf("loss %q is not implemented; implemented: %s", m.Loss, graph.SparseSoftmaxCrossEntropy)
 	}
-	if m.Optimizer.Kind != graph.SGD {
-		return fmt.Errorf("optimizer %q is not implemented; implemented: %s", m.Optimizer.Kind, graph.SGD)
-	}
 	return nil
 }
 
@@ -188,7 +185,13 @@ func (c *compiler) finish() error {
 		n.state += p.Size
 		n.params = append(n.params, *p)
 	}
-	n.rate = float32(n.model.Optimizer.LearningRate)
+	n.stats = n.state - n.trainable
+	var err error
+	if n.optimizer, err = newOptimizer(n.kernel, n.model.Optimizer); err != nil {
+		return err
+	}
+	n.slots = make([][]float32, len(n.optimizer.slots))
+	n.state += len(n.slots) * n.trainable
 
 	operations := c.forward
 	for i := len(c.backward) - 1; i >= 0; i-- {

@@ -12,7 +12,7 @@ type Tensor struct {
 	Data  []float32
 }
 
-// Export copies the state's variables in Keras' layout, in the order of Params.
+// Export copies the state's variables in Keras' layout, in the order of Params. The optimizer's slots are not among them.
 func (n *Network) Export(state []float32) []Tensor {
 	tensors := make([]Tensor, 0, len(n.params))
 	for _, p := range n.params {
@@ -25,7 +25,8 @@ func (n *Network) Export(state []float32) []Tensor {
 	return tensors
 }
 
-// Import is the inverse of Export. The tensors may come in any order, but all must be there.
+// Import is the inverse of Export. The tensors may come in any order, but all must be there. The optimizer's slots stay as
+// they are.
 func (n *Network) Import(state []float32, tensors []Tensor) error {
 	if len(state) != n.state {
 		return fmt.Errorf("state of %d floats for a network of %d", len(state), n.state)

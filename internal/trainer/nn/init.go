@@ -8,7 +8,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
 )
 
-// Init fills the state with Keras' initial values: kernels Glorot-uniform, gamma and moving variance 1, the rest 0.
+// Init fills the state with Keras' initial values: kernels Glorot-uniform, gamma and moving variance 1, the other variables
+// 0, and the optimizer's slots what it begins with.
 // Element i (in Keras' layout) of the variable at that position in Params is (2u − 1)·limit, rounded once, u being
 // the uniform number of philox' element i and limit = √(6/(fan_in + fan_out)) in float64, rounded once.
 func (n *Network) Init(state []float32, seed uint64) {
@@ -34,6 +35,12 @@ func (n *Network) Init(state []float32, seed uint64) {
 			}
 		default:
 			clear(values)
+		}
+	}
+	for i, slot := range n.optimizer.slots {
+		values := n.slotOf(state, i)
+		for at := range values {
+			values[at] = slot.initial
 		}
 	}
 }

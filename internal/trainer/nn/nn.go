@@ -23,7 +23,7 @@ type Options struct {
 }
 
 // Param is one variable. The state is one []float32: the trainable variables in creation order, then the moving
-// statistics in creation order.
+// statistics in creation order, then the optimizer's slots, each as long as the trainable variables together.
 type Param struct {
 	Name         string // as Keras names it: "conv2d/kernel"
 	Shape        []int  // as Keras shapes it
@@ -53,15 +53,17 @@ type Network struct {
 	output    *tensor
 	labels    []int32
 	params    []Param
-	trainable int
-	state     int
+	trainable int // floats of the trainable variables
+	stats     int // of the moving statistics
+	state     int // of the state
 	layers    []LayerInfo
 
 	training   program
 	inference  program
 	batchNorms []*batchNorm
 	loss       *softmaxLoss
-	rate       float32
+	optimizer  *optimizer
+	slots      [][]float32 // of the state at hand
 
 	run run
 }
@@ -88,7 +90,7 @@ func (n *Network) TrainableSize() int { return n.trainable }
 
 // StatsSize is the length of the moving statistics. A gradient buffer is TrainableSize + StatsSize long: the batch
 // statistics of the virtual worker stand behind the gradient in the order of the moving ones.
-func (n *Network) StatsSize() int { return n.state - n.trainable }
+func (n *Network) StatsSize() int { return n.stats }
 
 // Close ends the network's threads and waits for them. The network must not be used afterwards.
 func (n *Network) Close() { n.threads.close() }
@@ -98,8 +100,8 @@ func (n *Network) Close() { n.threads.close() }
 // a step's virtual workers are added. step and virtualWorker choose the dropout masks. An infinity or a NaN in loss or
 // gradient is an error that wraps ErrNotFinite and names the layer.
 func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32) (Result, error) {
-	if len(out) != n.state {
-		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats, the network's gradient and statistics %d", step, virtualWorker, len(out), n.state)
+	if len(out) != n.trainable+n.stats {
+		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats, the network's gradient and statistics %d", step, virtualWorker, len(out), n.trainable+n.stats)
 	}
 	if err := n.begin(state, b); err != nil {
 		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: %w", step, virtualWorker, err)
@@ -144,7 +146,7 @@ func (n *Network) Outputs() []float32 { return n.output.data[:n.run.records*n.ou
 // Apply makes the state of the next step. gradient (TrainableSize floats) is the sum over the step's virtual workers;
 // stats holds the statistics of each virtual worker in order: the tails of their gradient buffers. The moving statistics
 // take one Keras update per virtual worker, not weighted: moving ← moving + (1 − momentum)·(batch − moving); then the
-// optimizer steps. A state that would not be finite is an error, and step only names it there.
+// optimizer steps, for the (step+1)-th time. A state that would not be finite is an error.
 func (n *Network) Apply(state, gradient []float32, stats [][]float32, step int64) error {
 	if len(state) != n.state || len(gradient) != n.trainable {
 		return fmt.Errorf("update of step %d: state of %d and gradient of %d floats for a network of %d and %d", step, len(state), len(gradient), n.state, n.trainable)
@@ -159,7 +161,7 @@ func (n *Network) Apply(state, gradient []float32, stats [][]float32, step int64
 			bn.move(state, s, n.trainable)
 		}
 	}
-	n.kernel.SGD(state[:n.trainable], gradient, n.rate)
+	n.optimize(state, gradient, step)
 	if !n.kernel.Finite(state) {
 		return n.notFinite(state, step, -1)
 	}
@@ -196,6 +198,13 @@ func (n *Network) notFinite(values []float32, step int64, virtualWorker int) err
 					return fmt.Errorf("step %d: variable %q is %w after the update (element %d is %v): training diverged; a lower learning rate may help", step, p.Name, ErrNotFinite, i, v)
 				}
 				return fmt.Errorf("step %d, virtual worker %d: the gradient of %q is %w (element %d is %v): training diverged; a lower learning rate may help", step, virtualWorker, p.Name, ErrNotFinite, i, v)
+			}
+		}
+	}
+	for i, slot := range n.optimizer.slots {
+		for at, v := range n.slotOf(values, i) {
+			if !finite(float64(v)) {
+				return fmt.Errorf("step %d: the optimizer's %s of weight %d is %w after the update (%v): the gradient is too large; a lower learning rate may help", step, slot.name, at, ErrNotFinite, v)
 			}
 		}
 	}

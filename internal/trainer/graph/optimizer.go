@@ -1,0 +1,49 @@
+package graph
+
+import "fmt"
+
+// OptimizerKind names an update rule.
+type OptimizerKind string
+
+// The update rules are those of TF 2.0's tf.keras.optimizers (optimizer_v2); internal/trainer/kernel has them to the bit.
+const (
+	SGD     OptimizerKind = "sgd"
+	Adam    OptimizerKind = "adam"
+	AdaGrad OptimizerKind = "adagrad"
+	RMSProp OptimizerKind = "rmsprop"
+)
+
+// Optimizer is an update rule with its numbers. Those that the rule does not have are 0.
+type Optimizer struct {
+	Kind         OptimizerKind `json:"kind"`
+	LearningRate float64       `json:"learning_rate"`
+
+	Momentum float64 `json:"momentum,omitempty"` // SGD, RMSProp; 0 is none
+	Nesterov bool    `json:"nesterov,omitempty"` // SGD with momentum
+	Beta1    float64 `json:"beta_1,omitempty"`   // Adam
+	Beta2    float64 `json:"beta_2,omitempty"`   // Adam
+	Rho      float64 `json:"rho,omitempty"`      // RMSProp
+	Epsilon  float64 `json:"epsilon,omitempty"`  // Adam, AdaGrad, RMSProp
+	Initial  float64 `json:"initial_accumulator_value,omitempty"`
+}
+
+// String is the rule with the numbers that it has: "sgd, learning rate 0.1, momentum 0.9".
+func (o Optimizer) String() string {
+	s := fmt.Sprintf("%s, learning rate %v", o.Kind, o.LearningRate)
+	switch o.Kind {
+	case SGD:
+	case Adam:
+		s += fmt.Sprintf(", beta_1 %v, beta_2 %v, epsilon %v", o.Beta1, o.Beta2, o.Epsilon)
+	case AdaGrad:
+		s += fmt.Sprintf(", initial accumulator %v, epsilon %v", o.Initial, o.Epsilon)
+	case RMSProp:
+		s += fmt.Sprintf(", rho %v, epsilon %v", o.Rho, o.Epsilon)
+	}
+	if o.Momentum != 0 {
+		s += fmt.Sprintf(", momentum %v", o.Momentum)
+	}
+	if o.Nesterov {
+		s += ", Nesterov"
+	}
+	return s
+}
