@@ -105,11 +105,16 @@ func loseWorkers(ctx context.Context, t *telling) error {
 
 // loseNodeAndMaster lets a node die, with a worker on it, deletes the master while the job is smaller, and lets the node
 // come back.
-func loseNodeAndMaster(ctx context.Context, t *telling) error {
+func loseNodeAndMaster(ctx context.Context, t *telling) (err error) {
 	node, err := t.nodeToLose(ctx)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil { // the cluster is left as it was found also by a story that fails, or is interrupted
+			err = errors.Join(err, inOrder(ctx, func(ctx context.Context) error { return t.cluster.Faults.StartNode(ctx, node) }))
+		}
+	}()
 	t.stage(StageLoseNode, "Node %s dies, with a worker on it.", node)
 	if err := t.loseNode(ctx, node); err != nil {
 		return err
