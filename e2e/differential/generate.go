@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -93,14 +94,15 @@ func (g *generator) classes() {
 		g.made.Classes = append(g.made.Classes, &schedulingv1.PriorityClass{Value: value})
 	}
 	slices.SortFunc(g.made.Classes, func(a, b *schedulingv1.PriorityClass) int { return int(a.Value) - int(b.Value) })
-	for i, class := range g.made.Classes {
-		class.Name = fmt.Sprintf("class-%d", i)
-		class.UID = types.UID(class.Name)
+	for _, class := range g.made.Classes {
+		// Classes cannot be changed, so those of all snapshots that are called the same must be the same.
+		class.Name = strings.ReplaceAll(fmt.Sprintf("priority-%d", class.Value), "--", "-minus-")
 		policy := corev1.PreemptLowerPriority
 		if g.chance(g.never) {
 			policy = corev1.PreemptNever
+			class.Name += "-never"
 		}
-		class.PreemptionPolicy = &policy
+		class.UID, class.PreemptionPolicy = types.UID(class.Name), &policy
 	}
 }
 

@@ -111,7 +111,7 @@ func (g *generator) pod(name string, of corev1.ResourceList, most float64) *core
 	}
 	pod.UID = types.UID(pod.Name)
 	if g.alike {
-		pod.Spec.Containers[0].Resources.Requests = portion(of, pick(g.dice, 0.25, 0.5), 0.25)
+		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: portion(of, pick(g.dice, 0.25, 0.5), 0.25)}
 	}
 	if g.chance(0.15) {
 		pod.Namespace = "other"

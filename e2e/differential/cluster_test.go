@@ -1,0 +1,51 @@
+package differential
+
+import (
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+)
+
+func TestTheEngineDecidesAsTheEmbeddedClustersSchedulerDoes(t *testing.T) {
+	embedded := simcluster.Start(t, simcluster.SchedulerOnly())
+	config, err := embedded.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout, err := controlplane.NewLayout(embedded.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := controlplane.ReadStatus(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := NewCluster(config, status.Ports.Scheduler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, count := seeds(60, 1500)
+	begin := time.Now()
+	var tally tally
+	for seed := first; seed < first+count; seed++ {
+		snapshot, family := Generate(seed)
+		steps, err := cluster.Decide(t.Context(), snapshot)
+		if err != nil {
+			t.Fatalf("seed %d, family %q: %v\n%s", seed, family, err, snapshot)
+		}
+		for _, step := range steps {
+			difference, err := Compare(t.Context(), &step)
+			if err != nil {
+				t.Errorf("seed %d, family %q, pod %s: %v\n%s", seed, family, nameOf(step.Pod), err, step.Before)
+				continue
+			}
+			if tally.count(family, step, difference) && difference != nil {
+				t.Errorf("seed %d, family %q; replay with: go -C e2e test ./differential -run %s -seed %d -v\n%s",
+					seed, family, t.Name(), seed, difference)
+			}
+		}
+	}
+	t.Logf("seeds %d to %d in %s\n%s", first, first+count-1, time.Since(begin).Round(time.Second), &tally)
+}
