@@ -14,9 +14,10 @@
 // Products along K within one record (rule 1) are one chain of fused multiply-adds that starts at +0, or at the partial
 // result where K is cut: it is loaded, never added afterwards. The bias is one rounded addition after the chain; ReLU
 // comes after that. The order of K is
-//   - convolution: (ky, kx, cin), "valid" padding: there is no padding to multiply;
-//   - gradient of a convolution's input: the pixels of dy in ascending (oy, ox), then cout. Rows of dy outside the image
-//     are skipped; columns outside are zeros that are multiplied like data, in every path;
+//   - convolution: (ky, kx, cin); the zeros of "same" padding are multiplied like data, in every path;
+//   - gradient of a convolution's input: the pixels of dy in ascending (oy, ox), then cout. Without strides rows of dy
+//     outside the image are skipped, and columns outside are zeros that are multiplied like data, in every path; with
+//     strides only pixels that the input had a part in are multiplied;
 //   - Dense with 16 outputs or more: inputs ascending; gradient of any Dense's input: outputs ascending.
 //
 // Sums over the records of a minibatch (rule 2): n records are cut into min(8, n) consecutive blocks, sizes differing by

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -84,7 +86,7 @@ func ownFiles(t *testing.T) []string {
 	if err != nil || len(files) < 6 {
 		t.Fatalf("the model files in testdata: %v, %v", files, err)
 	}
-	return append(files, "../../../examples/models/mnist_functional_api.py")
+	return append(files, "../../../examples/models/mnist_functional_api.py", "../../../examples/models/cifar10_functional_api.py")
 }
 
 func TestModelFiles(t *testing.T) {
@@ -104,8 +106,8 @@ func TestModelFiles(t *testing.T) {
 	}
 }
 
-// TestOriginals runs ElasticDL's own files, which are not part of this repository: COMMIT.py in the directory that
-// ELASTICDL_MODELS names.
+// TestOriginals runs ElasticDL's own files, which are not part of this repository: COMMIT.py (MNIST) and cifar10_COMMIT.py in
+// the directory that ELASTICDL_MODELS names.
 func TestOriginals(t *testing.T) {
 	dir := os.Getenv("ELASTICDL_MODELS")
 	if dir == "" {
@@ -114,6 +116,7 @@ func TestOriginals(t *testing.T) {
 	const network = "input image (28, 28)|reshape reshape (28, 28, 1)|conv2d conv2d (26, 26, 32)|relu conv2d/relu (26, 26, 32)|" +
 		"conv2d conv2d_1 (24, 24, 64)|relu conv2d_1/relu (24, 24, 64)|batch_norm batch_normalization (24, 24, 64)|" +
 		"max_pool max_pooling2d (12, 12, 64)|dropout dropout (12, 12, 64)|flatten flatten (9216)|dense dense (10)"
+	t.Run("the CIFAR-10 file of 10d22de8 runs unmodified", func(t *testing.T) { testOriginalCIFAR10(t, dir) })
 	first := strings.Replace(network, "input image (28, 28)", "input img (28, 28, 1)", 1)
 	for commit, want := range map[string]struct {
 		network  string
@@ -148,6 +151,56 @@ func TestOriginals(t *testing.T) {
 				t.Errorf("warnings %v", r.Warnings)
 			}
 		})
+	}
+}
+
+// testOriginalCIFAR10 runs the functional CIFAR-10 file of 10d22de8: its graph is that of our example, and its input_fn's
+// values train it.
+func testOriginalCIFAR10(t *testing.T, dir string) {
+	m, r := loadFile(t, filepath.Join(dir, "cifar10_10d22de8.py"), Options{})
+	example, _ := loadFile(t, "../../../examples/models/cifar10_functional_api.py", Options{})
+	for i := range m.Nodes {
+		m.Nodes[i].Line, example.Nodes[i].Line = 0, 0
+	}
+	if diff := cmp.Diff(example.Nodes, m.Nodes); diff != "" {
+		t.Errorf("the layers (-example +original):\n%s", diff)
+	}
+	if len(r.Warnings) > 0 || m.Optimizer != example.Optimizer || m.Loss != example.Loss || m.Feed.Function == nil {
+		t.Errorf("warnings %v, %s, %s", r.Warnings, m.Optimizer, m.Loss)
+	}
+	b := &graph.Batch{N: 2}
+	records := make([]graph.Example, b.N)
+	for i := range records {
+		pixels := make([]float32, 32*32*3)
+		for p := range pixels {
+			pixels[p] = float32((p*7 + i*31) % 256)
+		}
+		records[i] = graph.Example{{Floats: pixels}, {Ints: []int64{int64(3 + i)}}}
+	}
+	var err error
+	if b.Inputs, b.Labels, err = m.Feed.Function(records); err != nil {
+		t.Fatal(err)
+	}
+	n, err := nn.Compile(m, nn.Options{Kernel: kernel.Available()[0], MaxBatch: b.N})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if n.TrainableSize() != 308_394 || n.StatsSize() != 896 {
+		t.Errorf("%d trainable variables and %d statistics", n.TrainableSize(), n.StatsSize())
+	}
+	state, gradient := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())
+	n.Init(state, 1)
+	first, err := n.Gradient(state, b, b.N, 0, 0, 1, gradient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Apply(state, gradient[:n.TrainableSize()], nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	second, err := n.Gradient(state, b, b.N, 0, 0, 1, gradient)
+	if err != nil || second.LossSum >= first.LossSum {
+		t.Errorf("a step took the loss from %v to %v (%v)", first.LossSum, second.LossSum, err)
 	}
 }
 

@@ -66,7 +66,8 @@ func TestShapes(t *testing.T) {
 		if rapid.Bool().Draw(t, "first convolution") {
 			b.conv(size("first filters", 1, 20), size("first kernel height", 1, 2), size("first kernel width", 1, 2)).relu()
 		}
-		b.conv(size("filters", 1, 40), size("kernel height", 1, 3), size("kernel width", 1, 3))
+		padding := rapid.SampledFrom([]string{"valid", "same"}).Draw(t, "padding")
+		b.convWith(size("filters", 1, 40), size("kernel height", 1, 3), size("kernel width", 1, 3), size("rows to the next", 1, 3), size("columns to the next", 1, 3), padding)
 		if rapid.Bool().Draw(t, "ReLU") {
 			b.relu()
 		}

@@ -54,7 +54,7 @@ type compiler struct {
 	trainable bool  // there are variables before this point, so that gradients must come this far
 	dropouts  int
 
-	gradients []*tensor
+	gradients []*tensor // and what else is of the whole minibatch or per thread
 	stats     []*Param
 	prepare   []func() // of the training program, before the first layer
 	pack      []func() // of both programs, before the first layer

@@ -7,8 +7,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 )
 
-// conv is a convolution over NHWC with stride 1 and "valid" padding, and the ReLU behind it if there is one. Images
-// are never unfolded: rows of the image are segments of a strided matrix product.
+// conv is a convolution over NHWC, and the ReLU behind it if there is one. Images are never unfolded: rows of the image
+// are segments of a strided matrix product. With "same" padding the image is copied into one with a border of zeros.
 type conv struct {
 	n                     *Network
 	in, out               *tensor
@@ -16,14 +16,16 @@ type conv struct {
 	inH, inW, inC         int
 	outH, outW, outC      int
 	kernelH, kernelW      int
+	strideH, strideW      int
+	border                border
 	relu, bias            bool
 	weightParam           Param
 	biasParam             Param
 	panelOut, panelIn     int       // widths of the panels: the kernel set's, or all columns if they are fewer
 	packed, packedReverse []float32 // the kernel in panels; turned by 180° with channels exchanged, for dIn
 
-	// dy is the masked gradient of the output, per thread, with kernelW−1 zero columns left and right when dIn is
-	// wanted: there the padding is multiplied like data. Rows outside of it are skipped.
+	// dy is the masked gradient of the output, per thread. When dIn is wanted of a convolution without strides it has
+	// kernelW−1 zero columns left and right: they are multiplied like data. Rows outside of it are skipped.
 	dy       tensor
 	pad      int
 	written  bool      // the layer behind writes dy itself
@@ -37,19 +39,22 @@ func (c *compiler) addConv(node, next *graph.Node) error {
 		return fmt.Errorf("its attributes are missing")
 	case len(c.shape) != 3:
 		return fmt.Errorf("the input has shape %v; a convolution takes height, width and channels", c.shape)
-	case a.Padding != "valid":
-		return fmt.Errorf("padding %q is not implemented; implemented: \"valid\"", a.Padding)
-	case a.StrideH != 1 || a.StrideW != 1:
-		return fmt.Errorf("strides %d×%d are not implemented; implemented: 1×1", a.StrideH, a.StrideW)
+	case a.Padding != "valid" && a.Padding != "same":
+		return fmt.Errorf("padding %q does not exist; there are \"valid\" and \"same\"", a.Padding)
+	case a.KernelH < 1 || a.KernelW < 1 || a.Filters < 1 || a.StrideH < 1 || a.StrideW < 1:
+		return fmt.Errorf("a kernel of %d×%d with %d filters and strides %d×%d is none", a.KernelH, a.KernelW, a.Filters, a.StrideH, a.StrideW)
 	}
 	l := &conv{
-		n: c.n, in: c.value, inH: c.shape[0], inW: c.shape[1], inC: c.shape[2],
-		outH: c.shape[0] - a.KernelH + 1, outW: c.shape[1] - a.KernelW + 1, outC: a.Filters,
-		kernelH: a.KernelH, kernelW: a.KernelW, bias: a.UseBias,
+		n: c.n, in: c.value, inH: c.shape[0], inW: c.shape[1], inC: c.shape[2], outC: a.Filters,
+		kernelH: a.KernelH, kernelW: a.KernelW, strideH: a.StrideH, strideW: a.StrideW, bias: a.UseBias,
 	}
-	if l.kernelH < 1 || l.kernelW < 1 || l.outC < 1 || l.outH < 1 || l.outW < 1 {
-		return fmt.Errorf("a kernel of %d×%d with %d filters does not fit an image of %d×%d", a.KernelH, a.KernelW, a.Filters, l.inH, l.inW)
+	if a.Padding == "same" {
+		l.border = c.sameBorder(l)
 	}
+	if l.paddedH() < l.kernelH || l.paddedW() < l.kernelW {
+		return fmt.Errorf("a kernel of %d×%d does not fit an image of %d×%d", a.KernelH, a.KernelW, l.inH, l.inW)
+	}
+	l.outH, l.outW = (l.paddedH()-l.kernelH)/l.strideH+1, (l.paddedW()-l.kernelW)/l.strideW+1
 	if err := wantShape(node, l.outH, l.outW, l.outC); err != nil {
 		return err
 	}
@@ -58,7 +63,13 @@ func (c *compiler) addConv(node, next *graph.Node) error {
 	}
 	if c.trainable {
 		l.dIn = c.gradient
-		l.pad = l.kernelW - 1
+		if l.strideH == 1 && l.strideW == 1 {
+			l.pad = l.kernelW - 1
+		}
+		if l.border != (border{}) {
+			l.border.gradient = &tensor{size: l.border.image.size, perThread: true}
+			c.gradients = append(c.gradients, l.border.gradient)
+		}
 	}
 	l.weightParam = c.variable(node.Name+"/kernel", false, l.kernelH, l.kernelW, l.inC, l.outC)
 	if l.bias {
@@ -118,11 +129,11 @@ func (l *conv) forward(t *thread, s span) {
 	panel := l.panelOut
 	g := kernel.Gemm{
 		M: l.outW, N: l.outC, Segments: l.kernelH, K: l.kernelW * l.inC,
-		A: l.in.record(t, s.from), ARow: l.inC, AStep: 1, ASegment: l.inW * l.inC,
+		A: l.image(t, s), ARow: l.strideW * l.inC, AStep: 1, ASegment: l.paddedW() * l.inC,
 		B: l.packed, BRow: panel, BSegment: l.kernelW * l.inC * panel, BPanel: l.kernelH * l.kernelW * l.inC * panel,
 		C: l.out.record(t, s.from), CRow: l.outC,
 		ReLU:   l.relu,
-		Repeat: l.outH, ARepeat: l.inW * l.inC, CRepeat: l.outW * l.outC,
+		Repeat: l.outH, ARepeat: l.strideH * l.paddedW() * l.inC, CRepeat: l.outW * l.outC,
 	}
 	if l.bias {
 		g.Bias = l.n.weights(l.biasParam)
@@ -168,37 +179,53 @@ func (l *conv) backward(t *thread, s span) {
 const chunkRows = 4
 
 func (l *conv) kernelGradient(t *thread, s span, dw []float32) {
-	in, dy := l.in.record(t, s.from), l.dy.record(t, 0)
-	dyWidth := (l.outW + 2*l.pad) * l.outC
+	in, dy := l.image(t, s), l.dy.record(t, 0)
+	inWidth, dyWidth := l.paddedW()*l.inC, (l.outW+2*l.pad)*l.outC
 	for y := 0; y < l.outH; y += chunkRows {
 		l.n.kernel.Gemm(kernel.Gemm{
 			M: l.kernelW * l.inC, N: l.outC, Segments: min(chunkRows, l.outH-y), K: l.outW,
-			A: in[y*l.inW*l.inC:], ARow: 1, AStep: l.inC, ASegment: l.inW * l.inC,
+			A: in[y*l.strideH*inWidth:], ARow: 1, AStep: l.strideW * l.inC, ASegment: l.strideH * inWidth,
 			B: dy[y*dyWidth+l.pad*l.outC:], BRow: l.outC, BSegment: dyWidth,
 			C: dw, CRow: l.outC,
 			Load:   !s.first || y > 0,
-			Repeat: l.kernelH, ARepeat: l.inW * l.inC, CRepeat: l.kernelW * l.inC * l.outC,
+			Repeat: l.kernelH, ARepeat: inWidth, CRepeat: l.kernelW * l.inC * l.outC,
 		})
 	}
 }
 
-// inputGradient is a full correlation of dy with the turned kernel: chains in the order of dy's pixels.
+// inputGradient makes the gradient of the image, whose border is thrown away.
 func (l *conv) inputGradient(t *thread, s span) {
-	dIn, dy := l.dIn.record(t, s.from), l.dy.record(t, 0)
+	dIn := l.dIn.record(t, s.from)
+	dst := dIn
+	if l.border.gradient != nil {
+		dst = l.border.gradient.record(t, 0)
+	}
+	if l.strideH == 1 && l.strideW == 1 {
+		l.correlate(dst, l.dy.record(t, 0))
+	} else {
+		l.spread(dst, l.dy.record(t, 0))
+	}
+	if l.border.gradient != nil {
+		l.crop(dIn, dst)
+	}
+}
+
+// correlate is a full correlation of dy with the turned kernel: chains in the order of dy's pixels.
+func (l *conv) correlate(dIn, dy []float32) {
 	panel, k := l.panelIn, l.kernelW*l.outC
-	dyWidth := (l.outW + 2*l.pad) * l.outC
-	for y := 0; y < l.inH; {
+	dyWidth, dInWidth := (l.outW+2*l.pad)*l.outC, l.paddedW()*l.inC
+	for y := 0; y < l.paddedH(); {
 		from, to := max(0, y-l.kernelH+1), min(l.outH, y+1) // rows of dy that row y of the input had a part in
 		rows := 1
 		if y == l.kernelH-1 && to-from == l.kernelH {
 			rows = l.outH - l.kernelH + 1 // all rows to which the whole kernel applies
 		}
 		l.n.kernel.Gemm(kernel.Gemm{
-			M: l.inW, N: l.inC, Segments: to - from, K: k,
+			M: l.paddedW(), N: l.inC, Segments: to - from, K: k,
 			A: dy[from*dyWidth:], ARow: l.outC, AStep: 1, ASegment: dyWidth,
 			B: l.packedReverse[(l.kernelH-1-y+from)*k*panel:], BRow: panel, BSegment: k * panel, BPanel: l.kernelH * k * panel,
-			C: dIn[y*l.inW*l.inC:], CRow: l.inC,
-			Repeat: rows, ARepeat: dyWidth, CRepeat: l.inW * l.inC,
+			C: dIn[y*dInWidth:], CRow: l.inC,
+			Repeat: rows, ARepeat: dyWidth, CRepeat: dInWidth,
 		})
 		y += rows
 	}

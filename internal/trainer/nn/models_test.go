@@ -49,6 +49,18 @@ func (b *modelBuilder) conv(filters, kh, kw int) *modelBuilder {
 	}})
 }
 
+// convWith is a convolution with strides and padding.
+func (b *modelBuilder) convWith(filters, kh, kw, sh, sw int, padding string) *modelBuilder {
+	s := b.shape()
+	h, w := (s[0]-kh)/sh+1, (s[1]-kw)/sw+1
+	if padding == "same" {
+		h, w = (s[0]+sh-1)/sh, (s[1]+sw-1)/sw
+	}
+	return b.add("conv2d", graph.Node{Op: graph.Conv2D, Shape: []int{h, w, filters}, Conv2D: &graph.Conv2DAttrs{
+		Filters: filters, KernelH: kh, KernelW: kw, StrideH: sh, StrideW: sw, Padding: padding, UseBias: true,
+	}})
+}
+
 func (b *modelBuilder) relu() *modelBuilder {
 	return b.add("re_lu", graph.Node{Op: graph.ReLU, Shape: b.shape()})
 }
@@ -88,6 +100,18 @@ func (b *modelBuilder) build() *graph.Model { return &b.m }
 func mnist() *graph.Model {
 	return model(28, 28).reshape(28, 28, 1).conv(32, 3, 3).relu().conv(64, 3, 3).relu().
 		batchNorm().maxPool(2, 2).dropout(0.25).flatten().dense(10).build()
+}
+
+// cifar10 is ElasticDL's CIFAR-10 network.
+func cifar10() *graph.Model {
+	b := model(32, 32, 3)
+	for i, filters := range []int{32, 64, 128} {
+		for range 2 {
+			b.convWith(filters, 3, 3, 1, 1, "same").batchNorm().relu()
+		}
+		b.maxPool(2, 2).dropout([]float64{0.2, 0.3, 0.4}[i])
+	}
+	return b.flatten().dense(10).build()
 }
 
 // batch makes records that a model can learn: a noisy pattern per class.

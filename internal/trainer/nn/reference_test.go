@@ -97,15 +97,24 @@ func (r *reference) conv(node graph.Node, x []float64, in []int, n int) ([]float
 	a, out := node.Conv2D, node.Shape
 	w, bias := r.params[node.Name+"/kernel"], r.params[node.Name+"/bias"]
 	y := make([]float64, n*out[0]*out[1]*out[2])
+	top, left := 0, 0
+	if a.Padding == "same" { // in TensorFlow's documentation: total padding, half of it before
+		top = max(0, (out[0]-1)*a.StrideH+a.KernelH-in[0]) / 2
+		left = max(0, (out[1]-1)*a.StrideW+a.KernelW-in[1]) / 2
+	}
 	each := func(f func(xi, wi, yi int)) {
 		for b := range n {
 			for oy := range out[0] {
 				for ox := range out[1] {
 					for ky := range a.KernelH {
 						for kx := range a.KernelW {
+							iy, ix := oy*a.StrideH+ky-top, ox*a.StrideW+kx-left
+							if iy < 0 || iy >= in[0] || ix < 0 || ix >= in[1] {
+								continue
+							}
 							for ci := range in[2] {
 								for co := range out[2] {
-									f(((b*in[0]+oy+ky)*in[1]+ox+kx)*in[2]+ci, ((ky*a.KernelW+kx)*in[2]+ci)*out[2]+co, ((b*out[0]+oy)*out[1]+ox)*out[2]+co)
+									f(((b*in[0]+iy)*in[1]+ix)*in[2]+ci, ((ky*a.KernelW+kx)*in[2]+ci)*out[2]+co, ((b*out[0]+oy)*out[1]+ox)*out[2]+co)
 								}
 							}
 						}
