@@ -18,11 +18,17 @@ type Config struct {
 	Steps int64
 	// Minibatches gives the number of virtual workers of a step, 0 ≤ step < Steps. It is pure, and at least 1.
 	Minibatches func(step int64) int
+	// Step is the number of updates in the master's own state, of a checkpoint; 0 without one. 0 ≤ Step ≤ Steps.
+	Step int64
 	// EvaluationParts is the number of ranges of validation data to evaluate after the last step; 0 for none.
 	EvaluationParts int
 
 	// Identity is what a worker must have in common with this job.
 	Identity Identity
+
+	// Restarted says that the job had a master before: workers that run already may hold a newer state than this one,
+	// and are awaited for a moment before anything is computed.
+	Restarted bool
 
 	// Min is the floor: with fewer ready workers nothing is computed. 1 ≤ Min ≤ Max.
 	Min int
@@ -91,6 +97,13 @@ type Coordinator struct {
 	work    ledger // of the current step, or of the evaluation
 	evals   bool   // work is the evaluation's
 
+	gathering   int          // ticks left to wait for the workers of an earlier master
+	awaited     map[int]bool // those that have not said hello yet
+	source      int          // the member whose state is being fetched, or nobody
+	history     int64        // the step from which on the updates are known
+	ownHash     string       // of the master's state at ownHashStep
+	ownHashStep int64
+
 	started  bool // all pods that were there before are known
 	pods     map[int]*pod
 	lastID   int
@@ -113,13 +126,15 @@ type Coordinator struct {
 	effects []Effect
 }
 
-// New returns a coordinator at step 0. A Config that breaks its own rules is a programming error and panics.
+// New returns a coordinator at step cfg.Step. A Config that breaks its own rules is a programming error and panics.
 func New(cfg Config) *Coordinator {
-	if cfg.Steps < 1 || cfg.Min < 1 || cfg.Max < cfg.Min || cfg.SilentTicks < 1 || cfg.HashEvery < 1 || cfg.MaxFailures < 1 {
+	if cfg.Steps < 1 || cfg.Step < 0 || cfg.Step > cfg.Steps || cfg.Min < 1 || cfg.Max < cfg.Min || cfg.SilentTicks < 1 || cfg.HashEvery < 1 || cfg.MaxFailures < 1 {
 		panic(fmt.Sprintf("coordinator: impossible configuration %+v", cfg))
 	}
-	c := &Coordinator{cfg: cfg, members: map[int]*member{}, pods: map[int]*pod{}, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1}
-	c.work.reset(cfg.Minibatches(0))
+	c := &Coordinator{
+		cfg: cfg, step: cfg.Step, history: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
+		lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1,
+	}
 	if cfg.FloorIsGiven {
 		c.lastID = max(c.lastID, cfg.Min-1)
 	}
@@ -133,6 +148,8 @@ func (c *Coordinator) Step(e Event) []Effect {
 	switch e := e.(type) {
 	case Start:
 		c.started = true
+		c.awaitHellos()
+		c.beginStep()
 	case Hello:
 		c.hello(e)
 	case Applied:
@@ -149,6 +166,8 @@ func (c *Coordinator) Step(e Event) []Effect {
 		c.overflow(e.Worker)
 	case StateHash:
 		c.stateHash(e)
+	case StateFetched:
+		c.stateFetched(e)
 	case PodChanged:
 		c.podChanged(e)
 	case Resize:
@@ -169,6 +188,7 @@ func (c *Coordinator) Step(e Event) []Effect {
 	default:
 		panic(fmt.Sprintf("coordinator: unknown event %T", e))
 	}
+	c.settleState()
 	c.settlePhase()
 	c.reconcilePods()
 	if c.phase != before {
@@ -200,7 +220,7 @@ func (c *Coordinator) settlePhase() {
 	if c.phase > Evaluating {
 		return
 	}
-	enough := len(c.ready()) >= c.min && c.stopping == 0
+	enough := c.enough()
 	if enough {
 		c.dealOrphans()
 	}
@@ -210,6 +230,11 @@ func (c *Coordinator) settlePhase() {
 			c.phase = Running
 		}
 	}
+}
+
+// enough reports whether work may be dealt: the floor is there, and it is clear what is computed next.
+func (c *Coordinator) enough() bool {
+	return len(c.ready()) >= c.min && c.stopping == 0 && !c.unsettled()
 }
 
 // gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
@@ -249,9 +274,9 @@ func (c *Coordinator) completeStep() {
 	}
 	if c.step < c.cfg.Steps {
 		previous := c.work.owner
-		c.work.reset(c.cfg.Minibatches(c.step))
-		if ready := c.ready(); len(ready) >= c.min && c.stopping == 0 {
-			publish.Next = deal(len(c.work.owner), ready, previous)
+		c.beginStep()
+		if c.enough() {
+			publish.Next = deal(len(c.work.owner), c.ready(), previous)
 			c.work.assign(publish.Next)
 		}
 		c.emit(publish)
@@ -262,12 +287,7 @@ func (c *Coordinator) completeStep() {
 		return
 	}
 	c.emit(publish)
-	if c.cfg.EvaluationParts > 0 {
-		c.phase, c.evals = Evaluating, true
-		c.work.reset(c.cfg.EvaluationParts)
-		return
-	}
-	c.save()
+	c.beginStep()
 }
 
 func (c *Coordinator) evaluationPart(e EvaluationPart) {

@@ -53,6 +53,13 @@ type (
 		Hash   string
 	}
 
+	// StateFetched is the state of a worker that was asked for it, received in full, and its hash.
+	StateFetched struct {
+		Worker int
+		Step   int64
+		Hash   string
+	}
+
 	// PodChanged is the newest known state of a worker's pod or process.
 	PodChanged struct {
 		Worker      int
@@ -113,6 +120,7 @@ func (Left) event()           {}
 func (Lost) event()           {}
 func (Overflow) event()       {}
 func (StateHash) event()      {}
+func (StateFetched) event()   {}
 func (PodChanged) event()     {}
 func (Resize) event()         {}
 func (ModelSaved) event()     {}
@@ -171,12 +179,20 @@ type (
 	// Subscribe sends a worker every update from now on: it holds the current state.
 	Subscribe struct{ Worker int }
 
-	// Refuse answers a hello with a sentence and ends the stream. With StartOver the worker may come again, its
-	// state thrown away.
+	// FetchState asks a worker for its state.
+	FetchState struct{ Worker int }
+
+	// TakeState says that the state just fetched is the master's from now on.
+	TakeState struct {
+		Worker int
+		Step   int64
+		Hash   string
+	}
+
+	// Refuse answers a hello with a sentence and ends the stream.
 	Refuse struct {
-		Worker    int
-		Reason    string
-		StartOver bool
+		Worker int
+		Reason string
 	}
 
 	// Disconnect ends a worker's stream.
@@ -235,6 +251,8 @@ func (Evaluate) effect()         {}
 func (SendState) effect()        {}
 func (SendUpdates) effect()      {}
 func (Subscribe) effect()        {}
+func (FetchState) effect()       {}
+func (TakeState) effect()        {}
 func (Refuse) effect()           {}
 func (Disconnect) effect()       {}
 func (Dismiss) effect()          {}

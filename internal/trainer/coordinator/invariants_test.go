@@ -15,6 +15,9 @@ type world struct {
 	k        int
 	todo     map[int]map[int]bool // worker → virtual workers of the current step in hand
 	state    map[int]int64        // worker → step of its state, for workers with a stream
+	alone    map[int]int64        // likewise, for those whose master has died
+	follows  map[int]bool         // workers that are sent every update
+	source   int                  // whose state is asked for, or nobody
 	accepted map[string]bool
 	step     int64
 	pods     map[int]bool
@@ -53,7 +56,7 @@ func (w *world) effect(e Effect) {
 		}
 		w.step++
 		for id := range w.state {
-			if w.state[id] == e.Step {
+			if w.follows[id] && w.state[id] == e.Step {
 				w.state[id] = w.step
 			}
 			w.todo[id] = map[int]bool{}
@@ -73,13 +76,27 @@ func (w *world) effect(e Effect) {
 		} else {
 			id = e.(SendUpdates).Worker
 		}
-		w.state[id] = w.step
+		w.state[id], w.follows[id] = w.step, true
+	case Subscribe:
+		w.follows[e.Worker] = true
+	case FetchState:
+		if w.state[e.Worker] <= w.step {
+			w.t.Fatalf("the state of worker %d is fetched, at step %d, by a master at step %d", e.Worker, w.state[e.Worker], w.step)
+		}
+		w.source = e.Worker
+	case TakeState:
+		if e.Step <= w.step {
+			w.t.Fatalf("the master goes back from step %d to step %d", w.step, e.Step)
+		}
+		w.step, w.accepted = e.Step, map[string]bool{}
+		clear(w.follows)
+		for id := range w.todo {
+			w.todo[id] = map[int]bool{}
+		}
 	case Disconnect:
-		delete(w.state, e.Worker)
-		delete(w.todo, e.Worker)
+		w.forget(e.Worker)
 	case Refuse:
-		delete(w.state, e.Worker)
-		delete(w.todo, e.Worker)
+		w.forget(e.Worker)
 	case CreatePod:
 		if w.pods[e.Worker] {
 			w.t.Fatalf("a second pod for worker %d", e.Worker)
@@ -112,8 +129,49 @@ func (w *world) deal(id int, vs []int) {
 	}
 }
 
-func (w *world) hello(id int, step int64) {
+// forget is the end of a worker's stream.
+func (w *world) forget(id int) {
+	delete(w.state, id)
 	delete(w.todo, id)
+	delete(w.follows, id)
+	if w.source == id {
+		w.source = nobody
+	}
+}
+
+// restart is another master in the place of one that died: it knows the pods, and holds the first state.
+func (w *world) restart() {
+	cfg := w.c.cfg
+	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.c.lastID, w.c.min, w.c.max
+	pods := w.c.pods
+	w.c, w.step, w.accepted, w.source = New(cfg), 0, map[string]bool{}, nobody
+	for _, id := range sortedKeys(w.state) {
+		w.alone[id] = w.state[id]
+		w.forget(id)
+	}
+	for _, id := range sortedKeys(pods) {
+		p := pods[id]
+		if _, runs := w.alone[id]; runs {
+			p.state = PodRunning
+		}
+		w.do(PodChanged{Worker: id, State: p.state, Floor: p.floor, Terminating: p.retiring || p.ending})
+	}
+	w.do(Start{})
+}
+
+// fetched is a worker's answer.
+func (w *world) fetched() {
+	if id := w.source; id != nobody {
+		w.source = nobody
+		w.do(StateFetched{Worker: id, Step: w.state[id], Hash: "h"})
+	}
+}
+
+func (w *world) hello(id int, step int64) {
+	if held, ok := w.alone[id]; ok {
+		step = held
+		delete(w.alone, id)
+	}
 	w.todo[id] = map[int]bool{}
 	w.state[id] = step
 	w.do(Hello{Worker: id, Identity: w.c.cfg.Identity, Step: step, Hash: "h", OwnHash: "h"})
@@ -123,8 +181,7 @@ func (w *world) hello(id int, step int64) {
 }
 
 func (w *world) lose(id int) {
-	delete(w.state, id)
-	delete(w.todo, id)
+	w.forget(id)
 	w.do(Lost{Worker: id, Reason: "was lost"})
 }
 
@@ -133,12 +190,12 @@ func (w *world) compute(id, v int) {
 	w.do(Gradient{Worker: id, Step: w.step, Lo: v, Hi: v + 1})
 }
 
-func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJobEnds(t *testing.T) {
+func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJobEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 6).Draw(t, "k")
 		steps := rapid.Int64Range(1, 12).Draw(t, "steps")
 		minimum := rapid.IntRange(1, 3).Draw(t, "min")
-		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, accepted: map[string]bool{}, pods: map[int]bool{}}
+		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, alone: map[int]int64{}, follows: map[int]bool{}, source: nobody, accepted: map[string]bool{}, pods: map[int]bool{}}
 		w.c = New(Config{
 			Steps: steps, Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
 			Min: minimum, Max: minimum + 2, FloorIsGiven: rapid.Bool().Draw(t, "floor is given"), LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
@@ -147,7 +204,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJob
 		for range rapid.IntRange(0, 150).Draw(t, "events") {
 			id := rapid.IntRange(0, 5).Draw(t, "worker")
 			_, connected := w.state[id]
-			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "overflow", "tick", "resize", "pod"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched"}).Draw(t, "event") {
 			case "hello":
 				if !connected {
 					w.hello(id, rapid.SampledFrom([]int64{0, w.step, max(0, w.step-2)}).Draw(t, "at"))
@@ -158,16 +215,23 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJob
 				}
 			case "leave":
 				if connected {
-					delete(w.state, id)
-					delete(w.todo, id)
+					w.forget(id)
 					w.do(Left{Worker: id})
 				}
 			case "compute":
 				if vs := sortedKeys(w.todo[id]); len(vs) > 0 {
 					w.compute(id, vs[0])
 				}
-			case "overflow":
+			case "restart":
+				w.restart()
+			case "fetched":
+				w.fetched()
+			case "applied":
 				if connected {
+					w.do(Applied{Worker: id, Step: w.state[id]})
+				}
+			case "overflow":
+				if w.follows[id] {
 					w.todo[id] = map[int]bool{}
 					w.do(Overflow{Worker: id})
 					w.do(Applied{Worker: id, Step: w.step})
@@ -183,10 +247,19 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedExactlyOnceAndTheJob
 		}
 		// The chaos is over: workers come, and the job must end.
 		w.do(Resize{Min: 1, Max: max(2, minimum)})
+		newest := w.step
 		for id := range max(2, minimum) {
+			newest = max(newest, w.state[id], w.alone[id])
 			if _, connected := w.state[id]; !connected {
 				w.hello(id, w.step)
 			}
+		}
+		for range firstTicks {
+			w.do(Tick{Heard: sortedKeys(w.state)})
+			w.fetched()
+		}
+		if w.step < newest {
+			t.Fatalf("the master goes on from step %d, and a worker holds the state of step %d", w.step, newest)
 		}
 		for range int(steps+1) * k * 8 {
 			for _, id := range sortedKeys(w.state) {

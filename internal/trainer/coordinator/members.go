@@ -4,14 +4,15 @@ import "fmt"
 
 // member is a worker with a stream.
 type member struct {
-	step      int64 // updates applied, as far as known
-	ready     bool  // holds the newest state, or will before it can be dealt work
-	silent    int   // ticks since the last frame
+	step      int64  // updates applied, as far as known
+	hash      string // of its state, as its hello said
+	admitted  bool   // its state has been brought up to date, or is being
+	ready     bool   // holds the newest state, or will before it can be dealt work
+	silent    int    // ticks since the last frame
 	gradients int64
 }
 
-// hello admits a worker, brings its state up to date, or refuses it. A worker ahead
-// of its master starts over, as long as masters do not take states back.
+// hello takes a worker in, or refuses it; settleState decides whose state is brought up to date, the worker's or ours.
 func (c *Coordinator) hello(e Hello) {
 	if _, there := c.members[e.Worker]; there {
 		c.remove(e.Worker, "said hello again")
@@ -24,27 +25,32 @@ func (c *Coordinator) hello(e Hello) {
 		c.emit(Refuse{Worker: e.Worker, Reason: reason})
 		return
 	}
-	m := &member{step: e.Step}
-	switch behind := c.step - e.Step; {
-	case behind < 0:
-		c.emit(Refuse{Worker: e.Worker, StartOver: true, Reason: fmt.Sprintf("its state is at step %d and the master's at %d: it is an earlier master's; start over", e.Step, c.step)})
+	if e.Step < 0 || e.Step > c.cfg.Steps {
+		c.emit(Refuse{Worker: e.Worker, Reason: fmt.Sprintf("its state is at step %d of a job of %d steps", e.Step, c.cfg.Steps)})
 		return
-	case behind == 0 && e.Hash != e.OwnHash:
-		c.members[e.Worker] = m
-		c.differs(e.Worker, e.Step)
-		return
-	case behind == 0:
-		m.ready = true
-		c.members[e.Worker] = m
-		c.emit(Subscribe{Worker: e.Worker})
-	case behind <= c.cfg.RetainedUpdates:
-		c.members[e.Worker] = m
-		c.emit(SendUpdates{Worker: e.Worker, From: e.Step})
-	default:
-		c.members[e.Worker] = m
-		c.emit(SendState{Worker: e.Worker})
 	}
-	c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("worker %d joined at step %d", e.Worker, c.step)})
+	c.members[e.Worker] = &member{step: e.Step, hash: e.Hash}
+	c.ownHash, c.ownHashStep = e.OwnHash, c.step
+	c.gathering = min(c.gathering, helloTicks)
+	c.heardOf(e.Worker)
+}
+
+// admit brings a member that is not ahead up to date.
+func (c *Coordinator) admit(worker int, m *member) {
+	m.admitted = true
+	switch behind := c.step - m.step; {
+	case behind == 0 && c.ownHashStep == c.step && m.hash != c.ownHash:
+		c.differs(worker, m.step, notTheMasters(m.step))
+		return
+	case behind == 0 && c.ownHashStep == c.step:
+		m.ready = true
+		c.emit(Subscribe{Worker: worker})
+	case behind > 0 && behind <= c.cfg.RetainedUpdates && m.step >= c.history:
+		c.emit(SendUpdates{Worker: worker, From: m.step})
+	default: // too far behind, or level with us while its hash cannot be compared
+		c.emit(SendState{Worker: worker})
+	}
+	c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("worker %d joined at step %d", worker, c.step)})
 }
 
 // refusal says why a worker of identity got cannot take part, or nothing.
@@ -64,7 +70,7 @@ func (want Identity) refusal(got Identity) string {
 // once where work lies about.
 func (c *Coordinator) applied(e Applied) {
 	m := c.members[e.Worker]
-	if m == nil {
+	if m == nil || !m.admitted {
 		return
 	}
 	m.step = max(m.step, e.Step)
@@ -81,6 +87,9 @@ func (c *Coordinator) remove(worker int, reason string) {
 	delete(c.members, worker)
 	delete(c.votes, worker)
 	c.work.orphan(worker)
+	if c.source == worker {
+		c.source = nobody
+	}
 	if c.phase == Dismissing && len(c.members) == 0 {
 		c.done()
 		return
@@ -94,7 +103,7 @@ func (c *Coordinator) remove(worker int, reason string) {
 // overflow drops a slow reader back to joining, with a fresh state.
 func (c *Coordinator) overflow(worker int) {
 	m := c.members[worker]
-	if m == nil {
+	if m == nil || !m.admitted {
 		return
 	}
 	m.ready = false
@@ -148,25 +157,28 @@ func (c *Coordinator) settleVote() {
 	}
 	for id, hash := range c.votes {
 		if hash != c.ownVote {
-			c.differs(id, step)
+			c.differs(id, step, notTheMasters(step))
 		}
 	}
 }
 
 // differs drops a worker whose state is not what it should be: once, then the job stops.
-func (c *Coordinator) differs(worker int, step int64) {
+func (c *Coordinator) differs(worker int, step int64, reason string) {
 	c.mismatches++
 	if c.mismatches > 1 {
 		c.fail(fmt.Sprintf("for the second time a worker's state differs at step %d (worker %d): a processor or its memory computes wrongly", step, worker))
 		return
 	}
-	reason := fmt.Sprintf("its state at step %d has another hash than the master's", step)
 	c.emit(Notice{Warning: true, Reason: "StateDiffers", Message: fmt.Sprintf("worker %d is replaced: %s", worker, reason)})
 	c.emit(Refuse{Worker: worker, Reason: reason})
 	c.remove(worker, "was dropped")
 	if p := c.pods[worker]; p != nil {
 		c.retire(worker, "its state differed")
 	}
+}
+
+func notTheMasters(step int64) string {
+	return fmt.Sprintf("its state at step %d has another hash than the master's", step)
 }
 
 // tick counts silence, back-offs and deadlines.
@@ -186,6 +198,11 @@ func (c *Coordinator) tick(e Tick) {
 		if m.silent > c.cfg.SilentTicks {
 			c.emit(Disconnect{Worker: id, Reason: fmt.Sprintf("nothing heard for %d ticks", c.cfg.SilentTicks)})
 			c.remove(id, "fell silent")
+		}
+	}
+	if c.gathering > 0 {
+		if c.gathering--; c.gathering == 0 {
+			clear(c.awaited)
 		}
 	}
 	if c.backoff > 0 {

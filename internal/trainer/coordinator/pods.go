@@ -47,6 +47,7 @@ func (c *Coordinator) podChanged(e PodChanged) {
 		return
 	}
 	delete(c.pods, e.Worker)
+	c.heardOf(e.Worker)
 	if p.retiring || c.finished() || e.Disrupted || p.ending {
 		return
 	}

@@ -46,14 +46,14 @@ func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
 
 func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 	t.Helper()
-	steps, k, minimum, maximum, evaluation, hashEvery, failures := 3, 2, 1, 2, 0, 100, 3
-	for key, into := range map[string]*int{"steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
+	steps, step, k, minimum, maximum, evaluation, hashEvery, failures := 3, 0, 2, 1, 2, 0, 100, 3
+	for key, into := range map[string]*int{"step": &step, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
 		if d.HasArg(key) {
 			d.ScanArgs(t, key, into)
 		}
 	}
 	return Config{
-		Steps: int64(steps), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation,
+		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation,
 		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
 		Min:      minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
@@ -134,6 +134,8 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 			return StateHash{Worker: -1, Step: int64(arg("step", 0)), Hash: text("is", "good")}, times
 		}
 		return StateHash{Worker: worker(), Step: int64(arg("step", 0)), Hash: text("is", "good")}, times
+	case "fetched":
+		return StateFetched{Worker: worker(), Step: int64(arg("step", 0)), Hash: text("hash", "good")}, times
 	case "pod":
 		e := PodChanged{Worker: worker(), Reason: text("reason", "")}
 		for _, word := range positional[1:] {
@@ -207,6 +209,10 @@ func describe(e Effect) string {
 		return fmt.Sprintf("send updates from %d to w%d", e.From, e.Worker)
 	case Subscribe:
 		return fmt.Sprintf("subscribe w%d", e.Worker)
+	case FetchState:
+		return fmt.Sprintf("fetch the state of w%d", e.Worker)
+	case TakeState:
+		return fmt.Sprintf("take the state of w%d at step %d", e.Worker, e.Step)
 	case Refuse:
 		return fmt.Sprintf("refuse w%d: %s", e.Worker, e.Reason)
 	case Disconnect:

@@ -4,7 +4,7 @@ package coordinator
 type Status struct {
 	Phase       Phase
 	Step        int64
-	Reason      string // why it cannot save, or why it failed
+	Reason      string // why it cannot save, why it failed, or what keeps it from beginning
 	Min, Max    int
 	Preemptions int
 	ModelSHA256 string
@@ -24,6 +24,9 @@ type WorkerStatus struct {
 // Status returns the state of the run as of the last event.
 func (c *Coordinator) Status() Status {
 	s := Status{Phase: c.phase, Step: c.step, Reason: c.reason, Min: c.min, Max: c.max, Preemptions: c.preemptions, ModelSHA256: c.finalHash}
+	if c.phase == Waiting {
+		s.Reason = c.unsettledReason()
+	}
 	seen := map[int]WorkerStatus{}
 	for id, p := range c.pods {
 		if p.retiring {

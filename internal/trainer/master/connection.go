@@ -23,16 +23,18 @@ type connection struct {
 	queue      *wire.Queue
 	end        context.CancelCauseFunc // ends the stream at once, whatever is being sent
 	heard      atomic.Bool
-	subscribed bool // it is sent every update; owned by the loop
-	said       bool // it has said its last word, or been told it; owned by the loop
+	fetching   atomic.Bool // its state has been asked for
+	subscribed bool        // it is sent every update; owned by the loop
+	said       bool        // it has said its last word, or been told it; owned by the loop
 }
 
-// input is what a stream's goroutine hands to the loop: a message, with the gradient that it carries, or the
-// stream's end.
+// input is what a stream's goroutine hands to the loop: a message, with the gradient or the state that it carries, or
+// the stream's end.
 type input struct {
 	conn     *connection
 	message  *wirepb.Message
 	gradient []float32
+	state    []float32
 	ended    error
 }
 
@@ -107,7 +109,7 @@ func (m *Master) hand(i input) bool {
 
 // receive hands whole messages to the loop until the stream ends. The end in good order is io.EOF.
 func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
-	var gradient wire.Assembly
+	var gradient, state wire.Assembly
 	n := m.network
 	for {
 		f := &wire.Frame{}
@@ -116,7 +118,9 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 		}
 		c.heard.Store(true)
 		i := input{conn: c, message: f.Message}
-		if g := f.Message.GetGradient(); g != nil {
+		g, s := f.Message.GetGradient(), f.Message.GetState()
+		switch {
+		case g != nil:
 			span := int(g.Hi) - int(g.Lo)
 			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Correct) != span {
 				f.Release()
@@ -131,7 +135,18 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 			if i.gradient == nil {
 				continue // more pieces follow
 			}
-		} else {
+		case s != nil && c.fetching.Load():
+			var err error
+			i.state, err = state.Add(f, s.Piece, n.StateSize(), func() []float32 { return make([]float32, n.StateSize()) })
+			f.Release()
+			if err != nil {
+				return err
+			}
+			if i.state == nil {
+				continue
+			}
+			c.fetching.Store(false)
+		default:
 			f.Release()
 		}
 		if f.Message.GetHeartbeat() != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 )
@@ -35,10 +36,17 @@ func (m *Master) do(e coordinator.Effect) {
 		if c := m.conns[e.Worker]; c != nil {
 			c.subscribed = true
 		}
+	case coordinator.FetchState:
+		if c := m.conns[e.Worker]; c != nil {
+			c.fetching.Store(true)
+			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Fetch{Fetch: &wirepb.Fetch{}}})
+		}
+	case coordinator.TakeState:
+		m.takeState(e.Step, e.Hash, m.fetched)
 	case coordinator.Refuse:
 		if c := m.conns[e.Worker]; c != nil {
 			m.log.Warn("refused a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
-			m.refuse(c, e.Reason, e.StartOver)
+			m.refuse(c, e.Reason)
 		}
 	case coordinator.Disconnect:
 		if c := m.conns[e.Worker]; c != nil {
@@ -105,14 +113,14 @@ func (m *Master) publish(e coordinator.Publish) {
 	if len(m.updates) == retainedUpdates {
 		m.updates = slices.Delete(m.updates, 0, 1)
 	}
-	m.updates = append(m.updates, update{step: e.Step, floats: floats})
+	m.observe(e.Step, k)
+	m.updates = append(m.updates, update{step: e.Step, floats: floats, measured: measured(m.last)})
 	for id, c := range m.conns {
 		if c.subscribed {
 			m.sendUpdate(c, m.updates[len(m.updates)-1], e.Next[id], e.Hash)
 		}
 	}
 	m.log.Debug("published", "step", e.Step)
-	m.observe(e.Step, k)
 	if err := worker.ApplyUpdate(n, m.state, floats, e.Step); err != nil {
 		m.pending = append(m.pending, coordinator.Unhealthy{Reason: err.Error()})
 	}
@@ -126,7 +134,7 @@ func (m *Master) publish(e coordinator.Publish) {
 
 // sendUpdate queues an update; a worker whose queue is full starts again from a state when it reads again.
 func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
-	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured}}}
 	if !c.queue.SendTensor(message, u.floats, nil) {
 		c.queue.Drop()
 		m.log.Warn("a worker reads too slowly; it gets a fresh state", "worker", c.worker, "node", c.node)
@@ -140,8 +148,31 @@ func (m *Master) sendState(id int) {
 		return
 	}
 	c.subscribed = true
-	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StepsDone()}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StepsDone(), Last: measured(m.last)}}}
 	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
+}
+
+// fetched is a worker's state, received in full.
+type fetched struct {
+	floats []float32
+	last   *wirepb.Measured
+}
+
+// takeState goes on from another state than the master's own, of which the updates before are not known.
+func (m *Master) takeState(step int64, hash string, f fetched) {
+	m.state, m.hash, m.hashStep, m.updates = f.floats, hash, step, nil
+	for _, c := range m.conns {
+		c.subscribed = false // the updates to come are of another state than theirs
+	}
+	m.last = nn.Result{Records: m.cfg.Job.Schedule.Step(step - 1).Records, LossSum: f.last.GetLossSum(), Correct: int(f.last.GetCorrect())}
+	if step < m.cfg.Job.Schedule.Steps() {
+		m.tree.Reset(m.cfg.Job.Schedule.Minibatches(step))
+	}
+}
+
+// measured is what travels with a state or an update of how well the last step went.
+func measured(r nn.Result) *wirepb.Measured {
+	return &wirepb.Measured{LossSum: r.LossSum, Correct: int64(r.Correct)}
 }
 
 // sendUpdates brings a worker that is a little behind up to date.
@@ -158,8 +189,8 @@ func (m *Master) sendUpdates(id int, from int64) {
 	}
 }
 
-func (m *Master) refuse(c *connection, reason string, startOver bool) {
+func (m *Master) refuse(c *connection, reason string) {
 	c.said, c.subscribed = true, false
-	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason, Retry: startOver}}})
+	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
 	c.queue.Close()
 }

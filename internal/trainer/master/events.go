@@ -56,6 +56,14 @@ func (m *Master) take(i input) {
 			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
 			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics},
 		})
+	case *wirepb.Message_State:
+		if i.state == nil {
+			m.log.Warn("a worker sent a state that nobody had asked for", "worker", c.worker, "node", c.node)
+			return
+		}
+		m.fetched = fetched{floats: i.state, last: k.State.Last}
+		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state)})
+		m.fetched = fetched{}
 	case *wirepb.Message_Applied:
 		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
 	case *wirepb.Message_Gradient:

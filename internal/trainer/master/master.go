@@ -22,6 +22,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -105,6 +106,7 @@ type Master struct {
 	results  []nn.Result // of the step in hand, by virtual worker
 	stats    [][]float32
 	inHand   gradient // what the current event is about
+	fetched  fetched  // likewise
 	updates  []update // the newest, oldest first
 	buffers  *wire.Buffers
 	parts    []nn.Result // of the validation data
@@ -124,8 +126,9 @@ type Master struct {
 
 // update is one that has been published: the sum of the gradients, then every virtual worker's statistics.
 type update struct {
-	step   int64
-	floats []float32
+	step     int64
+	floats   []float32
+	measured *wirepb.Measured
 }
 
 // ErrEvicted is the cause of Run's context when the queue has taken back the quota of master and floor.
@@ -175,7 +178,7 @@ func (m *Master) prepare() {
 	m.parts = make([]nn.Result, len(j.Parts))
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
-		Identity: j.Identity, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
+		Identity: j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, MaxFailures: maxFailures,
 	})
 }

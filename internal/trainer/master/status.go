@@ -71,7 +71,7 @@ func (m *Master) status() trainingjob.Status {
 	}
 	s = m.withWorkers(s)
 	if c.Phase == coordinator.Waiting {
-		s.Message = waitingFor(c.Min, s)
+		s.Message = cmp.Or(c.Reason, waitingFor(c.Min, s))
 	}
 	return s
 }

@@ -127,7 +127,12 @@ func newSite(t *testing.T, epochs int) *site {
 
 func (s *site) listen() {
 	s.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(s.Context(), "tcp", "127.0.0.1:0")
+	s.listenOn("127.0.0.1:0")
+}
+
+func (s *site) listenOn(address string) {
+	s.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(s.Context(), "tcp", address)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -207,6 +212,16 @@ func (l *launcher) Delete(id int) {
 	if cancel := l.cancel[id]; cancel != nil {
 		cancel()
 	}
+}
+
+// found lists the workers as the next master finds them.
+func (l *launcher) found() (pods []coordinator.PodChanged) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.cancel {
+		pods = append(pods, coordinator.PodChanged{Worker: id, State: coordinator.PodRunning, Floor: id == 0})
+	}
+	return pods
 }
 
 // any is one of the workers, or −1.

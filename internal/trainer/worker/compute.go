@@ -15,6 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 )
 
 // worker is what outlives a stream: the loaded job and its state.
@@ -28,7 +29,8 @@ type worker struct {
 	training   *data.Batcher
 	validation *data.Batcher
 	state      []float32
-	step       int64 // updates applied to state
+	step       int64            // updates applied to state
+	last       *wirepb.Measured // of the last of them; nil at step 0
 
 	// Of the step in hand.
 	plan    schedule.Step
@@ -63,14 +65,9 @@ func (w *worker) load(j *job.Job) error {
 	for v := range w.stats {
 		w.stats[v] = make([]float32, j.Network.StatsSize())
 	}
-	w.reset()
-	return nil
-}
-
-// reset puts the state back to the job's first.
-func (w *worker) reset() {
 	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
-	w.step, w.planned, w.todo = 0, -1, nil
+	w.step, w.last, w.planned, w.todo = 0, nil, -1, nil
+	return nil
 }
 
 func (w *worker) close() {

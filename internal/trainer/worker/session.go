@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -226,16 +227,10 @@ func ending(m *wirepb.Message) error {
 	case *wirepb.Message_Dismissal:
 		return errDismissed
 	case *wirepb.Message_Refusal:
-		if k.Refusal.Retry {
-			return errStartOver
-		}
 		return &RefusedError{Reason: k.Refusal.Reason}
 	}
 	return nil
 }
-
-// errStartOver: the state belongs to an earlier master; another hello from the first step will do.
-var errStartOver = errors.New("the master asked to start over")
 
 // begin loads the job, unless it is the one in hand, and says what this worker holds.
 func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
@@ -339,15 +334,15 @@ func (s *session) report(err error) error {
 
 func (s *session) handle(ctx context.Context, r received) error {
 	if err := ending(r.message); err != nil {
-		if errors.Is(err, errStartOver) {
-			s.reset()
-		}
 		return err
 	}
 	switch k := r.message.Kind.(type) {
 	case *wirepb.Message_State:
-		s.state, s.step, s.planned, s.todo = r.floats, k.State.Step, -1, nil
+		s.state, s.step, s.last, s.planned, s.todo = r.floats, k.State.Step, k.State.Last, -1, nil
 		s.sendApplied()
+	case *wirepb.Message_Fetch:
+		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last}}}
+		s.queue.SendTensor(m, slices.Clone(s.state), nil) // nothing else is queued before a worker is admitted
 	case *wirepb.Message_Update:
 		return s.update(k.Update, r.floats)
 	case *wirepb.Message_Assign:
@@ -374,6 +369,7 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 	if err := s.apply(floats); err != nil {
 		return s.report(err)
 	}
+	s.last = u.Measured
 	if u.Hash {
 		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_StateHash{StateHash: &wirepb.StateHash{Step: s.step, Hash: s.hash()}}})
 	}

@@ -43,6 +43,7 @@ type Message struct {
 	//	*Message_Evaluate
 	//	*Message_Refusal
 	//	*Message_Dismissal
+	//	*Message_Fetch
 	//	*Message_Heartbeat
 	Kind          isMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -221,6 +222,15 @@ func (x *Message) GetDismissal() *Dismissal {
 	return nil
 }
 
+func (x *Message) GetFetch() *Fetch {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_Fetch); ok {
+			return x.Fetch
+		}
+	}
+	return nil
+}
+
 func (x *Message) GetHeartbeat() *Heartbeat {
 	if x != nil {
 		if x, ok := x.Kind.(*Message_Heartbeat); ok {
@@ -296,8 +306,12 @@ type Message_Dismissal struct {
 	Dismissal *Dismissal `protobuf:"bytes,22,opt,name=dismissal,proto3,oneof"`
 }
 
+type Message_Fetch struct {
+	Fetch *Fetch `protobuf:"bytes,23,opt,name=fetch,proto3,oneof"`
+}
+
 type Message_Heartbeat struct {
-	// From both.
+	// From both. So is State: a worker answers Fetch with its own.
 	Heartbeat *Heartbeat `protobuf:"bytes,31,opt,name=heartbeat,proto3,oneof"`
 }
 
@@ -330,6 +344,8 @@ func (*Message_Evaluate) isMessage_Kind() {}
 func (*Message_Refusal) isMessage_Kind() {}
 
 func (*Message_Dismissal) isMessage_Kind() {}
+
+func (*Message_Fetch) isMessage_Kind() {}
 
 func (*Message_Heartbeat) isMessage_Kind() {}
 
@@ -967,6 +983,7 @@ func (x *Problem) GetFatal() bool {
 type State struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	Last          *Measured              `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1009,11 +1026,71 @@ func (x *State) GetStep() int64 {
 	return 0
 }
 
+func (x *State) GetLast() *Measured {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
 func (x *State) GetPiece() *Piece {
 	if x != nil {
 		return x.Piece
 	}
 	return nil
+}
+
+// Measured is what the training data gave in the step that led to a state: sums over its records.
+type Measured struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LossSum       float64                `protobuf:"fixed64,1,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"`
+	Correct       int64                  `protobuf:"varint,2,opt,name=correct,proto3" json:"correct,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Measured) Reset() {
+	*x = Measured{}
+	mi := &file_wire_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Measured) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Measured) ProtoMessage() {}
+
+func (x *Measured) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Measured.ProtoReflect.Descriptor instead.
+func (*Measured) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Measured) GetLossSum() float64 {
+	if x != nil {
+		return x.LossSum
+	}
+	return 0
+}
+
+func (x *Measured) GetCorrect() int64 {
+	if x != nil {
+		return x.Correct
+	}
+	return 0
 }
 
 // Update is the sum of a step's gradients, and what its receiver computes next.
@@ -1022,6 +1099,7 @@ type Update struct {
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
 	Next          []int32                `protobuf:"varint,2,rep,packed,name=next,proto3" json:"next,omitempty"` // virtual workers of step + 1
 	Hash          bool                   `protobuf:"varint,3,opt,name=hash,proto3" json:"hash,omitempty"`        // answer with StateHash
+	Measured      *Measured              `protobuf:"bytes,4,opt,name=measured,proto3" json:"measured,omitempty"`
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1029,7 +1107,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1119,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1132,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Update) GetStep() int64 {
@@ -1078,6 +1156,13 @@ func (x *Update) GetHash() bool {
 	return false
 }
 
+func (x *Update) GetMeasured() *Measured {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
+}
+
 func (x *Update) GetPiece() *Piece {
 	if x != nil {
 		return x.Piece
@@ -1095,7 +1180,7 @@ type Assign struct {
 
 func (x *Assign) Reset() {
 	*x = Assign{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1192,7 @@ func (x *Assign) String() string {
 func (*Assign) ProtoMessage() {}
 
 func (x *Assign) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1205,7 @@ func (x *Assign) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assign.ProtoReflect.Descriptor instead.
 func (*Assign) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Assign) GetStep() int64 {
@@ -1146,7 +1231,7 @@ type Evaluate struct {
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1243,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1256,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Evaluate) GetParts() []int32 {
@@ -1184,14 +1269,13 @@ func (x *Evaluate) GetParts() []int32 {
 type Refusal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	Retry         bool                   `protobuf:"varint,2,opt,name=retry,proto3" json:"retry,omitempty"` // the same worker may come again, with its state thrown away
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1287,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1300,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Refusal) GetReason() string {
@@ -1224,13 +1308,6 @@ func (x *Refusal) GetReason() string {
 		return x.Reason
 	}
 	return ""
-}
-
-func (x *Refusal) GetRetry() bool {
-	if x != nil {
-		return x.Retry
-	}
-	return false
 }
 
 type Dismissal struct {
@@ -1242,7 +1319,7 @@ type Dismissal struct {
 
 func (x *Dismissal) Reset() {
 	*x = Dismissal{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1331,7 @@ func (x *Dismissal) String() string {
 func (*Dismissal) ProtoMessage() {}
 
 func (x *Dismissal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1344,7 @@ func (x *Dismissal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dismissal.ProtoReflect.Descriptor instead.
 func (*Dismissal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Dismissal) GetReason() string {
@@ -1275,6 +1352,43 @@ func (x *Dismissal) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+// Fetch asks a worker for its state.
+type Fetch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fetch) Reset() {
+	*x = Fetch{}
+	mi := &file_wire_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fetch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fetch) ProtoMessage() {}
+
+func (x *Fetch) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
+func (*Fetch) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 type Heartbeat struct {
@@ -1286,7 +1400,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1412,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1425,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Heartbeat) GetGeneration() int64 {
@@ -1326,7 +1440,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\x12elastic.trainer.v1\"\x99\a\n" +
+	"wire.proto\x12\x12elastic.trainer.v1\"\xcc\a\n" +
 	"\aMessage\x12.\n" +
 	"\x04join\x18\x01 \x01(\v2\x18.elastic.trainer.v1.JoinH\x00R\x04join\x121\n" +
 	"\x05hello\x18\x02 \x01(\v2\x19.elastic.trainer.v1.HelloH\x00R\x05hello\x127\n" +
@@ -1343,7 +1457,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x06assign\x18\x13 \x01(\v2\x1a.elastic.trainer.v1.AssignH\x00R\x06assign\x12:\n" +
 	"\bevaluate\x18\x14 \x01(\v2\x1c.elastic.trainer.v1.EvaluateH\x00R\bevaluate\x127\n" +
 	"\arefusal\x18\x15 \x01(\v2\x1b.elastic.trainer.v1.RefusalH\x00R\arefusal\x12=\n" +
-	"\tdismissal\x18\x16 \x01(\v2\x1d.elastic.trainer.v1.DismissalH\x00R\tdismissal\x12=\n" +
+	"\tdismissal\x18\x16 \x01(\v2\x1d.elastic.trainer.v1.DismissalH\x00R\tdismissal\x121\n" +
+	"\x05fetch\x18\x17 \x01(\v2\x19.elastic.trainer.v1.FetchH\x00R\x05fetch\x12=\n" +
 	"\theartbeat\x18\x1f \x01(\v2\x1d.elastic.trainer.v1.HeartbeatH\x00R\theartbeatB\x06\n" +
 	"\x04kind\"5\n" +
 	"\x05Piece\x12\x16\n" +
@@ -1395,25 +1510,30 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"7\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05fatal\x18\x02 \x01(\bR\x05fatal\"L\n" +
+	"\x05fatal\x18\x02 \x01(\bR\x05fatal\"~\n" +
 	"\x05State\x12\x12\n" +
-	"\x04step\x18\x01 \x01(\x03R\x04step\x12/\n" +
-	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"u\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\x120\n" +
+	"\x04last\x18\x02 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\x04last\x12/\n" +
+	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"?\n" +
+	"\bMeasured\x12\x19\n" +
+	"\bloss_sum\x18\x01 \x01(\x01R\alossSum\x12\x18\n" +
+	"\acorrect\x18\x02 \x01(\x03R\acorrect\"\xaf\x01\n" +
 	"\x06Update\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04next\x18\x02 \x03(\x05R\x04next\x12\x12\n" +
-	"\x04hash\x18\x03 \x01(\bR\x04hash\x12/\n" +
+	"\x04hash\x18\x03 \x01(\bR\x04hash\x128\n" +
+	"\bmeasured\x18\x04 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\bmeasured\x12/\n" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"E\n" +
 	"\x06Assign\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12'\n" +
 	"\x0fvirtual_workers\x18\x02 \x03(\x05R\x0evirtualWorkers\" \n" +
 	"\bEvaluate\x12\x14\n" +
-	"\x05parts\x18\x01 \x03(\x05R\x05parts\"7\n" +
+	"\x05parts\x18\x01 \x03(\x05R\x05parts\"!\n" +
 	"\aRefusal\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05retry\x18\x02 \x01(\bR\x05retry\"#\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"#\n" +
 	"\tDismissal\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"+\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\a\n" +
+	"\x05Fetch\"+\n" +
 	"\tHeartbeat\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
@@ -1431,7 +1551,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_wire_proto_goTypes = []any{
 	(*Message)(nil),   // 0: elastic.trainer.v1.Message
 	(*Piece)(nil),     // 1: elastic.trainer.v1.Piece
@@ -1445,12 +1565,14 @@ var file_wire_proto_goTypes = []any{
 	(*Leaving)(nil),   // 9: elastic.trainer.v1.Leaving
 	(*Problem)(nil),   // 10: elastic.trainer.v1.Problem
 	(*State)(nil),     // 11: elastic.trainer.v1.State
-	(*Update)(nil),    // 12: elastic.trainer.v1.Update
-	(*Assign)(nil),    // 13: elastic.trainer.v1.Assign
-	(*Evaluate)(nil),  // 14: elastic.trainer.v1.Evaluate
-	(*Refusal)(nil),   // 15: elastic.trainer.v1.Refusal
-	(*Dismissal)(nil), // 16: elastic.trainer.v1.Dismissal
-	(*Heartbeat)(nil), // 17: elastic.trainer.v1.Heartbeat
+	(*Measured)(nil),  // 12: elastic.trainer.v1.Measured
+	(*Update)(nil),    // 13: elastic.trainer.v1.Update
+	(*Assign)(nil),    // 14: elastic.trainer.v1.Assign
+	(*Evaluate)(nil),  // 15: elastic.trainer.v1.Evaluate
+	(*Refusal)(nil),   // 16: elastic.trainer.v1.Refusal
+	(*Dismissal)(nil), // 17: elastic.trainer.v1.Dismissal
+	(*Fetch)(nil),     // 18: elastic.trainer.v1.Fetch
+	(*Heartbeat)(nil), // 19: elastic.trainer.v1.Heartbeat
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: elastic.trainer.v1.Message.join:type_name -> elastic.trainer.v1.Join
@@ -1463,20 +1585,23 @@ var file_wire_proto_depIdxs = []int32{
 	10, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
 	3,  // 8: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
 	11, // 9: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
-	12, // 10: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
-	13, // 11: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
-	14, // 12: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
-	15, // 13: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
-	16, // 14: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
-	17, // 15: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
-	1,  // 16: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
-	1,  // 17: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
-	1,  // 18: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	13, // 10: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
+	14, // 11: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
+	15, // 12: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
+	16, // 13: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
+	17, // 14: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
+	18, // 15: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
+	19, // 16: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
+	1,  // 17: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
+	12, // 18: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
+	1,  // 19: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
+	12, // 20: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 21: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -1500,6 +1625,7 @@ func file_wire_proto_init() {
 		(*Message_Evaluate)(nil),
 		(*Message_Refusal)(nil),
 		(*Message_Dismissal)(nil),
+		(*Message_Fetch)(nil),
 		(*Message_Heartbeat)(nil),
 	}
 	type x struct{}
@@ -1508,7 +1634,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
