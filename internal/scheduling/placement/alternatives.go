@@ -122,8 +122,10 @@ func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
 	slices.SortFunc(worst, ranking.compare)
 	bar := worst[compared-1]
 	p.Sampled = compared < len(worst)
+	// The search does not end before it has found victims whose budgets allow it, if there are any.
+	allowed := worst[len(worst)-1].violations == 0
 	for _, o := range all {
-		if o.rank.compare(bar) >= 0 {
+		if o.rank.compare(bar) >= 0 && (!allowed || o.rank.violations == 0) {
 			p.Options = append(p.Options, o.Option)
 		}
 	}

@@ -8,13 +8,17 @@ type cycle struct {
 	pod        *Pod
 	affinities *affinities // nil: nothing to say (the plugin is skipped)
 	spreads    *spreads    // nil: the same
+	// kept: there is a memo of the pod's shape.
+	kept bool
 	// helpful are the nodes where evictions may help, once search has found none.
 	helpful *positionSet
 }
 
 func (c *Cluster) cycle(pod *Pod) *cycle {
 	c.arrive(pod)
-	return &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod)}
+	cy := &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod)}
+	cy.kept = cy.keeps()
+	return cy
 }
 
 // shift counts a pod as one more (or, by -1, one less) on a node, in what the filters know of other nodes.
@@ -116,6 +120,10 @@ type workspace struct {
 	lower         []int
 	violating     []bool
 	victims, best []*Pod
+
+	// memos are the shapes that have one, and oldest is the next to lose it.
+	memos  []*arrival
+	oldest int
 }
 
 // grow is a slice of a length, with any content.

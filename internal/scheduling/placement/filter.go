@@ -54,6 +54,7 @@ type arrival struct {
 	images      []string
 	containers  int
 	memo        memo
+	asked       int // how often a pod of this shape has looked for a node
 	approximate []string
 }
 

@@ -3,7 +3,7 @@ package placement
 // memo is what was found out about the nodes for pods of one shape. It costs what has changed since it was last asked: simulations ask about
 // thousands of pods of few shapes.
 //
-// It is kept for pods for which only the node itself counts (see alone). Where pods are nominated to a node, what holds for the pod that asks
+// It is kept for pods for which only the node itself counts (see keeps). Where pods are nominated to a node, what holds for the pod that asks
 // depends on its priority, and on whether it is nominated there itself.
 type memo struct {
 	cluster *Cluster
@@ -31,10 +31,29 @@ type eviction struct {
 	rank    ranking
 }
 
-// alone says whether for the pod nothing counts but a node itself and what is on it: no topology, and no ports, whose owners it would take
-// longer to look at than all else.
-func (cy *cycle) alone() bool {
-	return len(cy.pod.ports) == 0 && cy.spreads == nil && cy.affinities == nil
+// mostMemos bounds the memory of a cluster's memos: each takes some 40 bytes per node.
+const mostMemos = 256
+
+// keeps says whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a node itself and what is on it
+// (no topology, and no ports, whose owners it would take longer to look at than all else), and its shape is not seen for the first time.
+func (cy *cycle) keeps() bool {
+	a := cy.pod.arrival
+	if len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil {
+		return false
+	}
+	a.asked++
+	if a.asked == 2 {
+		w := cy.c.work
+		if len(w.memos) < mostMemos {
+			w.memos = append(w.memos, a)
+		} else {
+			oldest := w.memos[w.oldest]
+			oldest.memo, oldest.asked = memo{}, 0
+			w.memos[w.oldest] = a
+			w.oldest = (w.oldest + 1) % mostMemos
+		}
+	}
+	return a.asked > 1
 }
 
 // memo is the memo of the pod's shape, brought up to date.
@@ -110,7 +129,7 @@ func (c *Cluster) touch(at int) {
 // selected.
 func (cy *cycle) evict(at int) (rank ranking, helps, fresh bool) {
 	c, m := cy.c, &cy.pod.arrival.memo
-	if !cy.alone() || len(c.budgets) > 0 || m.layout != c.layout || at == m.own {
+	if !cy.kept || len(c.budgets) > 0 || at == m.own {
 		rank, helps, _ = cy.victims(c.nodes[at])
 		return rank, helps, true
 	}

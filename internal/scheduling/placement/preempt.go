@@ -22,9 +22,9 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 		offset = c.choose(cy.helpful.count)
 	}
 	var best ranking
-	found, unviolating, selected := 0, 0, false
-	for at := range cy.helpful.from(offset) {
-		rank, helps, fresh := cy.evict(at)
+	found, unviolating, at, selected := 0, 0, 0, false
+	for other := range cy.helpful.from(offset) {
+		rank, helps, fresh := cy.evict(other)
 		if !helps {
 			continue
 		}
@@ -32,16 +32,17 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 		if found > 0 {
 			order = rank.compare(best)
 		}
-		if order == 0 {
+		switch {
+		case order > 0:
+			decision.Equal = 1
+		case order == 0:
 			decision.Equal++
 			if c.Break != nil && c.Break(decision.Equal) == 0 {
 				order = 1
 			}
-		} else if order > 0 {
-			decision.Equal = 1
 		}
 		if order > 0 {
-			best, decision.Node = rank, c.nodes[at].name
+			best, at = rank, other
 			if selected = fresh; fresh {
 				w.best, w.victims = w.victims, w.best
 			}
@@ -54,13 +55,14 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 			break
 		}
 	}
-	if found > 0 {
-		if !selected {
-			cy.victims(c.nodes[c.position[decision.Node]])
-			w.best, w.victims = w.victims, w.best
-		}
-		decision.Kind, decision.Violations, decision.Victims = Preempts, best.violations, slices.Clone(w.best)
+	if found == 0 {
+		return true
 	}
+	if !selected {
+		cy.victims(c.nodes[at])
+		w.best, w.victims = w.victims, w.best
+	}
+	decision.Kind, decision.Node, decision.Violations, decision.Victims = Preempts, c.nodes[at].name, best.violations, slices.Clone(w.best)
 	return true
 }
 
@@ -200,13 +202,17 @@ func rank(victims []*Pod, violations int) ranking {
 // priority, the smaller sum of priorities, fewer victims, and the later start of the one that runs longest among those of the highest
 // priority.
 func (r ranking) compare(other ranking) int {
-	return cmp.Or(
-		cmp.Compare(other.violations, r.violations),
-		cmp.Compare(other.highest, r.highest),
-		cmp.Compare(other.sum, r.sum),
-		cmp.Compare(other.count, r.count),
-		cmp.Compare(r.start, other.start),
-	)
+	switch {
+	case r.violations != other.violations:
+		return cmp.Compare(other.violations, r.violations)
+	case r.highest != other.highest:
+		return cmp.Compare(other.highest, r.highest)
+	case r.sum != other.sum:
+		return cmp.Compare(other.sum, r.sum)
+	case r.count != other.count:
+		return cmp.Compare(other.count, r.count)
+	}
+	return cmp.Compare(r.start, other.start)
 }
 
 // budget is a PodDisruptionBudget.

@@ -9,7 +9,7 @@ func (cy *cycle) search() (chosen, equal int) {
 	case cy.pod.arrival.conflicting:
 		cy.helpful = &positionSet{}
 		return 0, 0
-	case cy.alone() && cy.pod.arrival.names == nil && cy.c.baseOnly(cy.pod):
+	case cy.kept && cy.pod.arrival.names == nil && cy.c.baseOnly(cy.pod):
 		return cy.searchIndex()
 	}
 	feasible := cy.searchNodes()
@@ -61,7 +61,7 @@ func (cy *cycle) searchNodes() []int {
 	w.feasible, w.helpful = w.feasible[:0], newPositionSet(len(c.nodes))
 	cy.helpful = &w.helpful
 	judge := cy.at
-	if cy.alone() {
+	if cy.kept {
 		m := cy.memo()
 		judge = func(at int) verdict { return m.verdicts[at] }
 	}
