@@ -26,7 +26,7 @@ func TestTheEngineDecidesAsTheEmbeddedClustersSchedulerDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, count := seeds(60, 1500)
+	first, count := seeds(40, 1500)
 	begin := time.Now()
 	var tally tally
 	for seed := first; seed < first+count; seed++ {

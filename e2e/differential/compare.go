@@ -26,7 +26,7 @@ const orders = 60
 // What they say of a pod that is not bound must be the same too.
 func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	pod := nameOf(step.Pod).String()
-	engine, err := DecideByEngine(step.Before, pod)
+	engine, err := NewEngine(step.Before).Decide(pod)
 	if err != nil {
 		return nil, err
 	}

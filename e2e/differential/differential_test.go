@@ -45,7 +45,7 @@ func TestTheEngineDecidesAsKubeSchedulersCodeDoes(t *testing.T) {
 		if *oneSeed != 0 {
 			t.Logf("seed %d, family %q:\n%s", seed, family, snapshot)
 		}
-		steps, err := DecideInProcess(t.Context(), snapshot)
+		steps, _, err := DecideInProcess(t.Context(), snapshot)
 		if err != nil {
 			t.Errorf("seed %d, family %q: %v", seed, family, err)
 			return

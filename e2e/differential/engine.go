@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
 )
@@ -10,19 +11,48 @@ import (
 // mostSets bounds how many sets of victims an option of the engine's may stand for.
 const mostSets = 10_000
 
-// DecideByEngine has the engine decide on one pending pod of a snapshot. Where it has a choice, the decision is one of its
-// equals.
-func DecideByEngine(s *Snapshot, pod string) (Decision, error) {
-	cluster, subject, err := load(s, pod)
-	if err != nil {
-		return Decision{}, err
+// An Engine is the engine with a snapshot, and what has happened to it since.
+type Engine struct {
+	cluster *placement.Cluster
+	pods    map[string]*placement.Pod
+	ending  map[string]bool // the pods that are being deleted
+}
+
+// NewEngine loads a snapshot.
+func NewEngine(s *Snapshot) *Engine {
+	e := &Engine{
+		cluster: placement.New(placement.Snapshot{
+			Nodes: s.Nodes, Pods: s.Pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.Classes,
+			Services: s.Services, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
+		}),
+		pods: map[string]*placement.Pod{}, ending: map[string]bool{},
 	}
-	decision := translate(cluster.Schedule(subject))
-	decision.Message = cluster.Explain(subject).Message
-	prospect := cluster.Alternatives(subject)
+	for _, pod := range e.cluster.Pending() {
+		e.pods[pod.String()] = pod
+	}
+	for _, pod := range s.Pods {
+		e.ending[nameOf(pod).String()] = pod.DeletionTimestamp != nil
+	}
+	for _, node := range s.Nodes {
+		for _, pod := range e.cluster.PodsOn(node.Name) {
+			e.pods[pod.String()] = pod
+		}
+	}
+	return e
+}
+
+// Decide has the engine decide on a pending pod. Where it has a choice, the decision is one of its equals.
+func (e *Engine) Decide(pod string) (Decision, error) {
+	subject := e.pods[pod]
+	if subject == nil {
+		return Decision{}, fmt.Errorf("the engine does not know pod %s", pod)
+	}
+	prospect := e.cluster.Alternatives(subject)
 	if len(prospect.Approximate) > 0 {
 		return Decision{}, fmt.Errorf("the engine calls its answer approximate: %v", prospect.Approximate)
 	}
+	decision := e.translate(e.cluster.Schedule(subject))
+	decision.Message = e.cluster.Explain(subject).Message
 	var equals []Decision
 	for _, option := range prospect.Options {
 		if prospect.Kind == placement.Bound {
@@ -30,7 +60,7 @@ func DecideByEngine(s *Snapshot, pod string) (Decision, error) {
 			continue
 		}
 		for _, victims := range sets(option.Victims) {
-			equals = append(equals, Decision{Nominated: option.Node, Victims: evictedByEngine(victims)})
+			equals = append(equals, Decision{Nominated: option.Node, Victims: e.evicted(victims)})
 		}
 		if len(equals) > mostSets {
 			return Decision{}, fmt.Errorf("the engine has more than %d answers", mostSets)
@@ -47,34 +77,41 @@ func DecideByEngine(s *Snapshot, pod string) (Decision, error) {
 	return decision, nil
 }
 
-func load(s *Snapshot, pod string) (*placement.Cluster, *placement.Pod, error) {
-	cluster := placement.New(placement.Snapshot{
-		Nodes: s.Nodes, Pods: s.Pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.Classes,
-		Services: s.Services, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
-	})
-	for _, pending := range cluster.Pending() {
-		if pending.String() == pod {
-			return cluster, pending, nil
+// Apply carries out what was decided on a pod, by whomever. started is when the pod starts, if it was bound.
+func (e *Engine) Apply(pod string, d Decision, started time.Time) {
+	subject := e.pods[pod]
+	switch {
+	case d.Node != "":
+		running := *subject
+		running.Started = started
+		e.cluster.Denominate(subject)
+		e.cluster.AddPod(&running, d.Node)
+		e.pods[pod] = &running
+	case d.Nominated != "":
+		var victims []*placement.Pod
+		for _, name := range d.Victims {
+			victims = append(victims, e.pods[name])
+			e.ending[name] = true
 		}
+		e.cluster.Preempt(subject, d.Nominated, victims)
 	}
-	return nil, nil, fmt.Errorf("the engine does not know that pod %s is pending", pod)
 }
 
-func translate(d placement.Decision) Decision {
+func (e *Engine) translate(d placement.Decision) Decision {
 	switch d.Kind {
 	case placement.Bound:
 		return Decision{Node: d.Node}
 	case placement.Preempts:
-		return Decision{Nominated: d.Node, Victims: evictedByEngine(d.Victims)}
+		return Decision{Nominated: d.Node, Victims: e.evicted(d.Victims)}
 	}
 	return Decision{}
 }
 
-// evictedByEngine are the names of those of the victims that are not being deleted already.
-func evictedByEngine(victims []*placement.Pod) []string {
+// evicted are the names of those of the victims that are not being deleted already.
+func (e *Engine) evicted(victims []*placement.Pod) []string {
 	var names []string
 	for _, victim := range victims {
-		if victim.Object().DeletionTimestamp == nil {
+		if !e.ending[victim.String()] {
 			names = append(names, victim.String())
 		}
 	}

@@ -50,24 +50,25 @@ type Decision struct {
 }
 
 // DecideInProcess has kube-scheduler's code decide on the pending pods of s, one after the other, as it would if nothing
-// else happened: no victim ends, nobody else changes anything.
-func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, err error) {
+// else happened: no victim ends, nobody else changes anything. after is the cluster
+// that comes of it.
+func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, after *Snapshot, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p, err := newProcess(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer p.stop(cancel)
 	next := p.scheduler.NextPod
 	for range s.Pending() {
 		step, err := p.step(ctx, next)
 		if err != nil {
-			return steps, err
+			return steps, nil, err
 		}
 		steps = append(steps, step)
 	}
-	return steps, nil
+	return steps, p.snapshot(), nil
 }
 
 // DecideOneInProcess has it decide on one pending pod, whatever waits before it. order, where it is not nil, shuffles the
