@@ -145,6 +145,7 @@ func (f *forecast) answer(runs []*run) Answer {
 	a.Pods = f.podForecasts(runs, number)
 	a.Evicts = f.evictions(runs, number, asks)
 	a.Outcome = a.outcome()
+	f.noteUnread(a, job)
 	for _, r := range runs {
 		if r.cut {
 			f.notes.add("there are more equal choices than were followed to the end (%d)", len(runs))
@@ -154,6 +155,21 @@ func (f *forecast) answer(runs []*run) Answer {
 	a.Approximate = f.notes.texts
 	a.Asks = slices.SortedFunc(maps.Keys(asks), func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) })
 	return a
+}
+
+// noteUnread says where the answer depends on what could not be read.
+func (f *forecast) noteUnread(a Answer, job Job) {
+	for _, unread := range f.snapshot.Unread {
+		switch {
+		case unread.Kind == Budgets && slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Workload }):
+			f.notes.add("PodDisruptionBudgets could not be read (%s), and may spare some of the victims", unread.Verb)
+		case unread.Kind == Namespaces && len(a.Queues) > 0 && f.queues != nil:
+			queue := f.queues.clusterQueueOf(job.Namespace, a.Queues[0].Queue)
+			if queue != nil && queue.Spec.NamespaceSelector != nil && len(queue.Spec.NamespaceSelector.MatchLabels)+len(queue.Spec.NamespaceSelector.MatchExpressions) > 0 {
+				f.notes.add("namespaces could not be read (%s), and ClusterQueue %s selects them by label", unread.Verb, queue.Name)
+			}
+		}
+	}
 }
 
 // outcome is the worst that becomes of the pods that the job cannot do without.
@@ -381,7 +397,7 @@ func (f *forecast) podEviction(v victim) Eviction {
 		if o.kind == "" {
 			e.Owner, e.OwnerKind, e.OwnerName = f.jobs[p.job].Noun+" "+f.jobs[p.job].String(), f.jobs[p.job].Noun, f.jobs[p.job].Name
 		}
-	} else if last := f.jobs[len(f.jobs)-1]; last.Of != "" && jobUID(v.pod.Object()) == last.Of {
+	} else if last := f.jobs[len(f.jobs)-1]; last.Grows && o.kind == last.Noun && o.key() == last.Key() {
 		e.Own = true
 	}
 	return e

@@ -99,14 +99,9 @@ func newForecast(s *Snapshot, before []Job, job Job) *forecast {
 		snapshot: s, jobs: append(slices.Clip(before), job), notes: &notes{}, pods: s.Pods,
 		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
 	}
-	gone := map[types.UID]bool{}
-	for _, one := range f.jobs {
-		for _, uid := range one.Gone {
-			gone[uid] = true
-		}
-	}
+	gone := f.gone()
 	if len(gone) > 0 {
-		f.pods = slices.DeleteFunc(slices.Clone(s.Pods), func(pod *corev1.Pod) bool { return gone[jobUID(pod)] })
+		f.pods = slices.DeleteFunc(slices.Clone(s.Pods), func(pod *corev1.Pod) bool { return gone[pod.UID] })
 	}
 	f.cluster = placement.New(placement.Snapshot{
 		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.PriorityClasses,
@@ -120,12 +115,31 @@ func newForecast(s *Snapshot, before []Job, job Job) *forecast {
 		}
 	}
 	f.staff = staffOf(f.pods)
-	if f.queues = newQueues(s, f.notes); f.queues != nil && len(gone) > 0 {
+	if f.queues = newQueues(s, f.notes); f.queues != nil {
 		f.queues.forget(func(w *kueue.Workload) bool {
-			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return gone[o.UID] })
+			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool {
+				return gone[o.UID] || o.Kind == aJob && f.makes(owner{kind: aJob, namespace: w.Namespace, name: o.Name})
+			})
 		})
 	}
 	return f
+}
+
+// gone are the pods of jobs that planned ones take the place of.
+func (f *forecast) gone() map[types.UID]bool {
+	gone := map[types.UID]bool{}
+	for _, pod := range f.snapshot.Pods {
+		if o := ownerOf(pod); o.kind != "" && f.makes(o) {
+			gone[pod.UID] = true
+		}
+	}
+	return gone
+}
+
+// makes says whether a planned job takes the place of an owner of pods. Training jobs, tasks and Jobs share their names.
+func (f *forecast) makes(o owner) bool {
+	return (o.kind == aTrainingJob || o.kind == aTask || o.kind == aJob) &&
+		slices.ContainsFunc(f.jobs, func(job Job) bool { return !job.Grows && job.Key() == o.key() })
 }
 
 const (

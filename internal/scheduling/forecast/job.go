@@ -19,10 +19,9 @@ type Job struct {
 	Namespace, Name string
 	// Stages follow one another: what is in a stage is made when all pods of those before it run.
 	Stages []Stage
-	// Gone are UIDs of Jobs whose pods and workloads are gone when this one starts: it takes their place.
-	Gone []types.UID
-	// Of is the UID of the Job that these pods are added to; "" for a job that is made.
-	Of types.UID
+	// Grows says that its pods are added to the job of this name that is there. A job that is made takes the place of one
+	// that has its name: the pods and workloads of that are gone when it starts.
+	Grows bool
 }
 
 // Stage is what comes into being together.
@@ -61,7 +60,8 @@ func shortName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-func (j Job) key() types.NamespacedName {
+// Key is the job's namespace and name.
+func (j Job) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
 }
 
@@ -95,8 +95,8 @@ func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 
 // WorkersToCome are the workers from number `from` on that a running job makes when it may have more of them, or
 // needs new ones.
-func WorkersToCome(d trainingjob.Definition, from int, of types.UID) (Job, error) {
-	job := Job{Noun: "training job", Namespace: d.Job.Namespace, Name: d.Job.Name, Of: of}
+func WorkersToCome(d trainingjob.Definition, from int) (Job, error) {
+	job := Job{Noun: "training job", Namespace: d.Job.Namespace, Name: d.Job.Name, Grows: true}
 	workers, err := ofWorkers(d)
 	if err != nil || from >= len(workers) {
 		return job, err

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,17 +57,6 @@ func ownerOf(pod *corev1.Pod) owner {
 // replaces says whether it makes a pod again that the scheduler evicted, and that then waits for room at once. The pods that Kueue manages one by one wait for quota first.
 func (o owner) replaces(pod *corev1.Pod) bool {
 	return o.kind != "" && o.kind != "Node" && !trainingjob.Managed(pod)
-}
-
-// jobUID is the UID of the Job that a pod is a part of: its controller's, or that of the training job whose worker it is.
-func jobUID(pod *corev1.Pod) types.UID {
-	if uid := pod.Labels[trainingjob.LabelJobUID]; uid != "" {
-		return types.UID(uid)
-	}
-	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
-		return controller.UID
-	}
-	return types.UID(pod.Labels[batchv1.ControllerUidLabel])
 }
 
 func isWorker(pod *corev1.Pod) bool {

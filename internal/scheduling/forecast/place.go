@@ -123,6 +123,9 @@ type choice struct {
 	victims []*placement.Pod
 }
 
+// alwaysAll is up to how many nodes kube-scheduler compares all that a pod fits on (minFeasibleNodesToFind).
+const alwaysAll = 100
+
 // choices are a decision and all that are equal to it.
 func (r *run) choices(pod *placement.Pod, d placement.Decision) []choice {
 	choices := []choice{{d.Node, d.Victims}}
@@ -131,7 +134,7 @@ func (r *run) choices(pod *placement.Pod, d placement.Decision) []choice {
 			choices = append(choices, c)
 		}
 	}
-	if d.Kind == placement.Bound && d.Equal == 1 {
+	if d.Kind == placement.Bound && d.Equal == 1 && len(r.cluster.Nodes()) <= alwaysAll {
 		return choices
 	}
 	for _, option := range r.cluster.Alternatives(pod).Options {
