@@ -36,6 +36,9 @@ type configModel struct {
 	FieldManager       types.String  `tfsdk:"field_manager"`
 	ForceConflicts     types.Bool    `tfsdk:"force_conflicts"`
 	ExpectedClusterUID types.String  `tfsdk:"expected_cluster_uid"`
+
+	Forecast        types.String `tfsdk:"forecast"`
+	ForecastTimeout types.String `tfsdk:"forecast_timeout"`
 }
 
 // execModel is the value of exec.
@@ -134,6 +137,19 @@ func configAttributes() map[string]schema.Attribute {
 		},
 		"expected_cluster_uid": schema.StringAttribute{
 			MarkdownDescription: "UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). Nothing is read from or written to any other cluster.",
+			Optional:            true,
+		},
+
+		// What plans say about the future.
+		"forecast": schema.StringAttribute{
+			MarkdownDescription: "What a plan says of a job or task that it makes: whether it fits, where it stands in its queue, and whom it evicts. `warn` (default) adds a warning, " +
+				"and never makes a plan fail; `error` makes the plan fail when another job's pod or workload would be evicted, when a pod can never run, and when no certain forecast can be made; " +
+				"`off` asks nothing. See the guide \"Will my job preempt anyone?\".",
+			Optional:   true,
+			Validators: []validator.String{stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)},
+		},
+		"forecast_timeout": schema.StringAttribute{
+			MarkdownDescription: "How long forecasts may hold up a plan, all together: `3s` by default.",
 			Optional:            true,
 		},
 	}

@@ -20,11 +20,12 @@ type connection struct {
 	client *cluster.Client
 	err    error
 
-	planned *planned // what the resources of this plan want to know of one another
+	planned   *planned   // what the resources of this plan want to know of one another
+	forecasts *forecasts // what becomes of the jobs of this plan
 }
 
-func newConnection(config cluster.Config, unknown []string) *connection {
-	return &connection{config: config, unknown: unknown, planned: newPlanned()}
+func newConnection(config cluster.Config, unknown []string, f forecastConfig) *connection {
+	return &connection{config: config, unknown: unknown, planned: newPlanned(), forecasts: &forecasts{forecastConfig: f}}
 }
 
 // cluster is the client, or the reason why there is none.

@@ -89,6 +89,7 @@ func (o *object[T]) Configure(_ context.Context, req resource.ConfigureRequest, 
 }
 
 func (o *object[T]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	o.connection.applies()
 	plan := valuesOf(req.Plan.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("create"), errTimeIsUp)
 	defer cancel()
@@ -146,6 +147,7 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 }
 
 func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	o.connection.applies()
 	plan, state := valuesOf(req.Plan.Raw), valuesOf(req.State.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("update"), errTimeIsUp)
 	defer cancel()
@@ -172,6 +174,7 @@ func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp
 }
 
 func (o *object[T]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	o.connection.applies()
 	state := valuesOf(req.State.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, state.timeout("delete"), errTimeIsUp)
 	defer cancel()

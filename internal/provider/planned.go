@@ -66,10 +66,11 @@ type fact struct {
 type planned struct {
 	mu         sync.Mutex
 	facts      map[reference]fact
-	queued     []queued                 // guarded by mu
-	catalogues map[reference]*catalogue // without name: one per kind and namespace; guarded by mu
-	said       map[reference]bool       // ClusterQueues about which something was said; guarded by mu
-	silent     bool                     // the cluster does not answer; guarded by mu
+	objects    map[reference]cluster.Object // those of facts, as planned; guarded by mu
+	queued     []queued                     // guarded by mu
+	catalogues map[reference]*catalogue     // without name: one per kind and namespace; guarded by mu
+	said       map[reference]bool           // ClusterQueues about which something was said; guarded by mu
+	silent     bool                         // the cluster does not answer; guarded by mu
 	nodes      nodeCatalogue
 }
 
@@ -88,7 +89,7 @@ type catalogue struct {
 }
 
 func newPlanned() *planned {
-	return &planned{facts: map[reference]fact{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
+	return &planned{facts: map[reference]fact{}, objects: map[reference]cluster.Object{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
 }
 
 // plans notes an object that will be there, for the plans of those that refer to it. A resource calls it from ModifyPlan,
@@ -97,6 +98,20 @@ func (c *connection) plans(object reference, f fact) {
 	c.planned.mu.Lock()
 	defer c.planned.mu.Unlock()
 	c.planned.facts[object] = f
+}
+
+// plansObject notes what an object will be, for forecasts.
+func (c *connection) plansObject(name reference, object cluster.Object) {
+	c.planned.mu.Lock()
+	defer c.planned.mu.Unlock()
+	c.planned.objects[name] = object
+}
+
+// isSilent says whether the cluster was asked before and has not answered.
+func (p *planned) isSilent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.silent
 }
 
 // checkReference warns about a name, given by the attribute at, of an object that is neither in the cluster nor was planned

@@ -13,7 +13,7 @@ import (
 // plan is what has been planned so far, without a cluster: a queue that never preempts, one that does, and two classes.
 func plan(t *testing.T) *connection {
 	t.Helper()
-	c := newConnection(cluster.Config{}, nil)
+	c := newConnection(cluster.Config{}, nil, forecastConfig{mode: forecastOff})
 	c.plans(reference{kind: aClusterQueue, name: "never"}, clusterQueueFact(&kueue.ClusterQueue{}))
 	c.plans(reference{kind: aClusterQueue, name: "preempts"}, clusterQueueFact(&kueue.ClusterQueue{Spec: kueue.ClusterQueueSpec{
 		Preemption: &kueue.ClusterQueuePreemption{WithinClusterQueue: kueue.PreemptionPolicyLowerPriority},

@@ -56,6 +56,10 @@ func (p *elastic) ValidateConfig(ctx context.Context, req provider.ValidateConfi
 	}
 	_, _, diags := resolve(ctx, model, p.env)
 	resp.Diagnostics.Append(diags...)
+	if !model.Forecast.IsUnknown() { // while Terraform validates, much is not known yet
+		_, diags = resolveForecast(model)
+		resp.Diagnostics.Append(diags...)
+	}
 }
 
 // Configure resolves the configuration. It sends no request and reads no file: the cluster may not exist yet.
@@ -67,6 +71,8 @@ func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, 
 	}
 	config, unknown, diags := resolve(ctx, model, p.env)
 	resp.Diagnostics.Append(diags...)
+	forecasts, diags := resolveForecast(model)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -74,7 +80,7 @@ func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, 
 		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
 	}
 	config.UserAgent = "terraform-provider-elastic/" + p.version + " terraform/" + req.TerraformVersion
-	connection := newConnection(config, unknown)
+	connection := newConnection(config, unknown, forecasts)
 	resp.ResourceData = connection
 	resp.DataSourceData = connection
 }

@@ -56,6 +56,7 @@ func (r *taskResource) Configure(_ context.Context, req resource.ConfigureReques
 // Create makes the task's objects and records them before it waits for anything. An error after the Job was made taints
 // the resource, and the next apply removes what there is; a wait that ends early is therefore no error.
 func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.connection.applies()
 	var model taskModel
 	var secrets types.Map
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
@@ -184,6 +185,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 
 // Update changes the Job, as far as Kubernetes and Kueue let a Job change, and the metadata of every object.
 func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.connection.applies()
 	var model, prior taskModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
@@ -218,6 +220,7 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 
 // Delete removes the Job, waits until none of its pods is left, and removes the rest.
 func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	r.connection.applies()
 	var model taskModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	timeout, diags := model.Timeouts.Delete(ctx, taskTimeout)

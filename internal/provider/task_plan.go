@@ -28,6 +28,11 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		return
 	}
 	resp.Diagnostics.Append(r.checkReferences(ctx, req.Config.Raw, &plan, req.State.Raw.IsNull())...)
+	defer func() {
+		if req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0 {
+			resp.Diagnostics.Append(r.forecast(ctx, req.Plan.Raw, &plan)...)
+		}
+	}()
 	if req.State.Raw.IsNull() {
 		return // create
 	}

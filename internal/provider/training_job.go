@@ -56,6 +56,7 @@ func (r *trainingJob) Configure(_ context.Context, req resource.ConfigureRequest
 // Create makes the job's objects and records them before it waits for anything. An error after the Job was made taints
 // the resource, and the next apply removes what there is; a wait that ends early is therefore no error.
 func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.connection.applies()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	timeout, diags := model.Timeouts.Create(ctx, trainingJobTimeout)
@@ -197,6 +198,7 @@ func (m *trainingJobModel) defaults() {
 // Update writes what may change while the job runs to the ConfigMap that the master watches, and the metadata to
 // every object.
 func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.connection.applies()
 	var model, prior trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
@@ -231,6 +233,7 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 
 // Delete removes the Job, waits until none of its pods is left, and removes the rest.
 func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	r.connection.applies()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	timeout, diags := model.Timeouts.Delete(ctx, trainingJobTimeout)

@@ -34,6 +34,7 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	defer func() {
 		made = made || len(resp.RequiresReplace) > 0
 		resp.Diagnostics.Append(r.checkReferences(ctx, req.State.Raw, req.Plan.Raw, &plan, made)...)
+		resp.Diagnostics.Append(r.forecast(ctx, req.Plan.Raw, &state, &plan, made)...)
 	}()
 	if made {
 		return

@@ -122,20 +122,6 @@ func newQueues(s *Snapshot, n *notes) *queues {
 	return q
 }
 
-// clusterQueueOf is where a LocalQueue leads.
-func (q *queues) clusterQueueOf(namespace, name string) *kueue.ClusterQueue {
-	for _, local := range q.objects.LocalQueues {
-		if local.Namespace == namespace && local.Name == name {
-			for _, queue := range q.objects.ClusterQueues {
-				if queue.Name == string(local.Spec.ClusterQueue) {
-					return queue
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // forget takes the workloads of Jobs out that are gone when the planned one starts.
 func (q *queues) forget(gone func(*kueue.Workload) bool) {
 	for name, w := range q.known {

@@ -164,7 +164,7 @@ func (f *forecast) noteUnread(a Answer, job Job) {
 		case unread.Kind == Budgets && slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Workload }):
 			f.notes.add("PodDisruptionBudgets could not be read (%s), and may spare some of the victims", unread.Verb)
 		case unread.Kind == Namespaces && len(a.Queues) > 0 && f.queues != nil:
-			queue := f.queues.clusterQueueOf(job.Namespace, a.Queues[0].Queue)
+			queue := f.queues.objects.clusterQueueOf(job.Namespace, a.Queues[0].Queue)
 			if queue != nil && queue.Spec.NamespaceSelector != nil && len(queue.Spec.NamespaceSelector.MatchLabels)+len(queue.Spec.NamespaceSelector.MatchExpressions) > 0 {
 				f.notes.add("namespaces could not be read (%s), and ClusterQueue %s selects them by label", unread.Verb, queue.Name)
 			}

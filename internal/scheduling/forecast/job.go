@@ -161,3 +161,19 @@ func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod 
 		Spec:       template.Spec,
 	}
 }
+
+// Queued says whether some of the job goes through a queue.
+func (j Job) Queued() bool {
+	return slices.ContainsFunc(j.Stages, func(s Stage) bool {
+		return slices.ContainsFunc(s, func(p Part) bool { return p.Queue != "" })
+	})
+}
+
+// QueueIn puts every part of the job into a queue, each by itself.
+func (j *Job) QueueIn(queue string) {
+	for _, stage := range j.Stages {
+		for i := range stage {
+			stage[i].Queue = queue
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,3 +60,38 @@ const (
 	Budgets    Kind = "PodDisruptionBudget" // whom preemption spares
 	Namespaces Kind = "Namespace"           // what affinities and queues select by a namespace's labels
 )
+
+// clusterQueueOf is where a LocalQueue leads; nil where it, or its ClusterQueue, is not there.
+func (q *Queues) clusterQueueOf(namespace, name string) *kueue.ClusterQueue {
+	for _, local := range q.LocalQueues {
+		if local.Namespace != namespace || local.Name != name {
+			continue
+		}
+		for _, queue := range q.ClusterQueues {
+			if queue.Name == string(local.Spec.ClusterQueue) {
+				return queue
+			}
+		}
+	}
+	return nil
+}
+
+// FlavorLabels are the node labels of the flavors that a LocalQueue chooses from, in its order; nil where one of them is
+// not known.
+func (q *Queues) FlavorLabels(namespace, queue string) []map[string]string {
+	in := q.clusterQueueOf(namespace, queue)
+	if in == nil {
+		return nil
+	}
+	labels := []map[string]string{}
+	for _, group := range in.Spec.ResourceGroups {
+		for _, quotas := range group.Flavors {
+			at := slices.IndexFunc(q.Flavors, func(f *kueue.ResourceFlavor) bool { return f.Name == string(quotas.Name) })
+			if at < 0 {
+				return nil
+			}
+			labels = append(labels, q.Flavors[at].Spec.NodeLabels)
+		}
+	}
+	return labels
+}

@@ -1,0 +1,276 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
+)
+
+// What the provider's attribute forecast may say.
+const (
+	forecastOff   = "off"
+	forecastWarn  = "warn"
+	forecastError = "error"
+)
+
+// defaultForecastTimeout bounds what forecasts may cost a plan, however slow or far the cluster is.
+const defaultForecastTimeout = 3 * time.Second
+
+// maxJobsAsked bounds how many jobs' own ConfigMaps are read for one forecast.
+const maxJobsAsked = 16
+
+// forecastConfig is how plans are forecast.
+type forecastConfig struct {
+	mode    string
+	timeout time.Duration
+}
+
+// forecasts is what this process knows of the cluster for its forecasts, and what it has planned so far. The cluster is
+// read once, whatever comes of it, and all plans share that.
+type forecasts struct {
+	forecastConfig
+	cluster sharedRead[*forecast.Snapshot]
+	queues  sharedRead[*forecast.Queues]
+
+	mu     sync.Mutex
+	jobs   []forecast.Job // in the order in which they were planned; guarded by mu, as what follows
+	vague  []string       // jobs that were planned and are not known well enough to be counted
+	silent bool           // it was said that none can be made
+	acts   bool           // something is being applied
+	spent  time.Duration  // waiting for the cluster
+}
+
+// sharedRead reads something once for all who want it.
+type sharedRead[T any] struct {
+	once  sync.Once
+	value T
+	err   error
+}
+
+func (s *sharedRead[T]) get(read func() (T, error)) (T, error) {
+	s.once.Do(func() { s.value, s.err = read() })
+	return s.value, s.err
+}
+
+// errLate is the cause of a context that ended because a forecast may take no longer.
+var errLate = errors.New("the cluster has not answered within forecast_timeout")
+
+// applies notes that this process changes the cluster: what is planned again then was forecast before, and what was
+// planned before is in the cluster already.
+func (c *connection) applies() {
+	c.forecasts.mu.Lock()
+	defer c.forecasts.mu.Unlock()
+	c.forecasts.acts = true
+}
+
+// forecast adds to a plan what would become of a job, and of others for its sake. As "warn" it is a warning, where none
+// can be made one for the whole process, and never more than that; as "error" it refuses a job that would evict another
+// job's pod, that can never run, and that nothing certain can be said about. An empty problem means that the job is
+// known well enough; else it says what is not.
+func (c *connection) forecast(ctx context.Context, job forecast.Job, problem string) diag.Diagnostics {
+	f := c.forecasts
+	if f.mode == forecastOff {
+		return nil
+	}
+	before, vague, again := f.plans(job, problem == "")
+	if again {
+		return nil
+	}
+	var answer forecast.Answer
+	err := error(nil)
+	if problem != "" {
+		err = errors.New(problem)
+	} else {
+		answer, err = c.foresee(ctx, before, job)
+	}
+	if err != nil {
+		return f.none(job, err)
+	}
+	for _, name := range vague {
+		answer.Approximate = append(answer.Approximate, name+" is planned before it, not known until apply, and not counted")
+	}
+	return f.says(answer)
+}
+
+// plans notes a job, and returns those that were planned before it, and the names of those of which too little is known. It says again for one that was noted before, as
+// Terraform plans a job twice that it replaces, and for all when something is being applied.
+func (f *forecasts) plans(job forecast.Job, known bool) (before []forecast.Job, vague []string, again bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.acts || slices.ContainsFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() }) {
+		return nil, nil, true
+	}
+	before, vague = slices.Clone(f.jobs), slices.Clone(f.vague)
+	if known {
+		f.jobs = append(f.jobs, job)
+	} else {
+		f.vague = append(f.vague, job.String())
+	}
+	return before, vague, false
+}
+
+// patience is a context for as long as forecasts may still wait for the cluster, all together; it is not that of the plan
+// that happens to ask, for whose end others would suffer. The time until done counts.
+func (f *forecasts) patience(ctx context.Context) (waiting context.Context, done func()) {
+	f.mu.Lock()
+	left := f.timeout - f.spent
+	f.mu.Unlock()
+	waiting, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), left, errLate)
+	began := time.Now()
+	return waiting, func() {
+		cancel()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.spent += time.Since(began)
+	}
+}
+
+// foresee reads the cluster, once for all plans, and makes the forecast.
+func (c *connection) foresee(ctx context.Context, before []forecast.Job, job forecast.Job) (forecast.Answer, error) {
+	queued := slices.ContainsFunc(append(slices.Clip(before), job), forecast.Job.Queued)
+	s, err := c.snapshot(ctx, queued)
+	if err != nil {
+		return forecast.Answer{}, err
+	}
+	answer := forecast.Make(s, before, job)
+	if len(answer.Asks) == 0 {
+		return answer, nil
+	}
+	client, diags := c.cluster()
+	if diags.HasError() {
+		return answer, nil
+	}
+	ctx, done := c.forecasts.patience(ctx)
+	defer done()
+	known := *s
+	known.Jobs = map[apitypes.NamespacedName]forecast.TrainingJob{}
+	for _, name := range answer.Asks[:min(len(answer.Asks), maxJobsAsked)] {
+		if details, found := snapshot.ReadJob(ctx, client, name); found {
+			known.Jobs[name] = details
+		}
+	}
+	return forecast.Make(&known, before, job), nil
+}
+
+// snapshot is the cluster with what is planned besides jobs: classes and queues.
+func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snapshot, error) {
+	f := c.forecasts
+	client, diags := c.cluster()
+	if diags.HasError() {
+		return nil, errors.New(diags.Errors()[0].Summary() + ". " + diags.Errors()[0].Detail())
+	}
+	if c.planned.isSilent() {
+		return nil, errSilentCluster
+	}
+	var queues *forecast.Queues
+	var errQueues error
+	var reading sync.WaitGroup
+	if queued {
+		reading.Go(func() {
+			queues, errQueues = f.queues.get(func() (*forecast.Queues, error) { return patiently(ctx, f, client, snapshot.ReadQueues) })
+		})
+	}
+	s, err := f.cluster.get(func() (*forecast.Snapshot, error) { return patiently(ctx, f, client, snapshot.Read) })
+	reading.Wait()
+	if err == nil && !errors.Is(errQueues, snapshot.ErrNoKueue) {
+		err = errQueues
+	}
+	if err != nil {
+		return nil, err
+	}
+	whole := *s
+	whole.Queues = queues
+	c.planned.addTo(&whole)
+	return &whole, nil
+}
+
+// patiently reads something of the cluster for as long as forecasts may take.
+func patiently[T any](ctx context.Context, f *forecasts, client *cluster.Client, read func(context.Context, *cluster.Client) (T, error)) (T, error) {
+	ctx, done := f.patience(ctx)
+	defer done()
+	value, err := read(ctx, client)
+	if err != nil {
+		err = unread(ctx, err)
+	}
+	return value, err
+}
+
+// unread says why the cluster was not read.
+func unread(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errLate) {
+		return cause
+	}
+	if errors.Is(err, snapshot.ErrNoKueue) {
+		return err
+	}
+	var forbidden *snapshot.ForbiddenError
+	if errors.As(err, &forbidden) {
+		return fmt.Errorf("%w. The ClusterRole elastic-forecaster of examples/rbac/rbac.yaml has all that forecasts need", forbidden)
+	}
+	summary, detail := cluster.Explain(err)
+	return errors.New(summary + ": " + detail)
+}
+
+// none says that no forecast can be made: once in a process as a warning, and for each job as an error.
+func (f *forecasts) none(job forecast.Job, err error) diag.Diagnostics {
+	reason := strings.TrimSuffix(err.Error(), ".") + "."
+	if f.mode == forecastError {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("No forecast can be made for "+job.String(), reason+
+			` With forecast = "error" nothing is planned of which it is not known whom it evicts; "warn" and "off" let it pass.`)}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	said := f.silent
+	f.silent = true
+	if said {
+		return nil
+	}
+	return diag.Diagnostics{diag.NewWarningDiagnostic("Whom the planned jobs would evict is not known", fmt.Sprintf(
+		"No forecast can be made for %s: %s The plan is otherwise complete. To plan without forecasts, set forecast = \"off\" in the provider's configuration.", job, reason))}
+}
+
+// says is an answer as a diagnostic.
+func (f *forecasts) says(answer forecast.Answer) diag.Diagnostics {
+	if f.mode == forecastError {
+		if reasons := answer.Refusals(); len(reasons) > 0 {
+			return diag.Diagnostics{diag.NewErrorDiagnostic(answer.Summary(), fmt.Sprintf("%s\n\nIt is refused by forecast = \"error\": %s.",
+				answer.Text(), strings.Join(reasons, "; ")))}
+		}
+	}
+	return diag.Diagnostics{diag.NewWarningDiagnostic(answer.Summary(), answer.Text())}
+}
+
+// resolveForecast reads the provider's attributes about forecasts. A mode that is not known yet is refused: it could be
+// the one that refuses.
+func resolveForecast(model configModel) (forecastConfig, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	config := forecastConfig{mode: forecastWarn, timeout: defaultForecastTimeout}
+	if model.Forecast.IsUnknown() {
+		diags.AddAttributeError(path.Root("forecast"), "forecast is not known yet", "It decides about plans, and must be known when planning.")
+	}
+	if text := model.Forecast.ValueString(); text != "" {
+		config.mode = text
+	}
+	if model.ForecastTimeout.IsNull() || model.ForecastTimeout.IsUnknown() {
+		return config, diags
+	}
+	timeout, err := time.ParseDuration(model.ForecastTimeout.ValueString())
+	if err != nil || timeout <= 0 {
+		diags.AddAttributeError(path.Root("forecast_timeout"), "Not a duration", fmt.Sprintf(
+			"forecast_timeout is %q; write a number and a unit, such as \"3s\" or \"500ms\".", model.ForecastTimeout.ValueString()))
+	}
+	config.timeout = timeout
+	return config, diags
+}

@@ -1,0 +1,142 @@
+package provider
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// forecast says what becomes of a job that is made, and of the workers that one gets which may have more of them, or
+// whose workers ask for more.
+func (r *trainingJob) forecast(ctx context.Context, planRaw tftypes.Value, state, plan *trainingJobModel, made bool) diag.Diagnostics {
+	if r.connection.forecasts.mode == forecastOff {
+		return nil
+	}
+	d, problems := plan.definition(ctx)
+	if problems.HasError() || len(d.Problems()) > 0 {
+		return nil // what is wrong with it was said when it was validated
+	}
+	if problem := unknownOf(planRaw, "namespace", "name", "queue", "master", "workers"); problem != "" {
+		return r.connection.forecast(ctx, forecast.Job{Noun: "training job", Namespace: d.Job.Namespace, Name: d.Job.Name}, problem)
+	}
+	var job forecast.Job
+	var err error
+	if made {
+		job, err = forecast.OfTrainingJob(d)
+		if d.Queue == nil {
+			r.connection.queueByDefault(ctx, &job)
+		}
+	} else {
+		from, grows := workersToCome(ctx, state, d)
+		if !grows {
+			return nil
+		}
+		job, err = forecast.WorkersToCome(d, from)
+	}
+	if err != nil {
+		return nil // said when it was validated
+	}
+	return r.connection.forecast(ctx, job, "")
+}
+
+// workersToCome is the number of the first worker that a change adds: those above the former number or, where workers
+// ask for more than before, the next one that is made.
+func workersToCome(ctx context.Context, state *trainingJobModel, d trainingjob.Definition) (from int, grows bool) {
+	was, diags := state.definition(ctx)
+	phase := trainingjob.Phase(state.Phase.ValueString())
+	switch {
+	case diags.HasError() || phase.Finished():
+		return 0, false
+	case d.Max > was.Max:
+		return was.Max, true
+	default:
+		return d.Max - 1, d.Max > 0 && asksForMore(was, d)
+	}
+}
+
+// asksForMore says whether workers ask for more of something than before.
+func asksForMore(was, will trainingjob.Definition) bool {
+	before, errBefore := was.WorkerTemplate()
+	after, errAfter := will.WorkerTemplate()
+	if errBefore != nil || errAfter != nil {
+		return false
+	}
+	asked := scheduling.PodRequests(&before.Spec)
+	for name, amount := range scheduling.PodRequests(&after.Spec) {
+		if had := asked[name]; amount.Cmp(had) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// forecast says what becomes of a task that is made, perhaps in another's place.
+func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan *taskModel) diag.Diagnostics {
+	if r.connection.forecasts.mode == forecastOff {
+		return nil
+	}
+	a, problems := plan.asked(ctx)
+	if problems.HasError() {
+		return nil // what is wrong with it was said when it was validated
+	}
+	t := a.complete(r.version)
+	job := forecast.Job{Noun: "task", Namespace: t.Namespace, Name: t.Name}
+	if problem := unknownOf(planRaw, "namespace", "name", "yaml", "num_nodes", "accelerators", "accelerator_labels", "cpus", "memory", "queue",
+		"priority_class", "priority_class_name", "node_selector", "tolerations", "runtime_class_name", "pod_overrides"); problem != "" {
+		return r.connection.forecast(ctx, job, problem)
+	}
+	if len(t.Problems()) > 0 {
+		return nil
+	}
+	job, err := forecast.OfTask(t, r.connection.plannedFlavors(ctx, t.Namespace, t.Queue))
+	if err != nil {
+		return nil
+	}
+	if t.Queue == "" {
+		r.connection.queueByDefault(ctx, &job)
+	}
+	return r.connection.forecast(ctx, job, "")
+}
+
+// unknownOf says which of the attributes are not known yet, "" when all are.
+func unknownOf(plan tftypes.Value, attributes ...string) string {
+	var unknown []string
+	for _, name := range attributes {
+		if !isKnown(plan, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return ""
+	}
+	verb := " is"
+	if len(unknown) > 1 {
+		verb = " are"
+	}
+	return "its " + strings.Join(unknown, ", ") + verb + " not known until apply"
+}
+
+// queueByDefault puts what names no queue into the one that Kueue gives it, where the namespace has such a queue.
+func (c *connection) queueByDefault(ctx context.Context, job *forecast.Job) {
+	if _, found, _ := c.look(ctx, reference{aLocalQueue, job.Namespace, trainingjob.DefaultQueue}); found {
+		job.QueueIn(trainingjob.DefaultQueue)
+	}
+}
+
+// plannedFlavors are the node labels of the flavors of a queue, as far as they are in the cluster or planned.
+func (c *connection) plannedFlavors(ctx context.Context, namespace, queue string) []map[string]string {
+	if queue == "" {
+		return nil
+	}
+	s, err := c.snapshot(ctx, true)
+	if err != nil || s.Queues == nil {
+		return nil
+	}
+	return s.Queues.FlavorLabels(namespace, queue)
+}

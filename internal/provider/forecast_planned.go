@@ -1,0 +1,60 @@
+package provider
+
+import (
+	"slices"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+)
+
+// addTo puts the planned classes and queues into a snapshot, in the place of what the cluster has under their names: a
+// job that is planned with its queue is forecast with it.
+func (p *planned) addTo(s *forecast.Snapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	queues := forecast.Queues{}
+	if s.Queues != nil {
+		queues = *s.Queues
+	}
+	any := false
+	for _, object := range p.objects {
+		switch object := object.(type) {
+		case *schedulingv1.PriorityClass:
+			s.PriorityClasses = with(s.PriorityClasses, object)
+			continue
+		case *kueue.ClusterQueue:
+			queues.ClusterQueues = with(queues.ClusterQueues, object)
+		case *kueue.LocalQueue:
+			queues.LocalQueues = with(queues.LocalQueues, object)
+		case *kueue.ResourceFlavor:
+			queues.Flavors = with(queues.Flavors, object)
+		case *kueue.Cohort:
+			queues.Cohorts = with(queues.Cohorts, object)
+		case *kueue.WorkloadPriorityClass:
+			queues.PriorityClasses = with(queues.PriorityClasses, object)
+		default: // nothing that decides: a topology; a check, which becomes active by its controller's doing
+			continue
+		}
+		any = true
+	}
+	if any || s.Queues != nil {
+		s.Queues = &queues
+	}
+}
+
+// with is a list with one more object, or with that in the place of the one of its name.
+func with[T cluster.Object](list []T, object T) []T {
+	list = slices.Clone(list)
+	same := func(other T) bool { return key(other) == key(object) }
+	if at := slices.IndexFunc(list, same); at >= 0 {
+		list[at] = object
+		return list
+	}
+	return append(list, object)
+}
+
+func key(object metav1.Object) [2]string { return [2]string{object.GetNamespace(), object.GetName()} }
