@@ -112,15 +112,19 @@ func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 		}
 	})
 
-	if printed, code := r.Run(t, onlyLow, "apply", "-auto-approve"); code != 0 || strings.Contains(printed, "Warning") {
+	if printed, code := r.Run(t, onlyLow, "apply", "-auto-approve"); code != 0 || strings.Count(printed, "Warning: ") != 1 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
+	} else {
+		providertesting.ExpectSays(t, printed, "Warning: "+ns+"/low will start, and evict nobody")
 	}
 	uid := job(t, ns, "low").UID
 	r.ExpectNoChanges(t, onlyLow)
 
-	if printed, code := r.Run(t, both, "apply", "-auto-approve"); code != 0 || strings.Contains(printed, "Warning") {
+	printed, code := r.Run(t, both, "apply", "-auto-approve")
+	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
+	providertesting.ExpectSays(t, printed, "Warning: "+ns+"/high will preempt", "evicts  workload "+ns+"/job-low-", "task "+ns+"/low is queued again, first in line")
 	r.ExpectNoChanges(t, both)
 	if live := job(t, ns, "low"); !*live.Spec.Suspend || live.UID != uid {
 		t.Errorf("low was not evicted: %+v", live.Status)
@@ -129,7 +133,7 @@ func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 
 	// The data source is asked in a directory of its own, so that the tasks' plans stay empty.
 	look := providertesting.NewTerminal(t)
-	printed, code := look.Run(t, asAdmin(data), "apply", "-auto-approve")
+	printed, code = look.Run(t, asAdmin(data), "apply", "-auto-approve")
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}

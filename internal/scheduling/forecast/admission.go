@@ -47,13 +47,15 @@ type admission struct {
 	queue    string // the ClusterQueue; "" where there is none
 	admitted bool
 	// Of an admitted part: how many of its pods start, the flavors of their quota and the checks that are to be awaited.
-	count    map[string]int32    // by pod set
-	given    map[string][]string // flavors by pod set
-	sets     []podSet
-	flavors  []string // of all sets
-	checks   []string
-	borrows  bool
-	evicted  []evictedWorkload
+	count   map[string]int32    // by pod set
+	given   map[string][]string // flavors by pod set
+	sets    []podSet
+	flavors []string // of all sets
+	checks  []string
+	borrows bool
+	evicted []evictedWorkload
+	// others are evicted for workloads that were ahead of it.
+	others   []evictedWorkload
 	why      string // of one that waits
 	ahead    []types.NamespacedName
 	hopeless bool // not even an empty queue would admit it
@@ -64,7 +66,6 @@ type evictedWorkload struct {
 	name     types.NamespacedName
 	priority int32
 	reason   string // of the condition Preempted
-	ours     bool   // for the part itself, rather than for one ahead of it
 	// ahead is how many are before it when it is queued again.
 	ahead int
 }
@@ -138,21 +139,32 @@ func (q *queues) admit(number int, job Job, part Part, priority int32) admission
 	q.planned[w.NamespacedName] = plannedPart{number, job, part}
 	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}}
 	q.engine.SetWorkload(w)
+	now := q.now
 	for range maxCycles {
-		result := q.engine.Cycle(q.now)
+		result := q.engine.Cycle(now)
 		for _, d := range result.Decisions {
 			if d.Workload == w.NamespacedName {
 				a.take(d)
 			}
 			a.evict(q, d, d.Workload == w.NamespacedName)
 		}
-		if a.admitted || result.Settled {
+		if a.admitted {
 			break
+		}
+		if result.Settled {
+			again, more := q.engine.RequeueAt()
+			if !more {
+				break
+			}
+			now = again // what was given back is offered again a moment later
 		}
 	}
 	if !a.admitted {
 		d := q.engine.Why(w.NamespacedName)
 		a.queue, a.why = d.ClusterQueue, strings.TrimSuffix(d.Message, ".")
+		if d.Cause == quota.Behind || d.Cause == quota.Alike {
+			a.why = "those before it find no quota either"
+		}
 		a.hopeless = d.Cause == quota.NoFit && q.hopeless(w)
 		if place, pending := q.engine.Position(w.NamespacedName); pending {
 			a.ahead = slices.Clone(q.engine.Pending(d.ClusterQueue)[:place])
@@ -198,16 +210,33 @@ func (a *admission) take(d quota.Decision) {
 
 // evict notes who loses quota, and gives it back at once: what is evicted stops, and nothing else is decided meanwhile.
 func (a *admission) evict(q *queues, d quota.Decision, ours bool) {
+	to := &a.others
+	if ours {
+		to = &a.evicted
+	}
 	if d.Kind == quota.Evict {
-		a.evicted = append(a.evicted, evictedWorkload{name: d.Workload, reason: d.Reason})
+		*to = append(*to, evictedWorkload{name: d.Workload, reason: d.Reason})
 		q.engine.Release(d.Workload)
 	}
 	for _, t := range d.Targets {
 		if !t.Ongoing {
-			a.evicted = append(a.evicted, evictedWorkload{name: t.Workload, priority: t.Priority, reason: t.Reason, ours: ours})
+			*to = append(*to, evictedWorkload{name: t.Workload, priority: t.Priority, reason: t.Reason})
 		}
 		q.engine.Release(t.Workload)
 	}
+	if d.Kind == quota.Admit && !ours {
+		q.notes.add("workload %s is ahead and about to be admitted; the places of its pods are not known", shortName(d.Workload.Namespace, d.Workload.Name))
+	}
+}
+
+// holdsUntilStopped says of a workload that it gives its quota back when its pods have stopped, as a Job does; a pod that is
+// a workload, or in the group of one, gives it back when it begins to stop.
+func (q *queues) holdsUntilStopped(name types.NamespacedName) bool {
+	if p, ok := q.planned[name]; ok {
+		return p.job.Noun == aTask
+	}
+	w := q.known[name]
+	return w != nil && !ownedByPods(w)
 }
 
 // workload is a part as Kueue would see it: the youngest of all.
@@ -254,6 +283,9 @@ func (p Part) sets() []podSet {
 	byName := map[string]*podSet{}
 	for i, pod := range p.Pods {
 		name, _, _ := strings.Cut(pod.Role, " ")
+		if name == "the" || name == "pod" {
+			name = string(kueue.DefaultPodSetName) // of a Job
+		}
 		if byName[name] == nil {
 			byName[name] = &podSet{name: name}
 		}

@@ -311,13 +311,14 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName]bool) []Eviction {
 	var all []Eviction
 	for _, step := range f.steps {
-		if step.job == job {
-			for _, e := range step.evicted {
-				all = append(all, f.workloadEviction(runs[0], e, asks))
+		for _, r := range step.rulings {
+			for _, e := range r.evicted {
+				if step.job == job {
+					all = append(all, f.workloadEviction(runs[0], e, asks))
+				}
 			}
 		}
 	}
-	known := f.snapshot.Jobs
 	seen := map[*placement.Pod]int{}
 	times := map[int]int{}
 	for _, r := range runs {
@@ -334,11 +335,7 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 			}
 			times[at]++
 			if o := ownerOf(v.pod.Object()); all[at].Fate == "" {
-				details, isKnown := known[o.key()]
-				if o.kind == aTrainingJob && !isKnown && isWorker(v.pod.Object()) {
-					asks[o.key()] = true
-				}
-				all[at].Fate = losses[o].fate(f.staff[o.key()], details, isKnown)
+				all[at].Fate = f.fate(r, losses[o], asks)
 			}
 		}
 	}
@@ -426,11 +423,7 @@ func (f *forecast) workloadEviction(r *run, w evictedWorkload, asks map[types.Na
 	slices.Sort(e.Pods)
 	e.Fate = requeued(cmp.Or(e.Owner, "it"), w.ahead)
 	if p, ok := f.queues.planned[w.name]; o.kind == aTrainingJob && f.burst(w.name) || ok && p.part.optional() {
-		details, known := f.snapshot.Jobs[o.key()]
-		if !known {
-			asks[o.key()] = true
-		}
-		e.Fate = f.losses(r, len(f.jobs)-1)[o].fate(f.staff[o.key()], details, known)
+		e.Fate = f.fate(r, f.losses(r, len(f.jobs)-1)[o], asks)
 	}
 	return e
 }
@@ -465,6 +458,47 @@ func (f *forecast) losses(r *run, job int) map[owner]loss {
 		losses[o] = l
 	}
 	return losses
+}
+
+// fate says what becomes of an owner in a run, and asks for what is not known of it.
+func (f *forecast) fate(r *run, l loss, asks map[types.NamespacedName]bool) string {
+	if l.owner.kind != aTrainingJob {
+		return l.fate(staff{}, 0)
+	}
+	if s, floor, isPlanned := f.plannedStaff(r, l.owner); isPlanned {
+		s.running += l.workers
+		return l.fate(s, floor)
+	}
+	s, floor := f.staff[l.owner.key()], 1
+	details, known := f.snapshot.Jobs[l.owner.key()]
+	switch {
+	case known:
+		s.all, floor = max(details.Workers.Max, s.running), details.Workers.Min
+	case l.workers > 0:
+		asks[l.owner.key()] = true
+	}
+	return l.fate(s, floor)
+}
+
+// plannedStaff is the workers of a job that is planned itself, as they are in a run, and its floor.
+func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned bool) {
+	at := slices.IndexFunc(f.jobs, func(job Job) bool { return !job.Grows && job.Noun == aTrainingJob && job.Key() == o.key() })
+	if at < 0 {
+		return s, 0, false
+	}
+	for pod, p := range f.planned {
+		if p.job != at || !isWorker(pod.Object()) {
+			continue
+		}
+		s.all++
+		if !p.Optional {
+			floor++
+		}
+		if its := r.fates[pod]; its != nil && its.bound != "" {
+			s.running++
+		}
+	}
+	return s, floor, true
 }
 
 // single says whether a pod is a workload by itself: its quota is taken away without anybody else's.

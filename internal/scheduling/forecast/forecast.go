@@ -83,7 +83,6 @@ type step struct {
 	job     int
 	pods    []*placement.Pod // they go to the scheduler
 	held    []*placement.Pod // they stay in their queue
-	evicted []evictedWorkload
 	rulings []ruling
 	order   []*placement.Pod // both, as they are made
 }
@@ -207,7 +206,6 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 	}
 	a := f.queues.admit(step.job, job, part, f.priorityOf(part))
 	step.rulings = append(step.rulings, ruling{part, a})
-	step.evicted = append(step.evicted, a.evicted...)
 	if !a.admitted || len(a.checks) > 0 {
 		return nil
 	}
@@ -229,18 +227,20 @@ func (f *forecast) enter(job int, pod Pod) *placement.Pod {
 // take goes through one step in one run.
 func (f *forecast) take(r *run, s step) []*run {
 	r.job = s.job
-	for _, pod := range s.held {
-		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Queued}
-	}
-	if blocked := f.blocked(r, s); blocked {
-		for _, pod := range slices.Concat(s.held, s.pods) {
+	if f.blocked(r, s) {
+		for _, pod := range s.order {
 			r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Follows}
 		}
 		return []*run{r}
 	}
-	f.stopEvicted(r, s)
+	for _, pod := range s.held {
+		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Queued}
+	}
 	for _, pod := range s.pods {
 		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Waits}
+	}
+	for _, ruling := range s.rulings {
+		f.stopEvicted(r, s, ruling)
 	}
 	if len(s.pods) == 0 {
 		return []*run{r}
@@ -262,14 +262,23 @@ func (f *forecast) blocked(r *run, s step) bool {
 	return false
 }
 
-// stopEvicted lets the pods of workloads stop that lose their quota. A Job gives its quota back when its pods have stopped,
-// a pod of its own at once: then the next one may meet it on its node still.
-func (f *forecast) stopEvicted(r *run, s step) {
-	for _, e := range s.evicted {
+// stopEvicted lets the pods of workloads stop that lose their quota for a part. Where the quota is free only when they
+// have stopped, the part's pods start after them; else they may meet them on their nodes still.
+func (f *forecast) stopEvicted(r *run, s step, to ruling) {
+	for _, e := range slices.Concat(to.others, to.evicted) {
+		holds := f.queues.holdsUntilStopped(e.name)
 		for _, l := range f.podsOf(r, e.name) {
-			r.stop(l.pod, l.node, "")
+			r.stop(l.pod, l.node)
+			if !holds {
+				continue
+			}
+			for _, pod := range s.pods {
+				if to.part.index(f.planned[pod].Role) >= 0 {
+					r.fates[pod].after = append(r.fates[pod].after, victim{pod: l.pod, node: l.node, job: r.job, queue: true})
+				}
+			}
 		}
-		if w := f.queues.known[e.name]; w != nil && !ownedByPods(w) {
+		if holds {
 			r.clear()
 		}
 	}

@@ -24,7 +24,7 @@ func (a Answer) Refusals() []string {
 		if !e.Certain {
 			verb = "may evict"
 		}
-		what := e.Namespace + "/" + e.Name
+		what := e.what()
 		if e.Workload {
 			what = "workload " + what
 		}

@@ -96,8 +96,8 @@ type loss struct {
 	again   []string // the nodes on which its pods were made again
 }
 
-// fate says what becomes of an owner that loses pods to the scheduler.
-func (l loss) fate(s staff, job TrainingJob, known bool) string {
+// fate says what becomes of an owner that loses pods. A training job has a staff, and needs the floor of it.
+func (l loss) fate(s staff, floor int) string {
 	name := shortName(l.owner.namespace, l.owner.name)
 	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
 		return fmt.Sprintf("%s %s makes it again, and it starts on %s", l.owner.kind, name, strings.Join(l.again, ", "))
@@ -106,18 +106,15 @@ func (l loss) fate(s staff, job TrainingJob, known bool) string {
 	case "":
 		return "it is gone: nothing makes it again"
 	case aTrainingJob:
-		if l.master {
-			return fmt.Sprintf("job %s stops until its master has a place again", name)
-		}
 		left := max(s.running-l.workers, 0)
-		floor := 1
-		if known {
-			s.all, floor = max(job.Workers.Max, left), job.Workers.Min
-		}
-		if left < floor {
+		switch {
+		case l.master:
+			return fmt.Sprintf("job %s stops until its master has a place again", name)
+		case left < floor:
 			return fmt.Sprintf("job %s waits with %d of %d workers, below its floor of %d", name, left, s.all, floor)
+		default:
+			return fmt.Sprintf("job %s goes on with %d of %d workers", name, left, s.all)
 		}
-		return fmt.Sprintf("job %s goes on with %d of %d workers", name, left, s.all)
 	case aTask:
 		return fmt.Sprintf("task %s starts again when there is room", name)
 	case "DaemonSet":

@@ -227,12 +227,12 @@ func (r *run) clear() bool {
 }
 
 // stop lets a pod stop for another reason than the scheduler's.
-func (r *run) stop(pod *placement.Pod, node, by string) {
+func (r *run) stop(pod *placement.Pod, node string) {
 	if r.stops(pod) {
 		return
 	}
 	r.cluster.Evict(pod, node)
-	r.lost = append(r.lost, victim{pod: pod, node: node, job: r.job, by: by, queue: true})
+	r.lost = append(r.lost, victim{pod: pod, node: node, job: r.job, queue: true})
 }
 
 // waiting are the pods to try again: those that have waited for longer come first.

@@ -47,7 +47,11 @@ func (a Answer) Text() string {
 		t.line("waits", join(group.roles)+": "+group.why)
 	}
 	for _, group := range a.grouped(Unfit) {
-		t.line("never", join(group.roles)+": "+group.why+", even if they were empty")
+		verb := "fits"
+		if len(group.roles) > 1 {
+			verb = "fit"
+		}
+		t.line("never", fmt.Sprintf("%s %s on no node, even an empty one: %s", join(group.roles), verb, group.why))
 	}
 	if follows := a.grouped(Follows); len(follows) > 0 {
 		t.line("then", join(follows[0].roles)+", made when what comes before runs")
@@ -140,11 +144,19 @@ func (t *text) evictions(all []Eviction) {
 	}
 }
 
+// what names a victim: namespace/name, or what it is of its job where it is not there yet.
+func (e Eviction) what() string {
+	if e.Planned {
+		return e.Name
+	}
+	return e.Namespace + "/" + e.Name
+}
+
 func (e Eviction) text() string {
 	if e.Workload {
-		return fmt.Sprintf("workload %s/%s (priority %d): %s", e.Namespace, e.Name, e.Priority, e.Fate)
+		return fmt.Sprintf("workload %s (priority %d): %s", e.what(), e.Priority, e.Fate)
 	}
-	return fmt.Sprintf("%s/%s (priority %d) on %s: %s", e.Namespace, e.Name, e.Priority, e.Node, e.Fate)
+	return fmt.Sprintf("%s (priority %d) on %s: %s", e.what(), e.Priority, e.Node, e.Fate)
 }
 
 // starts are the pods that start, in one line: those with the same place and time are named together.

@@ -3,6 +3,7 @@ package forecasttesting
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -94,4 +98,65 @@ func TrainingJob(name, masterClass, workerClass string, least, most int) trainin
 			Workers: trainingjob.PodSettings{PriorityClassName: workerClass, Resources: resources("3")},
 		},
 	}
+}
+
+// Task is one of n pods that ask for CPUs, in a queue where that is not "".
+func Task(name, queue, class, cpus string, n int) task.Task {
+	return task.Task{
+		Name: name, Namespace: corev1.NamespaceDefault, Run: "true", NumNodes: n, Image: "image", TrainerImage: "trainer", CPUs: cpus,
+		Queue: queue, PriorityClass: class,
+	}
+}
+
+// Queues are LocalQueue user-queue and ClusterQueue team with a quota of CPUs, which preempts by priority, and the classes
+// low (100) and high (1000).
+func Queues(cpus string, workloads ...*kueue.Workload) *forecast.Queues {
+	class := func(name string, value int32) *kueue.WorkloadPriorityClass {
+		return &kueue.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+	}
+	return &forecast.Queues{
+		Flavors: []*kueue.ResourceFlavor{{ObjectMeta: metav1.ObjectMeta{Name: "any"}}},
+		ClusterQueues: []*kueue.ClusterQueue{{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: kueue.ClusterQueueSpec{
+			NamespaceSelector: &metav1.LabelSelector{},
+			Preemption:        &kueue.ClusterQueuePreemption{WithinClusterQueue: kueue.PreemptionPolicyLowerPriority},
+			ResourceGroups: []kueue.ResourceGroup{{
+				CoveredResources: []corev1.ResourceName{corev1.ResourceCPU},
+				Flavors: []kueue.FlavorQuotas{{Name: "any", Resources: []kueue.ResourceQuota{{
+					Name: corev1.ResourceCPU, NominalQuota: resource.MustParse(cpus),
+				}}}},
+			}},
+		}}},
+		LocalQueues: []*kueue.LocalQueue{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceDefault, Name: "user-queue"}, Spec: kueue.LocalQueueSpec{ClusterQueue: "team"},
+		}},
+		PriorityClasses: []*kueue.WorkloadPriorityClass{class("low", 100), class("high", 1000)},
+		Workloads:       workloads,
+	}
+}
+
+// Workload is what stands for a Job (kind "Job") or a pod (kind "Pod") in queue user-queue: with quota since so many
+// seconds after midnight, or, since a negative number of seconds, waiting.
+func Workload(kind, name string, uid types.UID, template *corev1.Pod, priority int32, since int) *kueue.Workload {
+	at := metav1.NewTime(AsOf.Truncate(24 * time.Hour).Add(time.Duration(max(since, -since)) * time.Second))
+	w := &kueue.Workload{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: corev1.NamespaceDefault, Name: strings.ToLower(kind) + "-" + name, UID: types.UID("workload-" + name), CreationTimestamp: at,
+			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: name, UID: uid, Controller: new(true)}},
+		},
+		Spec: kueue.WorkloadSpec{QueueName: "user-queue", Priority: &priority, PodSets: []kueue.PodSet{{
+			Name: "main", Count: 1, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels}, Spec: template.Spec},
+		}}},
+	}
+	if since < 0 {
+		return w
+	}
+	amount := template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU]
+	w.Status.Admission = &kueue.Admission{ClusterQueue: "team", PodSetAssignments: []kueue.PodSetAssignment{{
+		Name: "main", Count: new(int32(1)), Flavors: map[corev1.ResourceName]kueue.ResourceFlavorReference{corev1.ResourceCPU: "any"},
+		ResourceUsage: corev1.ResourceList{corev1.ResourceCPU: amount},
+	}}}
+	for _, condition := range []string{kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted} {
+		w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, LastTransitionTime: at})
+	}
+	return w
 }
