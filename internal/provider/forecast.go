@@ -99,7 +99,7 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 		return f.none(job, err)
 	}
 	for _, name := range vague {
-		answer.Approximate = append(answer.Approximate, name+" is planned before it, not known until apply, and not counted")
+		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
 	return f.says(answer)
 }
@@ -119,6 +119,25 @@ func (f *forecasts) plans(job forecast.Job, known bool) (before []forecast.Job, 
 		f.vague = append(f.vague, job.String())
 	}
 	return before, vague, false
+}
+
+// besides are the jobs that were planned so far, except one.
+func (f *forecasts) besides(job forecast.Job) (before []forecast.Job, vague []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.acts {
+		return nil, nil // they are in the cluster, or soon will be
+	}
+	for _, other := range f.jobs {
+		if other.Key() != job.Key() {
+			before = append(before, other)
+		}
+	}
+	return before, slices.Clone(f.vague)
+}
+
+func notCounted(name string) string {
+	return name + " is planned before it, not known until apply, and not counted"
 }
 
 // patience is a context for as long as forecasts may still wait for the cluster, all together; it is not that of the plan

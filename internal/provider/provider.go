@@ -105,6 +105,7 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 func (p *elastic) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		newClusterCapacity,
+		newForecastData,
 		newTrainingJobData,
 		newWorkloads,
 	}

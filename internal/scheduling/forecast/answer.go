@@ -508,3 +508,32 @@ func (f *forecast) single(pod *placement.Pod) bool {
 
 // chosen says whether a victim stops only by one of several equal choices.
 func chosen(runs []*run, times int) bool { return times < len(runs) }
+
+// Reasons are why some of the job waits or never runs, each once.
+func (a Answer) Reasons() []string {
+	var reasons []string
+	add := func(reason string) {
+		if reason != "" && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	for _, s := range a.Queues {
+		add(s.Why)
+	}
+	for _, pod := range a.Pods {
+		if pod.State != Starts {
+			add(pod.Why)
+		}
+	}
+	return reasons
+}
+
+// Ahead is how many workloads are before the first part of the job that waits in its queue; false when none does.
+func (a Answer) Ahead() (ahead int, waits bool) {
+	for _, s := range a.Queues {
+		if !s.Admitted {
+			return len(s.Ahead), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,238 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+)
+
+// forecastData is data.elastic_forecast.
+type forecastData struct {
+	connection *connection
+}
+
+var _ datasource.DataSourceWithConfigure = &forecastData{}
+
+func newForecastData() datasource.DataSource { return &forecastData{} }
+
+func (d *forecastData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_forecast"
+}
+
+func (d *forecastData) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+// maxForecastPods bounds how many pods of one group may be described.
+const maxForecastPods = 10_000
+
+func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
+	}
+	texts := func(description string) schema.ListAttribute {
+		return schema.ListAttribute{MarkdownDescription: description, ElementType: types.StringType, Computed: true}
+	}
+	integer := func(description string) schema.Int64Attribute {
+		return schema.Int64Attribute{MarkdownDescription: description, Computed: true}
+	}
+	boolean := func(description string) schema.BoolAttribute {
+		return schema.BoolAttribute{MarkdownDescription: description, Computed: true}
+	}
+	object := func(description string, attributes map[string]schema.Attribute) schema.ListNestedAttribute {
+		return schema.ListNestedAttribute{MarkdownDescription: description, Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What would become of a job, and of others for its sake, if it were made now: whether it fits, where it stands in its queue, where its pods start and when, " +
+			"and whom they evict. It is a feasibility check of the cluster as it is, not a reservation. It is read anew at every plan, and an output of it may be a change at every plan. " +
+			"Where no forecast can be made `available` is false, `reason` says why, and everything else is null, so that a check that compares it fails rather than passes.",
+		Attributes: map[string]schema.Attribute{
+			// What is asked about.
+			"name": schema.StringAttribute{
+				MarkdownDescription: "Name of the job. One that has this name already, in the cluster or in the plan, counts as this one.",
+				Required:            true,
+				Validators:          []validator.String{stringvalidator.LengthBetween(1, 253)},
+			},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
+			"queue": schema.StringAttribute{
+				MarkdownDescription: "LocalQueue that the pods go through: those that the job cannot do without together, every other by itself. Without it they go straight to the scheduler.",
+				Optional:            true,
+				Validators:          []validator.String{subdomain{}},
+			},
+			"priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the pods' own priority by default.", Optional: true, Validators: []validator.String{subdomain{}}},
+			"pods": schema.ListNestedAttribute{
+				MarkdownDescription: "Its pods, in the order in which they are made.",
+				Required:            true,
+				Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
+				NestedObject:        schema.NestedAttributeObject{Attributes: forecastPodAttributes()},
+			},
+
+			// The answer.
+			"available":      boolean("Whether a forecast could be made."),
+			"reason":         text("Why none could be made; null when one was."),
+			"as_of":          text("When the cluster was read, in RFC 3339."),
+			"outcome":        text("`fits` (it starts at once and evicts nobody), `preempts` (it starts, and others are evicted for it), `waits` (it does not start before others end) or `never`."),
+			"fits":           boolean("Whether the outcome is `fits`."),
+			"summary":        text("The outcome in a few words, as a plan has it."),
+			"text":           text("The whole answer in lines, as a plan has it."),
+			"queue_position": integer("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
+			"counting":       texts("Jobs that are planned before it and were counted."),
+			"reasons":        texts("Why some of it waits, or never runs."),
+			"approximate":    texts("What was not looked at, or not to the end; the answer may be wrong there."),
+			"starts": object("What becomes of each pod.", map[string]schema.Attribute{
+				"pod":           text("The pod's name in `pods`, with a number where there are several."),
+				"state":         text("`starts`, `waits` (for room), `queued` (for quota), `follows` (it is made when others run, which wait) or `never`."),
+				"nodes":         texts("Where it may start; where there are several, the scheduler chooses among equals."),
+				"after":         texts("Pods that have to stop first."),
+				"grace_seconds": integer("How long those may take to stop."),
+				"why":           text("Why it waits; null when it starts."),
+			}),
+			"victims": object("Who is evicted for it. Empty when nobody is.", map[string]schema.Attribute{
+				"kind":      text("`Pod`, evicted by the scheduler, or `Workload`, evicted by its queue."),
+				"namespace": text("Its namespace."),
+				"name":      text("Its name."),
+				"node":      text("The node of a pod; null for a workload."),
+				"priority":  integer("Its priority: of a pod that of its PriorityClass, of a workload that in the queue."),
+				"job":       text("The name of the job that it is of; null for a pod of its own."),
+				"job_kind":  text("What kind of job that is: `training job`, `task`, `Job`, `Deployment`, …"),
+				"fate":      text("What becomes of that job."),
+				"certain":   boolean("False for one of several among which the scheduler chooses."),
+			}),
+		},
+	}
+}
+
+func forecastPodAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name": schema.StringAttribute{MarkdownDescription: "What they are called in the answer: `worker`.", Required: true, Validators: []validator.String{subdomain{}}},
+		"count": schema.Int64Attribute{
+			MarkdownDescription: "How many; 1 by default.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.Between(1, maxForecastPods)},
+		},
+		"min": schema.Int64Attribute{
+			MarkdownDescription: "How many of them the job cannot do without; all by default. The others come and go one by one, and whether they wait does not count.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.Between(0, maxForecastPods)},
+		},
+		"follows": schema.BoolAttribute{MarkdownDescription: "They are made when all pods before them run, as a master makes its workers. False by default.", Optional: true},
+		"requests": schema.MapAttribute{
+			MarkdownDescription: "What each asks for: `{ cpu = \"3\", memory = \"4Gi\" }`.",
+			ElementType:         quantity.Type{},
+			Required:            true,
+		},
+		"priority_class_name": schema.StringAttribute{MarkdownDescription: "PriorityClass of the pods; the cluster's default by default.", Optional: true, Validators: []validator.String{subdomain{}}},
+		"labels":              schema.MapAttribute{MarkdownDescription: "Labels of the pods, which budgets and other pods' affinities select by.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
+		"node_selector":       schema.MapAttribute{MarkdownDescription: "Labels that a node must have.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
+		"tolerations": schema.ListNestedAttribute{
+			MarkdownDescription: "Taints that they tolerate.",
+			Optional:            true,
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
+				"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
+				"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
+				"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
+				"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
+			}},
+		},
+	}
+}
+
+// forecastDataModel is the data source's value.
+type forecastDataModel struct {
+	Name          types.String `tfsdk:"name"`
+	Namespace     types.String `tfsdk:"namespace"`
+	Queue         types.String `tfsdk:"queue"`
+	PriorityClass types.String `tfsdk:"priority_class"`
+	Pods          types.List   `tfsdk:"pods"`
+
+	Available types.Bool   `tfsdk:"available"`
+	Reason    types.String `tfsdk:"reason"`
+	forecastAnswerModel
+}
+
+type forecastPodModel struct {
+	Name              types.String `tfsdk:"name"`
+	Count             types.Int64  `tfsdk:"count"`
+	Min               types.Int64  `tfsdk:"min"`
+	Follows           types.Bool   `tfsdk:"follows"`
+	Requests          types.Map    `tfsdk:"requests"`
+	PriorityClassName types.String `tfsdk:"priority_class_name"`
+	Labels            types.Map    `tfsdk:"labels"`
+	NodeSelector      types.Map    `tfsdk:"node_selector"`
+	Tolerations       types.List   `tfsdk:"tolerations"`
+}
+
+// Read makes the forecast of what is described. Only what is described wrongly is an error: that no forecast can be made
+// is an answer too.
+func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
+	defer cancel()
+	var model forecastDataModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	job, diags := model.job(ctx)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	before, vague := d.connection.forecasts.besides(job)
+	answer, err := d.connection.foresee(ctx, before, job)
+	for _, name := range vague {
+		answer.Approximate = append(answer.Approximate, notCounted(name))
+	}
+	model.Available = types.BoolValue(err == nil)
+	if err != nil {
+		model.Reason = types.StringValue(sentenceOf("", err.Error()))
+		model.forecastAnswerModel = noForecastAnswer()
+	} else {
+		var diags diag.Diagnostics
+		model.forecastAnswerModel, diags = forecastAnswerOf(ctx, answer)
+		resp.Diagnostics.Append(diags...)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// job is what the configuration describes.
+func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnostics) {
+	r := &reader{ctx: ctx}
+	var groups []forecast.Group
+	seen := map[string]bool{}
+	for i, p := range elements[forecastPodModel](r, m.Pods) {
+		at := path.Root("pods").AtListIndex(i)
+		group := forecast.Group{Name: p.Name.ValueString(), Count: orOne(p.Count), Follows: p.Follows.ValueBool()}
+		if seen[group.Name] {
+			r.diags.AddAttributeError(at.AtName("name"), "A name twice", fmt.Sprintf("Two groups of pods are called %q, and the answer could not tell them apart.", group.Name))
+		}
+		seen[group.Name] = true
+		group.Least = group.Count
+		if !p.Min.IsNull() {
+			group.Least = int(p.Min.ValueInt64())
+		}
+		if group.Least > group.Count {
+			r.diags.AddAttributeError(at.AtName("min"), "More than there are", fmt.Sprintf("min is %d and count %d.", group.Least, group.Count))
+		}
+		group.Template = corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: r.texts(p.Labels)},
+			Spec: corev1.PodSpec{
+				PriorityClassName: p.PriorityClassName.ValueString(), NodeSelector: r.texts(p.NodeSelector), Tolerations: r.tolerations(p.Tolerations),
+				Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: r.amounts(at.AtName("requests"), p.Requests)}}},
+			},
+		}
+		groups = append(groups, group)
+	}
+	return forecast.OfGroups(orDefault(m.Namespace, corev1.NamespaceDefault), m.Name.ValueString(), m.Queue.ValueString(), m.PriorityClass.ValueString(), groups), r.diags
+}

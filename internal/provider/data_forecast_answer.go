@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+)
+
+// forecastAnswerModel is an answer as data.
+type forecastAnswerModel struct {
+	AsOf          types.String `tfsdk:"as_of"`
+	Outcome       types.String `tfsdk:"outcome"`
+	Fits          types.Bool   `tfsdk:"fits"`
+	Summary       types.String `tfsdk:"summary"`
+	Text          types.String `tfsdk:"text"`
+	QueuePosition types.Int64  `tfsdk:"queue_position"`
+	Counting      types.List   `tfsdk:"counting"`
+	Reasons       types.List   `tfsdk:"reasons"`
+	Approximate   types.List   `tfsdk:"approximate"`
+	Starts        types.List   `tfsdk:"starts"`
+	Victims       types.List   `tfsdk:"victims"`
+}
+
+type startModel struct {
+	Pod          types.String `tfsdk:"pod"`
+	State        types.String `tfsdk:"state"`
+	Nodes        []string     `tfsdk:"nodes"`
+	After        []string     `tfsdk:"after"`
+	GraceSeconds types.Int64  `tfsdk:"grace_seconds"`
+	Why          types.String `tfsdk:"why"`
+}
+
+type victimModel struct {
+	Kind      types.String `tfsdk:"kind"`
+	Namespace types.String `tfsdk:"namespace"`
+	Name      types.String `tfsdk:"name"`
+	Node      types.String `tfsdk:"node"`
+	Priority  types.Int64  `tfsdk:"priority"`
+	Job       types.String `tfsdk:"job"`
+	JobKind   types.String `tfsdk:"job_kind"`
+	Fate      types.String `tfsdk:"fate"`
+	Certain   types.Bool   `tfsdk:"certain"`
+}
+
+var (
+	textList  = types.ListType{ElemType: types.StringType}
+	startType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"pod": types.StringType, "state": types.StringType, "nodes": textList, "after": textList, "grace_seconds": types.Int64Type, "why": types.StringType,
+	}}
+	victimType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"kind": types.StringType, "namespace": types.StringType, "name": types.StringType, "node": types.StringType, "priority": types.Int64Type,
+		"job": types.StringType, "job_kind": types.StringType, "fate": types.StringType, "certain": types.BoolType,
+	}}
+)
+
+// noForecastAnswer is null everywhere: an empty list of victims would read as "evicts nobody".
+func noForecastAnswer() forecastAnswerModel {
+	none := types.ListNull(types.StringType)
+	return forecastAnswerModel{Counting: none, Reasons: none, Approximate: none, Starts: types.ListNull(startType), Victims: types.ListNull(victimType)}
+}
+
+func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerModel, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	list := func(kind attr.Type, values any) types.List {
+		value, more := types.ListValueFrom(ctx, kind, values)
+		diags.Append(more...)
+		return value
+	}
+	starts, victims := []startModel{}, []victimModel{}
+	for _, p := range a.Pods {
+		starts = append(starts, startModel{
+			Pod: types.StringValue(p.Role), State: types.StringValue(string(p.State)), Nodes: notNil(p.Nodes), After: notNil(p.After),
+			GraceSeconds: types.Int64Value(int64(p.Grace.Seconds())), Why: textOrNull(p.Why),
+		})
+	}
+	for _, e := range a.Evicts {
+		kind := "Pod"
+		if e.Workload {
+			kind = "Workload"
+		}
+		victims = append(victims, victimModel{
+			Kind: types.StringValue(kind), Namespace: types.StringValue(e.Namespace), Name: types.StringValue(e.Name), Node: textOrNull(e.Node),
+			Priority: types.Int64Value(int64(e.Priority)), Job: textOrNull(e.OwnerName), JobKind: textOrNull(e.OwnerKind),
+			Fate: types.StringValue(e.Fate), Certain: types.BoolValue(e.Certain),
+		})
+	}
+	model := forecastAnswerModel{
+		AsOf: types.StringValue(a.AsOf.UTC().Format(time.RFC3339)), Outcome: types.StringValue(string(a.Outcome)), Fits: types.BoolValue(a.Outcome == forecast.Fits),
+		Summary: types.StringValue(a.Summary()), Text: types.StringValue(a.Text()), QueuePosition: types.Int64Null(),
+		Counting: list(types.StringType, notNil(a.Counting)), Reasons: list(types.StringType, notNil(a.Reasons())), Approximate: list(types.StringType, notNil(a.Approximate)),
+		Starts: list(startType, starts), Victims: list(victimType, victims),
+	}
+	if ahead, waits := a.Ahead(); waits {
+		model.QueuePosition = types.Int64Value(int64(ahead))
+	}
+	return model, diags
+}
+
+// notNil is an empty list where there is none: it was looked for, and there is nothing.
+func notNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
