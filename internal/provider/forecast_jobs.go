@@ -135,7 +135,7 @@ func (c *connection) plannedFlavors(ctx context.Context, namespace, queue string
 		return nil
 	}
 	s, err := c.snapshot(ctx, true)
-	if err != nil || s.Queues == nil {
+	if err != nil {
 		return nil
 	}
 	return s.Queues.FlavorLabels(namespace, queue)

@@ -40,85 +40,87 @@ const (
 
 // Answer is a forecast: what would become of a job, and of others for its sake, on the cluster as it was.
 type Answer struct {
-	Noun            string
-	Namespace, Name string
-	AsOf            time.Time
-	Outcome         Outcome
+	Noun      string    `json:"noun,omitempty"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	AsOf      time.Time `json:"as_of"`
+	Outcome   Outcome   `json:"outcome"`
 	// Counting are the jobs that are planned before it and were counted.
-	Counting []string
+	Counting []string `json:"counting,omitempty"`
 	// Queues is what queues decide about its parts, in their order; empty for a job without a queue.
-	Queues []Standing
+	Queues []Standing `json:"queues,omitempty"`
 	// Pods are the planned ones, in the order in which they are made.
-	Pods []PodForecast
+	Pods []PodForecast `json:"pods,omitempty"`
 	// Evicts are the pods and workloads that stop for it, in the order in which they do.
-	Evicts []Eviction
+	Evicts []Eviction `json:"evicts,omitempty"`
 	// Choices is in how many ways equal choices of the scheduler were followed to the end.
-	Choices int
+	Choices int `json:"choices"`
 	// Estimate is when room is expected for what waits; nil where nothing says so.
-	Estimate *Estimate
+	Estimate *Estimate `json:"estimate,omitempty"`
 	// Approximate says what was not looked at, or not to the end, in a sentence each.
-	Approximate []string
+	Approximate []string `json:"approximate,omitempty"`
 	// Asks are training jobs whose own ConfigMaps would make the answer more exact; see Snapshot.Jobs.
-	Asks []types.NamespacedName
+	Asks []types.NamespacedName `json:"-"`
 }
 
 // Standing is where a part of a job stands with its queue.
 type Standing struct {
-	Roles        []string // of its pods
-	Queue        string   // the LocalQueue
-	ClusterQueue string   // "" where it leads to none
-	Admitted     bool
-	Pods         int      // how many of its pods start, where it is admitted
-	Flavors      []string // of its quota
-	Borrows      bool
-	Checks       []string // admission checks that are awaited
-	Why          string   // it waits
-	Ahead        []string // what is before it in its queue, while it waits
-	Never        bool     // not even an empty queue would admit it
+	Roles        []string `json:"roles,omitempty"`         // of its pods
+	Queue        string   `json:"queue,omitempty"`         // the LocalQueue
+	ClusterQueue string   `json:"cluster_queue,omitempty"` // "" where it leads to none
+	Admitted     bool     `json:"admitted"`
+	Pods         int      `json:"pods"`              // how many of its pods start, where it is admitted
+	Flavors      []string `json:"flavors,omitempty"` // of its quota
+	Borrows      bool     `json:"borrows,omitempty"`
+	Checks       []string `json:"checks,omitempty"` // admission checks that are awaited
+	Why          string   `json:"why,omitempty"`    // it waits
+	Ahead        []string `json:"ahead,omitempty"`  // what is before it in its queue, while it waits
+	Never        bool     `json:"never,omitempty"`  // not even an empty queue would admit it
 }
 
 // PodForecast is what becomes of a planned pod.
 type PodForecast struct {
-	Role     string
-	Optional bool // its job can do without it
-	State    State
+	Role     string `json:"role,omitempty"`
+	Optional bool   `json:"optional,omitempty"` // its job can do without it
+	State    State  `json:"state"`
 	// Nodes are where it may start: where there are several, they are equal to the scheduler. Others is how many more.
-	Nodes  []string
-	Others int
+	Nodes  []string `json:"nodes,omitempty"`
+	Others int      `json:"others"`
 	// After is who has to stop before it starts, and Grace how long that may take.
-	After []string
-	Grace time.Duration
+	After []string      `json:"after,omitempty"`
+	Grace time.Duration `json:"grace_nanoseconds"`
 	// Victims says that all of those are evicted for this pod.
-	Victims bool
-	Why     string // it waits
+	Victims bool   `json:"victims,omitempty"`
+	Why     string `json:"why,omitempty"` // it waits
 }
 
 // Eviction is a pod, or a workload with its pods, that stops for a job.
 type Eviction struct {
-	Workload        bool
-	Namespace, Name string
-	Node            string // of a pod
-	Priority        int32
-	Owner           string // "training job low-prio-job"; "" for a pod of its own
-	OwnerKind       string
-	OwnerName       string
-	Fate            string // what becomes of the owner
-	For             string // the role of the pod that evicts it
-	Reason          string // of the queue, in Kueue's word
-	Grace           time.Duration
-	Pods            []string // of a workload, namespace/name
+	Workload  bool          `json:"workload"`
+	Namespace string        `json:"namespace"`
+	Name      string        `json:"name"`
+	Node      string        `json:"node,omitempty"` // of a pod
+	Priority  int32         `json:"priority"`
+	Owner     string        `json:"owner,omitempty"` // "training job low-prio-job"; "" for a pod of its own
+	OwnerKind string        `json:"owner_kind,omitempty"`
+	OwnerName string        `json:"owner_name,omitempty"`
+	Fate      string        `json:"fate,omitempty"`   // what becomes of the owner
+	For       string        `json:"for,omitempty"`    // the role of the pod that evicts it
+	Reason    string        `json:"reason,omitempty"` // of the queue, in Kueue's word
+	Grace     time.Duration `json:"grace_nanoseconds"`
+	Pods      []string      `json:"pods,omitempty"` // of a workload, namespace/name
 	// Certain is false for one of several among which the scheduler chooses.
-	Certain bool
+	Certain bool `json:"certain"`
 	// Planned says that it is planned itself, and not in the cluster yet.
-	Planned bool
+	Planned bool `json:"planned,omitempty"`
 	// Own says that it is of the job that is forecast.
-	Own bool
+	Own bool `json:"own,omitempty"`
 }
 
 // Estimate is when something is expected.
 type Estimate struct {
-	At   time.Time
-	From string // what it is reckoned from
+	At   time.Time `json:"at"`
+	From string    `json:"from,omitempty"` // what it is reckoned from
 }
 
 // notes collects what makes an answer approximate, each once.

@@ -79,6 +79,9 @@ func (q *Queues) clusterQueueOf(namespace, name string) *kueue.ClusterQueue {
 // FlavorLabels are the node labels of the flavors that a LocalQueue chooses from, in its order; nil where one of them is
 // not known.
 func (q *Queues) FlavorLabels(namespace, queue string) []map[string]string {
+	if q == nil {
+		return nil
+	}
 	in := q.clusterQueueOf(namespace, queue)
 	if in == nil {
 		return nil

@@ -25,7 +25,7 @@ it decide about whole scenarios, days of a cluster in seconds.
 Exit codes: 0 yes, 1 no or failed, 2 a command line that cannot be meant.`,
 		Version: version,
 	}
-	root.AddCommand(newRun(), newCompare(), newConform())
+	root.AddCommand(newRun(), newCompare(), newConform(), newForecast())
 	commandline.Configure(root)
 	return root
 }

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/jobfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
+)
+
+// Exit codes of forecast, by the outcome of the job that fares worst.
+var forecastCodes = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts: 10, forecast.Pends: 11, forecast.Never: 12}
+
+// forecastFlags are those of elastic-sim forecast.
+type forecastFlags struct {
+	file, kubeconfig, context, namespace string
+	timeout                              time.Duration
+	asJSON                               bool
+}
+
+func newForecast() *cobra.Command {
+	var f forecastFlags
+	c := &cobra.Command{
+		Use:   "forecast -f FILE [--kubeconfig FILE] [--context NAME] [-n NAMESPACE]",
+		Short: "Say what would become of a job on a cluster, and whom it would evict",
+		Long: `forecast reads a cluster and says what would become of the jobs in a file if they were
+made now, one after the other: whether each is admitted by its queue, where its pods
+start and when, and whom they evict. It is the forecast of terraform plan. It changes
+nothing, and reserves nothing.
+
+The file has Jobs or Pods of Kubernetes, a SkyPilot task, or descriptions of jobs:
+
+  name: high-prio-job
+  pods:
+    - {name: master, requests: {cpu: "1"}, priority_class_name: high-priority}
+    - {name: worker, count: 4, min: 1, follows: true, requests: {cpu: "3"}}
+
+with queue and priority_class for Kueue, and for pods also labels, node_selector and
+tolerations. "-" is the standard input.
+
+Exit codes: 0 it fits, 10 it starts by preempting others, 11 it waits, 12 it can never
+run; 1 no forecast could be made, 2 a command line that cannot be meant. Of several
+jobs the worst counts.`,
+		Example: `  elastic-sim forecast -f job.yaml
+  elastic-sim forecast -f low.yaml -n team-a --context production
+  kubectl create job x --image=busybox --dry-run=client -o yaml | elastic-sim forecast -f -`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.file == "" {
+				return commandline.UsageError("forecast needs -f FILE; see `elastic-sim forecast --help`")
+			}
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "the jobs; - for the standard input")
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster's kubeconfig (default $KUBECONFIG, then ~/.kube/config)")
+	c.Flags().StringVar(&f.context, "context", "", "the context in it (default its current one)")
+	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "the namespace of jobs that name none")
+	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long the cluster may take to answer")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write each answer as a line of JSON")
+	return c
+}
+
+func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	text, err := f.read(in)
+	if err != nil {
+		return err
+	}
+	kubeconfigs, err := f.kubeconfigs()
+	if err != nil {
+		return err
+	}
+	client, err := cluster.New(cluster.Config{Kubeconfigs: kubeconfigs, Context: f.context, UserAgent: "elastic-sim"})
+	if err != nil {
+		return explained(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	s, err := snapshot.Read(ctx, client)
+	if err != nil {
+		return explained(err)
+	}
+	if s.Queues, err = snapshot.ReadQueues(ctx, client); err != nil && !errors.Is(err, snapshot.ErrNoKueue) {
+		return explained(err)
+	}
+	jobs, err := jobfile.Read(f.file, text, f.namespace, s.Queues.FlavorLabels)
+	if err != nil {
+		return err
+	}
+	worst := forecast.Fits
+	for i, job := range jobs {
+		answer := forecast.Make(s, jobs[:i], job)
+		if known := details(ctx, client, answer.Asks); len(known) > 0 {
+			more := *s
+			more.Jobs = known
+			answer = forecast.Make(&more, jobs[:i], job)
+		}
+		if err := f.write(out, answer); err != nil {
+			return err
+		}
+		if forecastCodes[answer.Outcome] > forecastCodes[worst] {
+			worst = answer.Outcome
+		}
+	}
+	if code := forecastCodes[worst]; code != 0 {
+		return &commandline.ExitError{Code: code, Err: fmt.Errorf("the worst outcome is: %s", worst)}
+	}
+	return nil
+}
+
+// details are what the jobs that a forecast asks about say of themselves, as far as it may be read.
+func details(ctx context.Context, client *cluster.Client, names []types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob {
+	known := map[types.NamespacedName]forecast.TrainingJob{}
+	for _, name := range names {
+		if job, found := snapshot.ReadJob(ctx, client, name); found {
+			known[name] = job
+		}
+	}
+	return known
+}
+
+func (f forecastFlags) write(out io.Writer, answer forecast.Answer) error {
+	if !f.asJSON {
+		_, err := fmt.Fprintf(out, "%s\n%s\n", answer.Summary(), answer.Text())
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(answer)
+}
+
+func (f forecastFlags) read(in io.Reader) ([]byte, error) {
+	if f.file == "-" {
+		return io.ReadAll(io.LimitReader(in, jobfile.MaxBytes+1))
+	}
+	file, err := os.Open(f.file)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, jobfile.MaxBytes+1))
+}
+
+// kubeconfigs are the files that kubectl would read.
+func (f forecastFlags) kubeconfigs() ([]string, error) {
+	if f.kubeconfig != "" {
+		return []string{f.kubeconfig}, nil
+	}
+	if list := filepath.SplitList(os.Getenv("KUBECONFIG")); len(list) > 0 {
+		return list, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, fmt.Errorf("no --kubeconfig, no $KUBECONFIG, and %w", err)
+	}
+	return []string{filepath.Join(home, ".kube", "config")}, nil
+}
+
+// explained is an error of the cluster in words.
+func explained(err error) error {
+	var forbidden *snapshot.ForbiddenError
+	if errors.As(err, &forbidden) {
+		return forbidden
+	}
+	summary, detail := cluster.Explain(err)
+	return fmt.Errorf("%s: %s", summary, detail)
+}
