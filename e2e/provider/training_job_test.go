@@ -488,7 +488,7 @@ func TestTrainingJobDrift(t *testing.T) {
 func TestTrainingJobRequests(t *testing.T) {
 	p := newProxy(t)
 	name := "requests"
-	config := func(lines string) string { return p.config("") + trainingJob(name, lines) }
+	config := func(lines string) string { return p.config("forecast = \"off\"") + trainingJob(name, lines) }
 	expect := func(want ...string) func(*terraform.State) error {
 		return func(*terraform.State) error {
 			if diff := cmp.Diff(want, distinct(p.take())); diff != "" {

@@ -35,8 +35,14 @@ func (c *connection) checkFits(ctx context.Context, at path.Path, what string, p
 func (c *connection) nodes(ctx context.Context) []*corev1.Node {
 	known := &c.planned.nodes
 	known.once.Do(func() {
+		if c.forecasts.mode != forecastOff { // their snapshot has them
+			if s, err := c.snapshot(ctx, false); err == nil {
+				known.nodes = s.Nodes
+				return
+			}
+		}
 		client, diags := c.cluster()
-		if diags.HasError() {
+		if diags.HasError() || c.planned.isSilent() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)

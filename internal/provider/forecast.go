@@ -207,12 +207,21 @@ func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snaps
 		err = errQueues
 	}
 	if err != nil {
+		if mute(err) {
+			c.planned.hush()
+		}
 		return nil, err
 	}
 	whole := *s
 	whole.Queues = queues
 	c.planned.addTo(&whole)
 	return &whole, nil
+}
+
+// mute says of a failure to read the cluster that nobody else needs to try: it does not answer, rather than refuse.
+func mute(err error) bool {
+	var forbidden *snapshot.ForbiddenError
+	return !errors.As(err, &forbidden) && !errors.Is(err, snapshot.ErrNoKueue)
 }
 
 // patiently reads something of the cluster for as long as forecasts may take.

@@ -107,6 +107,13 @@ func (c *connection) plansObject(name reference, object cluster.Object) {
 	c.planned.objects[name] = object
 }
 
+// hush notes that the cluster does not answer.
+func (p *planned) hush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = true
+}
+
 // isSilent says whether the cluster was asked before and has not answered.
 func (p *planned) isSilent() bool {
 	p.mu.Lock()
@@ -288,9 +295,7 @@ func (c *connection) catalogue(ctx context.Context, kind referent, namespace str
 		}
 		var answer apierrors.APIStatus
 		if listed.err != nil && !errors.As(listed.err, &answer) {
-			c.planned.mu.Lock()
-			c.planned.silent = true
-			c.planned.mu.Unlock()
+			c.planned.hush()
 		}
 	})
 	return listed

@@ -157,8 +157,8 @@ func (r *run) choices(pod *placement.Pod, d placement.Decision) []choice {
 // take carries a decision out: the pod is bound, or its victims begin to stop and the node is kept for it.
 func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	f := r.fates[pod]
-	if f == nil { // a pod of the cluster that waited for room
-		f = &fate{}
+	if f == nil { // a pod of the cluster that waited for room: what it does is nobody's of the planned jobs
+		f = &fate{job: noJob}
 	}
 	f.nodes, f.others = namesOf(c, equal)
 	if len(c.victims) == 0 {
@@ -174,7 +174,7 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 		if r.stops(v) { // for another pod already, or because it is being deleted
 			continue
 		}
-		r.lost = append(r.lost, victim{pod: v, node: c.node, job: r.job, by: f.role})
+		r.lost = append(r.lost, victim{pod: v, node: c.node, job: f.job, by: f.role})
 		if theirs := r.fates[v]; theirs != nil { // planned too, and less important
 			theirs.state, theirs.bound, theirs.why = Waits, "", "it makes room for others"
 		}

@@ -1,0 +1,126 @@
+// Package forecast_test holds the forecast in terraform plan to what then happens: the real terraform plans and applies on
+// an embedded cluster with a real kube-scheduler, and whoever is evicted must be among those that the plan has named,
+// and every pod on a node that it has named. Both tutorials are told, and scenarios that are drawn from seeds.
+package forecast_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
+)
+
+// cluster is shared by all tests.
+var cluster *simcluster.Cluster
+
+// lanes are how many scenarios go on at the same time, each on three nodes of its own: others' pods do not tolerate
+// their taint.
+const lanes = 4
+
+func laneName(lane int) string { return fmt.Sprintf("lane-%d", lane) }
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if err := providertesting.Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	options := []simcluster.Option{
+		// ElasticDL's tutorial, and Trainy's.
+		simcluster.NodeGroup(controlplane.NodeGroup{Name: "node", Count: 3, CPU: "4", Memory: "15Gi", AllocatableCPU: "3.92"}),
+		simcluster.NodeGroup(controlplane.NodeGroup{
+			Name: "gpu", Count: 1, CPU: "16", Memory: "60Gi", Resources: map[string]string{"nvidia.com/gpu": "4"},
+			Labels: map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}, Taints: []string{"nvidia.com/gpu=present:NoSchedule"},
+		}),
+		simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Queueing(),
+	}
+	for lane := range lanes {
+		options = append(options, simcluster.NodeGroup(controlplane.NodeGroup{
+			Name: laneName(lane), Count: 3, CPU: "4", Memory: "15Gi", AllocatableCPU: "3.92",
+			Labels: map[string]string{"lane": laneName(lane)}, Taints: []string{"lane=" + laneName(lane) + ":NoSchedule"},
+		}))
+	}
+	if path := os.Getenv(trainerVariable); path != "" {
+		options = append(options, simcluster.Image("elastic-trainer", path))
+	}
+	return simcluster.Main(m, &cluster, options...)
+}
+
+// trainerVariable names the program of the trainer's image.
+const trainerVariable = "ELASTIC_TRAINER_BIN"
+
+func needTrainer(t *testing.T) {
+	t.Helper()
+	if os.Getenv(trainerVariable) == "" {
+		t.Skipf("%s is not set; make test builds the trainer and sets it", trainerVariable)
+	}
+}
+
+func client(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	c, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// asAdmin is the provider's configuration for the shared cluster, and the configuration that uses it.
+func asAdmin(config string) string {
+	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n%s", cluster.Kubeconfig, config)
+}
+
+// patience bounds every wait: the machine may be busy.
+const patience = 90 * time.Second
+
+// await asks until something holds, and fails with what was seen last.
+func await(t *testing.T, what string, done func(ctx context.Context) (seen string, ok bool)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen := ""
+	for ctx.Err() == nil {
+		var ok bool
+		if seen, ok = done(ctx); ok {
+			return
+		}
+		pause(ctx)
+	}
+	t.Fatalf("%s: not within %s; last seen: %s", what, patience, seen)
+}
+
+// pause is the time between two looks.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// queues is where Kueue's objects are.
+func queues(t *testing.T) *kueueclient.Client {
+	t.Helper()
+	config, err := cluster.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := kueueclient.New(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,148 @@
+package forecast_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// said is what a plan says of one job, read from what terraform prints.
+type said struct {
+	text    string
+	certain []string            // victims that it names: "seed-1/pod-2", "workload seed-1/job-low-1a2b3"
+	either  []string            // victims among which the scheduler chooses
+	starts  map[string][]string // by role, the nodes on which the pod may start
+	waits   []string            // roles of pods that wait for room, or never run
+	queued  bool                // its queue does not admit it
+}
+
+var (
+	victimLine = regexp.MustCompile(`^  (?:evicts  |        or )(.+?) \(priority -?\d+\)`)
+	startText  = regexp.MustCompile(`^(.+?) on (.+?) (at once|once .+)$`)
+	rowOfRoles = regexp.MustCompile(`^(\w+) (\d+) to (\d+)$`)
+)
+
+// saidOf finds what a plan says of a job.
+func saidOf(t *testing.T, printed, job string) said {
+	t.Helper()
+	begin := strings.Index(printed, "Warning: "+job+" ")
+	if begin < 0 {
+		t.Fatalf("the plan says nothing of %s:\n%s", job, printed)
+	}
+	text, _, complete := strings.Cut(printed[begin:], "not a reservation.")
+	if !complete {
+		t.Fatalf("what the plan says has no end:\n%s", printed)
+	}
+	s := said{text: text, starts: map[string][]string{}}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if match := victimLine.FindStringSubmatch(line); match != nil {
+			isEither := strings.HasPrefix(line, "          or ") || i+1 < len(lines) && strings.HasPrefix(lines[i+1], "          or ")
+			if isEither {
+				s.either = append(s.either, match[1])
+			} else {
+				s.certain = append(s.certain, match[1])
+			}
+		}
+		rest, isStarts := strings.CutPrefix(line, "  starts  ")
+		for part := range strings.SplitSeq(rest, "; ") {
+			if match := startText.FindStringSubmatch(part); isStarts && match != nil {
+				for _, role := range roles(match[1]) {
+					s.starts[role] = strings.Split(strings.TrimSuffix(match[2], " (equal)"), " or ")
+				}
+			}
+		}
+		for _, word := range []string{"  waits   ", "  never   ", "  then    "} {
+			if rest, ok := strings.CutPrefix(line, word); ok {
+				who, _, _ := strings.Cut(rest, ":")
+				who, _, _ = strings.Cut(who, " fit")
+				who, _, _ = strings.Cut(who, ", made when")
+				s.waits = append(s.waits, roles(who)...)
+			}
+		}
+		s.queued = s.queued || strings.HasPrefix(line, "  queue   waits in") || strings.HasPrefix(line, "  queue   is never")
+	}
+	return s
+}
+
+// roles undoes how a text joins roles: "master and worker 0", "pod 0 to 3".
+func roles(text string) []string {
+	var found []string
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, " and ", ", "), ", ") {
+		match := rowOfRoles.FindStringSubmatch(part)
+		if match == nil {
+			found = append(found, part)
+			continue
+		}
+		first, _ := strconv.Atoi(match[2]) // digits, by the expression
+		last, _ := strconv.Atoi(match[3])
+		for i := first; i <= last; i++ {
+			found = append(found, fmt.Sprintf("%s %d", match[1], i))
+		}
+	}
+	return found
+}
+
+// differs says how what happened is none of what was said; "" when it is.
+func (s said) differs(evicted []string, nodes map[string]string) string {
+	var wrong []string
+	for _, victim := range evicted {
+		if !slices.Contains(s.certain, victim) && !slices.Contains(s.either, victim) {
+			wrong = append(wrong, fmt.Sprintf("%s was evicted, and was not named", victim))
+		}
+	}
+	for _, victim := range s.certain {
+		if !slices.Contains(evicted, victim) {
+			wrong = append(wrong, fmt.Sprintf("%s was named, and was not evicted", victim))
+		}
+	}
+	if len(s.either) > 0 && !slices.ContainsFunc(s.either, func(v string) bool { return slices.Contains(evicted, v) }) {
+		wrong = append(wrong, fmt.Sprintf("none of %v was evicted", s.either))
+	}
+	for role, node := range nodes {
+		if !slices.Contains(s.starts[role], node) {
+			wrong = append(wrong, fmt.Sprintf("%s is on %s, and %v was named", role, node, s.starts[role]))
+		}
+	}
+	for role := range s.starts {
+		if nodes[role] == "" {
+			wrong = append(wrong, fmt.Sprintf("%s was to start, and does not", role))
+		}
+	}
+	return strings.Join(wrong, "\n")
+}
+
+func TestWhatIsSaidIsRead(t *testing.T) {
+	s := saidOf(t, `
+Warning: ns/j will preempt
+
+  with elastic_task.j,
+
+  queue   admitted by ClusterQueue c with quota of f
+  evicts  ns/a (priority 5) on n-1: it is gone: nothing makes it again
+  evicts  ns/b (priority 5) on n-2: it is gone: nothing makes it again
+          or ns/c (priority 5) on n-3: it is gone: nothing makes it again (equal)
+  starts  master and worker 0 to 3 on n-1 at once; worker 5 on n-2 or n-3 (equal) once its victim there has stopped (grace 1s)
+  waits   worker 6 and worker 7: n-1: Insufficient cpu
+A feasibility check of the cluster as it was at 10:04:07Z, not a reservation.`, "ns/j")
+	got := fmt.Sprint(s.certain, s.either, s.starts["master"], s.starts["worker 2"], s.starts["worker 5"], s.waits, s.queued)
+	if want := "[ns/a] [ns/b ns/c] [n-1] [n-1] [n-2 n-3] [worker 6 worker 7] false"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	nodes := map[string]string{"master": "n-1", "worker 0": "n-1", "worker 1": "n-1", "worker 2": "n-1", "worker 3": "n-1", "worker 5": "n-3"}
+	if wrong := s.differs([]string{"ns/a", "ns/c"}, nodes); wrong != "" {
+		t.Error(wrong)
+	}
+	for behaviour, evicted := range map[string][]string{"a victim too few": {"ns/a"}, "one that is not named": {"ns/a", "ns/b", "ns/d"}, "the certain one spared": {"ns/b"}} {
+		if s.differs(evicted, nodes) == "" {
+			t.Errorf("%s is not noticed", behaviour)
+		}
+	}
+	nodes["worker 5"] = "n-1"
+	if s.differs([]string{"ns/a", "ns/c"}, nodes) == "" {
+		t.Error("another node is not noticed")
+	}
+}
