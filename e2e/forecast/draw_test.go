@@ -3,6 +3,7 @@ package forecast_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 )
 
@@ -85,13 +86,13 @@ resource "elastic_training_job" "job" {
   name      = "job"
   namespace = %q
   image     = "elastic-trainer:test"
-  model     = { name = "mnist" }
+  model     = { file = file(%q) }
   data      = { training = "synthetic://digits?records=2000&seed=1", records_per_task = 100 }
   training  = { minibatch_size = 10, grads_to_wait = %d, epochs = 10000 }
   master    = { %s }
   workers   = { min = 1, max = %d
   %s }
-}`, ns, d.nodes, pod("500m"), d.nodes, pod(d.cpu))
+}`, ns, modelFile(), d.nodes, pod("500m"), d.nodes, pod(d.cpu))
 	}
 	queue := ""
 	if d.kind == aQueuedTask {
@@ -111,4 +112,13 @@ resource "elastic_task" "job" {
   %s
   %s
 }`, ns, d.nodes, d.cpu, d.class, place, queue)
+}
+
+// modelFile is the tutorial's.
+func modelFile() string {
+	path, err := filepath.Abs("../../examples/models/mnist_functional_api.py")
+	if err != nil {
+		panic(err) // there is always a working directory
+	}
+	return path
 }

@@ -114,7 +114,7 @@ func (s *stage) setUp() {
 	if s.d.kind == aQueuedTask {
 		s.makeQueue(must)
 	}
-	if s.d.budget {
+	if s.d.budget { // as it is made, its status allows no disruption, which is what the scheduler looks at
 		_, err := kube.PolicyV1().PodDisruptionBudgets(s.ns).Create(ctx, &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: "guard"},
 			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}}},
@@ -194,20 +194,7 @@ func (s *stage) settled(ctx context.Context) (string, bool) {
 			return p.name + " has no pod", false
 		}
 	}
-	if budget, err := client(s.t).PolicyV1().PodDisruptionBudgets(s.ns).Get(ctx, "guard", metav1.GetOptions{}); s.d.budget && (err != nil || budget.Status.ObservedGeneration == 0 || int(budget.Status.ExpectedPods) != s.guarded(pods.Items)) {
-		return "the budget is not reckoned yet", false
-	}
 	return "", true
-}
-
-func (s *stage) guarded(pods []corev1.Pod) int {
-	n := 0
-	for _, pod := range pods {
-		if pod.Labels["guarded"] == "true" {
-			n++
-		}
-	}
-	return n
 }
 
 func running(pod *corev1.Pod) bool {
@@ -221,20 +208,22 @@ func roomless(pod *corev1.Pod) bool {
 	})
 }
 
-// waitsInQueue says that a Job's workload was found to have no quota.
+// waitsInQueue says that a Job's workload was found to have no quota, or comes after one that has none.
 func (s *stage) waitsInQueue(ctx context.Context, job string) bool {
 	list, err := queues(s.t).Workloads(s.ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return false
 	}
+	waits, tried := false, false
 	for i := range list.Items {
 		w := &list.Items[i]
+		c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
+		tried = tried || c != nil && c.Status == metav1.ConditionFalse
 		if slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Name == job }) {
-			c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
-			return c != nil && c.Status == metav1.ConditionFalse && w.Status.Admission == nil
+			waits = w.Status.Admission == nil
 		}
 	}
-	return false
+	return waits && tried
 }
 
 // residents are the pods on the lane's nodes before the job, by UID.

@@ -190,26 +190,20 @@ func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snaps
 	if diags.HasError() {
 		return nil, errors.New(diags.Errors()[0].Summary() + ". " + diags.Errors()[0].Detail())
 	}
-	if c.planned.isSilent() {
-		return nil, errSilentCluster
-	}
 	var queues *forecast.Queues
 	var errQueues error
 	var reading sync.WaitGroup
 	if queued {
 		reading.Go(func() {
-			queues, errQueues = f.queues.get(func() (*forecast.Queues, error) { return patiently(ctx, f, client, snapshot.ReadQueues) })
+			queues, errQueues = f.queues.get(func() (*forecast.Queues, error) { return patiently(ctx, c, client, snapshot.ReadQueues) })
 		})
 	}
-	s, err := f.cluster.get(func() (*forecast.Snapshot, error) { return patiently(ctx, f, client, snapshot.Read) })
+	s, err := f.cluster.get(func() (*forecast.Snapshot, error) { return patiently(ctx, c, client, snapshot.Read) })
 	reading.Wait()
 	if err == nil && !errors.Is(errQueues, snapshot.ErrNoKueue) {
 		err = errQueues
 	}
 	if err != nil {
-		if mute(err) {
-			c.planned.hush()
-		}
 		return nil, err
 	}
 	whole := *s
@@ -225,14 +219,19 @@ func mute(err error) bool {
 }
 
 // patiently reads something of the cluster for as long as forecasts may take.
-func patiently[T any](ctx context.Context, f *forecasts, client *cluster.Client, read func(context.Context, *cluster.Client) (T, error)) (T, error) {
-	ctx, done := f.patience(ctx)
-	defer done()
-	value, err := read(ctx, client)
-	if err != nil {
-		err = unread(ctx, err)
+func patiently[T any](ctx context.Context, c *connection, client *cluster.Client, read func(context.Context, *cluster.Client) (T, error)) (value T, err error) {
+	if c.planned.isSilent() {
+		return value, errSilentCluster
 	}
-	return value, err
+	ctx, done := c.forecasts.patience(ctx)
+	defer done()
+	if value, err = read(ctx, client); err == nil {
+		return value, nil
+	}
+	if mute(err) {
+		c.planned.hush()
+	}
+	return value, unread(ctx, err)
 }
 
 // unread says why the cluster was not read.

@@ -1,0 +1,242 @@
+package provider
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	ft "github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/forecasttesting"
+)
+
+// apiServer answers LISTs from objects by path, and refuses those that are denied.
+type apiServer struct {
+	*httptest.Server
+	mu      sync.Mutex
+	lists   map[string]any
+	denied  []string
+	silent  chan struct{} // requests wait until it is closed; nil: they do not
+	queries []string
+}
+
+// newAPIServer has the tutorial's three nodes, with the low job on them.
+func newAPIServer(t *testing.T) *apiServer {
+	t.Helper()
+	s := &apiServer{lists: map[string]any{
+		"/api/v1/nodes": &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{
+			*ft.Node("node-1", "3.92"), *ft.Node("node-2", "3.92"), *ft.Node("node-3", "3.92"),
+		}},
+		"/api/v1/pods": &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{
+			*ft.Master(ft.Pod("low-prio-job-x", "node-3", "1", 1000000, 0), "low-prio-job"),
+			*ft.Worker(ft.Pod("low-prio-job-worker-0", "node-1", "3", 1000, 2), "low-prio-job", 0),
+			*ft.Worker(ft.Pod("low-prio-job-worker-1", "node-2", "3", 1000, 4), "low-prio-job", 1),
+		}},
+		"/apis/scheduling.k8s.io/v1/priorityclasses": &schedulingv1.PriorityClassList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClassList"},
+			Items:    []schedulingv1.PriorityClass{*ft.Class("high", 1000000), *ft.Class("low", 1000)},
+		},
+		"/apis/policy/v1/poddisruptionbudgets": map[string]any{"apiVersion": "policy/v1", "kind": "PodDisruptionBudgetList", "items": []any{}},
+		"/api/v1/namespaces":                   map[string]any{"apiVersion": "v1", "kind": "NamespaceList", "items": []any{}},
+	}}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.queries = append(s.queries, r.URL.Path)
+	list, known := s.lists[r.URL.Path]
+	isDenied, silent := slices.Contains(s.denied, r.URL.Path), s.silent
+	s.mu.Unlock()
+	if silent != nil {
+		select {
+		case <-silent:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case isDenied:
+		w.WriteHeader(http.StatusForbidden)
+		list = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden}
+	case !known:
+		w.WriteHeader(http.StatusNotFound)
+		list = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}
+	}
+	_ = json.NewEncoder(w).Encode(list) // a client that has gone misses nothing
+}
+
+// planning is a process of the provider that plans against a cluster.
+func planning(host, mode string, timeout time.Duration) *connection {
+	return newConnection(cluster.Config{Host: host}, nil, forecastConfig{mode: mode, timeout: timeout})
+}
+
+func trainingJobNamed(t *testing.T, name, class string) forecast.Job {
+	t.Helper()
+	job, err := forecast.OfTrainingJob(ft.TrainingJob(name, class, class, 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// ofOne is the only diagnostic that there should be.
+func ofOne(t *testing.T, diags diag.Diagnostics, severity diag.Severity, says ...string) {
+	t.Helper()
+	if len(diags) != 1 || diags[0].Severity() != severity {
+		t.Fatalf("got %v", diags)
+	}
+	text := diags[0].Summary() + "\n" + diags[0].Detail()
+	for _, sentence := range says {
+		if !strings.Contains(text, sentence) {
+			t.Errorf("it does not say %q:\n%s", sentence, text)
+		}
+	}
+}
+
+func TestAForecastIsAWarning(t *testing.T) {
+	s := newAPIServer(t)
+	c := planning(s.URL, forecastWarn, time.Minute)
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityWarning, "high-prio-job will preempt",
+		"evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job goes on with 1 of 2 workers",
+		"A feasibility check of the cluster as it was at", "not a reservation.")
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "next", "high"), ""), diag.SeverityWarning, "next will preempt", "low-prio-job-worker-0", "counting high-prio-job, planned before it")
+	count := map[string]int{}
+	for _, path := range s.queries {
+		if count[path]++; count[path] > 1 && !strings.Contains(path, "configmaps") {
+			t.Errorf("%s was asked for %d times", path, count[path])
+		}
+	}
+}
+
+func TestWhoIsPlannedTwiceIsForecastOnce(t *testing.T) {
+	c := planning(newAPIServer(t).URL, forecastError, time.Minute)
+	job := trainingJobNamed(t, "high-prio-job", "high")
+	if first := c.forecast(t.Context(), job, ""); len(first) != 1 {
+		t.Errorf("got %v", first)
+	}
+	if again := c.forecast(t.Context(), job, ""); len(again) > 0 {
+		t.Errorf("got %v", again)
+	}
+}
+
+func TestForecastsAreSilentWhileSomethingIsApplied(t *testing.T) {
+	for _, mode := range []string{forecastWarn, forecastError} {
+		s := newAPIServer(t)
+		c := planning(s.URL, mode, time.Minute)
+		c.applies()
+		if diags := c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""); len(diags) > 0 || len(s.queries) > 0 {
+			t.Errorf("%s: got %v after %q", mode, diags, s.queries)
+		}
+	}
+}
+
+func TestForecastsThatAreOffAskNothing(t *testing.T) {
+	s := newAPIServer(t)
+	if diags := planning(s.URL, forecastOff, time.Minute).forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""); len(diags) > 0 || len(s.queries) > 0 {
+		t.Errorf("got %v after %q", diags, s.queries)
+	}
+}
+
+func TestAGateRefusesEvictionsOnly(t *testing.T) {
+	s := newAPIServer(t)
+	c := planning(s.URL, forecastError, time.Minute)
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityError, "high-prio-job will preempt",
+		`It is refused by forecast = "error": evicts default/low-prio-job-worker-1 of training job low-prio-job.`)
+	c = planning(s.URL, forecastError, time.Minute)
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "another", "low"), ""), diag.SeverityWarning, "another will wait") // it harms nobody
+	big := ft.TrainingJob("big", "high", "high", 1, 1)
+	big.Workers.Resources.Requests = ft.CPU("40")
+	job, err := forecast.OfTrainingJob(big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = planning(s.URL, forecastError, time.Minute)
+	ofOne(t, c.forecast(t.Context(), job, ""), diag.SeverityError, "big can never run", "it can never run")
+}
+
+func TestWhereNoForecastCanBeMade(t *testing.T) {
+	hanging := make(chan struct{})
+	t.Cleanup(func() { close(hanging) })
+	for reason, c := range map[string]struct {
+		prepare func(*apiServer)
+		host    string
+		timeout time.Duration
+		says    []string
+	}{
+		"the cluster does not answer in time": {prepare: func(s *apiServer) { s.silent = hanging }, timeout: 50 * time.Millisecond, says: []string{"has not answered within forecast_timeout"}},
+		"nobody listens":                      {host: "https://127.0.0.1:1", timeout: time.Minute, says: []string{"cannot be reached"}},
+		"verbs are missing": {prepare: func(s *apiServer) {
+			s.denied = []string{"/api/v1/pods", "/apis/scheduling.k8s.io/v1/priorityclasses"}
+		}, timeout: time.Minute, says: []string{"not allowed: list pods, list priorityclasses.scheduling.k8s.io (in the whole cluster)", "elastic-forecaster"}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newAPIServer(t)
+			if c.prepare != nil {
+				c.prepare(s)
+			}
+			host := c.host
+			if host == "" {
+				host = s.URL
+			}
+			warning := planning(host, forecastWarn, c.timeout)
+			ofOne(t, warning.forecast(t.Context(), trainingJobNamed(t, "first", "high"), ""), diag.SeverityWarning, append(c.says, "No forecast can be made for first")...)
+			if more := warning.forecast(t.Context(), trainingJobNamed(t, "second", "high"), ""); len(more) > 0 {
+				t.Errorf("it is said again: %v", more)
+			}
+			gate := planning(host, forecastError, c.timeout)
+			for _, name := range []string{"first", "second"} {
+				ofOne(t, gate.forecast(t.Context(), trainingJobNamed(t, name, "high"), ""), diag.SeverityError, append(c.says, "No forecast can be made for "+name)...)
+			}
+		})
+	}
+}
+
+func TestAJobThatIsNotKnownYetIsNotCounted(t *testing.T) {
+	s := newAPIServer(t)
+	c := planning(s.URL, forecastWarn, time.Minute)
+	vague := forecast.Job{Noun: "training job", Namespace: "default", Name: "vague"}
+	ofOne(t, c.forecast(t.Context(), vague, "its workers are not known until apply"), diag.SeverityWarning, "No forecast can be made for vague", "its workers are not known until apply.")
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityWarning, "approximate: vague is planned before it, not known until apply, and not counted")
+	gate := planning(s.URL, forecastError, time.Minute)
+	ofOne(t, gate.forecast(t.Context(), vague, "its workers are not known until apply"), diag.SeverityError, "its workers are not known until apply")
+}
+
+func TestAPlannedClassCounts(t *testing.T) {
+	c := planning(newAPIServer(t).URL, forecastWarn, time.Minute)
+	c.plansObject(reference{kind: aPriorityClass, name: "urgent"}, ft.Class("urgent", 2000000))
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "urgent"), ""), diag.SeverityWarning, "high-prio-job will preempt", "evicts  default/low-prio-job-worker-1")
+}
+
+func TestTheSettingOfForecasts(t *testing.T) {
+	for given, c := range map[string]struct {
+		model configModel
+		want  forecastConfig
+		fails bool
+	}{
+		"nothing is a warning within three seconds":        {configModel{}, forecastConfig{forecastWarn, 3 * time.Second}, false},
+		"a mode and a time":                                {configModel{Forecast: types.StringValue("error"), ForecastTimeout: types.StringValue("500ms")}, forecastConfig{forecastError, 500 * time.Millisecond}, false},
+		"a time without a unit is refused":                 {configModel{ForecastTimeout: types.StringValue("3")}, forecastConfig{}, true},
+		"no time at all is refused":                        {configModel{ForecastTimeout: types.StringValue("0s")}, forecastConfig{}, true},
+		"a mode that is not known yet might be the gate's": {configModel{Forecast: types.StringUnknown()}, forecastConfig{}, true},
+	} {
+		got, diags := resolveForecast(c.model)
+		if diags.HasError() != c.fails || !c.fails && got != c.want {
+			t.Errorf("%s: got %v, %v", given, got, diags)
+		}
+	}
+}
