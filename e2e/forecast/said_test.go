@@ -2,6 +2,7 @@ package forecast_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ type said struct {
 	either  []string            // victims among which the scheduler chooses
 	starts  map[string][]string // by role, the nodes on which the pod may start
 	waits   []string            // roles of pods that wait for room, or never run
+	alike   map[string][]string // by role, those with which it may change places
 	queued  bool                // its queue does not admit it
 }
 
@@ -36,7 +38,7 @@ func saidOf(t *testing.T, printed, job string) said {
 	if !complete {
 		t.Fatalf("what the plan says has no end:\n%s", printed)
 	}
-	s := said{text: text, starts: map[string][]string{}}
+	s := said{text: text, starts: map[string][]string{}, alike: map[string][]string{}}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if match := victimLine.FindStringSubmatch(line); match != nil {
@@ -53,6 +55,12 @@ func saidOf(t *testing.T, printed, job string) said {
 				for _, role := range roles(match[1]) {
 					s.starts[role] = strings.Split(strings.TrimSuffix(match[2], " (equal)"), " or ")
 				}
+			}
+		}
+		if who, ok := strings.CutSuffix(line, " are alike, and may change places"); ok {
+			row := roles(strings.TrimSpace(who))
+			for _, role := range row {
+				s.alike[role] = row
 			}
 		}
 		for _, word := range []string{"  waits   ", "  never   ", "  then    "} {
@@ -102,17 +110,69 @@ func (s said) differs(evicted []string, nodes map[string]string) string {
 	if len(s.either) > 0 && !slices.ContainsFunc(s.either, func(v string) bool { return slices.Contains(evicted, v) }) {
 		wrong = append(wrong, fmt.Sprintf("none of %v was evicted", s.either))
 	}
+	return strings.Join(append(wrong, s.misplaced(nodes)...), "\n")
+}
+
+// misplaced are the pods that are where none of those that they may change places with was said to be, and those that
+// were to start and do not.
+func (s said) misplaced(nodes map[string]string) []string {
+	var wrong []string
+	rows := map[string]bool{}
+	for _, role := range slices.Sorted(maps.Keys(s.starts)) {
+		row := s.alike[role]
+		if row == nil {
+			row = []string{role}
+		}
+		if name := strings.Join(row, ", "); !rows[name] {
+			rows[name] = true
+			if !matches(s.promised(row), placesOf(row, nodes)) {
+				wrong = append(wrong, fmt.Sprintf("%s: on %v, and %v was named", name, placesOf(row, nodes), s.promised(row)))
+			}
+		}
+	}
 	for role, node := range nodes {
-		if !slices.Contains(s.starts[role], node) {
-			wrong = append(wrong, fmt.Sprintf("%s is on %s, and %v was named", role, node, s.starts[role]))
+		if s.starts[role] == nil && s.alike[role] == nil {
+			wrong = append(wrong, fmt.Sprintf("%s is on %s, and was not to start", role, node))
 		}
 	}
-	for role := range s.starts {
-		if nodes[role] == "" {
-			wrong = append(wrong, fmt.Sprintf("%s was to start, and does not", role))
+	return wrong
+}
+
+// promised are the nodes that were named for each of some pods that start.
+func (s said) promised(row []string) [][]string {
+	var nodes [][]string
+	for _, role := range row {
+		if named := s.starts[role]; named != nil {
+			nodes = append(nodes, named)
 		}
 	}
-	return strings.Join(wrong, "\n")
+	return nodes
+}
+
+func placesOf(row []string, nodes map[string]string) []string {
+	var places []string
+	for _, role := range row {
+		if nodes[role] != "" {
+			places = append(places, nodes[role])
+		}
+	}
+	return places
+}
+
+// matches says whether every place can be told from a promise of its own, and none is left.
+func matches(promised [][]string, places []string) bool {
+	if len(promised) != len(places) {
+		return false
+	}
+	if len(places) == 0 {
+		return true
+	}
+	for i, named := range promised {
+		if slices.Contains(named, places[0]) && matches(slices.Delete(slices.Clone(promised), i, i+1), places[1:]) {
+			return true
+		}
+	}
+	return false
 }
 
 func TestWhatIsSaidIsRead(t *testing.T) {
@@ -141,7 +201,12 @@ A feasibility check of the cluster as it was at 10:04:07Z, not a reservation.`, 
 			t.Errorf("%s is not noticed", behaviour)
 		}
 	}
-	nodes["worker 5"] = "n-1"
+	s.alike["worker 3"], s.alike["worker 5"] = []string{"worker 3", "worker 5"}, []string{"worker 3", "worker 5"}
+	nodes["worker 3"], nodes["worker 5"] = "n-3", "n-1"
+	if wrong := s.differs([]string{"ns/a", "ns/c"}, nodes); wrong != "" {
+		t.Errorf("changed places: %s", wrong)
+	}
+	nodes["worker 5"] = "n-3"
 	if s.differs([]string{"ns/a", "ns/c"}, nodes) == "" {
 		t.Error("another node is not noticed")
 	}

@@ -51,6 +51,9 @@ type Answer struct {
 	Queues []Standing `json:"queues,omitempty"`
 	// Pods are the planned ones, in the order in which they are made.
 	Pods []PodForecast `json:"pods,omitempty"`
+	// Alike are rows of pods by their roles that are alike to the scheduler, and that are made at the same time, in
+	// whatever order: they may change places among each other.
+	Alike [][]string `json:"alike,omitempty"`
 	// Evicts are the pods and workloads that stop for it, in the order in which they do.
 	Evicts []Eviction `json:"evicts,omitempty"`
 	// Choices is in how many ways equal choices of the scheduler were followed to the end.
@@ -145,6 +148,7 @@ func (f *forecast) answer(runs []*run) Answer {
 	asks := map[types.NamespacedName]bool{}
 	a.Queues = f.standings(number)
 	a.Pods = f.podForecasts(runs, number)
+	a.Alike = f.alike(a.Pods, number)
 	a.Evicts = f.evictions(runs, number, asks)
 	a.Outcome = a.outcome()
 	f.noteUnread(a, job)
@@ -347,6 +351,40 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 		}
 	}
 	return all
+}
+
+// alike are the pods of a stage that only their numbers tell apart, where not the same becomes of all of them.
+func (f *forecast) alike(pods []PodForecast, job int) [][]string {
+	type row struct {
+		roles  []string
+		fates  map[string]bool
+		number int
+	}
+	rows := map[string]*row{}
+	at := 0
+	for stage, step := range f.steps {
+		if step.job != job {
+			continue
+		}
+		for _, placed := range step.order {
+			pod := pods[at]
+			at++
+			word, _, _ := strings.Cut(pod.Role, " ")
+			key := fmt.Sprintf("%d %s %d", stage, word, placed.Priority)
+			if rows[key] == nil {
+				rows[key] = &row{fates: map[string]bool{}, number: at}
+			}
+			rows[key].roles = append(rows[key].roles, pod.Role)
+			rows[key].fates[string(pod.State)+strings.Join(pod.Nodes, ",")+strings.Join(pod.After, ",")] = true
+		}
+	}
+	var alike [][]string
+	for _, r := range slices.SortedFunc(maps.Values(rows), func(a, b *row) int { return cmp.Compare(a.number, b.number) }) {
+		if len(r.fates) > 1 {
+			alike = append(alike, r.roles)
+		}
+	}
+	return alike
 }
 
 // why says what a planned pod waits for, in a run.

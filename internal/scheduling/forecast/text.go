@@ -43,6 +43,9 @@ func (a Answer) Text() string {
 	}
 	t.evictions(a.Evicts)
 	t.starts(a.Pods)
+	for _, row := range a.Alike {
+		t.line("", join(runs(row))+" are alike, and may change places")
+	}
 	for _, group := range a.grouped(Waits) {
 		t.line("waits", join(group.roles)+": "+group.why)
 	}

@@ -1,0 +1,154 @@
+package forecast_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+)
+
+// forecaster is the role of the example.
+func forecaster(t *testing.T) *rbacv1.ClusterRole {
+	t.Helper()
+	file, err := os.Open("../../examples/rbac/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
+	for {
+		role := &rbacv1.ClusterRole{}
+		if err := decoder.Decode(role); errors.Is(err, io.EOF) {
+			t.Fatal("there is no ClusterRole elastic-forecaster")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if role.Name == "elastic-forecaster" {
+			return role
+		}
+	}
+}
+
+// as makes an account with a role, and is the provider's configuration for it.
+func as(t *testing.T, name string, role *rbacv1.ClusterRole, more string) string {
+	t.Helper()
+	kube, ctx := client(t), t.Context()
+	given := role.DeepCopy()
+	given.Name = name
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	_, errRole := kube.RbacV1().ClusterRoles().Create(ctx, given, metav1.CreateOptions{})
+	_, errAccount := kube.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{})
+	_, errBinding := kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: "default"}},
+	}, metav1.CreateOptions{})
+	token, errToken := kube.CoreV1().ServiceAccounts("default").CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	config, errConfig := cluster.Config()
+	if err := errors.Join(errRole, errAccount, errBinding, errToken, errConfig); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("provider \"elastic\" {\n host = %q\n token = %q\n cluster_ca_certificate = %q\n %s\n}\n", config.Host, token.Status.Token, config.CAData, more)
+}
+
+const (
+	// aTinyTask fits anywhere.
+	aTinyTask = "resource \"elastic_task\" \"tiny\" {\n name = \"tiny\"\n run = \"true\"\n cpus = \"10m\"\n %s\n}\n"
+	// aHugeTask fits nowhere.
+	aHugeTask = "resource \"elastic_task\" \"huge\" {\n name = \"huge\"\n run = \"true\"\n cpus = \"1000\"\n}\n"
+)
+
+func TestTheForecastersRoleIsEnoughAndNoMore(t *testing.T) {
+	terminal := providertesting.NewTerminal(t)
+	role := forecaster(t)
+	printed, code := terminal.Run(t, as(t, "forecaster", role, "")+fmt.Sprintf(aTinyTask, `queue = "nobodys"`), "plan")
+	if code != 0 || strings.Contains(printed, "No forecast can be made") {
+		t.Errorf("plan exited with %d:\n%s", code, printed)
+	}
+	providertesting.ExpectSays(t, printed, "Warning: tiny will wait", "waits in LocalQueue nobodys")
+	for i := range role.Rules {
+		if rule := &role.Rules[i]; rule.Resources[0] == "nodes" {
+			rule.Resources = []string{"namespaces"}
+		}
+	}
+	without := as(t, "without", role, "")
+	printed, code = terminal.Run(t, without+fmt.Sprintf(aTinyTask, "")+aHugeTask, "plan")
+	if code != 0 || strings.Count(printed, "No forecast can be made") != 1 {
+		t.Errorf("plan exited with %d:\n%s", code, printed)
+	}
+	providertesting.ExpectSays(t, printed, "not allowed: list nodes, list pods (in the whole cluster)", "elastic-forecaster")
+	gate := strings.Replace(without, "host =", "forecast = \"error\"\n host =", 1)
+	printed, code = terminal.Run(t, gate+fmt.Sprintf(aTinyTask, ""), "plan")
+	if code == 0 {
+		t.Errorf("the gate fails open:\n%s", printed)
+	}
+	providertesting.ExpectSays(t, printed, "Error: No forecast can be made for tiny", "list nodes, list pods")
+}
+
+func TestAGateRefusesWhatCanNeverRunAndLetsTheRestPass(t *testing.T) {
+	terminal := providertesting.NewTerminal(t)
+	gate := fmt.Sprintf("provider \"elastic\" {\n config_path = %q\n forecast = \"error\"\n}\n", cluster.Kubeconfig)
+	printed, code := terminal.Run(t, gate+fmt.Sprintf(aTinyTask, "")+aHugeTask, "plan")
+	if code == 0 {
+		t.Errorf("the gate is open:\n%s", printed)
+	}
+	providertesting.ExpectSays(t, printed, "Error: huge can never run", "fits on no node, even an empty one", "too little cpu (it requests 1k", `It is refused by forecast = "error": it can never run.`)
+	if printed, code := terminal.Run(t, gate+fmt.Sprintf(aTinyTask, ""), "plan"); code != 0 {
+		t.Errorf("plan exited with %d:\n%s", code, printed)
+	} else {
+		providertesting.ExpectSays(t, printed, "Warning: tiny will start, and evict nobody")
+	}
+}
+
+func TestTheForecastAsData(t *testing.T) {
+	terminal := providertesting.NewTerminal(t)
+	data := `
+data "elastic_forecast" "f" {
+  name = "asked"
+  pods = [
+    { name = "master", requests = { cpu = "1" } },
+    { name = "worker", count = 2, min = 1, follows = true, requests = { cpu = "1000" } },
+  ]
+}
+output "f" {
+  value = [data.elastic_forecast.f.available, data.elastic_forecast.f.outcome, data.elastic_forecast.f.fits, data.elastic_forecast.f.queue_position == null,
+    [for s in data.elastic_forecast.f.starts : "${s.pod} ${s.state}"], length(data.elastic_forecast.f.victims), data.elastic_forecast.f.reason == null]
+}
+check "gate" {
+  assert {
+    condition     = data.elastic_forecast.f.available && length(coalesce(data.elastic_forecast.f.victims, [])) == 0
+    error_message = "the check says it"
+  }
+}
+`
+	printed, code := terminal.Run(t, asAdmin(data), "apply", "-auto-approve")
+	if code != 0 || strings.Contains(printed, "the check says it") {
+		t.Errorf("apply exited with %d:\n%s", code, printed)
+	}
+	one := strings.Join(strings.Fields(printed), " ")
+	if want := `true, "never", false, true, [ "master starts", "worker 0 never", "worker 1 never", ], 0, true,`; !strings.Contains(one, want) {
+		t.Errorf("it does not say %s:\n%s", want, printed)
+	}
+	nowhere := "provider \"elastic\" {\n host = \"https://127.0.0.1:1\"\n}\n"
+	printed, code = terminal.Run(t, nowhere+strings.Replace(data, "length(data.elastic_forecast.f.victims)", "data.elastic_forecast.f.victims == null", 1)+
+		"output \"reason\" {\n value = data.elastic_forecast.f.reason\n}\n", "plan")
+	if code == 0 { // starts is null, which no for expression takes
+		t.Errorf("null reads as a list:\n%s", printed)
+	}
+	terminal = providertesting.NewTerminal(t) // without a state to compare with
+	printed, code = terminal.Run(t, nowhere+"data \"elastic_forecast\" \"f\" {\n name = \"asked\"\n pods = [{ name = \"p\", requests = {} }]\n}\n"+
+		"output \"f\" {\n value = [data.elastic_forecast.f.available, data.elastic_forecast.f.victims == null, data.elastic_forecast.f.fits == null, data.elastic_forecast.f.reason]\n}\n", "plan")
+	if code != 0 {
+		t.Errorf("plan exited with %d:\n%s", code, printed)
+	}
+	providertesting.ExpectSays(t, strings.Join(strings.Fields(printed), " "), "+ false, + true, + true,", "cannot be reached")
+}
