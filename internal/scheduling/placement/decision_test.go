@@ -67,6 +67,16 @@ func onlyOn(node string) func(*corev1.Pod) {
 	}
 }
 
+func zoned(zone string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = zone }
+}
+
+func pulled(size int64) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Images = []corev1.ContainerImage{{Names: []string{"big:latest"}, SizeBytes: size}}
+	}
+}
+
 func TestTheNodeIsTheOneWithTheHighestScore(t *testing.T) {
 	ssd := func(n *corev1.Node) { n.Labels["disk"] = "ssd" }
 	prefersSSD := func(p *corev1.Pod) {
@@ -90,6 +100,11 @@ func TestTheNodeIsTheOneWithTheHighestScore(t *testing.T) {
 		"its image is there": {nodes("a", "b").at("b").with(func(n *corev1.Node) {
 			n.Status.Images = []corev1.ContainerImage{{Names: []string{"big:latest"}, SizeBytes: 2 << 30}}
 		}), []func(*corev1.Pod){func(p *corev1.Pod) { p.Spec.Containers[0].Image = "big" }}, "b"},
+		"its image is there, and it is as large as the node says that was added first": {
+			nodes("a", "b", "c", "d").at("a").with(zoned("y")).at("b").with(zoned("y")).with(pulled(2<<30)).at("c").with(zoned("z")).with(pulled(1)).runs("x", 0, "500m"),
+			[]func(*corev1.Pod){func(p *corev1.Pod) { p.Spec.Containers[0].Image = "big" }},
+			"b",
+		},
 		"its service has a pod on one, as big as what runs on the other": {service(nodes("a", "b")).at("a").runs("x", 0, "1", labelledAs("web")).at("b").runs("y", 0, "1"), []func(*corev1.Pod){labelledAs("web")}, "b"},
 		"a pod there would like its company":                             {nodes("a", "b").at("a").runs("x", 0, "1", drawnTo("web", corev1.LabelHostname), labelledAs("web")), []func(*corev1.Pod){labelledAs("web")}, "a"},
 	} {

@@ -12,7 +12,8 @@ type node struct {
 	object *corev1.Node
 	name   string
 	zone   string
-	owner  *byte // the Cluster that may change it
+	added  uint32 // later nodes have higher numbers
+	owner  *byte  // the Cluster that may change it
 
 	allocatable quantities
 	podsAllowed int
@@ -38,8 +39,9 @@ type occupant struct {
 
 func (c *Cluster) newNode(object *corev1.Node) *node {
 	allocatable := c.slots.quantities(object.Status.Allocatable)
+	*c.changes++
 	return &node{
-		object: object, name: object.Name, zone: topology.GetZoneKey(object), owner: c.owner,
+		object: object, added: *c.changes, name: object.Name, zone: topology.GetZoneKey(object), owner: c.owner,
 		allocatable: allocatable, podsAllowed: int(object.Status.Allocatable.Pods().Value()),
 		requested: make(quantities, len(allocatable)),
 	}

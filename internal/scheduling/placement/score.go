@@ -295,7 +295,7 @@ func (c *Cluster) podScores(pod *Pod, nodes []int, scores []int64) bool {
 
 // image is one container image on the cluster's nodes.
 type image struct {
-	size int64        // as the first node that has it says
+	size int64        // as the node says that was added first (cache.addNodeImageStates)
 	on   map[int]bool // by position
 }
 
@@ -306,14 +306,15 @@ func (c *Cluster) image(name string) *image {
 		return found
 	}
 	found = &image{on: map[int]bool{}}
+	first := uint32(math.MaxUint32)
 	for at, n := range c.nodes {
 		for i := range n.object.Status.Images {
 			for _, has := range n.object.Status.Images[i].Names {
 				if has != name {
 					continue
 				}
-				if len(found.on) == 0 {
-					found.size = n.object.Status.Images[i].SizeBytes
+				if n.added < first {
+					first, found.size = n.added, n.object.Status.Images[i].SizeBytes
 				}
 				found.on[at] = true
 			}
