@@ -3,6 +3,7 @@ package simulator_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/simulator"
@@ -59,5 +60,32 @@ name: philly
 priorityClasses: [{name: low, value: 1}, {name: high, value: 10}]
 trace: {format: synthetic, limit: %d, high: high, low: low, checkpointEvery: 30m, restart: 1m, stops: 5s}
 `, 117_325/part)
+	})
+}
+
+// 50,000 workloads that come over 50 minutes to 1,000 queues in 100 cohorts, and end.
+func BenchmarkQueues(b *testing.B) {
+	bench(b, func(part int) string {
+		queues := 1000 / part
+		var text strings.Builder
+		put := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
+		put(`name: queues`)
+		put(`nodes: [{name: n, allocatable: {cpu: "1000000", pods: "1000000"}}]`)
+		put(`resourceFlavors: [{name: spot}, {name: on-demand}]`)
+		put(`workloadPriorityClasses: [{name: p0, value: 0}, {name: p1, value: 10}, {name: p2, value: 20}]`)
+		put(`clusterQueues:`)
+		for i := range queues {
+			put(`  - {name: q%d, cohortName: team-%d, preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}, resourceGroups: [{coveredResources: [cpu], flavors: [`+
+				`{name: spot, resources: [{name: cpu, nominalQuota: "5"}]}, {name: on-demand, resources: [{name: cpu, nominalQuota: "3"}]}]}]}`, i, i/10)
+		}
+		put(`localQueues:`)
+		for i := range queues {
+			put(`  - {name: q%d, clusterQueue: q%d}`, i, i)
+		}
+		put(`jobs:`)
+		for i := range queues {
+			put(`  - {name: j%d, repeat: {count: 50, every: 1m}, gang: {requests: {cpu: "%d"}, runs: %dm, stops: 1s, queue: q%d, workloadPriorityClass: p%d}}`, i, 1+i%3, 2+i%3, i, i%3)
+		}
+		return text.String()
 	})
 }

@@ -1,6 +1,10 @@
 package scenario
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 func (c *checker) checkJobs() {
 	if len(c.s.Jobs) == 0 && c.s.Trace == nil {
@@ -41,6 +45,27 @@ func (c *checker) checkJobs() {
 		if c.pods += times * min(pods, MaxPodsOfJob); c.pods > MaxPods {
 			c.problem(path, "makes more than %d pods", MaxPods)
 			return
+		}
+	}
+	c.checkRepeatedNames()
+}
+
+// checkRepeatedNames refuses a job with the name of one that another job's repetition makes.
+func (c *checker) checkRepeatedNames() {
+	repeated := map[string]int{}
+	for i, j := range c.s.Jobs {
+		if j.Repeat != nil {
+			repeated[j.Name] = i
+		}
+	}
+	for i, j := range c.s.Jobs {
+		dash := strings.LastIndexByte(j.Name, '-')
+		if dash < 0 || j.Repeat != nil {
+			continue
+		}
+		from, there := repeated[j.Name[:dash]]
+		if n, err := strconv.Atoi(j.Name[dash+1:]); there && err == nil && n >= 0 && n < c.s.Jobs[from].Repeat.Count {
+			c.problem(fmt.Sprintf("jobs[%d].name", i), "is %q, as one of the jobs that jobs[%d] makes", j.Name, from)
 		}
 	}
 }

@@ -78,18 +78,28 @@ func (c *checker) refused(path string, errs field.ErrorList) {
 
 // checkCycles refuses cohorts that are above themselves: Kueue would stop every queue in them, so that nothing could be simulated.
 func (c *checker) checkCycles() {
-	parent := map[string]string{}
-	for _, o := range c.s.Cohorts {
-		parent[o.Name] = string(o.ParentName)
-	}
+	parent, at := map[string]string{}, map[string]int{}
 	for i, o := range c.s.Cohorts {
-		way := []string{o.Name}
-		for above := parent[o.Name]; above != "" && len(way) <= len(c.s.Cohorts); above = parent[above] {
-			way = append(way, above)
-			if above == o.Name {
-				c.problem(fmt.Sprintf("cohorts[%d].parentName", i), "leads back to itself: %s", strings.Join(way, " → "))
-				break
-			}
+		parent[o.Name], at[o.Name] = string(o.ParentName), i
+	}
+	walk := map[string]int{} // by which walk a cohort was come by first
+	for i, o := range c.s.Cohorts {
+		name := o.Name
+		for name != "" && walk[name] == 0 {
+			walk[name] = i + 1
+			name = parent[name]
 		}
+		if name == "" || walk[name] != i+1 {
+			continue
+		}
+		// This walk has come back to where it was.
+		way := []string{name}
+		for above := parent[name]; above != name && len(way) < maxWay; above = parent[above] {
+			way = append(way, above)
+		}
+		c.problem(fmt.Sprintf("cohorts[%d].parentName", at[name]), "leads back to itself: %s → %s", strings.Join(way, " → "), name)
 	}
 }
+
+// maxWay is how many cohorts of a cycle are told.
+const maxWay = 10
