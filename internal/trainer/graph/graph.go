@@ -17,6 +17,18 @@ const (
 	Dropout   Op = "dropout"
 	Flatten   Op = "flatten"
 	ReLU      Op = "relu"
+	Sigmoid   Op = "sigmoid"
+	Tanh      Op = "tanh"
+	Softmax   Op = "softmax" // over the last axis
+
+	AveragePool       Op = "average_pool"
+	GlobalAveragePool Op = "global_average_pool" // over height and width
+
+	// These take several inputs, whose shapes are equal but for the last axis of Concatenate, along which they are put
+	// one behind the other.
+	Add         Op = "add"
+	Multiply    Op = "multiply"
+	Concatenate Op = "concatenate"
 )
 
 // Node is one layer application. Shapes leave out the batch dimension; images are height, width, channels (NHWC).
@@ -31,6 +43,8 @@ type Node struct {
 	BatchNorm *BatchNormAttrs `json:"batch_norm,omitempty"`
 	MaxPool   *MaxPoolAttrs   `json:"max_pool,omitempty"`
 	Dropout   *DropoutAttrs   `json:"dropout,omitempty"`
+
+	AveragePool *AveragePoolAttrs `json:"average_pool,omitempty"`
 
 	Line int `json:"-"` // of the model file, for messages; decides nothing
 }
@@ -66,6 +80,14 @@ type BatchNormAttrs struct {
 
 // MaxPoolAttrs has "valid" padding.
 type MaxPoolAttrs struct {
+	PoolH   int `json:"pool_h"`
+	PoolW   int `json:"pool_w"`
+	StrideH int `json:"stride_h"`
+	StrideW int `json:"stride_w"`
+}
+
+// AveragePoolAttrs has "valid" padding.
+type AveragePoolAttrs struct {
 	PoolH   int `json:"pool_h"`
 	PoolW   int `json:"pool_w"`
 	StrideH int `json:"stride_h"`

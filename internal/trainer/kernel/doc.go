@@ -36,6 +36,12 @@
 // Each is one rounded operation per sign written here:
 //   - ReLU: x > 0 ? x : +0; gradient: y > 0 ? dy : +0, y being the output.
 //   - Max-pooling: the first of the largest in window order (ky, kx) under a strict >; gradient: dy there, +0 elsewhere.
+//   - Sigmoid, Tanh and Softmax (over a row, Σ in order): computed in float64 with Exp of this package, rounded once.
+//     Gradients: dy × (y × (1 − y)); dy × (1 − (y × y)); float32(y · (dy − Σ y·dy)), inside in float64.
+//   - Sums and products of several inputs: from the first, in order; gradient of a product: dy × the others, in order. The
+//     gradients of a value that several layers take are added in the order of the layers.
+//   - Average-pooling: the window added up in order (ky, kx), from its first pixel, ÷ its size; gradient: dy ÷ size, added to
+//     the pixels, which begin at +0, in the order of the outputs.
 //   - Dropout: x × m, gradient dy × m, m = word ≥ ⌊rate·2³²⌋ ? float32(1/(1 − rate)) : +0. The word is philox'
 //     Key.Element of (global step, virtual worker, dropout layer in graph order) and the element's index in the
 //     NHWC of the whole minibatch.

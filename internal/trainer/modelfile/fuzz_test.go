@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +73,9 @@ func checkModel(t *testing.T, m *graph.Model) {
 		if size, ok := elements(n.Shape); !ok || size < 1 {
 			t.Errorf("node %d has shape %v", i, n.Shape)
 		}
-		if (n.Op == graph.Input) != (i == 0) || i > 0 && (len(n.Inputs) != 1 || n.Inputs[0] >= i || n.Inputs[0] < 0) {
+		merges := n.Op == graph.Add || n.Op == graph.Multiply || n.Op == graph.Concatenate
+		later := slices.ContainsFunc(n.Inputs, func(in int) bool { return in < 0 || in >= i })
+		if (n.Op == graph.Input) != (i == 0) || later || (len(n.Inputs) > 1) != merges || i > 0 && len(n.Inputs) == 0 {
 			t.Errorf("node %d, a %s, has inputs %v", i, n.Op, n.Inputs)
 		}
 	}

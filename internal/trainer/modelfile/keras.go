@@ -2,6 +2,7 @@ package modelfile
 
 import (
 	"fmt"
+	"maps"
 
 	"go.starlark.net/starlark"
 
@@ -20,7 +21,7 @@ func layerFunctions() map[string]starlark.Value {
 				return nil
 			}
 		})
-	return map[string]starlark.Value{
+	values := map[string]starlark.Value{
 		keras + "Input":                     inputFunction("tf.keras.Input"),
 		keras + "layers.Input":              inputFunction("tf.keras.layers.Input"),
 		keras + "Model":                     modelFunction("tf.keras.Model"),
@@ -29,16 +30,23 @@ func layerFunctions() map[string]starlark.Value {
 		keras + "layers.Conv2D":             convLayer("tf.keras.layers.Conv2D"),
 		keras + "layers.Convolution2D":      convLayer("tf.keras.layers.Convolution2D"),
 		keras + "layers.BatchNormalization": batchNormLayer(),
-		keras + "layers.MaxPooling2D":       maxPoolLayer("tf.keras.layers.MaxPooling2D"),
-		keras + "layers.MaxPool2D":          maxPoolLayer("tf.keras.layers.MaxPool2D"),
 		keras + "layers.Dropout":            dropoutLayer(),
 		keras + "layers.Flatten":            flatten,
 		keras + "layers.Dense":              denseLayer(),
 		keras + "layers.Activation":         activationLayer(),
 		keras + "layers.ReLU":               reluLayer(),
-		keras + "activations.relu":          reluActivation,
-		"tensorflow.nn.relu":                reluActivation,
+		keras + "layers.Softmax":            softmaxLayer(),
 	}
+	for name, op := range activationOps {
+		for _, path := range []string{keras + "activations.", "tensorflow.nn.", "tensorflow."} {
+			if path != "tensorflow." || op == graph.Sigmoid || op == graph.Tanh {
+				values[path+name] = activation{display(path + name), op}
+			}
+		}
+	}
+	maps.Copy(values, poolFunctions())
+	maps.Copy(values, mergeFunctions())
+	return values
 }
 
 func inputFunction(name string) starlark.Value {
@@ -65,7 +73,7 @@ func inputFunction(name string) starlark.Value {
 		if given == "" { // Keras counts inputs from 1
 			g.count["input"] = max(1, g.count["input"])
 		}
-		return g.append(graph.Node{Op: graph.Input, Name: g.name("input", given), Shape: shape, Line: lineOf(t)}, nil), nil
+		return g.append(graph.Node{Op: graph.Input, Name: g.name("input", given), Shape: shape, Line: lineOf(t)}), nil
 	})
 }
 
@@ -106,7 +114,7 @@ func convLayer(name string) starlark.Value {
 		if c.Padding != "valid" && c.Padding != "same" {
 			a.wrong("padding", `"valid" or "same"`)
 		}
-		l.relu = a.activation("activation")
+		l.activation = a.activation("activation")
 		l.node.Op, l.node.Conv2D = graph.Conv2D, c
 		l.complete = func(n *graph.Node, in []int) error { return convShape(n, c, in) }
 	})
@@ -168,30 +176,6 @@ func batchNormLayer() starlark.Value {
 	})
 }
 
-func maxPoolLayer(name string) starlark.Value {
-	sig := signature{
-		name:       name,
-		positional: []string{"pool_size", "strides", "padding", "data_format"},
-		only:       map[string][]starlark.Value{"padding": {starlark.String("valid")}, "data_format": lastOnly},
-	}
-	return constructor(sig, "max_pooling2d", func(a *arguments, l *layer) {
-		p := &graph.MaxPoolAttrs{}
-		p.PoolH, p.PoolW = a.pair("pool_size", 2)
-		p.StrideH, p.StrideW = p.PoolH, p.PoolW
-		if !a.none("strides") {
-			p.StrideH, p.StrideW = a.pair("strides", 1)
-		}
-		l.node.Op, l.node.MaxPool = graph.MaxPool, p
-		l.complete = func(n *graph.Node, in []int) error {
-			if len(in) != 3 || in[0] < p.PoolH || in[1] < p.PoolW {
-				return fmt.Errorf("a window of %dx%d does not fit the input %s, which should be (height, width, channels)", p.PoolH, p.PoolW, shapeText(in))
-			}
-			n.Shape = []int{(in[0]-p.PoolH)/p.StrideH + 1, (in[1]-p.PoolW)/p.StrideW + 1, in[2]}
-			return nil
-		}
-	})
-}
-
 func dropoutLayer() starlark.Value {
 	sig := signature{
 		name: "tf.keras.layers.Dropout", positional: []string{"rate", "noise_shape", "seed"},
@@ -221,7 +205,7 @@ func denseLayer() starlark.Value {
 	}
 	return constructor(sig, "dense", func(a *arguments, l *layer) {
 		d := &graph.DenseAttrs{Units: a.integer("units", 1, maxDimension), UseBias: a.boolean("use_bias")}
-		l.relu = a.activation("activation")
+		l.activation = a.activation("activation")
 		l.node.Op, l.node.Dense = graph.Dense, d
 		l.complete = func(n *graph.Node, in []int) error {
 			if len(in) != 1 {
@@ -238,10 +222,11 @@ func denseLayer() starlark.Value {
 
 func activationLayer() starlark.Value {
 	return constructor(signature{name: "tf.keras.layers.Activation", positional: []string{"activation"}}, "activation", func(a *arguments, l *layer) {
-		if relu := a.activation("activation"); !relu && a.err == nil {
-			a.wrong("activation", `"relu"`)
+		op := a.activation("activation")
+		if op == "" && a.err == nil {
+			a.wrong("activation", `"relu", "sigmoid", "tanh" or "softmax"`)
 		}
-		reluNode(l)
+		elementwise(l, op)
 	})
 }
 
@@ -251,11 +236,17 @@ func reluLayer() starlark.Value {
 		name: "tf.keras.layers.ReLU", positional: []string{"max_value", "negative_slope", "threshold"},
 		only: map[string][]starlark.Value{"max_value": none, "negative_slope": zero, "threshold": zero},
 	}
-	return constructor(sig, "re_lu", func(_ *arguments, l *layer) { reluNode(l) })
+	return constructor(sig, "re_lu", func(_ *arguments, l *layer) { elementwise(l, graph.ReLU) })
 }
 
-func reluNode(l *layer) {
-	l.node.Op = graph.ReLU
+func softmaxLayer() starlark.Value {
+	sig := signature{name: "tf.keras.layers.Softmax", positional: []string{"axis"}, only: map[string][]starlark.Value{"axis": lastAxis}}
+	return constructor(sig, "softmax", func(_ *arguments, l *layer) { elementwise(l, graph.Softmax) })
+}
+
+// elementwise makes l a layer whose output has its input's shape.
+func elementwise(l *layer, op graph.Op) {
+	l.node.Op = op
 	l.complete = func(n *graph.Node, in []int) error {
 		n.Shape = in
 		return nil

@@ -78,17 +78,19 @@ func (a *arguments) tensor(name string) *symbol {
 
 // model cuts the nodes between one input and one output out of the graph.
 func (g *layerGraph) model(name string, in, out int) (*kerasModel, error) {
-	used := map[int]bool{}
-	for at := out; ; at = g.nodes[at].Inputs[0] {
-		used[at] = true
-		if len(g.nodes[at].Inputs) == 0 {
-			if at != in {
-				return nil, fmt.Errorf("the output %s comes from input %s, and the model's input is %s", g.nodes[out].Name, g.nodes[at].Name, g.nodes[in].Name)
-			}
-			break
+	if len(g.nodes[in].Inputs) > 0 {
+		return nil, fmt.Errorf("inputs=%s is not a tf.keras.Input", g.nodes[in].Name)
+	}
+	used := map[int]bool{out: true}
+	for at := out; at >= 0; at-- { // a node's inputs stand before it
+		if !used[at] {
+			continue
 		}
-		if at == in {
-			return nil, fmt.Errorf("inputs=%s is not a tf.keras.Input", g.nodes[in].Name)
+		if len(g.nodes[at].Inputs) == 0 && at != in {
+			return nil, fmt.Errorf("the output %s comes from input %s, and the model's input is %s", g.nodes[out].Name, g.nodes[at].Name, g.nodes[in].Name)
+		}
+		for _, from := range g.nodes[at].Inputs {
+			used[from] = true
 		}
 	}
 	m := &kerasModel{name: name}
@@ -103,8 +105,9 @@ func (g *layerGraph) model(name string, in, out int) (*kerasModel, error) {
 		}
 		names[n.Name] = true
 		place[i] = len(m.nodes)
-		if len(n.Inputs) > 0 {
-			n.Inputs = []int{place[n.Inputs[0]]}
+		n.Inputs = slices.Clone(n.Inputs)
+		for k, from := range n.Inputs {
+			n.Inputs[k] = place[from]
 		}
 		m.nodes = append(m.nodes, n)
 	}

@@ -3,6 +3,7 @@ package modelfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -30,10 +31,10 @@ func (g *layerGraph) name(class, given string) string {
 	return fmt.Sprintf("%s_%d", class, n)
 }
 
-// append adds a node behind its input and gives the tensor that it makes.
-func (g *layerGraph) append(n graph.Node, in *symbol) *symbol {
-	if in != nil {
-		n.Inputs = []int{in.layer}
+// append adds a node behind its inputs and gives the tensor that it makes.
+func (g *layerGraph) append(n graph.Node, inputs ...*symbol) *symbol {
+	for _, in := range inputs {
+		n.Inputs = append(n.Inputs, in.layer)
 	}
 	g.nodes = append(g.nodes, n)
 	return &symbol{op: opLayer, layer: len(g.nodes) - 1, detail: n.Name, dtype: float32Type, dims: n.Shape}
@@ -41,12 +42,14 @@ func (g *layerGraph) append(n graph.Node, in *symbol) *symbol {
 
 // layer is a layer that has been made and can be called once.
 type layer struct {
-	fn       string // the class, as files write it
-	node     graph.Node
-	relu     bool // a fused activation
-	trains   bool // the call takes training=
-	called   bool
-	complete func(n *graph.Node, in []int) error // checks the input's shape and sets the node's
+	fn         string // the class, as files write it
+	node       graph.Node
+	activation graph.Op // a fused one; "" is none
+	trains     bool     // the call takes training=
+	merges     bool     // it takes a list of inputs
+	called     bool
+	complete   func(n *graph.Node, in []int) error    // checks the input's shape and sets the node's
+	merge      func(n *graph.Node, ins [][]int) error // the same, of a layer that merges
 }
 
 func (l *layer) String() string        { return l.node.Name }
@@ -67,16 +70,14 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 		return nil, err
 	}
 	g := sessionOf(t).layers
-	in, ok := a.values["inputs"].(*symbol)
-	switch {
-	case g == nil:
+	if g == nil {
 		return nil, fmt.Errorf("%s is called outside of the model", sig.name)
-	case !ok:
-		a.wrong("inputs", "the output of another layer")
-		return nil, a.err
-	case in.op != opLayer:
-		return nil, fmt.Errorf("%s is called with %s; only the outputs of layers can be its input", sig.name, in)
-	case l.called:
+	}
+	inputs, err := l.inputs(a)
+	if err != nil {
+		return nil, err
+	}
+	if l.called {
 		return nil, fmt.Errorf("%s is called a second time; layers that share their weights are not implemented", sig.name)
 	}
 	n := l.node
@@ -100,53 +101,95 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 		}
 		sessionOf(t).notice(t, "training=True of %s is honoured in training only; evaluation, prediction and the saved model use inference mode", n.Name)
 	}
-	if err := l.complete(&n, in.dims); err != nil {
+	if l.merges {
+		var shapes [][]int
+		for _, in := range inputs {
+			shapes = append(shapes, in.dims)
+		}
+		err = l.merge(&n, shapes)
+	} else {
+		err = l.complete(&n, inputs[0].dims)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sig.name, err)
 	}
 	if size, ok := elements(n.Shape); !ok || size == 0 {
 		return nil, fmt.Errorf("%s: output shape %s is too large", sig.name, shapeText(n.Shape))
 	}
 	l.called = true
-	out := g.append(n, in)
-	if l.relu {
-		out = g.append(graph.Node{Op: graph.ReLU, Name: n.Name + "/relu", Shape: n.Shape, Line: n.Line}, out)
+	out := g.append(n, inputs...)
+	if l.activation != "" {
+		out = g.append(graph.Node{Op: l.activation, Name: n.Name + "/" + string(l.activation), Shape: n.Shape, Line: n.Line}, out)
 	}
 	return out, nil
 }
 
+// inputs are the tensors of a call: one, or a list of them for a layer that merges.
+func (l *layer) inputs(a *arguments) ([]*symbol, error) {
+	values, want := starlark.Tuple{a.values["inputs"]}, "the output of another layer"
+	if l.merges {
+		want = "a list of the outputs of at least two other layers"
+		switch list := a.values["inputs"].(type) {
+		case *starlark.List:
+			values = slices.Collect(list.Elements())
+		case starlark.Tuple:
+			values = list
+		}
+		if len(values) < 2 {
+			a.wrong("inputs", want)
+			return nil, a.err
+		}
+	}
+	var inputs []*symbol
+	for _, v := range values {
+		in, ok := v.(*symbol)
+		if !ok {
+			a.wrong("inputs", want)
+			return nil, a.err
+		}
+		if in.op != opLayer {
+			return nil, fmt.Errorf("%s is called with %s; only the outputs of layers can be its input", a.fn, in)
+		}
+		inputs = append(inputs, in)
+	}
+	return inputs, nil
+}
+
 // activation is a function of TensorFlow that layers take as an argument.
-type activation string
+type activation struct {
+	path string // as files write it
+	op   graph.Op
+}
 
-const reluActivation activation = "tf.nn.relu"
-
-func (f activation) String() string        { return string(f) }
+func (f activation) String() string        { return f.path }
 func (f activation) Type() string          { return "activation" }
-func (f activation) Name() string          { return string(f) }
+func (f activation) Name() string          { return f.path }
 func (f activation) Freeze()               {}
 func (f activation) Truth() starlark.Bool  { return true }
-func (f activation) Hash() (uint32, error) { return starlark.String(f).Hash() }
+func (f activation) Hash() (uint32, error) { return starlark.String(f.path).Hash() }
 
 // CallInternal refuses a call: it would make a layer without a name.
 func (f activation) CallInternal(*starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 	return nil, fmt.Errorf("calling %s is not implemented; write tf.keras.layers.Activation(%s)(x)", f, f)
 }
 
-func isRelu(v starlark.Value) (relu, known bool) {
-	switch {
-	case v == nil, v == starlark.None, v == starlark.String("linear"):
-		return false, true
-	case v == starlark.String("relu"), v == reluActivation:
-		return true, true
-	}
-	return false, false
-}
+// activationOps are the activations by Keras' names.
+var activationOps = map[string]graph.Op{"relu": graph.ReLU, "sigmoid": graph.Sigmoid, "tanh": graph.Tanh, "softmax": graph.Softmax}
 
-func (a *arguments) activation(name string) bool {
-	relu, known := isRelu(a.values[name])
-	if !known {
-		a.wrong(name, `"relu" or None`)
+// activation reads an activation's name or function; "" is none.
+func (a *arguments) activation(name string) graph.Op {
+	switch v := a.values[name].(type) {
+	case nil, starlark.NoneType:
+		return ""
+	case activation:
+		return v.op
+	case starlark.String:
+		if op, ok := activationOps[string(v)]; ok || v == "linear" {
+			return op
+		}
 	}
-	return relu
+	a.wrong(name, `"relu", "sigmoid", "tanh", "softmax" or None`)
+	return ""
 }
 
 var (
@@ -156,6 +199,7 @@ var (
 	onesOnly    = []starlark.Value{starlark.String("ones")}
 	glorotOnly  = []starlark.Value{starlark.String("glorot_uniform")}
 	lastOnly    = []starlark.Value{starlark.None, starlark.String("channels_last")}
+	lastAxis    = []starlark.Value{starlark.MakeInt(-1)}
 	trueOnly    = []starlark.Value{starlark.True}
 	float32Only = []starlark.Value{starlark.None, starlark.String("float32"), dtypeValue{float32Type}}
 	oneByOne    = []starlark.Value{starlark.MakeInt(1), starlark.Tuple{starlark.MakeInt(1), starlark.MakeInt(1)}}

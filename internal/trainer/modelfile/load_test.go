@@ -34,6 +34,8 @@ func tableOf(m *graph.Model, r *Report) string {
 			fmt.Fprintf(&b, " %+v", *n.MaxPool)
 		case n.Dropout != nil:
 			fmt.Fprintf(&b, " %+v", *n.Dropout)
+		case n.AveragePool != nil:
+			fmt.Fprintf(&b, " %+v", *n.AveragePool)
 		}
 		fmt.Fprintf(&b, " line %d\n", n.Line)
 	}

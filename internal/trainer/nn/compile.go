@@ -18,15 +18,11 @@ func Compile(m *graph.Model, o Options) (*Network, error) {
 	o.Threads = max(o.Threads, 1)
 	n := &Network{model: m, kernel: o.Kernel, options: o}
 	c := compiler{n: n}
-	if err := c.chain(); err != nil {
+	if err := c.order(); err != nil {
 		return nil, fmt.Errorf("model %q: %w", m.Name, err)
 	}
 	for i, node := range c.nodes {
-		var next *graph.Node
-		if i+1 < len(c.nodes) {
-			next = c.nodes[i+1]
-		}
-		if err := c.layer(node, next); err != nil {
+		if err := c.layer(i, node); err != nil {
 			return nil, fmt.Errorf("model %q: layer %q (line %d of the model file): %w", m.Name, node.Name, node.Line, err)
 		}
 	}
@@ -40,19 +36,17 @@ func Compile(m *graph.Model, o Options) (*Network, error) {
 // compiler holds what is known up to the layer at hand.
 type compiler struct {
 	n     *Network
-	nodes []*graph.Node // from input to output
+	nodes []*graph.Node // those that the output depends on, in creation order
+	place map[int]int   // of a node of the model in nodes
 	arena arena
 	ints  []intReservation
 
-	value     *tensor // the last layer's output
-	gradient  *tensor // its gradient, written by the layer behind and read by the layer that made it
-	readOnly  bool    // the output is the caller's array
-	shape     []int
-	conv      *conv // the layer that made it, when that is a convolution
-	relu      bool  // the node at hand was done by the layer before
-	pooled    bool  // the same, of a pooling
-	trainable bool  // there are variables before this point, so that gradients must come this far
-	dropouts  int
+	point            // between the layer before and the layer at hand, and then behind it
+	points   []point // behind each node
+	branches branches
+	relu     bool // the node at hand was done by the layer before
+	pooled   bool // the same, of a pooling
+	dropouts int
 
 	gradients []*tensor // and what else is of the whole minibatch or per thread
 	stats     []*Param
@@ -63,6 +57,16 @@ type compiler struct {
 	infer     []operation
 	backward  []backwardStep // in forward order
 	final     []phase        // of the training program, behind the backward pass
+}
+
+// point is what the layers behind need to know of a layer's output.
+type point struct {
+	value     *tensor
+	gradient  *tensor // of value, written by the layer behind and read by the layer that made it
+	readOnly  bool    // the value must not be overwritten: it is the caller's, or is needed again
+	shape     []int
+	conv      *conv // the layer that made it, when that is a convolution, and stands directly before
+	trainable bool  // there are variables before this point, so that gradients must come this far
 }
 
 type intReservation struct {
@@ -78,49 +82,68 @@ type backwardStep struct {
 	behind  []operation
 }
 
-// chain finds the layers between input and output.
-func (c *compiler) chain() error {
+// order finds the nodes that the output depends on, in the order of their creation, and how many layers take each.
+func (c *compiler) order() error {
 	m := c.n.model
 	if m.Output < 0 || m.Output >= len(m.Nodes) {
 		return fmt.Errorf("output is node %d of %d", m.Output, len(m.Nodes))
 	}
-	for at := m.Output; ; {
+	needed := make([]bool, len(m.Nodes))
+	needed[m.Output] = true
+	for at := m.Output; at >= 0; at-- {
+		if !needed[at] {
+			continue
+		}
 		node := &m.Nodes[at]
-		c.nodes = append(c.nodes, node)
-		if node.Op == graph.Input {
-			break
+		if want := inputsOf(node.Op); len(node.Inputs) < want.least || len(node.Inputs) > want.most {
+			return fmt.Errorf("layer %q (line %d of the model file) has %d inputs; %s takes %s", node.Name, node.Line, len(node.Inputs), node.Op, want)
 		}
-		if len(node.Inputs) != 1 {
-			return fmt.Errorf("layer %q (line %d of the model file) has %d inputs; only chains of layers with one input are implemented", node.Name, node.Line, len(node.Inputs))
+		for _, in := range node.Inputs {
+			if in < 0 || in >= at {
+				return fmt.Errorf("layer %q (line %d of the model file) takes node %d, which does not stand before it", node.Name, node.Line, in)
+			}
+			needed[in] = true
 		}
-		if node.Inputs[0] < 0 || node.Inputs[0] >= at {
-			return fmt.Errorf("layer %q (line %d of the model file) takes node %d, which does not stand before it", node.Name, node.Line, node.Inputs[0])
-		}
-		at = node.Inputs[0]
 	}
-	slices.Reverse(c.nodes)
+	c.place = map[int]int{}
 	inputs := 0
 	for i := range m.Nodes {
 		if m.Nodes[i].Op == graph.Input {
 			inputs++
 		}
+		if needed[i] {
+			c.place[i] = len(c.nodes)
+			c.nodes = append(c.nodes, &m.Nodes[i])
+		}
 	}
 	if inputs != 1 {
 		return fmt.Errorf("%d inputs; only models with one input are implemented", inputs)
 	}
+	c.points = make([]point, len(c.nodes))
+	c.branches = c.findBranches()
 	if m.Loss != graph.SparseSoftmaxCrossEntropy {
 		return fmt.Errorf("loss %q is not implemented; implemented: %s", m.Loss, graph.SparseSoftmaxCrossEntropy)
 	}
 	return nil
 }
 
-func (c *compiler) layer(node, next *graph.Node) error {
+// layer adds node i of nodes.
+func (c *compiler) layer(i int, node *graph.Node) error {
 	size := elements(node.Shape)
 	if size < 1 {
 		return fmt.Errorf("shape %v has no elements", node.Shape)
 	}
 	params, stats := len(c.n.params), len(c.stats)
 	form := ""
+	next := c.onlyNext(i)
+	var operands []point
+	for _, in := range node.Inputs {
+		operands = append(operands, c.take(i, c.place[in]))
+	}
+	c.point = point{}
+	if len(operands) > 0 {
+		c.point = operands[0]
+	}
 	var err error
 	switch node.Op {
 	case graph.Input:
@@ -145,6 +168,12 @@ func (c *compiler) layer(node, next *graph.Node) error {
 		err = c.addDropout(node)
 	case graph.ReLU:
 		err = c.addReLU(node)
+	case graph.Sigmoid, graph.Tanh, graph.Softmax:
+		err = c.addActivation(node)
+	case graph.AveragePool, graph.GlobalAveragePool:
+		err = c.addAveragePool(node)
+	case graph.Add, graph.Multiply, graph.Concatenate:
+		err = c.addMerge(node, operands)
 	default:
 		err = fmt.Errorf("operation %q is not implemented", node.Op)
 	}
@@ -152,6 +181,8 @@ func (c *compiler) layer(node, next *graph.Node) error {
 		return err
 	}
 	c.shape = node.Shape
+	c.points[i] = c.point
+	c.addGradientsOf(i)
 	info := LayerInfo{Name: node.Name, Op: string(node.Op), OutputShape: node.Shape, Form: form}
 	for _, p := range c.n.params[params:] {
 		info.Params += p.Size
@@ -173,7 +204,7 @@ func (c *compiler) finish() error {
 	if !c.trainable {
 		return fmt.Errorf("there are no variables to train")
 	}
-	if c.readOnly {
+	if c.nodes[len(c.nodes)-1].Op == graph.Input {
 		return fmt.Errorf("the input is the output")
 	}
 	n.output = c.value
@@ -230,9 +261,14 @@ func (c *compiler) finish() error {
 func (c *compiler) output(size int) {
 	c.value = &tensor{size: size}
 	c.arena.reserve(&c.value.data, c.n.options.MaxBatch*size)
-	c.gradient = &tensor{size: size, perThread: true}
-	c.gradients = append(c.gradients, c.gradient)
+	c.gradient = c.newGradient(size)
 	c.readOnly, c.conv = false, nil
+}
+
+func (c *compiler) newGradient(size int) *tensor {
+	g := &tensor{size: size, perThread: !c.branches.any}
+	c.gradients = append(c.gradients, g)
+	return g
 }
 
 // variable adds a trainable variable.

@@ -7,15 +7,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 )
 
-// inPlace makes the tensors of a layer that may overwrite its input, and returns the input: another array only when
-// that belongs to the caller.
-func (c *compiler) inPlace() (in *tensor) {
-	in = c.value
+// inPlace makes the tensors of a layer that may overwrite its input, and returns the input and its gradient: other arrays
+// only when the input must stay as it is.
+func (c *compiler) inPlace() (in, dIn *tensor) {
+	in, dIn = c.value, c.gradient
 	if c.readOnly {
 		c.output(in.size)
 	}
 	c.conv = nil
-	return in
+	return in, dIn
 }
 
 // addReLU is a ReLU that no convolution has taken along.
@@ -27,7 +27,8 @@ func (c *compiler) addReLU(node *graph.Node) error {
 		c.relu = false
 		return nil
 	}
-	n, in := c.n, c.inPlace()
+	n := c.n
+	in, dIn := c.inPlace()
 	out, dOut := c.value, c.gradient
 	forward := operation{true, func(t *thread, s span) {
 		n.kernel.ReLU(out.record(t, s.from), in.record(t, s.from))
@@ -36,8 +37,7 @@ func (c *compiler) addReLU(node *graph.Node) error {
 	c.infer = append(c.infer, forward)
 	if c.trainable {
 		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			d := dOut.record(t, s.from)
-			n.kernel.ReLUBack(d, d, out.record(t, s.from))
+			n.kernel.ReLUBack(dIn.record(t, s.from), dOut.record(t, s.from), out.record(t, s.from))
 		}}}})
 	}
 	return nil
@@ -57,7 +57,8 @@ func (c *compiler) addDropout(node *graph.Node) error {
 	}
 	number := c.dropouts
 	c.dropouts++
-	n, in := c.n, c.inPlace()
+	n := c.n
+	in, dIn := c.inPlace()
 	out, dOut := c.value, c.gradient
 	mask := &tensor{size: out.size}
 	c.arena.reserve(&mask.data, n.options.MaxBatch*mask.size)
@@ -74,8 +75,7 @@ func (c *compiler) addDropout(node *graph.Node) error {
 	}
 	if c.trainable {
 		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			d := dOut.record(t, s.from)
-			n.kernel.Mul(d, d, mask.record(t, s.from))
+			n.kernel.Mul(dIn.record(t, s.from), dOut.record(t, s.from), mask.record(t, s.from))
 		}}}})
 	}
 	return nil

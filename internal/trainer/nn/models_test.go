@@ -3,14 +3,16 @@ package nn_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
-// modelBuilder builds chains of layers the way a model file does.
+// modelBuilder builds layers the way a model file does, each behind the one before unless `at` says otherwise.
 type modelBuilder struct {
 	m     graph.Model
 	names map[string]int
+	head  int // the node that the next layer takes
 }
 
 func model(shape ...int) *modelBuilder {
@@ -23,7 +25,43 @@ func model(shape ...int) *modelBuilder {
 	return b
 }
 
-func (b *modelBuilder) shape() []int { return b.m.Nodes[len(b.m.Nodes)-1].Shape }
+func (b *modelBuilder) shape() []int { return b.m.Nodes[b.head].Shape }
+
+// at goes on from that node.
+func (b *modelBuilder) at(node int) *modelBuilder {
+	b.head = node
+	return b
+}
+
+// merge makes one of the last node and others.
+func (b *modelBuilder) merge(op graph.Op, others ...int) *modelBuilder {
+	shape := slices.Clone(b.shape())
+	for _, o := range others {
+		if op == graph.Concatenate {
+			other := b.m.Nodes[o].Shape
+			shape[len(shape)-1] += other[len(other)-1]
+		}
+	}
+	inputs := append([]int{b.head}, others...)
+	b.add(string(op), graph.Node{Op: op, Shape: shape})
+	b.m.Nodes[b.head].Inputs = inputs
+	return b
+}
+
+func (b *modelBuilder) activation(op graph.Op) *modelBuilder {
+	return b.add(string(op), graph.Node{Op: op, Shape: b.shape()})
+}
+
+func (b *modelBuilder) averagePool(h, w, sh, sw int) *modelBuilder {
+	s := b.shape()
+	return b.add("average_pooling2d", graph.Node{Op: graph.AveragePool, Shape: []int{(s[0]-h)/sh + 1, (s[1]-w)/sw + 1, s[2]}, AveragePool: &graph.AveragePoolAttrs{
+		PoolH: h, PoolW: w, StrideH: sh, StrideW: sw,
+	}})
+}
+
+func (b *modelBuilder) globalAveragePool() *modelBuilder {
+	return b.add("global_average_pooling2d", graph.Node{Op: graph.GlobalAveragePool, Shape: b.shape()[2:]})
+}
 
 func (b *modelBuilder) add(base string, n graph.Node) *modelBuilder {
 	n.Name = base
@@ -31,10 +69,11 @@ func (b *modelBuilder) add(base string, n graph.Node) *modelBuilder {
 		n.Name = fmt.Sprintf("%s_%d", base, k)
 	}
 	b.names[base]++
-	n.Inputs = []int{len(b.m.Nodes) - 1}
+	n.Inputs = []int{b.head}
 	n.Line = len(b.m.Nodes) + 10
 	b.m.Nodes = append(b.m.Nodes, n)
-	b.m.Output = len(b.m.Nodes) - 1
+	b.head = len(b.m.Nodes) - 1
+	b.m.Output = b.head
 	return b
 }
 

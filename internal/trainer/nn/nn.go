@@ -3,8 +3,9 @@
 // bit, whatever the kernel set and the number of threads; kernel's package comment is the contract. Nothing is
 // allocated after Compile.
 //
-// Of the graphs it takes chains: one input, every layer fed by the one before. What it does not implement is refused
-// by Compile with the layer's name and line. Schedules, gradients' sums over virtual workers and files are others'.
+// Of the graphs it takes those with one input and one output; a value may go several ways and be merged again. What it does
+// not implement is refused by Compile with the layer's name and line. Schedules, gradients' sums over virtual workers and
+// files are others'.
 package nn
 
 import (

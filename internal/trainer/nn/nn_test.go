@@ -43,6 +43,38 @@ var testModels = map[string]func() *graph.Model{
 		return model(11, 10, 2).convWith(6, 3, 3, 1, 1, "same").relu().convWith(5, 3, 2, 2, 1, "valid").batchNorm().relu().
 			convWith(7, 3, 3, 2, 3, "same").relu().convWith(9, 1, 1, 2, 2, "valid").convWith(18, 2, 4, 1, 1, "same").batchNorm().flatten().dense(4).build()
 	},
+	"activations, each behind a ReLU and before one, in rows of an image and flat": func() *graph.Model {
+		return model(5, 4, 3).conv(6, 2, 2).relu().activation(graph.Softmax).relu().conv(5, 1, 1).activation(graph.Tanh).relu().batchNorm().
+			activation(graph.Sigmoid).dropout(0.2).relu().flatten().dense(8).activation(graph.Tanh).dense(7).activation(graph.Softmax).dense(5).
+			activation(graph.Sigmoid).build()
+	},
+	"averages of windows that tile, overlap and leave gaps, and of the whole image": func() *graph.Model {
+		return model(13, 12, 3).averagePool(2, 3, 2, 2).conv(7, 2, 2).averagePool(2, 1, 1, 1).relu().conv(18, 1, 1).averagePool(1, 2, 2, 3).globalAveragePool().dense(4).build()
+	},
+	"residual blocks with BatchNorm on both ways, and pooling behind a value that is taken twice": func() *graph.Model {
+		b := model(10, 8, 3).conv(6, 3, 3).batchNorm().relu()
+		start := b.head
+		b.convWith(9, 3, 3, 2, 2, "same").batchNorm().relu().convWith(9, 3, 3, 1, 1, "same").batchNorm()
+		left := b.head
+		b.at(start).convWith(9, 1, 1, 2, 2, "valid").batchNorm().merge(graph.Add, left).relu()
+		start = b.head
+		b.maxPool(2, 1)
+		left = b.head
+		return b.at(start).averagePool(2, 1, 2, 1).merge(graph.Add, left, left).dropout(0.2).flatten().dense(5).build()
+	},
+	"products and concatenations of values that go three ways, one of them the input": func() *graph.Model {
+		b := model(6, 5, 4)
+		b.conv(4, 1, 1).relu()
+		x := b.head
+		b.activation(graph.Sigmoid)
+		gate := b.head
+		b.at(x).merge(graph.Multiply, gate, 0)
+		product := b.head
+		b.at(x).dropout(0.3).relu().merge(graph.Concatenate, product, 0, x).batchNorm().conv(3, 2, 2).reshape(60).relu()
+		flat := b.head
+		b.dense(60).activation(graph.Tanh).merge(graph.Add, flat).dense(20).dropout(0.1)
+		return b.merge(graph.Multiply, b.head).dense(6).build()
+	},
 	"wide and narrow dense layers only": func() *graph.Model {
 		return model(13).dense(33).relu().dropout(0.1).dense(16).relu().dense(5).build()
 	},
@@ -312,6 +344,9 @@ func TestRefusals(t *testing.T) {
 		"an unknown operation":      func(m *graph.Model) { m.Nodes[3].Op = "selu" },
 		"a wrong shape":             func(m *graph.Model) { m.Nodes[4].Shape = []int{1, 2, 3} },
 		"two inputs of a layer":     func(m *graph.Model) { m.Nodes[5].Inputs = []int{3, 4} },
+		"one input of a sum":        func(m *graph.Model) { m.Nodes[3].Op = graph.Add },
+		"a sum of unequal shapes":   func(m *graph.Model) { m.Nodes[3].Op, m.Nodes[3].Inputs = graph.Add, []int{1, 2} },
+		"a layer before its input":  func(m *graph.Model) { m.Nodes[3].Inputs = []int{3} },
 		"an unknown loss":           func(m *graph.Model) { m.Loss = "hinge" },
 		"an output with an image":   func(m *graph.Model) { m.Output = 7 },
 		"missing attributes":        func(m *graph.Model) { m.Nodes[8].Dropout = nil },

@@ -38,38 +38,79 @@ func newReference(m *graph.Model, tensors []nn.Tensor) *reference {
 // run does forward and backward; weight multiplies the derivative of the sum of losses.
 func (r *reference) run(b *graph.Batch, weight float64) {
 	r.grads, r.stats = map[string][]float64{}, map[string][]float64{}
+	m := r.m
+	values, backs := make([][]float64, len(m.Nodes)), make([]func(dy []float64) [][]float64, len(m.Nodes))
 	x := make([]float64, len(b.Inputs[0]))
 	for i, v := range b.Inputs[0] {
 		x[i] = float64(v)
 	}
-	var backs []func(dy []float64) []float64
-	shape := r.m.Nodes[0].Shape
+	values[0] = x
 	dropouts := 0
-	for _, node := range r.m.Nodes[1:] {
-		var back func([]float64) []float64
-		switch node.Op {
-		case graph.Conv2D:
-			x, back = r.conv(node, x, shape, b.N)
-		case graph.Dense:
-			x, back = r.dense(node, x, b.N)
-		case graph.BatchNorm:
-			x, back = r.batchNorm(node, x)
-		case graph.MaxPool:
-			x, back = r.maxPool(node, x, shape, b.N)
-		case graph.Dropout:
-			x, back = r.dropout(node, x, dropouts)
-			dropouts++
-		case graph.ReLU:
-			x, back = relu(x)
-		default:
-			back = func(dy []float64) []float64 { return dy }
+	for i, node := range m.Nodes {
+		if i == 0 {
+			continue
 		}
-		shape = node.Shape
-		backs = append(backs, back)
+		var operands [][]float64
+		var shapes [][]int
+		for _, in := range node.Inputs {
+			operands, shapes = append(operands, values[in]), append(shapes, m.Nodes[in].Shape)
+		}
+		values[i], backs[i] = r.layer(node, operands, shapes, b.N, &dropouts)
 	}
-	classes := shape[0]
-	d := make([]float64, len(x))
-	r.loss, r.correct = 0, 0
+	gradients := make([][]float64, len(m.Nodes))
+	r.loss, r.correct, gradients[m.Output] = r.output(values[m.Output], b, weight)
+	for i := len(m.Nodes) - 1; i > 0; i-- {
+		if gradients[i] == nil {
+			continue
+		}
+		for k, d := range backs[i](gradients[i]) {
+			in := m.Nodes[i].Inputs[k]
+			if gradients[in] == nil {
+				gradients[in] = make([]float64, len(values[in]))
+			}
+			for j, v := range d {
+				gradients[in][j] += v
+			}
+		}
+	}
+}
+
+// layer computes a node, and gives what makes the gradients of its inputs of its output's.
+func (r *reference) layer(node graph.Node, operands [][]float64, shapes [][]int, n int, dropouts *int) ([]float64, func(dy []float64) [][]float64) {
+	x, shape := operands[0], shapes[0]
+	y, back := x, func(dy []float64) []float64 { return dy }
+	switch node.Op {
+	case graph.Conv2D:
+		y, back = r.conv(node, x, shape, n)
+	case graph.Dense:
+		y, back = r.dense(node, x, n)
+	case graph.BatchNorm:
+		y, back = r.batchNorm(node, x)
+	case graph.MaxPool:
+		y, back = r.maxPool(node, x, shape, n)
+	case graph.AveragePool, graph.GlobalAveragePool:
+		y, back = averagePool(node, x, shape, n)
+	case graph.Dropout:
+		y, back = r.dropout(node, x, *dropouts)
+		*dropouts++
+	case graph.ReLU:
+		y, back = relu(x)
+	case graph.Sigmoid:
+		y, back = smooth(x, func(v float64) float64 { return 1 / (1 + math.Exp(-v)) }, func(y float64) float64 { return y * (1 - y) })
+	case graph.Tanh:
+		y, back = smooth(x, math.Tanh, func(y float64) float64 { return 1 - y*y })
+	case graph.Softmax:
+		y, back = softmax(x, shape[len(shape)-1])
+	case graph.Add, graph.Multiply, graph.Concatenate:
+		return merge(node, operands, shapes)
+	}
+	return y, func(dy []float64) [][]float64 { return [][]float64{back(dy)} }
+}
+
+// output is the loss, the hits, and the derivative of the output.
+func (r *reference) output(x []float64, b *graph.Batch, weight float64) (loss float64, correct int, d []float64) {
+	classes := len(x) / b.N
+	d = make([]float64, len(x))
 	for n := range b.N {
 		z, dz, label := x[n*classes:][:classes], d[n*classes:], int(b.Labels[n])
 		sum, best := 0.0, 0
@@ -83,14 +124,12 @@ func (r *reference) run(b *graph.Batch, weight float64) {
 			dz[c] = math.Exp(v) / sum * weight
 		}
 		dz[label] -= weight
-		r.loss += math.Log(sum) - z[label]
+		loss += math.Log(sum) - z[label]
 		if best == label {
-			r.correct++
+			correct++
 		}
 	}
-	for i := len(backs) - 1; i >= 0; i-- {
-		d = backs[i](d)
-	}
+	return loss, correct, d
 }
 
 func (r *reference) conv(node graph.Node, x []float64, in []int, n int) ([]float64, func([]float64) []float64) {

@@ -1,0 +1,128 @@
+package nn_test
+
+import (
+	"math"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// smooth is an elementwise function whose derivative is one of its output.
+func smooth(x []float64, f, slope func(float64) float64) ([]float64, func([]float64) []float64) {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = f(v)
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i, d := range dy {
+			dx[i] = d * slope(y[i])
+		}
+		return dx
+	}
+}
+
+func softmax(x []float64, classes int) ([]float64, func([]float64) []float64) {
+	y := make([]float64, len(x))
+	for from := 0; from < len(x); from += classes {
+		sum := 0.0
+		for i := range classes {
+			sum += math.Exp(x[from+i])
+		}
+		for i := range classes {
+			y[from+i] = math.Exp(x[from+i]) / sum
+		}
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i := range dx {
+			for k := i / classes * classes; k < (i/classes+1)*classes; k++ { // the whole Jacobian
+				slope := -y[k] * y[i]
+				if k == i {
+					slope += y[i]
+				}
+				dx[i] += slope * dy[k]
+			}
+		}
+		return dx
+	}
+}
+
+func averagePool(node graph.Node, x []float64, in []int, n int) ([]float64, func([]float64) []float64) {
+	a := graph.AveragePoolAttrs{PoolH: in[0], PoolW: in[1], StrideH: 1, StrideW: 1}
+	out := []int{1, 1, in[2]}
+	if node.AveragePool != nil {
+		a, out = *node.AveragePool, node.Shape
+	}
+	y := make([]float64, n*out[0]*out[1]*out[2])
+	each := func(f func(xi, yi int)) {
+		for i := range y {
+			c, ox, oy, b := i%out[2], i/out[2]%out[1], i/out[2]/out[1]%out[0], i/out[2]/out[1]/out[0]
+			for ky := range a.PoolH {
+				for kx := range a.PoolW {
+					f(((b*in[0]+oy*a.StrideH+ky)*in[1]+ox*a.StrideW+kx)*in[2]+c, i)
+				}
+			}
+		}
+	}
+	count := float64(a.PoolH * a.PoolW)
+	each(func(xi, yi int) { y[yi] += x[xi] / count })
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		each(func(xi, yi int) { dx[xi] += dy[yi] / count })
+		return dx
+	}
+}
+
+func merge(node graph.Node, xs [][]float64, shapes [][]int) ([]float64, func([]float64) [][]float64) {
+	if node.Op == graph.Concatenate {
+		return concatenate(xs, shapes)
+	}
+	y := append([]float64(nil), xs[0]...)
+	for _, x := range xs[1:] {
+		for i, v := range x {
+			if node.Op == graph.Add {
+				y[i] += v
+			} else {
+				y[i] *= v
+			}
+		}
+	}
+	return y, func(dy []float64) [][]float64 {
+		var all [][]float64
+		for k := range xs {
+			d := append([]float64(nil), dy...)
+			for other, x := range xs {
+				for i := range d {
+					if node.Op == graph.Multiply && other != k {
+						d[i] *= x[i]
+					}
+				}
+			}
+			all = append(all, d)
+		}
+		return all
+	}
+}
+
+func concatenate(xs [][]float64, shapes [][]int) ([]float64, func([]float64) [][]float64) {
+	var y []float64
+	var from [][2]int // of each element: operand and place in it
+	last := func(k int) int { return shapes[k][len(shapes[k])-1] }
+	for row := range len(xs[0]) / last(0) {
+		for k, x := range xs {
+			for i := row * last(k); i < (row+1)*last(k); i++ {
+				y, from = append(y, x[i]), append(from, [2]int{k, i})
+			}
+		}
+	}
+	return y, func(dy []float64) [][]float64 {
+		all := make([][]float64, len(xs))
+		for k, x := range xs {
+			all[k] = make([]float64, len(x))
+		}
+		for i, d := range dy {
+			all[from[i][0]][from[i][1]] = d
+		}
+		return all
+	}
+}
