@@ -28,7 +28,8 @@ func Never(pod *corev1.Pod, nodes []*corev1.Node) (why string, never bool) {
 	if len(nodes) == 0 {
 		return "", false
 	}
-	asked := Requests(pod)
+	asked := scheduling.PodRequests(&pod.Spec)
+	asked[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
 	count := map[string]int{}
 	short := shortage{asked: asked, most: corev1.ResourceList{}, nodes: map[corev1.ResourceName]int{}}
@@ -117,14 +118,4 @@ func (s *shortage) text(name corev1.ResourceName) string {
 		return fmt.Sprintf("1 has too little %s (it requests %s, the node has %s)", name, asked.String(), most.String())
 	}
 	return fmt.Sprintf("%d have too little %s (it requests %s, the largest has %s)", s.nodes[name], name, asked.String(), most.String())
-}
-
-// Requests are what the scheduler reckons a pod to need: what it asks for, and one of the resource pods.
-func Requests(pod *corev1.Pod) corev1.ResourceList {
-	requests := scheduling.PodRequests(&pod.Spec)
-	if requests == nil {
-		requests = corev1.ResourceList{}
-	}
-	requests[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
-	return requests
 }
