@@ -15,6 +15,8 @@ type said struct {
 	text    string
 	certain []string            // victims that it names: "seed-1/pod-2", "workload seed-1/job-low-1a2b3"
 	either  []string            // victims among which the scheduler chooses
+	spared  []string            // a victim that an equal choice spares
+	perhaps map[string][]string // as starts, of pods that an equal choice lets wait
 	starts  map[string][]string // by role, the nodes on which the pod may start
 	waits   []string            // roles of pods that wait for room, or never run
 	alike   map[string][]string // by role, those with which it may change places
@@ -38,14 +40,17 @@ func saidOf(t *testing.T, printed, job string) said {
 	if !complete {
 		t.Fatalf("what the plan says has no end:\n%s", printed)
 	}
-	s := said{text: text, starts: map[string][]string{}, alike: map[string][]string{}}
+	s := said{text: text, starts: map[string][]string{}, alike: map[string][]string{}, perhaps: map[string][]string{}}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if match := victimLine.FindStringSubmatch(line); match != nil {
 			isEither := strings.HasPrefix(line, "          or ") || i+1 < len(lines) && strings.HasPrefix(lines[i+1], "          or ")
-			if isEither {
+			switch {
+			case strings.Contains(line, "(perhaps: "):
+				s.spared = append(s.spared, match[1])
+			case isEither:
 				s.either = append(s.either, match[1])
-			} else {
+			default:
 				s.certain = append(s.certain, match[1])
 			}
 		}
@@ -55,6 +60,12 @@ func saidOf(t *testing.T, printed, job string) said {
 				for _, role := range roles(match[1]) {
 					s.starts[role] = strings.Split(strings.TrimSuffix(match[2], " (equal)"), " or ")
 				}
+			}
+		}
+		if rest, ok := strings.CutPrefix(line, "  perhaps "); ok {
+			text, _, _ := strings.Cut(rest, ", or it waits")
+			if match := startText.FindStringSubmatch(text); match != nil {
+				s.perhaps[match[1]] = strings.Split(strings.TrimSuffix(match[2], " (equal)"), " or ")
 			}
 		}
 		if who, ok := strings.CutSuffix(line, " are alike, and may change places"); ok {
@@ -98,7 +109,7 @@ func roles(text string) []string {
 func (s said) differs(evicted []string, nodes map[string]string) string {
 	var wrong []string
 	for _, victim := range evicted {
-		if !slices.Contains(s.certain, victim) && !slices.Contains(s.either, victim) {
+		if !slices.Contains(s.certain, victim) && !slices.Contains(s.either, victim) && !slices.Contains(s.spared, victim) {
 			wrong = append(wrong, fmt.Sprintf("%s was evicted, and was not named", victim))
 		}
 	}
@@ -118,7 +129,7 @@ func (s said) differs(evicted []string, nodes map[string]string) string {
 func (s said) misplaced(nodes map[string]string) []string {
 	var wrong []string
 	rows := map[string]bool{}
-	for _, role := range slices.Sorted(maps.Keys(s.starts)) {
+	for _, role := range slices.Concat(slices.Sorted(maps.Keys(s.starts)), slices.Sorted(maps.Keys(s.perhaps))) {
 		row := s.alike[role]
 		if row == nil {
 			row = []string{role}
@@ -131,22 +142,31 @@ func (s said) misplaced(nodes map[string]string) []string {
 		}
 	}
 	for role, node := range nodes {
-		if s.starts[role] == nil && s.alike[role] == nil {
+		if s.starts[role] == nil && s.perhaps[role] == nil && s.alike[role] == nil {
 			wrong = append(wrong, fmt.Sprintf("%s is on %s, and was not to start", role, node))
 		}
 	}
 	return wrong
 }
 
-// promised are the nodes that were named for each of some pods that start.
-func (s said) promised(row []string) [][]string {
-	var nodes [][]string
+// promise is the nodes that were named for a pod.
+type promise struct {
+	nodes   []string
+	perhaps bool // it may wait as well
+}
+
+// promised is what was said of each of some pods that start, or may.
+func (s said) promised(row []string) []promise {
+	var promises []promise
 	for _, role := range row {
 		if named := s.starts[role]; named != nil {
-			nodes = append(nodes, named)
+			promises = append(promises, promise{nodes: named})
+		}
+		if named := s.perhaps[role]; named != nil {
+			promises = append(promises, promise{nodes: named, perhaps: true})
 		}
 	}
-	return nodes
+	return promises
 }
 
 func placesOf(row []string, nodes map[string]string) []string {
@@ -159,16 +179,13 @@ func placesOf(row []string, nodes map[string]string) []string {
 	return places
 }
 
-// matches says whether every place can be told from a promise of its own, and none is left.
-func matches(promised [][]string, places []string) bool {
-	if len(promised) != len(places) {
-		return false
-	}
+// matches says whether every place can be told from a promise of its own, and only those are left that may be.
+func matches(promised []promise, places []string) bool {
 	if len(places) == 0 {
-		return true
+		return !slices.ContainsFunc(promised, func(p promise) bool { return !p.perhaps })
 	}
-	for i, named := range promised {
-		if slices.Contains(named, places[0]) && matches(slices.Delete(slices.Clone(promised), i, i+1), places[1:]) {
+	for i, p := range promised {
+		if slices.Contains(p.nodes, places[0]) && matches(slices.Delete(slices.Clone(promised), i, i+1), places[1:]) {
 			return true
 		}
 	}

@@ -274,7 +274,7 @@ func (s *stage) rest(said said) map[string]string {
 		case said.queued:
 			return "the task is not in its queue", s.waitsInQueue(ctx, "job")
 		default: // what is made by a master that waits is not there
-			return fmt.Sprintf("%d of %d pods are there", seen, wanted), seen == wanted || seen > 0 && len(said.waits) > 0 && len(nodes) == len(said.starts)
+			return fmt.Sprintf("%d of %d pods are there", seen, wanted), seen == wanted || seen > 0 && len(said.waits) > 0 && len(nodes) >= len(said.starts)
 		}
 	})
 	return nodes

@@ -98,6 +98,7 @@ func run(ctx context.Context, o options, only, out string) error {
 		{"cluster", measureCluster},
 		{"provider", measureProvider},
 		{"queues", measureQueues},
+		{"forecast", measureForecast},
 		{"stories", measureStories},
 		{"accuracy", measureAccuracy},
 	} {

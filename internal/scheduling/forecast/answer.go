@@ -86,7 +86,8 @@ type PodForecast struct {
 	Role     string `json:"role,omitempty"`
 	Optional bool   `json:"optional,omitempty"` // its job can do without it
 	State    State  `json:"state"`
-	// Nodes are where it may start: where there are several, they are equal to the scheduler. Others is how many more.
+	// Nodes are where it may start: where there are several, they are equal to the scheduler. Others is how many more. A pod
+	// that waits has some where an equal choice of the scheduler lets it start.
 	Nodes  []string `json:"nodes,omitempty"`
 	Others int      `json:"others"`
 	// After is who has to stop before it starts, and Grace how long that may take.
@@ -326,7 +327,7 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 		}
 	}
 	seen := map[*placement.Pod]int{}
-	times := map[int]int{}
+	times, chosen := map[int]int{}, map[int]bool{}
 	for _, r := range runs {
 		losses := f.losses(r, job)
 		for _, v := range r.lost {
@@ -340,14 +341,31 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 				all = append(all, f.podEviction(v))
 			}
 			times[at]++
+			chosen[at] = chosen[at] || v.chosen
 			if o := ownerOf(v.pod.Object()); all[at].Fate == "" {
 				all[at].Fate = f.fate(r, losses[o], asks)
 			}
 		}
 	}
+	for _, r := range runs {
+		for _, v := range r.others {
+			if _, there := seen[v.pod]; there || v.job != job {
+				continue
+			}
+			seen[v.pod] = len(all)
+			e := f.podEviction(v)
+			l := loss{owner: ownerOf(v.pod.Object()), pods: 1}
+			if isWorker(v.pod.Object()) {
+				l.pods, l.workers = 0, 1
+			}
+			e.Fate = f.fate(r, l, asks)
+			all = append(all, e)
+		}
+	}
+	cut := slices.ContainsFunc(runs, func(r *run) bool { return r.cut })
 	for at := range all {
 		if !all[at].Workload {
-			all[at].Certain = !chosen(runs, times[at])
+			all[at].Certain = times[at] == len(runs) && !(chosen[at] && cut)
 		}
 	}
 	return all
@@ -545,9 +563,6 @@ func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned 
 func (f *forecast) single(pod *placement.Pod) bool {
 	return isWorker(pod.Object()) && pod.Object().Labels[kueue.PodGroupNameLabel] == ""
 }
-
-// chosen says whether a victim stops only by one of several equal choices.
-func chosen(runs []*run, times int) bool { return times < len(runs) }
 
 // Reasons are why some of the job waits or never runs, each once.
 func (a Answer) Reasons() []string {

@@ -31,7 +31,7 @@ func choiceBudget(nodes int) int {
 	case nodes <= 1000:
 		return 8
 	default:
-		return 2
+		return 1
 	}
 }
 

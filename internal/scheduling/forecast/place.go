@@ -21,6 +21,7 @@ type run struct {
 	cut     bool
 	fates   map[*placement.Pod]*fate
 	lost    []victim
+	others  []victim // who may stop as well, by choices that were not followed
 	// competitors are pods of the cluster that wait for room and come before planned ones: they are tried again
 	// whenever some is made.
 	competitors []*placement.Pod
@@ -48,6 +49,7 @@ type victim struct {
 	job     int    // for whom
 	by      string // the role of the pod that evicts it; "" for one that stops for other reasons
 	queue   bool   // its queue evicts it, not the scheduler
+	chosen  bool   // there were equal choices without it
 	stopped bool
 }
 
@@ -106,6 +108,9 @@ func (r *run) schedule(pod *placement.Pod) []*run {
 		follow = min(max(r.budget, 1), len(choices))
 	}
 	r.cut = r.cut || follow < len(choices)
+	for _, left := range choices[follow:] {
+		r.possible(left, f.role)
+	}
 	r.budget /= follow
 	runs := []*run{r}
 	for range follow - 1 {
@@ -115,6 +120,21 @@ func (r *run) schedule(pod *placement.Pod) []*run {
 		split.take(pod, choices[i], choices)
 	}
 	return runs
+}
+
+// maxPossible bounds how many victims of choices that are not followed are remembered.
+const maxPossible = 64
+
+// possible remembers whom a choice that is not followed would evict.
+func (r *run) possible(c choice, by string) {
+	for _, pod := range c.victims {
+		if len(r.others) == maxPossible {
+			return
+		}
+		if !slices.ContainsFunc(r.others, func(v victim) bool { return v.pod == pod }) {
+			r.others = append(r.others, victim{pod: pod, node: c.node, job: r.job, by: by})
+		}
+	}
 }
 
 // choice is one of equal decisions.
@@ -130,7 +150,7 @@ const alwaysAll = 100
 func (r *run) choices(pod *placement.Pod, d placement.Decision) []choice {
 	choices := []choice{{d.Node, d.Victims}}
 	add := func(c choice) {
-		if !slices.ContainsFunc(choices, func(other choice) bool { return other.node == c.node && slices.Equal(other.victims, c.victims) }) {
+		if c.node != d.Node || !slices.Equal(c.victims, d.Victims) { // the others differ from one another
 			choices = append(choices, c)
 		}
 	}
@@ -174,11 +194,16 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 		if r.stops(v) { // for another pod already, or because it is being deleted
 			continue
 		}
-		r.lost = append(r.lost, victim{pod: v, node: c.node, job: f.job, by: f.role})
+		r.lost = append(r.lost, victim{pod: v, node: c.node, job: f.job, by: f.role, chosen: spared(v, equal)})
 		if theirs := r.fates[v]; theirs != nil { // planned too, and less important
 			theirs.state, theirs.bound, theirs.why = Waits, "", "it makes room for others"
 		}
 	}
+}
+
+// spared says whether some of equal choices leaves a pod alone.
+func spared(pod *placement.Pod, equal []choice) bool {
+	return slices.ContainsFunc(equal, func(c choice) bool { return !slices.Contains(c.victims, pod) })
 }
 
 // stops says whether a pod is stopping, or has stopped.
@@ -252,6 +277,7 @@ func (r *run) fork() *run {
 	other.cluster = r.cluster.Clone()
 	other.fates = make(map[*placement.Pod]*fate, len(r.fates))
 	other.lost = slices.Clone(r.lost)
+	other.others = slices.Clone(r.others)
 	other.competitors = slices.Clone(r.competitors)
 	for pod, f := range r.fates {
 		copied := *f

@@ -43,6 +43,11 @@ func (a Answer) Text() string {
 	}
 	t.evictions(a.Evicts)
 	t.starts(a.Pods)
+	for _, pod := range a.Pods {
+		if pod.State == Waits && len(pod.Nodes) > 0 {
+			t.line("perhaps", pod.Role+" "+pod.where()+", or it waits: that is equal to the scheduler")
+		}
+	}
 	for _, row := range a.Alike {
 		t.line("", join(runs(row))+" are alike, and may change places")
 	}
@@ -133,10 +138,18 @@ func (t *text) evictions(all []Eviction) {
 	}
 	if len(uncertain) > 0 {
 		var names []string
-		for _, e := range uncertain {
+		for i, e := range uncertain {
+			if i == maxLines {
+				names = append(names, fmt.Sprintf("%d more", len(uncertain)-maxLines))
+				break
+			}
 			names = append(names, e.text())
 		}
-		lines = append(lines, strings.Join(names, "\n          or ")+" (equal)")
+		note := " (equal)"
+		if len(names) == 1 {
+			note = " (perhaps: an equal choice spares it)"
+		}
+		lines = append(lines, strings.Join(names, "\n          or ")+note)
 	}
 	for i, line := range lines {
 		if i == maxLines && len(lines) > maxLines+1 {
