@@ -50,7 +50,7 @@ func New(cluster *kind.Cluster, client klient.Client, root, version string, say 
 	return &Backend{cluster: cluster, client: client, trainer: trainer, version: version, root: root, say: say}, nil
 }
 
-// Load makes the images and loads them into the workers. It leaves the trainer's archive and its measurements in dir.
+// Load makes the images and loads them into the workers. Their archives stay in dir.
 func (b *Backend) Load(ctx context.Context, dir string) error {
 	began := time.Now()
 	var node corev1.Node
