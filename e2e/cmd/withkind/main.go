@@ -145,10 +145,12 @@ func use(ctx context.Context, command, environment []string) (code int, err erro
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = cleanUpLimit
+	if err := adoptOrphans(); err != nil {
+		return 1, err
+	}
 	err = cmd.Run()
-	if cmd.Process != nil {
-		// Nothing that it started outlives it. There is no such group any more when it ended in order.
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	if err := endOrphans(); err != nil {
+		return 1, err
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestTheCommandsExitCodeIsOurs(t *testing.T) {
+	for name, test := range map[string]struct {
+		script string
+		code   int
+		says   string
+	}{
+		"all went well":       {script: `test "$CLUSTER" = c`},
+		"tests failed":        {script: "exit 3", code: 3},
+		"it was killed":       {script: "kill -SEGV $$", code: 1, says: "segmentation fault"},
+		"there is no command": {code: 1, says: "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := []string{"sh", "-c", test.script}
+			if test.script == "" {
+				command = []string{filepath.Join(t.TempDir(), "none")}
+			}
+			code, err := use(t.Context(), command, []string{"CLUSTER=c"})
+			if code != test.code || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("code %d, error %v", code, err)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedCommandEndsInOrder(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began := filepath.Join(t.TempDir(), "began")
+	ended := filepath.Join(t.TempDir(), "ended")
+	go func() {
+		until(t, func() bool { _, err := os.Stat(began); return err == nil })
+		cancel()
+	}()
+	script := `trap 'touch "$0"; exit 0' TERM; touch "$1"; while :; do sleep 0.05; done`
+	if _, err := use(ctx, []string{"sh", "-c", script, ended, began}, nil); err == nil {
+		t.Error("an interrupted command is no success")
+	}
+	if _, err := os.Stat(ended); err != nil {
+		t.Error("it had no time to clean up")
+	}
+}
+
+// What a panicking test leaves: a process in a group of its own, whose parent is dead.
+func TestNothingThatTheCommandStartedOutlivesIt(t *testing.T) {
+	if _, err := os.Stat("/proc/self/task"); err != nil {
+		t.Skip("only Linux gives orphans to an ancestor")
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	script := `setsid sh -c 'echo $$ > "$0"; exec sleep 1000' "$0" & until [ -s "$0" ]; do sleep 0.05; done; kill -KILL $$`
+	if _, err := use(t.Context(), []string{"sh", "-c", script, file}, nil); err == nil {
+		t.Error("a killed command is no success")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(orphan, 0); err == nil {
+		t.Errorf("process %d lives", orphan)
+	}
+}
+
+// until waits for something to happen.
+func until(t *testing.T, happened func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !happened() {
+		if time.Now().After(deadline) {
+			t.Error("it did not happen within a minute")
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
