@@ -207,9 +207,12 @@ func (e *elastic) podEnded(p *pod) {
 	e.tell(e.podState(p))
 	e.mayLoseState(p.why)
 	switch {
-	case e.over || p.quota == nil || p.why == completed:
+	case p.quota == nil:
+	case p.quota != e.group && p.why == completed:
+		e.finishes(p.quota)
 	case p.quota != e.group:
 		e.withdraws(p.quota)
+	case e.over || p.why == completed:
 	default:
 		e.makeFloor() // the Job of the floor makes its pods again
 	}

@@ -15,12 +15,17 @@ func (s *simulation) enqueue(p *pod) {
 	s.open(h)
 }
 
-// open has a shape's pods tried.
-func (s *simulation) open(h *shape) {
+// list notes that pods of a shape wait.
+func (s *simulation) list(h *shape) {
 	if !h.listed {
 		h.listed = true
 		s.listed = append(s.listed, h)
 	}
+}
+
+// open has a shape's pods tried.
+func (s *simulation) open(h *shape) {
+	s.list(h)
 	if !h.open {
 		h.open = true
 		s.opened = append(s.opened, h)
@@ -124,6 +129,7 @@ func (s *simulation) try(p *pod) (acted bool) {
 	if at := slices.Index(s.ready, p); at >= 0 {
 		s.ready = slices.Delete(s.ready, at, at+1)
 		h.waiting.add(p)
+		s.list(h)
 	}
 	s.tries++
 	decision := s.cluster.Schedule(p.place)

@@ -97,6 +97,9 @@ func (s *simulation) admit() (acted bool) {
 // decided does what the engine decided.
 func (s *simulation) decided(d *quota.Decision) (acted bool) {
 	w := s.workloads[d.Workload]
+	if w == nil {
+		return false // what was decided before in this cycle has withdrawn it
+	}
 	switch d.Kind {
 	case quota.Admit:
 		w.admission, w.waits = d.Admission, ""
@@ -109,8 +112,8 @@ func (s *simulation) decided(d *quota.Decision) (acted bool) {
 	case quota.Preempt:
 		s.waitsFor(w, d.Message)
 		for _, target := range d.Targets {
-			if !target.Ongoing {
-				s.evict(s.workloads[target.Workload], eventlog.EvictedByPreemption, target.Reason, target.Message)
+			if victim := s.workloads[target.Workload]; victim != nil && !target.Ongoing {
+				s.evict(victim, eventlog.EvictedByPreemption, target.Reason, target.Message)
 				acted = true
 			}
 		}
