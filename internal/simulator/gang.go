@@ -139,6 +139,8 @@ func (g *gang) unfinished() {
 	if g.over {
 		return
 	}
-	g.interrupt()
+	if g.computes && g.now > g.since {
+		g.done += g.now - g.since
+	}
 	g.tally.useful.add(g.weight(), g.done)
 }
