@@ -187,14 +187,15 @@ func TestNodesOfTheScenarioReplaceTheTraces(t *testing.T) {
 }
 
 func TestASyntheticTraceIsTheSameForTheSameSeed(t *testing.T) {
-	make := func(seed uint64) string {
+	drawn := func(seed uint64) string {
 		s := &scenario.Scenario{Seed: seed, Trace: &scenario.Trace{Format: scenario.Synthetic, Limit: 200}}
 		if _, err := trace.Into(s); err != nil {
 			t.Fatal(err)
 		}
 		return outline(s)
 	}
-	if make(1) != make(1) || make(1) == make(2) {
+	first, again, other := drawn(1), drawn(1), drawn(2)
+	if first != again || first == other {
 		t.Error("a synthetic trace is not a function of its seed")
 	}
 }
