@@ -86,15 +86,16 @@ type stage struct {
 	d        drawn
 }
 
+// makeClasses makes them once for all tests.
 func makeClasses(t *testing.T) {
 	t.Helper()
 	for name, value := range classes {
 		_, err := client(t).SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}, metav1.CreateOptions{})
-		if err != nil {
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 		_, err = queues(t).WorkloadPriorityClasses().Create(t.Context(), &kueue.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}, metav1.CreateOptions{})
-		if err != nil {
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}

@@ -90,6 +90,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"summary":        text("The outcome in a few words, as a plan has it."),
 			"text":           text("The whole answer in lines, as a plan has it."),
 			"queue_position": integer("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
+			"expected_at":    text("When it is expected to start, in RFC 3339, by the progress and the deadlines of what runs; null when it does not wait, or nothing gives a time."),
 			"counting":       texts("Jobs that are planned before it and were counted."),
 			"reasons":        texts("Why some of it waits, or never runs."),
 			"approximate":    texts("What was not looked at, or not to the end; the answer may be wrong there."),

@@ -19,6 +19,7 @@ type forecastAnswerModel struct {
 	Summary       types.String `tfsdk:"summary"`
 	Text          types.String `tfsdk:"text"`
 	QueuePosition types.Int64  `tfsdk:"queue_position"`
+	ExpectedAt    types.String `tfsdk:"expected_at"`
 	Counting      types.List   `tfsdk:"counting"`
 	Reasons       types.List   `tfsdk:"reasons"`
 	Approximate   types.List   `tfsdk:"approximate"`
@@ -97,6 +98,9 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 	}
 	if ahead, waits := a.Ahead(); waits {
 		model.QueuePosition = types.Int64Value(int64(ahead))
+	}
+	if a.Estimate != nil {
+		model.ExpectedAt = types.StringValue(a.Estimate.At.UTC().Format(time.RFC3339))
 	}
 	return model, diags
 }

@@ -20,7 +20,7 @@ func (p *planned) addTo(s *forecast.Snapshot) {
 	if s.Queues != nil {
 		queues = *s.Queues
 	}
-	any := false
+	found := false
 	for _, object := range p.objects {
 		switch object := object.(type) {
 		case *schedulingv1.PriorityClass:
@@ -39,9 +39,9 @@ func (p *planned) addTo(s *forecast.Snapshot) {
 		default: // nothing that decides: a topology; a check, which becomes active by its controller's doing
 			continue
 		}
-		any = true
+		found = true
 	}
-	if any || s.Queues != nil {
+	if found || s.Queues != nil {
 		s.Queues = &queues
 	}
 }

@@ -262,7 +262,7 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 	}
 	sets := part.sets()
 	for _, set := range sets {
-		pod := &part.Pods[set.pods[0]].Pod.Spec
+		pod := &part.Pods[set.pods[0]].Spec
 		asked := quota.PodSet{
 			Name: set.name, Count: int32(len(set.pods)), //nolint:gosec // pods are in memory
 			Requests: scheduling.PodRequests(pod), NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations,

@@ -365,7 +365,7 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 	cut := slices.ContainsFunc(runs, func(r *run) bool { return r.cut })
 	for at := range all {
 		if !all[at].Workload {
-			all[at].Certain = times[at] == len(runs) && !(chosen[at] && cut)
+			all[at].Certain = times[at] == len(runs) && (!cut || !chosen[at])
 		}
 	}
 	return all

@@ -37,6 +37,20 @@ func choiceBudget(nodes int) int {
 
 // Make says what becomes of a job on a cluster. The jobs before it are planned as well, and come first.
 func Make(s *Snapshot, before []Job, job Job) Answer {
+	a := decide(s, before, job)
+	if a.Outcome == Pends && len(s.Nodes) <= maxEstimateNodes {
+		a.Estimate = estimate(s, before, job)
+		for _, name := range unknownEnds(s) {
+			if !slices.Contains(a.Asks, name) {
+				a.Asks = append(a.Asks, name)
+			}
+		}
+	}
+	return a
+}
+
+// decide is an answer without a time.
+func decide(s *Snapshot, before []Job, job Job) Answer {
 	f := newForecast(s, before, job)
 	f.ask()
 	first := &run{cluster: f.cluster, budget: choiceBudget(len(s.Nodes)), fates: map[*placement.Pod]*fate{}, lost: f.stopping, competitors: f.competitors()}

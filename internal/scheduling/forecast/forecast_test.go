@@ -1,8 +1,10 @@
 package forecast_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +51,39 @@ func job(t *testing.T, d trainingjob.Definition) forecast.Job {
 func high(t *testing.T) forecast.Job {
 	t.Helper()
 	return job(t, ft.TrainingJob("high-prio-job", "high", "high", 1, 1))
+}
+
+func TestAJobThatWaitsIsToldWhenIfTheRunningJobsGiveATime(t *testing.T) {
+	running := ft.Master(ft.Pod("running-x", "node-1", "2", 1000000, 0), "running")
+	worker := ft.Worker(ft.Pod("running-worker-0", "node-1", "1", 1000000, 0), "running", 0)
+	s := oneNode("4", running, worker)
+	answer := forecast.Make(s, nil, high(t))
+	name := types.NamespacedName{Namespace: "default", Name: "running"}
+	if answer.Outcome != forecast.Pends || answer.Estimate != nil || !slices.Equal(answer.Asks, []types.NamespacedName{name}) {
+		t.Fatalf("got %s, %v, asks %v", answer.Outcome, answer.Estimate, answer.Asks)
+	}
+	began := ft.AsOf.Add(-10 * time.Minute)
+	running.Status.StartTime.Time = began
+	s.Jobs = map[types.NamespacedName]forecast.TrainingJob{name: {Status: trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 100, StepsTotal: 300}}}
+	answer = forecast.Make(s, nil, high(t))
+	if want := "expects to start at about 2026-11-21 10:24Z (in 20m0s): job running is at step 100 of 300, and ends then at its pace so far"; !strings.Contains(answer.Text(), want) {
+		t.Errorf("it does not say %q:\n%s", want, answer.Text())
+	}
+	status := s.Jobs[name]
+	status.Status.Generation = 2 // the master was started again, and has not done all of these steps
+	s.Jobs[name] = status
+	if answer = forecast.Make(s, nil, high(t)); answer.Estimate != nil {
+		t.Errorf("got %v", answer.Estimate)
+	}
+	running.Spec.ActiveDeadlineSeconds = new(int64(60))
+	running.Labels, worker.Labels = nil, nil // two pods of which one has a deadline, which is too little
+	if answer = forecast.Make(s, nil, high(t)); answer.Estimate != nil {
+		t.Errorf("got %v", answer.Estimate)
+	}
+	worker.Spec.ActiveDeadlineSeconds = new(int64(90))
+	if answer = forecast.Make(s, nil, high(t)); answer.Estimate == nil || !strings.Contains(answer.Estimate.From, "pod default/") {
+		t.Errorf("got %v", answer.Estimate)
+	}
 }
 
 func TestWhatBecomesOfAJob(t *testing.T) {

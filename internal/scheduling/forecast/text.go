@@ -65,7 +65,7 @@ func (a Answer) Text() string {
 		t.line("then", join(follows[0].roles)+", made when what comes before runs")
 	}
 	if a.Estimate != nil {
-		t.line("expects", fmt.Sprintf("room at about %s: %s", clock(a.Estimate.At), a.Estimate.From))
+		t.line("expects", fmt.Sprintf("to start at about %s (in %s): %s", a.Estimate.At.UTC().Format("2006-01-02 15:04Z"), a.Estimate.At.Sub(a.AsOf).Round(time.Minute), a.Estimate.From))
 	}
 	for _, name := range a.Counting {
 		t.line("", fmt.Sprintf("counting %s, planned before it", name))

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+)
+
+func TestAForecastThatCannotBeMadeIsTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	if err := os.WriteFile(file, []byte("name: j\npods: [{name: p, requests: {cpu: 1}}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no file":            {[]string{"forecast"}, commandline.Usage, "needs -f FILE"},
+		"an argument":        {[]string{"forecast", "-f", file, "again"}, commandline.Usage, "--help"},
+		"no such file":       {[]string{"forecast", "-f", "nowhere.yaml"}, commandline.Failed, "nowhere.yaml"},
+		"no such kubeconfig": {[]string{"forecast", "-f", file, "--kubeconfig", "nowhere"}, commandline.Failed, "nowhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := call(t, test.args...); commandline.Code(err) != test.code || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
