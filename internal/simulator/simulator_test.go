@@ -99,3 +99,15 @@ func TestAStoppedRunSaysWhereItWas(t *testing.T) {
 		t.Error("a run whose context has ended goes on")
 	}
 }
+
+func TestElasticJobsKeepMoreOfTheirWorkThanGangs(t *testing.T) {
+	_, gangs := run(t, read(t, filepath.Join(examples, "research-in-gangs.yaml")), simulator.Options{})
+	_, elastic := run(t, read(t, filepath.Join(examples, "research-in-elastic-jobs.yaml")), simulator.Options{})
+	if gangs.Jobs != elastic.Jobs || gangs.Preemptions == 0 || elastic.Preemptions == 0 {
+		t.Fatalf("the scenarios cannot be compared: %d and %d jobs, %d and %d preemptions", gangs.Jobs, elastic.Jobs, gangs.Preemptions, elastic.Preemptions)
+	}
+	if elastic.Goodput <= gangs.Goodput || elastic.Lost >= gangs.Lost || elastic.Held >= gangs.Held {
+		t.Errorf("goodput %s with elastic jobs, %s with gangs; %d and %d GPU-seconds lost, %d and %d held",
+			elastic.Goodput, gangs.Goodput, elastic.Lost, gangs.Lost, elastic.Held, gangs.Held)
+	}
+}

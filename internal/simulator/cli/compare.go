@@ -25,7 +25,7 @@ func newCompare() *cobra.Command {
 policy, preemption, another number of nodes, or elastic jobs instead of gangs would change.
 Scenarios that differ in one thing only are compared best. --seed gives all of them the
 same random numbers.`,
-		Example: `  elastic-sim compare gangs.yaml elastic.yaml
+		Example: `  elastic-sim compare examples/scenarios/research-in-gangs.yaml examples/scenarios/research-in-elastic-jobs.yaml
   elastic-sim compare --seed 3 never.yaml lower-priority.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
