@@ -1,0 +1,120 @@
+# Computes loss and gradients of graphs with PyTorch's autograd in float64, and a few steps of an optimizer. Reads a list of
+# cases from standard input and writes a list of answers; ends with 77 where PyTorch is not installed.
+import json
+import sys
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    sys.exit(77)
+
+torch.set_default_dtype(torch.float64)
+
+
+def images(x):
+    return x.permute(0, 3, 1, 2)
+
+
+def pixels(x):
+    return x.permute(0, 2, 3, 1)
+
+
+def conv(a, x, w, b):
+    x = images(x)
+    if a["padding"] == "same":
+        borders = []
+        for size, kernel, stride in ((x.shape[3], a["kernel_w"], a["stride_w"]), (x.shape[2], a["kernel_h"], a["stride_h"])):
+            total = max(0, (-(-size // stride) - 1) * stride + kernel - size)
+            borders += [total // 2, total - total // 2]
+        x = F.pad(x, borders)
+    return pixels(F.conv2d(x, w.permute(3, 2, 0, 1), b, stride=(a["stride_h"], a["stride_w"])))
+
+
+def normalize(a, x, gamma, beta):
+    axes = tuple(range(x.dim() - 1))
+    mean, variance = x.mean(axes), x.var(axes, unbiased=False)
+    return (x - mean) / torch.sqrt(variance + a["epsilon"]) * gamma + beta
+
+
+def pool(f, a, x):
+    return pixels(f(images(x), (a["pool_h"], a["pool_w"]), stride=(a["stride_h"], a["stride_w"])))
+
+
+def forward(model, x, w):
+    values = []
+    for node in model["nodes"]:
+        op, name = node["op"], node["name"]
+        xs = [values[i] for i in node.get("inputs", [])]
+        if op == "input":
+            y = x
+        elif op == "conv2d":
+            y = conv(node[op], xs[0], w[name + "/kernel"], w[name + "/bias"])
+        elif op == "dense":
+            y = xs[0] @ w[name + "/kernel"] + w[name + "/bias"]
+        elif op == "batch_norm":
+            y = normalize(node[op], xs[0], w[name + "/gamma"], w[name + "/beta"])
+        elif op == "max_pool":
+            y = pool(F.max_pool2d, node[op], xs[0])
+        elif op == "average_pool":
+            y = pool(F.avg_pool2d, node[op], xs[0])
+        elif op == "global_average_pool":
+            y = xs[0].mean((1, 2))
+        elif op in ("reshape", "flatten"):
+            y = xs[0].reshape([-1] + node["shape"])
+        elif op == "dropout":
+            assert node[op]["rate"] == 0
+            y = xs[0]
+        elif op == "add":
+            y = sum(xs[1:], xs[0])
+        elif op == "multiply":
+            y = xs[0]
+            for other in xs[1:]:
+                y = y * other
+        elif op == "concatenate":
+            y = torch.cat(xs, -1)
+        else:
+            y = {"relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "softmax": lambda v: torch.softmax(v, -1)}[op](xs[0])
+        values.append(y)
+    return values[model["output"]]
+
+
+def loss_of(model, output, labels):
+    return {"sparse_softmax_cross_entropy": lambda: F.cross_entropy(output, labels.long())}[model["loss"]]()
+
+
+def make(o, weights):
+    rate, momentum, epsilon = o["learning_rate"], o.get("momentum", 0), o.get("epsilon", 0)
+    if o["kind"] == "sgd":
+        return torch.optim.SGD(weights, rate, momentum=momentum, nesterov=o.get("nesterov", False))
+    if o["kind"] == "adam":
+        return torch.optim.Adam(weights, rate, betas=(o["beta_1"], o["beta_2"]), eps=epsilon)
+    if o["kind"] == "adagrad":
+        return torch.optim.Adagrad(weights, rate, initial_accumulator_value=o["initial_accumulator_value"], eps=epsilon)
+    return torch.optim.RMSprop(weights, rate, alpha=o["rho"], momentum=momentum, eps=epsilon)
+
+
+def answer(case):
+    model = case["model"]
+    w = {t["Name"]: torch.tensor(t["Data"]).reshape(t["Shape"]).requires_grad_() for t in case["weights"]}
+    x = torch.tensor(case["input"]).reshape([-1] + model["nodes"][0]["shape"])
+    labels = torch.tensor(case["labels"])
+    optimizer = make(model["optimizer"], list(w.values()))
+    for step in range(case["steps"] + 1):
+        optimizer.zero_grad()
+        loss = loss_of(model, forward(model, x, w), labels)
+        loss.backward()
+        if step == 0:
+            first = loss.item()
+            gradients = {name: v.grad.flatten().tolist() for name, v in w.items()}
+        if step == case["steps"]:
+            break
+        if model["optimizer"]["kind"] == "adam":
+            # Keras adds its epsilon to the root of the second moment before that is corrected.
+            corrected = (1 - model["optimizer"]["beta_2"] ** (step + 1)) ** 0.5
+            optimizer.param_groups[0]["eps"] = model["optimizer"]["epsilon"] / corrected
+        optimizer.step()
+    return {"loss": first, "gradients": gradients, "weights": {name: v.flatten().tolist() for name, v in w.items()}}
+
+
+json.dump([answer(case) for case in json.load(sys.stdin)], sys.stdout)
