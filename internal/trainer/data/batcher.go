@@ -18,6 +18,7 @@ type Batcher struct {
 	decoder  codec.Decoder
 	columns  []column
 	label    int             // position in the schema; -1 when the feed's Function finds the labels itself
+	real     bool            // the label is a float32
 	examples []graph.Example // one, or maxBatch for a Function
 }
 
@@ -64,9 +65,11 @@ func NewBatcher(ds *Dataset, feed graph.Feed, maxBatch int) (*Batcher, error) {
 	if b.label, err = indexOf(feed.Features, feed.Label); err != nil {
 		return nil, err
 	}
-	if f := feed.Features[b.label]; f.Elements() != 1 || f.DType == graph.Float32 {
-		return nil, fmt.Errorf("the label %q is %s%v; a label is one whole number", f.Name, f.DType, f.Shape)
+	f := feed.Features[b.label]
+	if f.Elements() != 1 {
+		return nil, fmt.Errorf("the label %q is %s%v; a label is one number", f.Name, f.DType, f.Shape)
 	}
+	b.real = f.DType == graph.Float32
 	return b, nil
 }
 
@@ -139,7 +142,13 @@ func (b *Batcher) shape(n int, dst *graph.Batch) {
 	if cap(dst.Labels) < n {
 		dst.Labels = make([]int32, b.maxBatch)
 	}
-	dst.Labels = dst.Labels[:n]
+	if cap(dst.Targets) < n && b.real {
+		dst.Targets = make([]float32, b.maxBatch)
+	}
+	dst.Labels, dst.Targets = dst.Labels[:n], dst.Targets[:0]
+	if b.real {
+		dst.Labels, dst.Targets = dst.Labels[:0], dst.Targets[:n]
+	}
 	if len(dst.Inputs) != len(b.columns) {
 		dst.Inputs = make([][]float32, len(b.columns))
 	}
@@ -161,6 +170,10 @@ func (b *Batcher) place(n int, example graph.Example, dst *graph.Batch) error {
 		}
 	}
 	v := example[b.label]
+	if b.real {
+		dst.Targets[n] = v.Floats[0]
+		return nil
+	}
 	if len(v.Bytes) > 0 {
 		dst.Labels[n] = int32(v.Bytes[0])
 		return nil
@@ -220,7 +233,7 @@ func (b *Batcher) call(n int, dst *graph.Batch) error {
 		return fmt.Errorf("data %q: the model's input function returned %d labels for %d records", b.dataset.spec.Path, len(labels), n)
 	}
 	dst.N = n
-	dst.Labels = append(dst.Labels[:0], labels...)
+	dst.Labels, dst.Targets = append(dst.Labels[:0], labels...), dst.Targets[:0]
 	if len(dst.Inputs) != len(inputs) {
 		dst.Inputs = make([][]float32, len(inputs))
 	}

@@ -110,6 +110,36 @@ func TestFill(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a label that is a float32 becomes a target, whatever the minibatch held before", func(t *testing.T) {
+		schema := []graph.Feature{{Name: "x", DType: graph.Int32, Shape: []int{1}}, {Name: "y", DType: graph.Float32, Shape: []int{1}}}
+		path := filepath.Join(t.TempDir(), "measured")
+		var file strings.Builder
+		w, err := recordio.NewWriter(&file, recordio.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			record, err := codec.Append(nil, codec.Bytes, schema, graph.Example{{Ints: []int64{int64(i)}}, {Floats: []float32{float32(i) - 0.75}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Write(record); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		saveBytes(t, path, []byte(file.String()))
+		b := batcher(t, open(t, data.Spec{Path: path, Features: schema}), graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x"}}, Label: "y"}, 2)
+		batch := graph.Batch{Labels: []int32{4, 5}}
+		if err := b.Fill(t.Context(), 0, []int64{2, 0}, &batch); err != nil {
+			t.Fatal(err)
+		}
+		if len(batch.Labels) != 0 || len(batch.Targets) != 2 || batch.Targets[0] != 1.25 || batch.Targets[1] != -0.75 {
+			t.Errorf("%+v", batch)
+		}
+	})
 	t.Run("an input function gets the decoded values, and what it returns is copied", func(t *testing.T) {
 		own := []float32{0, 0, 0}
 		feed := graph.Feed{Features: small, Function: func(records []graph.Example) ([][]float32, []int32, error) {

@@ -103,14 +103,37 @@ type DropoutAttrs struct {
 // LossKind names a loss over a minibatch; every loss is the mean over its records.
 type LossKind string
 
-// SparseSoftmaxCrossEntropy takes logits [n, classes] and integer labels [n].
-const SparseSoftmaxCrossEntropy LossKind = "sparse_softmax_cross_entropy"
+// The losses. The first takes logits [n, classes] and integer labels [n]; the others take one output and one target for each
+// record.
+const (
+	SparseSoftmaxCrossEntropy LossKind = "sparse_softmax_cross_entropy"
+	SigmoidCrossEntropy       LossKind = "sigmoid_cross_entropy" // of logits and targets 0 or 1
+	MeanSquaredError          LossKind = "mean_squared_error"
+)
 
 // MetricKind names a metric.
 type MetricKind string
 
-// Accuracy is the share of records whose largest output (the first of equals) is the label.
-const Accuracy MetricKind = "accuracy"
+// The metrics; each goes with one loss (MetricOf).
+const (
+	// Accuracy is the share of records whose largest output (the first of equals) is the label.
+	Accuracy MetricKind = "accuracy"
+	// BinaryAccuracy is the share of records whose logit is above 0 where the target is 1, and not above 0 where it is 0.
+	BinaryAccuracy MetricKind = "binary_accuracy"
+	// SquaredError is the mean of the records' squared errors.
+	SquaredError MetricKind = "mean_squared_error"
+)
+
+// MetricOf is the metric that goes with a loss.
+func MetricOf(l LossKind) MetricKind {
+	switch l {
+	case SigmoidCrossEntropy:
+		return BinaryAccuracy
+	case MeanSquaredError:
+		return SquaredError
+	}
+	return Accuracy
+}
 
 // Metric is a metric under the name that the model file gave it.
 type Metric struct {
@@ -197,5 +220,7 @@ type Value struct {
 type Batch struct {
 	N      int
 	Inputs [][]float32 // one per Input node, in node order; N × elements, records one behind the other
-	Labels []int32     // N
+	// Of the two one is N long and the other empty: Targets where the label is a float32.
+	Labels  []int32
+	Targets []float32
 }

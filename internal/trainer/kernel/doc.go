@@ -68,6 +68,9 @@
 // log Σ exp(z − max) + (max − z[label]). Its derivative: float32(exp/Σ − [class = label]) × start, where
 // start = float32(records) ÷ float32(records of the step) ÷ float32(records).
 //
+// Sigmoid cross-entropy of a logit z and a target y, in float64: (max(z, 0) − z·y) + log(1 + e^−|z|); derivative
+// float32(sigmoid(z) − y) × start. Squared error: (z − y)²; derivative float32(2(z − y)) × start.
+//
 // # Not to be used on anything that reaches a state
 //
 // math.Exp, Log, Pow and the like, reciprocal estimates, minimum and maximum instructions, and x*y + z in Go where the

@@ -21,7 +21,7 @@ type ModelInfo struct {
 	Steps     int64    `json:"steps"`
 	Epochs    int      `json:"epochs"`
 	Loss      float64  `json:"loss"`     // mean over the records of MeasuredOn
-	Accuracy  float64  `json:"accuracy"` // likewise
+	Accuracy  float64  `json:"accuracy"` // share of them that were answered right; 0 where the loss knows no right answers
 	Measured  string   `json:"measured_on"`
 	Records   int      `json:"records"` // measured
 	Job       string   `json:"job_digest"`

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -127,7 +128,7 @@ func (m *Master) finishedStatus() trainingjob.Status {
 	}
 	s.Metrics = map[string]float64{}
 	for _, metric := range m.cfg.Job.Graph.Metrics {
-		s.Metrics[metric.Name] = m.info.Accuracy
+		s.Metrics[metric.Name] = metricValue(metric.Kind, m.info.Loss, m.info.Accuracy)
 	}
 	return s
 }
@@ -137,7 +138,15 @@ func (m *Master) means(r nn.Result) (*float64, map[string]float64) {
 	loss := r.LossSum / float64(r.Records)
 	metrics := map[string]float64{}
 	for _, metric := range m.cfg.Job.Graph.Metrics {
-		metrics[metric.Name] = float64(r.Correct) / float64(r.Records) // accuracy is the only metric there is
+		metrics[metric.Name] = metricValue(metric.Kind, loss, float64(r.Correct)/float64(r.Records))
 	}
 	return &loss, metrics
+}
+
+// metricValue is a metric of the kind that goes with the job's loss.
+func metricValue(kind graph.MetricKind, loss, accuracy float64) float64 {
+	if kind == graph.SquaredError {
+		return loss
+	}
+	return accuracy
 }

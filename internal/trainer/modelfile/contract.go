@@ -103,13 +103,19 @@ func (l *loader) loss(m *graph.Model, early bool) error {
 		return err
 	}
 	s, ok := v.(*symbol)
-	if !ok || !isMeanLoss(s) {
-		return l.refuse("loss", "loss returns %s; only tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output)) is implemented", printed(v))
+	if ok {
+		m.Loss, ok = lossOf(s, m.Nodes[m.Output].Shape)
 	}
-	if shape := m.Nodes[m.Output].Shape; len(shape) != 1 {
+	if !ok {
+		return l.refuse("loss", "loss returns %s; %s", printed(v), losses)
+	}
+	shape := m.Nodes[m.Output].Shape
+	switch {
+	case m.Loss == graph.SparseSoftmaxCrossEntropy && len(shape) != 1:
 		return l.refuse("loss", "the model's output has shape %s; the loss wants one value for each class", shapeText(shape))
+	case m.Loss != graph.SparseSoftmaxCrossEntropy && (len(shape) != 1 || shape[0] != 1):
+		return l.refuse("loss", "the model's output has shape %s; the loss wants one value, as of tf.keras.layers.Dense(1)", shapeText(shape))
 	}
-	m.Loss = graph.SparseSoftmaxCrossEntropy
 	return nil
 }
 
@@ -169,8 +175,9 @@ func (l *loader) callbacks(*graph.Model, bool) error {
 func (l *loader) metrics(m *graph.Model, early bool) error {
 	const name = "eval_metrics_fn"
 	if l.globals[name] == nil {
-		m.Metrics = []graph.Metric{{Name: "accuracy", Kind: graph.Accuracy}}
-		add(&l.session.report.Notices, 0, "the file defines no eval_metrics_fn; accuracy is reported")
+		kind := graph.MetricOf(m.Loss)
+		m.Metrics = []graph.Metric{{Name: string(kind), Kind: kind}}
+		add(&l.session.report.Notices, 0, "the file defines no eval_metrics_fn; %s is reported", kind)
 		return nil
 	}
 	f, err := l.contractFunction(name, "")
@@ -213,11 +220,15 @@ func (l *loader) metric(m *graph.Model, early bool, key string, v starlark.Value
 			return err
 		}
 	}
-	s, ok := v.(*symbol)
-	if !ok || !isAccuracy(s) {
-		return l.refuse("eval_metrics_fn", "metric %q is %s; only accuracy, tf.equal(tf.argmax(predictions, 1), labels), is implemented", key, printed(v))
+	kind, ok := metricOf(v, m.Nodes[m.Output].Shape)
+	if !ok {
+		return l.refuse("eval_metrics_fn", "metric %q is %s; only accuracy, tf.equal(tf.argmax(predictions, 1), labels), is implemented, "+
+			"and tf.keras.metrics.BinaryAccuracy(threshold=0.0) and MeanSquaredError()", key, printed(v))
 	}
-	m.Metrics = append(m.Metrics, graph.Metric{Name: key, Kind: graph.Accuracy})
+	if want := graph.MetricOf(m.Loss); kind != want {
+		return l.refuse("eval_metrics_fn", "metric %q is %s, which does not go with the loss %s; %s does", key, kind, m.Loss, want)
+	}
+	m.Metrics = append(m.Metrics, graph.Metric{Name: key, Kind: kind})
 	return nil
 }
 
@@ -266,7 +277,7 @@ func (l *loader) traceFeed(m *graph.Model, f *starlark.Function) error {
 	m.Feed = graph.Feed{Features: l.session.schema.features}
 	if pair, ok := features.(starlark.Tuple); ok && len(pair) == 2 {
 		features = pair[0]
-		if m.Feed.Label, err = traceLabel(pair[1], l.session.schema); err != nil {
+		if m.Feed.Label, err = traceLabel(pair[1], l.session.schema, m.Loss); err != nil {
 			return l.refuse(name, "%s: %s", name, err)
 		}
 	} else if l.opt.Mode != Prediction {

@@ -336,25 +336,32 @@ func reshapeKeeps(s *symbol) error {
 	return err
 }
 
-// traceLabel reads which feature is the label: one integer, cast or reshaped.
-func traceLabel(v starlark.Value, schema *schema) (string, error) {
+// traceLabel reads which feature is the label: one number, cast or reshaped.
+func traceLabel(v starlark.Value, schema *schema, loss graph.LossKind) (string, error) {
 	s, ok := v.(*symbol)
 	if !ok {
 		return "", fmt.Errorf("the label is %s, not something made of a record", printed(v))
 	}
+	number, toInteger := loss != graph.SparseSoftmaxCrossEntropy, false
 	whole := s
-	for s.op == opReshape || s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type) {
+	for {
+		integer := s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type)
+		if s.op != opReshape && !integer && !(number && s.op == opCast && s.dtype == float32Type) {
+			break
+		}
+		toInteger = toInteger || integer
 		s = s.args[0]
 	}
 	if s.op != opFeature {
 		return "", fmt.Errorf("the label is %s; only a feature, cast to an integer type or reshaped, is implemented", whole)
 	}
 	f, _, _ := schema.find(s.feature)
-	return f.Name, checkLabel(f)
+	return f.Name, checkLabel(f, number && !toInteger)
 }
 
-func checkLabel(f graph.Feature) error {
-	if f.Elements() != 1 || f.DType == graph.Float32 {
+// checkLabel checks a label's feature; number says that it may be a float.
+func checkLabel(f graph.Feature, number bool) error {
+	if f.Elements() != 1 || f.DType == graph.Float32 && !number {
 		return fmt.Errorf("the label %q is %s%s; one integer is wanted", f.Name, f.DType, shapeText(f.Shape))
 	}
 	return nil

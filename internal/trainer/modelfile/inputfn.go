@@ -81,14 +81,14 @@ func (l *loader) columns(name string) ([]featureSpec, error) {
 func (l *loader) label(declared []featureSpec) (string, error) {
 	var candidates []graph.Feature
 	for _, f := range l.session.schema.features {
-		if len(declared) > 0 && f.Name == declared[0].key || len(declared) == 0 && checkLabel(f) == nil {
+		if len(declared) > 0 && f.Name == declared[0].key || len(declared) == 0 && checkLabel(f, false) == nil {
 			candidates = append(candidates, f)
 		}
 	}
 	if len(candidates) != 1 {
 		return "", l.refuse("input_fn", "input_fn reads %d features that may be the label (one integer each); name the label in label_columns()", len(candidates))
 	}
-	if err := checkLabel(candidates[0]); err != nil {
+	if err := checkLabel(candidates[0], false); err != nil {
 		return "", l.refuse("label_columns", "%s", err)
 	}
 	return candidates[0].Name, nil

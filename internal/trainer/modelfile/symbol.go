@@ -17,17 +17,22 @@ const (
 	opFeature = "feature" // a decoded feature of a record
 	opNumber  = "number"
 
-	opReshape     = "reshape"
-	opCast        = "cast"
-	opArgmax      = "argmax"
-	opEqual       = "equal"
-	opReduceMean  = "reduce_mean"
-	opSparseXent  = "sparse_softmax_cross_entropy_with_logits"
-	opDivide      = "divide"
-	opMultiply    = "multiply"
-	opAdd         = "add"
-	opSubtract    = "subtract"
-	maxTraceBytes = 300
+	opReshape           = "reshape"
+	opCast              = "cast"
+	opArgmax            = "argmax"
+	opEqual             = "equal"
+	opReduceMean        = "reduce_mean"
+	opSparseXent        = "sparse_softmax_cross_entropy_with_logits"
+	opSoftmaxXent       = "softmax_cross_entropy_with_logits"
+	opSigmoidXent       = "sigmoid_cross_entropy_with_logits"
+	opOneHot            = "one_hot"
+	opSquare            = "square"
+	opSquaredDifference = "squared_difference"
+	opDivide            = "divide"
+	opMultiply          = "multiply"
+	opAdd               = "add"
+	opSubtract          = "subtract"
+	maxTraceBytes       = 300
 )
 
 // symbol is a value that is known only while training: a node of a traced expression.

@@ -11,12 +11,6 @@ import (
 // on tensors with values they compute.
 func tensorFunctions() map[string]starlark.Value {
 	values := map[string]starlark.Value{
-		"tensorflow.nn.sparse_softmax_cross_entropy_with_logits": function(signature{
-			name: "tf.nn.sparse_softmax_cross_entropy_with_logits", positional: []string{"labels", "logits"}, keywords: []string{"name"},
-		}, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
-			labels, logits := a.symbol("labels"), a.symbol("logits")
-			return &symbol{op: opSparseXent, args: []*symbol{labels, logits}, dtype: float32Type}, nil
-		}),
 		"tensorflow.convert_to_tensor": function(signature{
 			name: "tf.convert_to_tensor", positional: []string{"value"}, keywords: []string{"name"}, only: map[string][]starlark.Value{"dtype": none, "dtype_hint": none},
 		}, func(t *starlark.Thread, a *arguments) (starlark.Value, error) { return a.tensorLike(t, "value"), nil }),
@@ -145,46 +139,4 @@ func binaryFunction(name string, op syntax.Token) starlark.Value {
 		}
 		return v, nil
 	})
-}
-
-// isMeanLoss recognizes reduce_mean(sparse_softmax_cross_entropy_with_logits(labels, output)).
-func isMeanLoss(s *symbol) bool {
-	if s.op != opReduceMean || s.args[0].op != opSparseXent {
-		return false
-	}
-	labels, logits := s.args[0].args[0], s.args[0].args[1]
-	return isLabels(labels) && logits.op == opOutput
-}
-
-// isLabels recognizes the labels, flattened or cast to an integer type.
-func isLabels(s *symbol) bool {
-	for s.op == opReshape && len(s.dims) == 1 && s.dims[0] == -1 || s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type) {
-		s = s.args[0]
-	}
-	return s.op == opLabels
-}
-
-// isAccuracy recognizes equal(argmax(output, 1), labels) in either order, cast to a float and averaged or not.
-func isAccuracy(s *symbol) bool {
-	if s.op == opReduceMean {
-		s = s.args[0]
-		if s.op != opCast || !s.dtype.float() {
-			return false
-		}
-	}
-	if s.op == opCast && s.dtype.float() {
-		s = s.args[0]
-	}
-	if s.op != opEqual {
-		return false
-	}
-	x, y := s.args[0], s.args[1]
-	return isPrediction(x) && isLabels(y) || isPrediction(y) && isLabels(x)
-}
-
-func isPrediction(s *symbol) bool {
-	for s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type) {
-		s = s.args[0]
-	}
-	return s.op == opArgmax && (s.dims[0] == 1 || s.dims[0] == -1) && s.args[0].op == opOutput
 }

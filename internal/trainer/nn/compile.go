@@ -121,9 +121,6 @@ func (c *compiler) order() error {
 	}
 	c.points = make([]point, len(c.nodes))
 	c.branches = c.findBranches()
-	if m.Loss != graph.SparseSoftmaxCrossEntropy {
-		return fmt.Errorf("loss %q is not implemented; implemented: %s", m.Loss, graph.SparseSoftmaxCrossEntropy)
-	}
 	return nil
 }
 
@@ -199,7 +196,7 @@ func (c *compiler) layer(i int, node *graph.Node) error {
 func (c *compiler) finish() error {
 	n := c.n
 	if len(c.shape) != 1 {
-		return fmt.Errorf("the output %q has shape %v; the loss takes one axis of classes", c.nodes[len(c.nodes)-1].Name, c.shape)
+		return fmt.Errorf("the output %q has shape %v; the loss takes one axis", c.nodes[len(c.nodes)-1].Name, c.shape)
 	}
 	if !c.trainable {
 		return fmt.Errorf("there are no variables to train")
@@ -208,7 +205,9 @@ func (c *compiler) finish() error {
 		return fmt.Errorf("the input is the output")
 	}
 	n.output = c.value
-	c.addLoss()
+	if err := c.addLoss(); err != nil {
+		return err
+	}
 
 	n.trainable = n.state
 	for _, p := range c.stats {

@@ -1,68 +1,129 @@
 package nn
 
-import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+import (
+	"fmt"
 
-// softmaxLoss is the sparse softmax cross-entropy: per record log Σ exp(z − max) + max − z[label], in float64, classes
-// in order. Its derivative by z is float32(p − [label]) × the run's start.
-type softmaxLoss struct {
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+)
+
+// loss is the last layer: the sum of the records' losses, in float64, and the derivative by the output.
+type loss struct {
 	n       *Network
 	z, dz   *tensor
-	exps    [][]float64 // per thread
+	record  recordLoss
 	sums    [kernel.MaxBlocks]float64
 	correct [kernel.MaxBlocks]int
 }
 
-func (c *compiler) addLoss() {
-	l := &softmaxLoss{n: c.n, z: c.value, dz: c.gradient}
-	l.dz.perThread = false // made for a block at once
-	for range c.n.options.Threads {
-		l.exps = append(l.exps, make([]float64, l.z.size))
+// recordLoss is the loss of record r with output z, and whether the answer is right. It fills dz, unless that is nil, with the
+// derivative times the run's start.
+type recordLoss func(t *thread, r int, z, dz []float32) (loss float64, correct bool)
+
+func (c *compiler) addLoss() error {
+	n := c.n
+	l := &loss{n: n, z: c.value, dz: c.gradient}
+	switch kind := n.model.Loss; kind {
+	case graph.SparseSoftmaxCrossEntropy:
+		l.record = n.softmaxLoss(l.z.size)
+		n.classes = l.z.size
+	case graph.SigmoidCrossEntropy, graph.MeanSquaredError:
+		if l.z.size != 1 {
+			return fmt.Errorf("the output %q has %d values; the loss %s takes one", c.nodes[len(c.nodes)-1].Name, l.z.size, kind)
+		}
+		l.record = n.sigmoidLoss
+		if kind == graph.MeanSquaredError {
+			l.record = n.squaredError
+		}
+	default:
+		return fmt.Errorf("loss %q is not implemented; implemented: %s, %s, %s", kind, graph.SparseSoftmaxCrossEntropy, graph.SigmoidCrossEntropy, graph.MeanSquaredError)
 	}
-	c.n.loss = l
+	l.dz.perThread = false // made for a block at once
+	n.loss = l
 	c.forward = append(c.forward, operation{false, func(t *thread, s span) { l.run(t, s, true) }})
 	c.infer = append(c.infer, operation{false, func(t *thread, s span) { l.run(t, s, false) }})
+	return nil
 }
 
-func (l *softmaxLoss) run(t *thread, s span, training bool) {
-	sum, correct := 0.0, 0
-	exps := l.exps[t.id]
+func (l *loss) run(t *thread, s span, training bool) {
+	sum, hits := 0.0, 0
 	for r := s.from; r < s.to; r++ {
-		z, label := l.z.record(t, r), int(l.n.labels[r])
-		best := 0
-		for c, v := range z {
-			if v > z[best] {
-				best = c
-			}
+		var dz []float32
+		if training {
+			dz = l.dz.record(t, r)
 		}
-		if best == label {
-			correct++
-		}
-		largest, denominator := float64(z[best]), 0.0
-		for c, v := range z {
-			exps[c] = kernel.Exp(float64(v) - largest)
-			denominator += exps[c]
-		}
-		sum += kernel.Log(denominator) + (largest - float64(z[label]))
-		if !training {
-			continue
-		}
-		dz := l.dz.record(t, r)
-		for c, e := range exps {
-			p := e / denominator
-			if c == label {
-				p--
-			}
-			dz[c] = float32(p) * l.n.run.start
+		value, correct := l.record(t, r, l.z.record(t, r), dz)
+		sum += value
+		if correct {
+			hits++
 		}
 	}
-	l.sums[s.block], l.correct[s.block] = sum, correct
+	l.sums[s.block], l.correct[s.block] = sum, hits
 }
 
-func (l *softmaxLoss) result(records int) Result {
+func (l *loss) result(records int) Result {
 	result := Result{Records: records}
 	for block := range kernel.Blocks(records) {
 		result.LossSum += l.sums[block]
 		result.Correct += l.correct[block]
 	}
 	return result
+}
+
+// softmaxLoss is the sparse softmax cross-entropy: log Σ exp(z − max) + max − z[label], in float64, classes in order. Its
+// derivative by z is float32(p − [label]) × the run's start.
+func (n *Network) softmaxLoss(classes int) recordLoss {
+	perThread := make([][]float64, n.options.Threads)
+	for i := range perThread {
+		perThread[i] = make([]float64, classes)
+	}
+	return func(t *thread, r int, z, dz []float32) (float64, bool) {
+		exps, label := perThread[t.id], int(n.labels[r])
+		best := 0
+		for c, v := range z {
+			if v > z[best] {
+				best = c
+			}
+		}
+		denominator := exponentials(exps, z)
+		for c := range dz {
+			p := exps[c] / denominator
+			if c == label {
+				p--
+			}
+			dz[c] = float32(p) * n.run.start
+		}
+		return kernel.Log(denominator) + (float64(z[best]) - float64(z[label])), best == label
+	}
+}
+
+// target is what the output of record r should be.
+func (n *Network) target(r int) float32 {
+	if len(n.targets) > 0 {
+		return n.targets[r]
+	}
+	return float32(n.labels[r])
+}
+
+// sigmoidLoss is TensorFlow's stable form of the cross-entropy of a logit: (max(z, 0) − z·y) + log(1 + e^−|z|), in float64.
+// Its derivative by z is float32(sigmoid(z) − y) × the run's start.
+func (n *Network) sigmoidLoss(_ *thread, r int, z, dz []float32) (float64, bool) {
+	x, y := float64(z[0]), float64(n.target(r))
+	if dz != nil {
+		dz[0] = float32(kernel.Sigmoid(x)-y) * n.run.start
+	}
+	positive, size := x, x
+	if !(x > 0) {
+		positive, size = 0, -x
+	}
+	return (positive - float64(x*y)) + kernel.Log(1+kernel.Exp(-size)), (x > 0) == (y > 0.5)
+}
+
+// squaredError is (z − y)², in float64. Its derivative by z is float32(2(z − y)) × the run's start. No answer is right.
+func (n *Network) squaredError(_ *thread, r int, z, dz []float32) (float64, bool) {
+	d := float64(z[0]) - float64(n.target(r))
+	if dz != nil {
+		dz[0] = float32(2*d) * n.run.start
+	}
+	return float64(d * d), false
 }

@@ -135,6 +135,11 @@ func (b *modelBuilder) dense(units int) *modelBuilder {
 
 func (b *modelBuilder) build() *graph.Model { return &b.m }
 
+func (b *modelBuilder) loss(kind graph.LossKind) *modelBuilder {
+	b.m.Loss = kind
+	return b
+}
+
 // mnist is the tutorial's network.
 func mnist() *graph.Model {
 	return model(28, 28).reshape(28, 28, 1).conv(32, 3, 3).relu().conv(64, 3, 3).relu().
@@ -159,7 +164,7 @@ func batch(m *graph.Model, n int, seed uint64) *graph.Batch {
 	for _, d := range m.Nodes[0].Shape {
 		size *= d
 	}
-	classes := m.Nodes[m.Output].Shape[0]
+	classes := max(2, m.Nodes[m.Output].Shape[0])
 	rng := rand.New(rand.NewPCG(seed, 1))
 	b := &graph.Batch{N: n, Inputs: [][]float32{make([]float32, n*size)}, Labels: make([]int32, n)}
 	for r := range n {
@@ -172,6 +177,12 @@ func batch(m *graph.Model, n int, seed uint64) *graph.Batch {
 			}
 			b.Inputs[0][r*size+i] = v
 		}
+	}
+	if m.Loss == graph.MeanSquaredError { // its targets are numbers
+		for _, label := range b.Labels {
+			b.Targets = append(b.Targets, float32(label)*2.5-rng.Float32())
+		}
+		b.Labels = nil
 	}
 	return b
 }

@@ -36,7 +36,7 @@ type Param struct {
 // Result is what a minibatch gave.
 type Result struct {
 	LossSum float64 // sum of the records' losses
-	Correct int     // records whose largest output (the first of equals) is the label
+	Correct int     // records that were answered right, as graph.Accuracy and graph.BinaryAccuracy say; 0 for others
 	Records int
 }
 
@@ -53,6 +53,8 @@ type Network struct {
 	input     *tensor
 	output    *tensor
 	labels    []int32
+	targets   []float32
+	classes   int // that labels may name; 0: targets are numbers
 	params    []Param
 	trainable int // floats of the trainable variables
 	stats     int // of the moving statistics
@@ -62,7 +64,7 @@ type Network struct {
 	training   program
 	inference  program
 	batchNorms []*batchNorm
-	loss       *softmaxLoss
+	loss       *loss
 	optimizer  *optimizer
 	slots      [][]float32 // of the state at hand
 
@@ -177,17 +179,35 @@ func (n *Network) begin(state []float32, b *graph.Batch) error {
 		return fmt.Errorf("minibatch of %d records, the network was compiled for 1 to %d", b.N, n.options.MaxBatch)
 	case len(b.Inputs) != 1 || len(b.Inputs[0]) != b.N*n.input.size:
 		return fmt.Errorf("minibatch of %d records: the input should be one array of %d × %d floats", b.N, b.N, n.input.size)
-	case len(b.Labels) != b.N:
-		return fmt.Errorf("minibatch of %d records has %d labels", b.N, len(b.Labels))
+	case len(b.Labels)+len(b.Targets) != b.N:
+		return fmt.Errorf("minibatch of %d records has %d labels and %d targets", b.N, len(b.Labels), len(b.Targets))
+	case n.classes > 0 && len(b.Labels) != b.N:
+		return fmt.Errorf("the labels are floats, and the loss %s takes class numbers", n.model.Loss)
 	}
-	for i, label := range b.Labels {
-		if label < 0 || int(label) >= n.output.size {
-			return fmt.Errorf("record %d of the minibatch has label %d, the output layer %q has %d classes (0 to %d)", i, label, n.model.Nodes[n.model.Output].Name, n.output.size, n.output.size-1)
-		}
+	if err := n.checkTargets(b); err != nil {
+		return err
 	}
 	n.input.data = b.Inputs[0]
-	n.labels = b.Labels
+	n.labels, n.targets = b.Labels, b.Targets
 	n.run.state, n.run.records = state, b.N
+	return nil
+}
+
+func (n *Network) checkTargets(b *graph.Batch) error {
+	name := n.model.Nodes[n.model.Output].Name
+	for i, label := range b.Labels {
+		if n.classes > 0 && (label < 0 || int(label) >= n.classes) {
+			return fmt.Errorf("record %d of the minibatch has label %d, the output layer %q has %d classes (0 to %d)", i, label, name, n.classes, n.classes-1)
+		}
+		if n.model.Loss == graph.SigmoidCrossEntropy && label != 0 && label != 1 {
+			return fmt.Errorf("record %d of the minibatch has label %d, the loss %s takes 0 and 1", i, label, n.model.Loss)
+		}
+	}
+	for i, v := range b.Targets {
+		if n.model.Loss == graph.SigmoidCrossEntropy && !(v >= 0 && v <= 1) {
+			return fmt.Errorf("record %d of the minibatch has target %v, the loss %s takes numbers from 0 to 1", i, v, n.model.Loss)
+		}
+	}
 	return nil
 }
 

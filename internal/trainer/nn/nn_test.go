@@ -75,6 +75,12 @@ var testModels = map[string]func() *graph.Model{
 		b.dense(60).activation(graph.Tanh).merge(graph.Add, flat).dense(20).dropout(0.1)
 		return b.merge(graph.Multiply, b.head).dense(6).build()
 	},
+	"a logit for each record": func() *graph.Model {
+		return model(5, 5, 2).conv(4, 2, 2).relu().flatten().dense(9).activation(graph.Tanh).dense(1).loss(graph.SigmoidCrossEntropy).build()
+	},
+	"a number for each record": func() *graph.Model {
+		return model(11).dense(20).relu().dense(1).loss(graph.MeanSquaredError).build()
+	},
 	"wide and narrow dense layers only": func() *graph.Model {
 		return model(13).dense(33).relu().dropout(0.1).dense(16).relu().dense(5).build()
 	},
@@ -348,6 +354,7 @@ func TestRefusals(t *testing.T) {
 		"a sum of unequal shapes":   func(m *graph.Model) { m.Nodes[3].Op, m.Nodes[3].Inputs = graph.Add, []int{1, 2} },
 		"a layer before its input":  func(m *graph.Model) { m.Nodes[3].Inputs = []int{3} },
 		"an unknown loss":           func(m *graph.Model) { m.Loss = "hinge" },
+		"a logit for each class":    func(m *graph.Model) { m.Loss = graph.SigmoidCrossEntropy },
 		"an output with an image":   func(m *graph.Model) { m.Output = 7 },
 		"missing attributes":        func(m *graph.Model) { m.Nodes[8].Dropout = nil },
 		"an impossible drop rate":   func(m *graph.Model) { m.Nodes[8].Dropout.Rate = 1 },
@@ -376,6 +383,27 @@ func TestRefusals(t *testing.T) {
 			b := batch(small(), 3, 1)
 			change(b)
 			if _, err := n.Gradient(state, b, 100, 0, 0, 1, out); err == nil {
+				t.Fatal("accepted")
+			} else {
+				t.Log(err)
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		loss   graph.LossKind
+		change func(b *graph.Batch)
+	}{
+		"a label that is neither 0 nor 1, for the sigmoid's loss": {graph.SigmoidCrossEntropy, func(b *graph.Batch) { b.Labels[1] = 2 }},
+		"a target above 1, for the sigmoid's loss":                {graph.SigmoidCrossEntropy, func(b *graph.Batch) { b.Labels, b.Targets = nil, []float32{0, 1.5, 1} }},
+		"labels and targets":                                      {graph.MeanSquaredError, func(b *graph.Batch) { b.Labels = []int32{1, 2, 3} }},
+		"targets for classes":                                     {graph.SparseSoftmaxCrossEntropy, func(b *graph.Batch) { b.Labels, b.Targets = nil, []float32{0, 1, 1} }},
+	} {
+		t.Run(name+" is refused with a sentence", func(t *testing.T) {
+			m := model(4).dense(1).loss(c.loss).build()
+			n := compile(t, m, kernel.Portable(), 1, 3)
+			b := batch(m, 3, 1)
+			c.change(b)
+			if _, err := n.Gradient(make([]float32, n.StateSize()), b, 3, 0, 0, 1, gradientBuffer(n)); err == nil {
 				t.Fatal("accepted")
 			} else {
 				t.Log(err)

@@ -111,6 +111,28 @@ func (r *reference) layer(node graph.Node, operands [][]float64, shapes [][]int,
 func (r *reference) output(x []float64, b *graph.Batch, weight float64) (loss float64, correct int, d []float64) {
 	classes := len(x) / b.N
 	d = make([]float64, len(x))
+	if r.m.Loss != graph.SparseSoftmaxCrossEntropy {
+		for n, z := range x {
+			y := 0.0
+			if len(b.Labels) > 0 {
+				y = float64(b.Labels[n])
+			} else {
+				y = float64(b.Targets[n])
+			}
+			if r.m.Loss == graph.MeanSquaredError {
+				loss += (z - y) * (z - y)
+				d[n] = 2 * (z - y) * weight
+				continue
+			}
+			p := 1 / (1 + math.Exp(-z))
+			loss -= y*math.Log(p) + (1-y)*math.Log(1-p)
+			d[n] = (p - y) * weight
+			if (p > 0.5) == (y > 0.5) {
+				correct++
+			}
+		}
+		return loss, correct, d
+	}
 	for n := range b.N {
 		z, dz, label := x[n*classes:][:classes], d[n*classes:], int(b.Labels[n])
 		sum, best := 0.0, 0

@@ -20,6 +20,7 @@ type torchCase struct {
 	Weights []nn.Tensor     `json:"weights"`
 	Input   []float32       `json:"input"`
 	Labels  []int32         `json:"labels"`
+	Targets []float32       `json:"targets"`
 	Steps   int             `json:"steps"`
 }
 
@@ -63,7 +64,8 @@ func TestPyTorch(t *testing.T) {
 	models := torchModels()
 	for name, m := range models {
 		n := compile(t, m, kernel.Available()[0], 1, records)
-		c := torchCase{Model: graph.Canonical(m), Weights: trainableTensors(n, randomState(n)), Input: batch(m, records, 5).Inputs[0], Labels: batch(m, records, 5).Labels}
+		b := batch(m, records, 5)
+		c := torchCase{Model: graph.Canonical(m), Weights: trainableTensors(n, randomState(n)), Input: b.Inputs[0], Labels: b.Labels, Targets: b.Targets}
 		if strings.Contains(name, "learning rate") {
 			c.Steps = steps
 		}

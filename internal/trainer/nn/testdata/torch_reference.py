@@ -80,7 +80,11 @@ def forward(model, x, w):
 
 
 def loss_of(model, output, labels):
-    return {"sparse_softmax_cross_entropy": lambda: F.cross_entropy(output, labels.long())}[model["loss"]]()
+    if model["loss"] == "sparse_softmax_cross_entropy":
+        return F.cross_entropy(output, labels.long())
+    if model["loss"] == "sigmoid_cross_entropy":
+        return F.binary_cross_entropy_with_logits(output.flatten(), labels.double())
+    return F.mse_loss(output.flatten(), labels.double())
 
 
 def make(o, weights):
@@ -98,7 +102,7 @@ def answer(case):
     model = case["model"]
     w = {t["Name"]: torch.tensor(t["Data"]).reshape(t["Shape"]).requires_grad_() for t in case["weights"]}
     x = torch.tensor(case["input"]).reshape([-1] + model["nodes"][0]["shape"])
-    labels = torch.tensor(case["labels"])
+    labels = torch.tensor(case["targets"] or case["labels"])
     optimizer = make(model["optimizer"], list(w.values()))
     for step in range(case["steps"] + 1):
         optimizer.zero_grad()
