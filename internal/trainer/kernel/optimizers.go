@@ -5,7 +5,7 @@ import "math"
 // The update rules of optimizers with slots are the same Go in every set: they are a few percent of a step. Each operation
 // is rounded to float32 by itself; √ is the float32 nearest to the square root.
 
-// Momentum: a ← (a × momentum) − (g × rate); w ← w + a. Keras' SGD with momentum (ResourceApplyKerasMomentum).
+// Momentum is a ← (a × momentum) − (g × rate); w ← w + a. Keras' SGD with momentum (ResourceApplyKerasMomentum).
 func Momentum(w, a, g []float32, rate, momentum float32) {
 	need("the slots and the gradient", min(len(a), len(g)), len(w))
 	for i := range w {
@@ -14,7 +14,7 @@ func Momentum(w, a, g []float32, rate, momentum float32) {
 	}
 }
 
-// Nesterov: a ← (a × momentum) − (g × rate); w ← w + ((a × momentum) − (g × rate)), with the new a.
+// Nesterov is a ← (a × momentum) − (g × rate); w ← w + ((a × momentum) − (g × rate)), with the new a.
 func Nesterov(w, a, g []float32, rate, momentum float32) {
 	need("the slots and the gradient", min(len(a), len(g)), len(w))
 	for i := range w {
@@ -52,7 +52,7 @@ func Power(x float64, n int64) float64 {
 	return p
 }
 
-// Adam: m ← m + ((g − m) × rest1); v ← v + (((g × g) − v) × rest2); w ← w − ((m × rate) ÷ (√v + ε)). Keras' Adam without
+// Adam is m ← m + ((g − m) × rest1); v ← v + (((g × g) − v) × rest2); w ← w − ((m × rate) ÷ (√v + ε)). Keras' Adam without
 // amsgrad (ResourceApplyAdam): its ε is added to the root of the v that has not been corrected.
 func Adam(w, m, v, g []float32, s AdamStep) {
 	need("the slots and the gradient", min(len(m), len(v), len(g)), len(w))
@@ -63,7 +63,7 @@ func Adam(w, m, v, g []float32, s AdamStep) {
 	}
 }
 
-// AdaGrad: a ← a + (g × g); w ← w − ((g × rate) ÷ (√a + ε)). Keras' Adagrad (ResourceApplyAdagradV2).
+// AdaGrad is a ← a + (g × g); w ← w − ((g × rate) ÷ (√a + ε)). Keras' Adagrad (ResourceApplyAdagradV2).
 func AdaGrad(w, a, g []float32, rate, epsilon float32) {
 	need("the slots and the gradient", min(len(a), len(g)), len(w))
 	for i := range w {
@@ -72,7 +72,7 @@ func AdaGrad(w, a, g []float32, rate, epsilon float32) {
 	}
 }
 
-// RMSProp: r ← (rho × r) + (rest × (g × g)); w ← w − ((rate × g) ÷ (√r + ε)), rest = 1 − rho. Keras' RMSprop without
+// RMSProp is r ← (rho × r) + (rest × (g × g)); w ← w − ((rate × g) ÷ (√r + ε)), rest = 1 − rho. Keras' RMSprop without
 // momentum, which is made of single operations there.
 func RMSProp(w, r, g []float32, rate, rho, rest, epsilon float32) {
 	need("the slots and the gradient", min(len(r), len(g)), len(w))
@@ -82,7 +82,7 @@ func RMSProp(w, r, g []float32, rate, rho, rest, epsilon float32) {
 	}
 }
 
-// RMSPropMomentum: r ← r + (((g × g) − r) × rest); a ← (a × momentum) + ((g × rate) ÷ √(r + ε)); w ← w − a. Keras' RMSprop
+// RMSPropMomentum is r ← r + (((g × g) − r) × rest); a ← (a × momentum) + ((g × rate) ÷ √(r + ε)); w ← w − a. Keras' RMSprop
 // with momentum (ResourceApplyRMSProp): other roundings, and ε under the root.
 func RMSPropMomentum(w, r, a, g []float32, rate, rest, momentum, epsilon float32) {
 	need("the slots and the gradient", min(len(r), len(a), len(g)), len(w))

@@ -346,7 +346,8 @@ func traceLabel(v starlark.Value, schema *schema, loss graph.LossKind) (string, 
 	whole := s
 	for {
 		integer := s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type)
-		if s.op != opReshape && !integer && !(number && s.op == opCast && s.dtype == float32Type) {
+		float := s.op == opCast && s.dtype == float32Type && number
+		if s.op != opReshape && !integer && !float {
 			break
 		}
 		toInteger = toInteger || integer

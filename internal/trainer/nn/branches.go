@@ -72,10 +72,10 @@ func (c *compiler) addGradientsOf(i int) {
 type arity struct{ least, most int }
 
 func (a arity) String() string {
-	switch {
-	case a.most == 0:
+	switch a.most {
+	case 0:
 		return "none"
-	case a.most == 1:
+	case 1:
 		return "one"
 	}
 	return fmt.Sprintf("%d or more", a.least)
