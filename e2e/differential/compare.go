@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Difference is a step in which the engine decides otherwise than the real scheduler.
@@ -23,6 +24,8 @@ const orders = 60
 // not in a snapshot, and decides among pods of equal priority and start: what the scheduler decides in another order is
 // equal too, and Compare adds it to the step's.
 //
+// Where the scheduler looks at some of many nodes only, what it decided must be among the engine's.
+//
 // What they say of a pod that is not bound must be the same too.
 func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	pod := nameOf(step.Pod).String()
@@ -33,7 +36,7 @@ func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	engines, schedulers := engine.possible(), step.Decision.possible()
 	order := rand.New(rand.NewPCG(0, 0))
 	for range orders {
-		if missing(engines, schedulers) || !missing(schedulers, engines) {
+		if engine.Sampled || missing(engines, schedulers) || !missing(schedulers, engines) {
 			break
 		}
 		again, err := DecideOneInProcess(ctx, step.Before, pod, order)
@@ -50,7 +53,7 @@ func Compare(ctx context.Context, step *Step) (*Difference, error) {
 		slices.SortFunc(schedulers, compareDecisions)
 		step.Decision.Equals = schedulers
 	}
-	if missing(engines, schedulers) || missing(schedulers, engines) || engine.Message != step.Decision.Message {
+	if missing(engines, schedulers) || !engine.Sampled && missing(schedulers, engines) || engine.Message != step.Decision.Message {
 		return &Difference{*step, engine}, nil
 	}
 	return nil, nil
@@ -73,11 +76,16 @@ func (d Decision) possible() []Decision {
 	return []Decision{d}
 }
 
-// Minimal is the difference on the smallest part of its snapshot that still shows one.
+// smallPatience bounds the search for a small snapshot, which takes a second or two unless there are many nodes.
+const smallPatience = 15 * time.Second
+
+// Minimal is the difference on the smallest part of its snapshot that is found to still show one.
 func (d *Difference) Minimal(ctx context.Context) *Difference {
+	ctx, cancel := context.WithTimeout(ctx, smallPatience)
+	defer cancel()
 	pod := nameOf(d.Step.Pod).String()
 	smallest := d
-	Minimal(d.Step.Before, pod, func(s *Snapshot) bool {
+	Minimal(ctx, d.Step.Before, pod, func(s *Snapshot) bool {
 		step, err := DecideOneInProcess(ctx, s, pod, nil)
 		if err != nil {
 			return false

@@ -159,7 +159,14 @@ func (g *generator) relate(pod *corev1.Pod) {
 
 func (g *generator) podTerm() corev1.PodAffinityTerm {
 	term := corev1.PodAffinityTerm{LabelSelector: g.podSelector(), TopologyKey: g.topology()}
-	switch g.IntN(8) {
+	switch g.IntN(12) {
+	case 3:
+		term.LabelSelector = nil // which matches nothing
+	case 4:
+		term.LabelSelector = &metav1.LabelSelector{} // which matches everything
+	case 5:
+		term.Namespaces = []string{pick(g.dice, "default", "other")}
+		term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": pick(g.dice, teams...)}}
 	case 0:
 		term.Namespaces = []string{pick(g.dice, "default", "other")}
 	case 1:
@@ -190,6 +197,13 @@ func (g *generator) spreadOut(pod *corev1.Pod) {
 			if value := pick(g.dice, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore); g.chance(0.3) {
 				*policy = &value
 			}
+		}
+		switch g.IntN(10) {
+		case 0:
+			constraint.LabelSelector = &metav1.LabelSelector{}
+		case 1:
+			constraint.MatchLabelKeys = []string{"app"} // which must not be in the selector too
+			constraint.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": pick(g.dice, tiers...)}}
 		}
 		same := func(c corev1.TopologySpreadConstraint) bool { // twice the same is refused
 			return c.TopologyKey == constraint.TopologyKey && c.WhenUnsatisfiable == constraint.WhenUnsatisfiable

@@ -24,6 +24,7 @@ func NewEngine(s *Snapshot) *Engine {
 		cluster: placement.New(placement.Snapshot{
 			Nodes: s.Nodes, Pods: s.Pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.Classes,
 			Services: s.Services, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
+			ReplicationControllers: s.ReplicationControllers,
 		}),
 		pods: map[string]*placement.Pod{}, ending: map[string]bool{},
 	}
@@ -74,6 +75,7 @@ func (e *Engine) Decide(pod string) (Decision, error) {
 	if len(equals) > 1 {
 		decision.Equals = equals
 	}
+	decision.Sampled = prospect.Sampled
 	return decision, nil
 }
 

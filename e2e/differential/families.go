@@ -46,6 +46,10 @@ type shape struct {
 	nominated   float64 // a pending pod is nominated to a node already
 	services    float64 // Services, ReplicaSets and StatefulSets select pods
 	images      float64 // nodes have images
+	resized     float64 // a running pod is being resized
+	bystanders  float64 // there are pods that the scheduler does not try
+	odd         float64 // a container has odd requests
+	overfull    float64 // a running pod is there without room
 }
 
 // preempting is what every family about preemption has in common.
@@ -67,20 +71,24 @@ var families = []family{
 	{"host ports", 4, preempting(shape{ports: 0.5})},
 	{"pod affinity", 8, preempting(shape{podAffinity: 0.45})},
 	{"topology spread", 7, preempting(shape{spread: 0.6, taints: 0.1, selectors: 0.1})},
-	{"containers", 5, preempting(shape{containers: 0.6, bare: 0.1})},
+	{"containers", 5, preempting(shape{containers: 0.6, bare: 0.1, odd: 0.1, ports: 0.1})},
 	{"devices", 4, preempting(shape{devices: 0.7})},
 	{"terminating", 4, preempting(shape{terminating: 0.25, finished: 0.1, unstarted: 0.1})},
 	{"services", 3, preempting(shape{services: 1, spread: 0.1})},
 	{"images", 2, preempting(shape{images: 1})},
+	{"resized", 3, preempting(shape{resized: 0.5, containers: 0.2})},
+	{"odd", 3, preempting(shape{odd: 0.4, overfull: 0.3, bystanders: 0.5, bare: 0.2})},
 	{"nominated", 5, shape{nodes: span{2, 6}, running: span{1, 5}, pending: span{2, 4}, priorities: 1, reach: 0.5, nominated: 0.5}},
 	{"sequence", 6, shape{nodes: span{2, 7}, running: span{0, 5}, pending: span{2, 6}, priorities: 1, reach: 0.4, budgets: 0.2}},
 	{"long sequence", 2, shape{nodes: span{3, 6}, running: span{1, 6}, pending: span{8, 20}, priorities: 1, reach: 0.3, ties: 0.1, podAffinity: 0.1, spread: 0.1, ports: 0.1, nominated: 0.05}},
 	{"many nodes", 2, shape{nodes: span{20, 60}, running: span{1, 6}, pending: span{1, 1}, priorities: 1, reach: 0.7, taints: 0.1, selectors: 0.1}},
+	{"more nodes than are looked at", 1, shape{nodes: span{101, 180}, running: span{1, 3}, pending: span{1, 2}, priorities: 1, reach: 0.7, taints: 0.05, selectors: 0.05}},
 	{"everything", 10, shape{
 		nodes: span{2, 8}, running: span{1, 6}, pending: span{1, 4}, priorities: 1, reach: 0.6,
 		never: 0.1, ties: 0.1, fewPods: 0.1, taints: 0.15, cordons: 0.05, selectors: 0.1, preferences: 0.1, ports: 0.1,
 		podAffinity: 0.12, spread: 0.12, containers: 0.15, bare: 0.05, devices: 0.1, budgets: 0.4, terminating: 0.05,
 		finished: 0.05, unstarted: 0.03, nominated: 0.1, services: 0.2, images: 0.2,
+		resized: 0.05, bystanders: 0.1, odd: 0.05, overfull: 0.05,
 	}},
 }
 

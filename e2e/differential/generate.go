@@ -67,6 +67,9 @@ func (g *generator) snapshot() *Snapshot {
 	if g.chance(g.services) {
 		g.workloads()
 	}
+	if g.chance(g.shape.bystanders) {
+		g.bystanders()
+	}
 	return g.made
 }
 
@@ -249,6 +252,9 @@ func (g *generator) workloads() {
 		}
 		return meta, &metav1.LabelSelector{MatchLabels: selector}, template
 	}
+	if g.chance(0.2) {
+		g.replicationController()
+	}
 	if g.chance(0.5) {
 		meta, selector, template := controller("ReplicaSet")
 		g.made.ReplicaSets = append(g.made.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}})
@@ -261,7 +267,11 @@ func (g *generator) workloads() {
 
 // podSelector selects some of the pods by their labels.
 func (g *generator) podSelector() *metav1.LabelSelector {
-	switch g.IntN(6) {
+	switch g.IntN(7) {
+	case 3:
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{pick(g.dice, apps...)},
+		}}}
 	case 0:
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 			Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{pick(g.dice, apps...), pick(g.dice, apps...)},

@@ -47,6 +47,9 @@ type Decision struct {
 	// Equals are all decisions between which the scheduler found no difference, this one included, where it had a choice:
 	// which of them it takes is chance. They have no message and no equals.
 	Equals []Decision
+	// Sampled says that only some of the nodes were looked at, and that Equals are all that others might have led to: it is
+	// known of the engine, not of the scheduler.
+	Sampled bool
 }
 
 // DecideInProcess has kube-scheduler's code decide on the pending pods of s, one after the other, as it would if nothing
@@ -165,7 +168,7 @@ func (p *process) loaded(context.Context) bool {
 			if _, err := p.scheduler.Cache.GetPod(pod); err != nil {
 				return false
 			}
-		default:
+		case waits(pod):
 			if _, queued := p.scheduler.SchedulingQueue.GetPod(pod.Name, pod.Namespace); !queued {
 				return false
 			}

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,11 +9,14 @@ import (
 )
 
 // Minimal is the smallest part of s that is found for which differs still holds: objects are taken away, and then features
-// of objects, as long as that is so. The pending pod of the given name stays.
-func Minimal(s *Snapshot, pod string, differs func(*Snapshot) bool) *Snapshot {
+// of objects, as long as that is so and ctx does not end. The pending pod of the given name stays.
+func Minimal(ctx context.Context, s *Snapshot, pod string, differs func(*Snapshot) bool) *Snapshot {
 	for {
 		smaller := false
 		for _, cut := range cuts(s, pod) {
+			if ctx.Err() != nil {
+				return s
+			}
 			part := s.Clone()
 			if cut(part); compact(part) == compact(s) { // an earlier cut has done it
 				continue
@@ -43,7 +47,9 @@ func cuts(s *Snapshot, pod string) []func(*Snapshot) {
 			})
 		}
 	}
-	all = append(all, func(s *Snapshot) { s.Services, s.ReplicaSets, s.StatefulSets = nil, nil, nil })
+	all = append(all, func(s *Snapshot) {
+		s.Services, s.ReplicaSets, s.StatefulSets, s.ReplicationControllers = nil, nil, nil, nil
+	})
 	for _, budget := range s.Budgets {
 		all = append(all, func(s *Snapshot) {
 			s.Budgets = slices.DeleteFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return b.Name == budget.Name })
@@ -98,6 +104,7 @@ var trims = []func(*corev1.Pod){
 	func(p *corev1.Pod) { p.Spec.Resources = nil },
 	func(p *corev1.Pod) { p.Spec.Overhead, p.Spec.RuntimeClassName = nil, nil },
 	func(p *corev1.Pod) { p.OwnerReferences = nil },
+	func(p *corev1.Pod) { p.Status.ContainerStatuses = nil },
 	func(p *corev1.Pod) { p.Labels = nil },
 	func(p *corev1.Pod) { p.Status.NominatedNodeName = "" },
 }

@@ -50,6 +50,11 @@ func (c *Cluster) put(ctx context.Context, s *Snapshot) error {
 			return err
 		}
 	}
+	for _, controller := range s.ReplicationControllers {
+		if _, err := c.client.CoreV1().ReplicationControllers(controller.Namespace).Create(ctx, fresh(controller), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
 	for _, pod := range s.Pods {
 		if waits(pod) {
 			continue
@@ -124,13 +129,15 @@ func (c *Cluster) read(ctx context.Context) (*Snapshot, error) {
 	services, err5 := c.client.CoreV1().Services("").List(ctx, all)
 	replicaSets, err6 := c.client.AppsV1().ReplicaSets("").List(ctx, all)
 	statefulSets, err7 := c.client.AppsV1().StatefulSets("").List(ctx, all)
+	controllers, err9 := c.client.CoreV1().ReplicationControllers("").List(ctx, all)
 	pods, err8 := c.client.CoreV1().Pods("").List(ctx, all)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
 		return nil, err
 	}
 	return &Snapshot{
 		Namespaces: pointers(namespaces.Items), Classes: pointers(classes.Items), Nodes: pointers(nodes.Items), Budgets: pointers(budgets.Items),
 		Services: pointers(services.Items), ReplicaSets: pointers(replicaSets.Items), StatefulSets: pointers(statefulSets.Items), Pods: pointers(pods.Items),
+		ReplicationControllers: pointers(controllers.Items),
 	}, nil
 }
 
@@ -144,6 +151,7 @@ func (c *Cluster) clear(ctx context.Context) error {
 			c.client.CoreV1().Pods(namespace).DeleteCollection(ctx, atOnce, all),
 			c.client.PolicyV1().PodDisruptionBudgets(namespace).DeleteCollection(ctx, atOnce, all),
 			c.client.AppsV1().ReplicaSets(namespace).DeleteCollection(ctx, atOnce, all),
+			c.client.CoreV1().ReplicationControllers(namespace).DeleteCollection(ctx, atOnce, all),
 			c.client.AppsV1().StatefulSets(namespace).DeleteCollection(ctx, atOnce, all),
 		)
 	}

@@ -48,8 +48,11 @@ func (g *generator) fill(node *corev1.Node) {
 			g.made.Pods = append(g.made.Pods, pod)
 			continue
 		}
-		if !take(free, pod) {
+		if !take(free, pod) && !g.chance(g.overfull) {
 			continue
+		}
+		if g.chance(g.resized) {
+			g.resize(pod)
 		}
 		g.made.Pods = append(g.made.Pods, pod)
 	}
@@ -107,7 +110,7 @@ func (g *generator) pod(name string, of corev1.ResourceList, most float64) *core
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: imageNames[0], Resources: g.requests(of, most)}}},
 	}
 	if g.images > 0 {
-		pod.Spec.Containers[0].Image = pick(g.dice, imageNames...)
+		pod.Spec.Containers[0].Image = pick(g.dice, imageNames...) + pick(g.dice, "", "", ":latest", ":v1", "@sha256:0123")
 	}
 	pod.UID = types.UID(pod.Name)
 	if g.alike {
@@ -143,6 +146,9 @@ func (g *generator) requests(of corev1.ResourceList, most float64) corev1.Resour
 	if g.chance(0.05) {
 		delete(requests, pick(g.dice, corev1.ResourceCPU, corev1.ResourceMemory))
 	}
+	if g.chance(g.shape.odd) {
+		g.odd(requests)
+	}
 	result := corev1.ResourceRequirements{Requests: requests}
 	if g.chance(0.1) {
 		result = corev1.ResourceRequirements{Limits: requests} // which defaults make requests
@@ -173,6 +179,9 @@ func (g *generator) furtherContainers(pod *corev1.Pod) {
 	always := corev1.ContainerRestartPolicyAlways
 	for i := range g.within(span{1, 3}) {
 		container := corev1.Container{Name: fmt.Sprintf("more-%d", i), Image: imageNames[1], Resources: g.requests(g.typical, 0.4)}
+		if g.chance(g.ports) {
+			container.Ports = []corev1.ContainerPort{{ContainerPort: 9000 + int32(i), HostPort: 9000 + int32(i), Protocol: corev1.ProtocolTCP}}
+		}
 		switch g.IntN(3) {
 		case 0:
 			container.RestartPolicy = &always
@@ -192,6 +201,9 @@ func (g *generator) furtherContainers(pod *corev1.Pod) {
 		cpu, memory := whole[corev1.ResourceCPU], whole[corev1.ResourceMemory]
 		cpu.Add(*resource.NewMilliQuantity(g.Int64N(500), resource.DecimalSI))
 		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}}
+		if g.chance(0.3) {
+			delete(pod.Spec.Resources.Requests, pick(g.dice, corev1.ResourceCPU, corev1.ResourceMemory))
+		}
 	}
 }
 

@@ -15,14 +15,15 @@ import (
 // A Snapshot is a cluster as its API server has it. Objects are as they would be read: with defaults, priorities and
 // status.
 type Snapshot struct {
-	Namespaces   []*corev1.Namespace
-	Classes      []*schedulingv1.PriorityClass
-	Runtimes     []*nodev1.RuntimeClass
-	Nodes        []*corev1.Node
-	Budgets      []*policyv1.PodDisruptionBudget
-	Services     []*corev1.Service
-	ReplicaSets  []*appsv1.ReplicaSet
-	StatefulSets []*appsv1.StatefulSet
+	Namespaces             []*corev1.Namespace
+	Classes                []*schedulingv1.PriorityClass
+	Runtimes               []*nodev1.RuntimeClass
+	Nodes                  []*corev1.Node
+	Budgets                []*policyv1.PodDisruptionBudget
+	Services               []*corev1.Service
+	ReplicaSets            []*appsv1.ReplicaSet
+	StatefulSets           []*appsv1.StatefulSet
+	ReplicationControllers []*corev1.ReplicationController
 	// Pods are all of them: running, terminating, finished and pending.
 	Pods []*corev1.Pod
 }
@@ -30,19 +31,20 @@ type Snapshot struct {
 // Clone copies s and everything in it.
 func (s *Snapshot) Clone() *Snapshot {
 	return &Snapshot{
-		Namespaces:   cloned(s.Namespaces),
-		Classes:      cloned(s.Classes),
-		Runtimes:     cloned(s.Runtimes),
-		Nodes:        cloned(s.Nodes),
-		Budgets:      cloned(s.Budgets),
-		Services:     cloned(s.Services),
-		ReplicaSets:  cloned(s.ReplicaSets),
-		StatefulSets: cloned(s.StatefulSets),
-		Pods:         cloned(s.Pods),
+		Namespaces:             cloned(s.Namespaces),
+		Classes:                cloned(s.Classes),
+		Runtimes:               cloned(s.Runtimes),
+		Nodes:                  cloned(s.Nodes),
+		Budgets:                cloned(s.Budgets),
+		Services:               cloned(s.Services),
+		ReplicaSets:            cloned(s.ReplicaSets),
+		StatefulSets:           cloned(s.StatefulSets),
+		ReplicationControllers: cloned(s.ReplicationControllers),
+		Pods:                   cloned(s.Pods),
 	}
 }
 
-// Pending are the pods that wait for a node, in the order in which kube-scheduler takes them: by priority, and then in
+// Pending are the pods that wait for the scheduler to find them a node, in the order in which kube-scheduler takes them: by priority, and then in
 // the order of creation.
 func (s *Snapshot) Pending() []*corev1.Pod {
 	var pending []*corev1.Pod
@@ -71,11 +73,14 @@ func (s *Snapshot) objects() []runtime.Object {
 	objects = appendObjects(objects, s.Services)
 	objects = appendObjects(objects, s.ReplicaSets)
 	objects = appendObjects(objects, s.StatefulSets)
+	objects = appendObjects(objects, s.ReplicationControllers)
 	return appendObjects(objects, s.Pods)
 }
 
+// waits says whether the scheduler tries a pod.
 func waits(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && !finished(pod)
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 &&
+		pod.Spec.SchedulerName == corev1.DefaultSchedulerName && !finished(pod)
 }
 
 func finished(pod *corev1.Pod) bool {

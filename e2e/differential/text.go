@@ -40,6 +40,9 @@ func (s *Snapshot) String() string {
 	for _, set := range s.StatefulSets {
 		fmt.Fprintf(&b, "stateful set %s/%s of %s\n", set.Namespace, set.Name, compact(set.Spec.Selector))
 	}
+	for _, controller := range s.ReplicationControllers {
+		fmt.Fprintf(&b, "replication controller %s/%s of %s\n", controller.Namespace, controller.Name, compact(controller.Spec.Selector))
+	}
 	for _, pod := range s.Pods {
 		podText(&b, pod)
 	}
@@ -92,6 +95,15 @@ func podText(b *strings.Builder, pod *corev1.Pod) {
 	}
 	if pod.Spec.Overhead != nil {
 		fmt.Fprintf(b, " overhead %s", quantities(pod.Spec.Overhead))
+	}
+	optional(b, "gates", pod.Spec.SchedulingGates)
+	if pod.Spec.SchedulerName != corev1.DefaultSchedulerName {
+		fmt.Fprintf(b, " for %s", pod.Spec.SchedulerName)
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if status := &pod.Status.ContainerStatuses[i]; status.Resources != nil {
+			fmt.Fprintf(b, " %s has %s, allotted %s", status.Name, quantities(status.Resources.Requests), quantities(status.AllocatedResources))
+		}
 	}
 	b.WriteString(labelText(pod.Labels))
 	optional(b, "node selector", pod.Spec.NodeSelector)
