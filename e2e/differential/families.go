@@ -78,7 +78,7 @@ var families = []family{
 	{"images", 2, preempting(shape{images: 1})},
 	{"resized", 3, preempting(shape{resized: 0.5, containers: 0.2})},
 	{"odd", 3, preempting(shape{odd: 0.4, overfull: 0.3, bystanders: 0.5, bare: 0.2})},
-	{"nominated", 5, shape{nodes: span{2, 6}, running: span{1, 5}, pending: span{2, 4}, priorities: 1, reach: 0.5, nominated: 0.5}},
+	{"nominated", 5, shape{nodes: span{2, 6}, running: span{1, 5}, pending: span{2, 4}, priorities: 1, reach: 0.5, nominated: 0.5, bystanders: 0.3}},
 	{"sequence", 6, shape{nodes: span{2, 7}, running: span{0, 5}, pending: span{2, 6}, priorities: 1, reach: 0.4, budgets: 0.2}},
 	{"long sequence", 2, shape{nodes: span{3, 6}, running: span{1, 6}, pending: span{8, 20}, priorities: 1, reach: 0.3, ties: 0.1, podAffinity: 0.1, spread: 0.1, ports: 0.1, nominated: 0.05}},
 	{"many nodes", 2, shape{nodes: span{20, 60}, running: span{1, 6}, pending: span{1, 1}, priorities: 1, reach: 0.7, taints: 0.1, selectors: 0.1}},

@@ -3,9 +3,12 @@ package differential
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
@@ -104,13 +108,16 @@ type process struct {
 	scheduler *scheduler.Scheduler
 	client    *fake.Clientset
 	informers interface{ Shutdown() }
-	popped    *corev1.Pod
-	nominated string // where the last failure nominated the popped pod to; "" where it changed nothing
-	choice    choice
-	static    *Snapshot // everything but the pods, which change
+	// closeQueue closes the scheduler's queue once: the second time it would panic.
+	closeQueue func()
+	popped     *corev1.Pod
+	nominated  string // where the last failure nominated the popped pod to; "" where it changed nothing
+	choice     choice
+	static     *Snapshot // everything but the pods, which change
 
 	mutex   sync.Mutex
 	pods    []*corev1.Pod // in the order of creation
+	version int           // of the last change
 	deleted []string
 	bound   chan struct{} // receives for every binding
 }
@@ -134,6 +141,7 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the scheduler: %w", err)
 	}
+	p.closeQueue = sync.OnceFunc(p.scheduler.SchedulingQueue.Close)
 	fail := p.scheduler.FailureHandler
 	p.scheduler.FailureHandler = func(ctx context.Context, f framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		if nominating.Mode() == fwk.ModeOverride {
@@ -181,7 +189,7 @@ func (p *process) loaded(context.Context) bool {
 func (p *process) shuffle(order *rand.Rand) error {
 	for _, i := range order.Perm(len(p.pods)) {
 		if pod := p.pods[i]; pod.Spec.NodeName != "" && !finished(pod) {
-			if err := p.scheduler.Cache.UpdatePod(logr.Discard(), pod, pod); err != nil {
+			if err := p.scheduler.Cache.UpdatePod(logr.Discard(), pod, pod.DeepCopy()); err != nil {
 				return fmt.Errorf("moving pod %s in the scheduler's cache: %w", nameOf(pod), err)
 			}
 		}
@@ -190,7 +198,7 @@ func (p *process) shuffle(order *rand.Rand) error {
 }
 
 func (p *process) stop(cancel context.CancelFunc) {
-	p.scheduler.SchedulingQueue.Close()
+	p.closeQueue()
 	cancel()
 	p.informers.Shutdown()
 }
@@ -199,7 +207,7 @@ func (p *process) stop(cancel context.CancelFunc) {
 func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.QueuedPodInfo, error)) (Step, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepPatience)
 	defer cancel()
-	closeQueue := context.AfterFunc(ctx, p.scheduler.SchedulingQueue.Close) // so that Pop returns
+	closeQueue := context.AfterFunc(ctx, p.closeQueue) // so that Pop returns
 	defer closeQueue()
 	before := p.snapshot()
 	p.popped, p.nominated = nil, ""
@@ -287,6 +295,23 @@ func (p *process) settled(ctx context.Context) bool {
 			return false
 		}
 	}
+	return p.nominationsKnown()
+}
+
+// nominationsKnown says whether the scheduler's nominations are those of the pods' status. It takes those of other pods
+// than the popped one back by way of the API server.
+func (p *process) nominationsKnown() bool {
+	known := map[string]string{}
+	for _, node := range p.static.Nodes {
+		for _, info := range p.scheduler.SchedulingQueue.NominatedPodsForNode(node.Name) {
+			known[nameOf(info.GetPod()).String()] = node.Name
+		}
+	}
+	for _, pod := range p.pods {
+		if waits(pod) && known[nameOf(pod).String()] != pod.Status.NominatedNodeName {
+			return false
+		}
+	}
 	return true
 }
 
@@ -335,22 +360,40 @@ func (p *process) delete(action clienttesting.Action) (bool, runtime.Object, err
 	return true, nil, err
 }
 
-// patch changes the object in memory, and then ours.
+// patch does what the API server does with a change of a pod's status.
 func (p *process) patch(action clienttesting.Action) (bool, runtime.Object, error) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	handled, object, err := clienttesting.ObjectReaction(p.client.Tracker())(action)
-	if pod, ok := object.(*corev1.Pod); ok && err == nil {
-		p.pods[p.index(pod.Namespace, pod.Name)] = pod.DeepCopy()
-	}
-	return handled, object, err
+	patch := action.(clienttesting.PatchAction)
+	var patched *corev1.Pod
+	var problem error
+	err := p.change(patch.GetNamespace(), patch.GetName(), func(pod *corev1.Pod) {
+		before, err := json.Marshal(pod)
+		if err != nil {
+			problem = err
+			return
+		}
+		after, err := strategicpatch.StrategicMergePatch(before, patch.GetPatch(), pod)
+		if err != nil {
+			problem = err
+			return
+		}
+		changed := corev1.Pod{}
+		if problem = json.Unmarshal(after, &changed); problem == nil {
+			*pod = changed
+			patched = pod.DeepCopy()
+		}
+	})
+	return true, patched, errors.Join(problem, err)
 }
 
+// change changes a pod, ours and the scheduler's.
 func (p *process) change(namespace, name string, change func(*corev1.Pod)) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	pod := p.find(namespace, name)
 	change(pod)
+	// The scheduler passes over what has the version that it knows.
+	p.version++
+	pod.ResourceVersion = strconv.Itoa(p.version)
 	return p.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod.DeepCopy(), namespace)
 }
 

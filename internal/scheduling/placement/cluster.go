@@ -114,7 +114,8 @@ func New(snapshot Snapshot) *Cluster {
 			}
 			pod := c.Pod(object)
 			c.pending = append(c.pending, pod)
-			if nominee := object.Status.NominatedNodeName; nominee != "" {
+			// Room is kept for pods of the scheduling queue only: not for gated ones or another scheduler's.
+			if nominee := object.Status.NominatedNodeName; nominee != "" && !gated(pod) {
 				c.Nominate(pod, nominee)
 			}
 			continue

@@ -335,3 +335,27 @@ func TestANodeThatChangesKeepsItsPods(t *testing.T) {
 		t.Error(message)
 	}
 }
+
+func TestRoomIsKeptForNominatedPodsOfTheQueueOnly(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   Kind
+	}{
+		"a pod of the queue":         {func(*corev1.Pod) {}, Unschedulable},
+		"another scheduler's pod":    {func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }, Bound},
+		"a pod behind a gate":        {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }, Bound},
+		"a pod that is lower anyway": {func(p *corev1.Pod) { low := int32(1); p.Spec.Priority = &low }, Bound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := nodes("a")
+			nominee := prioritised("nominee", 100, amounts("cpu", "3"))
+			nominee.Status.NominatedNodeName = "a"
+			test.change(nominee)
+			b.Pods = append(b.Pods, nominee)
+			c := New(b.Snapshot)
+			if d := c.Schedule(c.Pod(prioritised("pod", 100, amounts("cpu", "3")))); d.Kind != test.want {
+				t.Errorf("%s; want %s", d.Kind, test.want)
+			}
+		})
+	}
+}
