@@ -66,7 +66,7 @@ func play(t *testing.T, terminal *providertesting.Terminal, lane string, d drawn
 	s := &stage{t: t, ns: ns, lane: lane, d: d}
 	s.setUp()
 	t.Cleanup(s.tearDown)
-	before := s.residents()
+	before, admitted := s.residents(), s.admitted()
 	terminal.Directory = t.TempDir()
 	printed, code := terminal.Run(t, asAdmin(d.config(ns, lane)), "apply", "-auto-approve")
 	if code != 0 {
@@ -74,7 +74,7 @@ func play(t *testing.T, terminal *providertesting.Terminal, lane string, d drawn
 	}
 	said := saidOf(t, printed, ns+"/job")
 	nodes := s.rest(said)
-	if wrong := said.differs(s.evicted(before), nodes); wrong != "" {
+	if wrong := said.differs(s.evicted(before, admitted), nodes); wrong != "" {
 		t.Errorf("%s\n%s\n%s", d, said.text, wrong)
 	}
 }
@@ -132,6 +132,11 @@ func (s *stage) setUp() {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: map[string]string{"of": "scenario"}}, Spec: batchv1.JobSpec{Template: template, BackoffLimit: new(int32(100))}}
 		job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		job.Spec.PodReplacementPolicy = new(batchv1.Failed)
+		// A pod that was taken away is no failure, and is made again at once.
+		job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action:          batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+		}}}
 		if p.queued {
 			job.Labels = map[string]string{kueue.QueueLabel: "queue", kueue.WorkloadPriorityClassLabel: p.class}
 			job.Spec.Suspend = new(true)
@@ -242,6 +247,22 @@ func (s *stage) residents() map[string]corev1.Pod {
 	return found
 }
 
+// admitted are the workloads that hold quota before the job.
+func (s *stage) admitted() map[string]bool {
+	if s.d.kind != aQueuedTask {
+		return nil
+	}
+	list, err := queues(s.t).Workloads(s.ns).List(s.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	admitted := map[string]bool{}
+	for i := range list.Items {
+		admitted[list.Items[i].Name] = list.Items[i].Status.Admission != nil
+	}
+	return admitted
+}
+
 // rest waits until the job's pods have the places that they will have, and returns them by role.
 func (s *stage) rest(said said) map[string]string {
 	var nodes map[string]string
@@ -252,7 +273,7 @@ func (s *stage) rest(said said) map[string]string {
 			return err.Error(), false
 		}
 		nodes = map[string]string{}
-		seen, moving := 0, ""
+		seen, moving := 0, s.lacking(ctx, pods.Items)
 		for i := range pods.Items {
 			pod := &pods.Items[i]
 			role := roleOf(pod)
@@ -281,6 +302,19 @@ func (s *stage) rest(said said) map[string]string {
 	return nodes
 }
 
+// lacking names a Job whose pod is not there, though the Job was not suspended by its queue.
+func (s *stage) lacking(ctx context.Context, pods []corev1.Pod) string {
+	for _, p := range s.d.pods {
+		isIts := func(pod corev1.Pod) bool {
+			return pod.Labels[batchv1.JobNameLabel] == p.name && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+		}
+		if p.owned && !slices.ContainsFunc(pods, isIts) && !(p.queued && s.waitsInQueue(ctx, p.name)) {
+			return "Job " + p.name + " has no pod"
+		}
+	}
+	return ""
+}
+
 // roleOf is what a forecast calls a pod of the job; "" for a pod that is not the job's.
 func roleOf(pod *corev1.Pod) string {
 	index := pod.Labels[batchv1.JobCompletionIndexAnnotation]
@@ -297,7 +331,7 @@ func roleOf(pod *corev1.Pod) string {
 }
 
 // evicted is who has lost a place since: pods, and workloads in the place of their pods.
-func (s *stage) evicted(before map[string]corev1.Pod) []string {
+func (s *stage) evicted(before map[string]corev1.Pod, admitted map[string]bool) []string {
 	ctx, t := s.t.Context(), s.t
 	pods, err := client(t).CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -317,7 +351,7 @@ func (s *stage) evicted(before map[string]corev1.Pod) []string {
 			t.Fatal(err)
 		}
 		for i := range list.Items {
-			if w := &list.Items[i]; meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted) {
+			if w := &list.Items[i]; admitted[w.Name] && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted) {
 				workloads[w.OwnerReferences[0].Name] = "workload " + s.ns + "/" + w.Name
 			}
 		}
