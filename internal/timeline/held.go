@@ -91,4 +91,3 @@ func (d *drawing) band(below, above []float64, top, y float64) string {
 	fmt.Fprintf(&back, "H%.0fz", d.scale.x0)
 	return d.outline(above, top, y) + back.String()
 }
-
