@@ -64,6 +64,26 @@ type Job struct {
 	Data      Data     `json:"data"`
 	Training  Training `json:"training"`
 	Output    string   `json:"output,omitempty"` // a directory; "" keeps the model in ConfigMap NAME-model only
+
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // nil: one each epoch, and the newest few are kept
+}
+
+// Checkpoint says when and where the state is kept, from which an interrupted job goes on.
+type Checkpoint struct {
+	Steps     int64  `json:"steps,omitempty"`     // between two of them; 0: an epoch's
+	KeepMax   *int   `json:"keep_max,omitempty"`  // the newest so many are kept; nil: DefaultKeepCheckpoints; 0: all
+	Directory string `json:"directory,omitempty"` // "": "checkpoints" below the output
+}
+
+// DefaultKeepCheckpoints is how many are kept where a job does not say: a damaged one has others before it.
+const DefaultKeepCheckpoints = 3
+
+// Keep is how many checkpoints of a job are kept; 0: all.
+func (j Job) Keep() int {
+	if c := j.Checkpoint; c != nil && c.KeepMax != nil {
+		return *c.KeepMax
+	}
+	return DefaultKeepCheckpoints
 }
 
 // Model names the model file (a path; in a pod ConfigDir/model.py) or a built-in model. Exactly one is set.
@@ -130,6 +150,7 @@ type Status struct {
 	Preemptions    int                `json:"preemptions"`
 	ModelSHA256    string             `json:"model_sha256,omitempty"`
 	OutputFiles    []string           `json:"output_files,omitempty"`
+	CheckpointStep int64              `json:"checkpoint_step,omitempty"` // the newest checkpoint's
 	JobDigest      string             `json:"job_digest,omitempty"`
 }
 

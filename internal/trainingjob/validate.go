@@ -68,6 +68,14 @@ func (j Job) Problems() []Problem {
 	if !slices.Contains(Codecs(), j.Data.Codec) && (j.Data.Codec != "" || !allSynthetic(j.Data)) {
 		out.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(Codecs()))
 	}
+	if c := j.Checkpoint; c != nil {
+		if c.Steps < 0 {
+			out.add("checkpoint.steps", "is %d; give a number of steps, or 0 for one checkpoint each epoch", c.Steps)
+		}
+		if c.KeepMax != nil && *c.KeepMax < 0 {
+			out.add("checkpoint.keep_max", "is %d; give how many of the newest checkpoints are kept, or 0 for all", *c.KeepMax)
+		}
+	}
 	out.positive("data.records_per_task", j.Data.RecordsPerTask)
 	out.positive("training.epochs", j.Training.Epochs)
 	out.positive("training.minibatch_size", j.Training.MinibatchSize)

@@ -17,6 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kube"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -126,9 +127,12 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 	}
 	defer launcher.Close()
 	floor, most := launcher.Size()
-	output := spec.Output
-	if output != "" {
-		output = c.options.Resolve(output)
+	files := kube.Store{Cluster: cluster}
+	if spec.Output != "" {
+		files.Output = &store.Directory{Root: c.options.Resolve(spec.Output), KeepCheckpoints: spec.Keep()}
+		if p := spec.Checkpoint; p != nil && p.Directory != "" {
+			files.Output.CheckpointRoot = c.options.Resolve(p.Directory)
+		}
 	}
 	log.Info("the master begins", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
 	running, stop := untilStopped(ctx, cluster, log)
@@ -136,7 +140,7 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 	result, err := master.Run(running, master.Config{
 		Job: j, JobJSON: text, ModelName: name, Min: floor, Max: most, Queued: launcher.Queued(), LastWorker: lastWorker, Existing: existing,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: reporter,
-		Store: kube.Store{Cluster: cluster, Output: output}, Log: log,
+		Store: files, Log: log,
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,8 @@ type training struct {
 	computing
 	spec         trainingjob.Job
 	learningRate float64
+	checkpoint   trainingjob.Checkpoint
+	keep         int
 	workers      int
 	floor        int
 	listen       string
@@ -43,7 +45,9 @@ model, the data and the numbers below alone: not on the number of workers, nor o
 which of them are killed on the way.
 
 The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
-and what it is to model.json beside it. The same command again finds the job done.
+and what it is to model.json beside it. The same command again goes on where it was
+interrupted, to the same bits as if it had not been; a finished job is found done, and
+with a higher --num-epoch it goes on from its end.
 
 Flags have ElasticDL's names; _ and - are the same.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
@@ -71,6 +75,9 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "of weights, order and dropout")
 	f.Float64Var(&t.learningRate, "learning-rate", 0, "overrides the model file's")
 	f.StringVar(&t.spec.Output, "output", "", "directory for the model (required)")
+	f.Int64Var(&t.checkpoint.Steps, "checkpoint-steps", 0, "steps between two checkpoints; 0: the steps of an epoch. There is one besides at the end, and one when the run is interrupted")
+	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "directory for checkpoints (default OUTPUT/checkpoints)")
+	f.IntVar(&t.keep, "keep-checkpoint-max", trainingjob.DefaultKeepCheckpoints, "the newest checkpoints to keep; 0: all")
 	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
 	f.IntVar(&t.floor, "min-worker", 1, "below so many workers the job waits")
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
@@ -82,8 +89,12 @@ Flags have ElasticDL's names; _ and - are the same.`,
 
 func (t *training) run(cmd *cobra.Command) (err error) {
 	t.spec.Namespace = "default"
+	t.spec.Checkpoint, t.checkpoint.KeepMax = &t.checkpoint, &t.keep
 	// Workers are started elsewhere than where the paths were written.
-	for _, path := range []*string{&t.spec.Model.File, &t.spec.Output} {
+	for _, path := range []*string{&t.spec.Model.File, &t.spec.Output, &t.checkpoint.Directory} {
+		if *path == "" {
+			continue
+		}
 		if *path, err = filepath.Abs(*path); err != nil {
 			return err
 		}
@@ -158,7 +169,7 @@ func failed(r master.Result) error {
 	case coordinator.ExitDone:
 		return nil
 	case coordinator.ExitInterrupted:
-		return &commandline.ExitError{Code: r.Code, Err: fmt.Errorf("%s; the same command again starts over", r.Reason)}
+		return &commandline.ExitError{Code: r.Code, Err: fmt.Errorf("%s; the same command again goes on from there", r.Reason)}
 	}
 	return &commandline.ExitError{Code: r.Code, Err: errors.New(r.Reason)}
 }

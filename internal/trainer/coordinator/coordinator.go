@@ -48,6 +48,9 @@ type Config struct {
 	RetainedUpdates int64
 	// HashEvery is the number of steps between two comparisons of all members' states.
 	HashEvery int64
+	// CheckpointEvery is the number of steps between two checkpoints; 0 when there is nowhere to write any. Besides there
+	// is one after the last step, from which more epochs can follow, and one when the master is asked to stop.
+	CheckpointEvery int64
 	// MaxFailures is how many workers may fail one after the other, none of them contributing a gradient, before
 	// the job is given up. Preempted workers do not count.
 	MaxFailures int
@@ -85,7 +88,7 @@ const (
 	dismissTicks   = 100 // workers are awaited 10 s
 	backoffTicks   = 10  // before a failed worker is replaced: 1 s, doubling
 	maxBackoff     = 600
-	stopTicks      = 100 // a step in hand is awaited 10 s after a stop
+	stopTicks      = 100 // a step in hand is awaited 10 s after a stop, and then a checkpoint
 )
 
 // Coordinator is the state of a run. It is for one goroutine.
@@ -117,11 +120,16 @@ type Coordinator struct {
 	mismatches int
 
 	preemptions int
-	stopped     bool // we were asked to stop
-	stopping    int  // ticks left to finish the step in hand after a stop; 0 when not stopping
-	timer       int  // ticks left of CannotSave or Dismissing
-	reason      string
-	finalHash   string
+	stopped     bool   // we were asked to stop
+	kept        int64  // the step of the newest checkpoint
+	writing     bool   // a checkpoint is being written
+	due         bool   // and another one is due when it is there
+	leaving     string // why the master ends once the newest state is in a checkpoint; "" while it does not
+
+	stopping  int // ticks left to finish the step in hand after a stop; 0 when not stopping
+	timer     int // ticks left of CannotSave or Dismissing, or of writing the last checkpoint
+	reason    string
+	finalHash string
 
 	effects []Effect
 }
@@ -132,7 +140,7 @@ func New(cfg Config) *Coordinator {
 		panic(fmt.Sprintf("coordinator: impossible configuration %+v", cfg))
 	}
 	c := &Coordinator{
-		cfg: cfg, step: cfg.Step, history: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
+		cfg: cfg, step: cfg.Step, history: cfg.Step, kept: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
 		lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1,
 	}
 	if cfg.FloorIsGiven {
@@ -172,6 +180,10 @@ func (c *Coordinator) Step(e Event) []Effect {
 		c.podChanged(e)
 	case Resize:
 		c.resize(e)
+	case CheckpointWritten:
+		c.checkpointWritten(e)
+	case CheckpointNotWritten:
+		c.checkpointNotWritten(e)
 	case ModelSaved:
 		c.modelSaved(e)
 	case ModelNotSaved:
@@ -217,7 +229,12 @@ func (c *Coordinator) finished() bool { return c.phase >= Saving }
 
 // settlePhase moves between Waiting and Running, and deals what nobody computes as soon as the floor is met.
 func (c *Coordinator) settlePhase() {
-	if c.phase > Evaluating {
+	if c.phase > Evaluating || c.leaving != "" {
+		return
+	}
+	if c.stopping > 0 && len(c.ready()) == 0 {
+		c.stopping = 0
+		c.leave("stopped; nobody is left to complete the step in hand")
 		return
 	}
 	enough := c.enough()
@@ -234,13 +251,13 @@ func (c *Coordinator) settlePhase() {
 
 // enough reports whether work may be dealt: the floor is there, and it is clear what is computed next.
 func (c *Coordinator) enough() bool {
-	return len(c.ready()) >= c.min && c.stopping == 0 && !c.unsettled()
+	return len(c.ready()) >= c.min && !c.stopped && !c.unsettled()
 }
 
 // gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
 func (c *Coordinator) gradient(e Gradient) {
 	m := c.members[e.Worker]
-	if m == nil || !c.training() || e.Step != c.step {
+	if m == nil || !c.training() || e.Step != c.step || c.leaving != "" {
 		return // of a step that is complete: another worker was given the same work meanwhile
 	}
 	for v := e.Lo; v < e.Hi; v++ {
@@ -281,18 +298,21 @@ func (c *Coordinator) completeStep() {
 		}
 		c.emit(publish)
 		if c.stopping > 0 {
-			c.emit(Exit{Code: ExitInterrupted, Reason: "stopped after the step in hand"})
-			c.phase = Done
+			c.stopping = 0
+			c.leave("stopped after the step in hand")
+		} else if every := c.cfg.CheckpointEvery; every > 0 && c.step%every == 0 {
+			c.checkpoint()
 		}
 		return
 	}
 	c.emit(publish)
+	c.checkpoint()
 	c.beginStep()
 }
 
 func (c *Coordinator) evaluationPart(e EvaluationPart) {
 	m := c.members[e.Worker]
-	if m == nil || c.phase != Evaluating || !c.work.valid(e.Part) || c.work.done[e.Part] {
+	if m == nil || c.phase != Evaluating || c.leaving != "" || !c.work.valid(e.Part) || c.work.done[e.Part] {
 		return
 	}
 	c.work.finish(e.Part)

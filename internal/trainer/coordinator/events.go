@@ -75,6 +75,15 @@ type (
 	// Resize is the user's new floor and size.
 	Resize struct{ Min, Max int }
 
+	// CheckpointWritten says that the state of Step is on disk.
+	CheckpointWritten struct{ Step int64 }
+
+	// CheckpointNotWritten says why it is not.
+	CheckpointNotWritten struct {
+		Step   int64
+		Reason string
+	}
+
 	// ModelSaved says that the final model and its description are on disk.
 	ModelSaved struct{ SHA256 string }
 
@@ -111,24 +120,26 @@ const (
 
 func (s PodState) String() string { return [...]string{"pending", "running", "ended"}[s] }
 
-func (Start) event()          {}
-func (Hello) event()          {}
-func (Applied) event()        {}
-func (Gradient) event()       {}
-func (EvaluationPart) event() {}
-func (Left) event()           {}
-func (Lost) event()           {}
-func (Overflow) event()       {}
-func (StateHash) event()      {}
-func (StateFetched) event()   {}
-func (PodChanged) event()     {}
-func (Resize) event()         {}
-func (ModelSaved) event()     {}
-func (ModelNotSaved) event()  {}
-func (Unhealthy) event()      {}
-func (GenerationLost) event() {}
-func (Stop) event()           {}
-func (Tick) event()           {}
+func (Start) event()                {}
+func (Hello) event()                {}
+func (Applied) event()              {}
+func (Gradient) event()             {}
+func (EvaluationPart) event()       {}
+func (Left) event()                 {}
+func (Lost) event()                 {}
+func (Overflow) event()             {}
+func (StateHash) event()            {}
+func (StateFetched) event()         {}
+func (PodChanged) event()           {}
+func (Resize) event()               {}
+func (CheckpointWritten) event()    {}
+func (CheckpointNotWritten) event() {}
+func (ModelSaved) event()           {}
+func (ModelNotSaved) event()        {}
+func (Unhealthy) event()            {}
+func (GenerationLost) event()       {}
+func (Stop) event()                 {}
+func (Tick) event()                 {}
 
 // Effect is something that has to be done.
 type Effect interface{ effect() }
@@ -216,6 +227,9 @@ type (
 		Reason string
 	}
 
+	// Checkpoint writes the current state, that of Step, to where the next master finds it. There is one at a time.
+	Checkpoint struct{ Step int64 }
+
 	// SaveModel writes the final model.
 	SaveModel struct{}
 
@@ -258,6 +272,7 @@ func (Disconnect) effect()       {}
 func (Dismiss) effect()          {}
 func (CreatePod) effect()        {}
 func (DeletePod) effect()        {}
+func (Checkpoint) effect()       {}
 func (SaveModel) effect()        {}
 func (Report) effect()           {}
 func (Notice) effect()           {}

@@ -13,8 +13,7 @@ func (c *Coordinator) modelNotSaved(e ModelNotSaved) {
 		return
 	}
 	if c.stopped {
-		c.emit(Exit{Code: ExitInterrupted, Reason: e.Reason})
-		c.phase = Done
+		c.leave(e.Reason)
 		return
 	}
 	c.phase, c.reason, c.timer = CannotSave, e.Reason, saveRetryTicks
@@ -73,8 +72,8 @@ func (c *Coordinator) stop(e Stop) {
 		c.leaveWithMaster()
 	}
 	if c.phase == Evaluating || c.phase == CannotSave {
-		c.emit(Exit{Code: ExitInterrupted, Reason: "stopped before the final model was written"})
-		c.phase = Done
+		c.leave("stopped before the final model was written")
+		return
 	}
 	if !c.training() {
 		return
@@ -82,7 +81,6 @@ func (c *Coordinator) stop(e Stop) {
 	c.stopping = stopTicks
 	if c.work.missing == len(c.work.owner) || len(c.ready()) == 0 {
 		c.stopping = 0
-		c.emit(Exit{Code: ExitInterrupted, Reason: "stopped between two steps"})
-		c.phase = Done
+		c.leave("stopped between two steps")
 	}
 }

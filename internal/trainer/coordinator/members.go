@@ -210,16 +210,17 @@ func (c *Coordinator) tick(e Tick) {
 	}
 	if c.stopping > 0 {
 		if c.stopping--; c.stopping == 0 && c.training() {
-			c.emit(Exit{Code: ExitInterrupted, Reason: "stopped; the step in hand did not complete in time"})
-			c.phase = Done
+			c.leave("stopped; the step in hand did not complete in time")
 		}
 	}
 	if c.timer > 0 {
 		if c.timer--; c.timer == 0 {
-			switch c.phase {
-			case CannotSave:
+			switch {
+			case c.leaving != "":
+				c.exit(c.leaving + "; the checkpoint could not be written in time")
+			case c.phase == CannotSave:
 				c.save()
-			case Dismissing:
+			case c.phase == Dismissing:
 				c.done()
 			}
 		}

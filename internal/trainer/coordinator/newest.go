@@ -40,7 +40,7 @@ func (c *Coordinator) unsettled() bool { return c.gathering > 0 || c.source != n
 
 // settleState fetches the newest state if a member is ahead, and otherwise admits those that have said hello.
 func (c *Coordinator) settleState() {
-	if c.phase > Evaluating || c.unsettled() {
+	if c.phase > Evaluating || c.leaving != "" || c.unsettled() {
 		return
 	}
 	ahead := c.newest()
@@ -99,7 +99,7 @@ func (c *Coordinator) stateFetched(e StateFetched) {
 	}
 	c.source = nobody
 	switch {
-	case c.finished():
+	case c.finished() || c.leaving != "":
 	case e.Step != m.step || e.Hash != m.hash:
 		c.differs(e.Worker, e.Step, fmt.Sprintf("the state of step %d that it sent has another hash than it had said", e.Step))
 	case e.Step > c.step:

@@ -77,7 +77,7 @@ func (c *Coordinator) resize(e Resize) {
 // known that an earlier master left, none is missing: a new one in the place of a pod of which nothing was heard yet would
 // make that one surplus.
 func (c *Coordinator) reconcilePods() {
-	if !c.started || c.finished() || c.stopping > 0 {
+	if !c.started || c.finished() || c.stopped {
 		return
 	}
 	alive, floor := c.count()

@@ -46,8 +46,8 @@ func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
 
 func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 	t.Helper()
-	steps, step, k, minimum, maximum, evaluation, hashEvery, failures := 3, 0, 2, 1, 2, 0, 100, 3
-	for key, into := range map[string]*int{"step": &step, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
+	steps, step, k, minimum, maximum, evaluation, hashEvery, failures, checkpoints := 3, 0, 2, 1, 2, 0, 100, 3, 0
+	for key, into := range map[string]*int{"step": &step, "checkpoint-every": &checkpoints, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
 		if d.HasArg(key) {
 			d.ScanArgs(t, key, into)
 		}
@@ -57,6 +57,7 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
 		Min:      minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
+		CheckpointEvery: int64(checkpoints),
 	}
 }
 
@@ -159,6 +160,10 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return e, times
 	case "resize":
 		return Resize{Min: arg("min", 1), Max: arg("max", 1)}, times
+	case "written":
+		return CheckpointWritten{Step: int64(arg("step", 0))}, times
+	case "not-written":
+		return CheckpointNotWritten{Step: int64(arg("step", 0)), Reason: "disk full"}, times
 	case "saved":
 		return ModelSaved{SHA256: "5ad1"}, times
 	case "not-saved":
@@ -226,6 +231,8 @@ func describe(e Effect) string {
 		return fmt.Sprintf("create pod w%d", e.Worker)
 	case DeletePod:
 		return fmt.Sprintf("delete pod w%d: %s", e.Worker, e.Reason)
+	case Checkpoint:
+		return fmt.Sprintf("checkpoint step=%d", e.Step)
 	case SaveModel:
 		return "save the model"
 	case Report:

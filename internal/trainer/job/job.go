@@ -60,6 +60,8 @@ type Network interface {
 	Apply(state, gradient []float32, stats [][]float32, step int64) error
 	Evaluate(state []float32, b *graph.Batch) (nn.Result, error)
 	Export(state []float32) []nn.Tensor
+	Snapshot(state []float32) []nn.Tensor
+	Restore(state []float32, tensors []nn.Tensor) error
 	Close()
 }
 

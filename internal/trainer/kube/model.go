@@ -13,16 +13,16 @@ import (
 )
 
 // Store keeps the final model in ConfigMap NAME-model when it is small, and below the output directory where there
-// is one. It implements master.Store.
+// is one; before, the ConfigMap or the directory has the newest state. It implements master.Store.
 type Store struct {
 	Cluster *Cluster
-	Output  string // a directory, or ""
+	Output  *store.Directory // nil: there is none
 }
 
 // Finished implements master.Store.
 func (s Store) Finished(jobDigest string) (*master.ModelInfo, error) {
-	if s.Output != "" {
-		return store.Directory{Root: s.Output}.Finished(jobDigest)
+	if s.Output != nil {
+		return s.Output.Finished(jobDigest)
 	}
 	configMap, err := s.configMap(context.Background())
 	if err != nil {
@@ -58,7 +58,7 @@ func (s Store) configMap(ctx context.Context) (*corev1.ConfigMap, error) {
 
 // Fits implements master.Store.
 func (s Store) Fits(bytes int) error {
-	if s.Output == "" && bytes > trainingjob.MaxModelConfigMapBytes {
+	if s.Output == nil && bytes > trainingjob.MaxModelConfigMapBytes {
 		return fmt.Errorf("the final model has %d bytes and a ConfigMap holds %d: set output to a directory of a volume that the master mounts", bytes, trainingjob.MaxModelConfigMapBytes)
 	}
 	return nil
@@ -67,9 +67,9 @@ func (s Store) Fits(bytes int) error {
 // Save implements master.Store. With an output directory the directory decides, and the ConfigMap is a copy.
 func (s Store) Save(ctx context.Context, model []byte, info master.ModelInfo, run master.RunInfo, check func(context.Context) error) ([]string, error) {
 	var files []string
-	if s.Output != "" {
+	if s.Output != nil {
 		var err error
-		if files, err = (store.Directory{Root: s.Output}).Save(ctx, model, info, run, check); err != nil {
+		if files, err = s.Output.Save(ctx, model, info, run, check); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +99,11 @@ func (s Store) keepCopy(ctx context.Context, model []byte, info master.ModelInfo
 	}
 	configMap.BinaryData = map[string][]byte{store.ModelFile: model}
 	configMap.Data = map[string]string{store.InfoFile: string(text)}
-	err = s.Cluster.core.Put().Namespace(configMap.Namespace).Resource("configmaps").Name(configMap.Name).Body(configMap).Do(ctx).Error()
+	return s.put(ctx, configMap)
+}
+
+func (s Store) put(ctx context.Context, configMap *corev1.ConfigMap) error {
+	err := s.Cluster.core.Put().Namespace(configMap.Namespace).Resource("configmaps").Name(configMap.Name).Body(configMap).Do(ctx).Error()
 	if err != nil {
 		return fmt.Errorf("write ConfigMap %s/%s: %w", configMap.Namespace, configMap.Name, err)
 	}

@@ -58,6 +58,13 @@ func (c counting) Export(state []float32) []nn.Tensor {
 	return []nn.Tensor{{Name: "count", Shape: []int{len(state)}, Data: state}}
 }
 
+func (c counting) Snapshot(state []float32) []nn.Tensor { return c.Export(state) }
+
+func (counting) Restore(state []float32, tensors []nn.Tensor) error {
+	copy(state, tensors[0].Data)
+	return nil
+}
+
 const countedRecords = 700
 
 func countingOptions(o job.Options) job.Options {

@@ -36,9 +36,12 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// Train runs a job to its end. The same command again finds a finished job finished.
+// Train runs a job to its end. The same command again goes on where it was interrupted, and finds a finished job finished.
 func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
-	files := store.Directory{Root: cfg.Output}
+	files := store.Directory{Root: cfg.Output, KeepCheckpoints: cfg.Job.Spec.Keep()}
+	if c := cfg.Job.Spec.Checkpoint; c != nil {
+		files.CheckpointRoot = c.Directory
+	}
 	dir := files.Dir(cfg.Job.Identity.Job)
 	fence, err := NewFence(dir)
 	if err != nil {

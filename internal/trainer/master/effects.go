@@ -65,6 +65,8 @@ func (m *Master) do(e coordinator.Effect) {
 	case coordinator.DeletePod:
 		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
 		m.cfg.Launcher.Delete(e.Worker)
+	case coordinator.Checkpoint:
+		m.checkpoint(e.Step)
 	case coordinator.SaveModel:
 		m.save()
 	case coordinator.Report:
@@ -124,9 +126,7 @@ func (m *Master) publish(e coordinator.Publish) {
 	if err := worker.ApplyUpdate(n, m.state, floats, e.Step); err != nil {
 		m.pending = append(m.pending, coordinator.Unhealthy{Reason: err.Error()})
 	}
-	if next := e.Step + 1; next < m.cfg.Job.Schedule.Steps() {
-		m.tree.Reset(m.cfg.Job.Schedule.Minibatches(next))
-	}
+	m.resetTree(e.Step + 1)
 	if e.Hash {
 		m.pending = append(m.pending, coordinator.StateHash{Worker: -1, Step: e.Step + 1, Hash: m.ownHash()})
 	}
@@ -164,7 +164,12 @@ func (m *Master) takeState(step int64, hash string, f fetched) {
 	for _, c := range m.conns {
 		c.subscribed = false // the updates to come are of another state than theirs
 	}
-	m.last = nn.Result{Records: m.cfg.Job.Schedule.Step(step - 1).Records, LossSum: f.last.GetLossSum(), Correct: int(f.last.GetCorrect())}
+	m.last = m.measuredAt(step, f.last.GetLossSum(), int(f.last.GetCorrect()))
+	m.resetTree(step)
+}
+
+// resetTree begins to gather the gradients of a step, if there is one.
+func (m *Master) resetTree(step int64) {
 	if step < m.cfg.Job.Schedule.Steps() {
 		m.tree.Reset(m.cfg.Job.Schedule.Minibatches(step))
 	}

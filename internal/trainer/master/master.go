@@ -112,16 +112,21 @@ type Master struct {
 	parts    []nn.Result // of the validation data
 	handPart nn.Result   // of the validation data, likewise
 
-	last     nn.Result // of the last step
-	dirty    bool      // something changed since the status was reported
-	reported time.Time
-	began    time.Time
-	info     *ModelInfo
-	saved    chan savedModel
-	saving   sync.WaitGroup
-	giveUp   context.CancelFunc // saving what is being saved, when the loop has ended
-	streams  sync.WaitGroup     // their goroutines
-	result   *Result
+	last         nn.Result // of the last step
+	dirty        bool      // something changed since the status was reported
+	reported     time.Time
+	began        time.Time
+	info         *ModelInfo
+	unfit        string // why the final model could never be kept
+	saved        chan savedModel
+	kept         int64 // the step of the newest checkpoint
+	checkpointed chan writtenCheckpoint
+	saving       sync.WaitGroup
+	files        sync.Mutex         // held while one is written
+	writing      context.Context    // of that
+	giveUp       context.CancelFunc // writing, when the loop has ended
+	streams      sync.WaitGroup     // their goroutines
+	result       *Result
 }
 
 // update is one that has been published: the sum of the gradients, then every virtual worker's statistics.
@@ -136,7 +141,9 @@ var ErrEvicted = errors.New("evicted by the queue")
 
 // Run trains until the job is done, has failed, or ctx ends (SIGTERM, or ErrEvicted). An error is a master that could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
-	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), giveUp: func() {}, began: time.Now()}
+	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now()}
+	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	defer m.giveUp()
 	if info, err := cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
 		return Result{}, err
 	} else if info != nil {
@@ -145,7 +152,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		cfg.Reporter.Status(m.finishedStatus())
 		return Result{Code: coordinator.ExitDone, Model: info}, m.dismissLeftOver(ctx)
 	}
-	m.prepare()
+	if err := m.prepare(); err != nil {
+		return Result{}, errors.Join(err, cfg.Listener.Close())
+	}
 	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve)
 	if err != nil {
 		return Result{}, err
@@ -154,33 +163,44 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	go func() { served <- server.Serve(cfg.Listener) }()
 	m.loop(ctx, served)
 	close(m.ended)
-	m.giveUp()
+	if m.result.Code != coordinator.ExitDone {
+		m.giveUp() // otherwise the last checkpoint may still be on its way
+	}
 	stopWithin(server, lastWords)
 	m.streams.Wait()
 	m.saving.Wait()
 	return *m.result, nil
 }
 
-// prepare makes the state of step 0 and the coordinator.
-func (m *Master) prepare() {
+// prepare makes the state that the run begins with, the newest checkpoint's or that of step 0, and the coordinator.
+func (m *Master) prepare() error {
 	j := m.cfg.Job
 	k := j.Spec.Training.GradsToWait
 	m.state = make([]float32, m.network.StateSize())
 	m.network.Init(m.state, j.Spec.Training.Seed)
 	m.buffers = wire.NewBuffers(m.network.TrainableSize() + k*m.network.StatsSize())
 	m.tree = reduce.NewTree(j.Kernel.Add, m.buffers.Put)
-	m.tree.Reset(j.Schedule.Minibatches(0))
 	m.results = make([]nn.Result, k)
 	m.stats = make([][]float32, k)
 	for v := range m.stats {
 		m.stats[v] = make([]float32, m.network.StatsSize())
 	}
 	m.parts = make([]nn.Result, len(j.Parts))
+	size, err := m.modelBytes()
+	if err != nil {
+		return err
+	}
+	step := m.goOnFromCheckpoint()
+	m.resetTree(step)
 	m.core = coordinator.New(coordinator.Config{
-		Steps: j.Schedule.Steps(), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
+		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(size), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
 		Identity: j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, MaxFailures: maxFailures,
 	})
+	if err := m.cfg.Store.Fits(size); err != nil {
+		m.unfit = err.Error()
+	}
+	return nil
 }
 
 // loop is the one goroutine that owns the job.
@@ -188,12 +208,8 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 	for _, e := range m.cfg.Existing {
 		m.step(e)
 	}
-	size, err := m.modelBytes()
-	if err == nil {
-		err = m.cfg.Store.Fits(size)
-	}
-	if err != nil {
-		m.step(coordinator.Unhealthy{Reason: err.Error()})
+	if m.unfit != "" {
+		m.step(coordinator.Unhealthy{Reason: m.unfit})
 	}
 	m.step(coordinator.Start{})
 	ticker := time.NewTicker(tick)
@@ -211,6 +227,8 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.step(coordinator.Tick{Heard: m.heard(), Late: now.Sub(last) > tick+lateTick})
 			last = now
 			m.report(false)
+		case w := <-m.checkpointed:
+			m.checkpointWritten(w)
 		case s := <-m.saved:
 			m.modelSaved(s)
 		case reason := <-m.cfg.Fence.Lost():

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // takenBack is the steps that masters went on from with a worker's state.
@@ -29,6 +30,7 @@ func (r *reporter) takenBack(t *testing.T) (steps []int64) {
 
 func TestARestartedMasterGoesOnFromItsWorkersState(t *testing.T) {
 	s := newSite(t, 3)
+	s.job.Spec.Checkpoint = &trainingjob.Checkpoint{Steps: s.job.Schedule.Steps()} // none on the way
 	s.config.Max = 3
 	s.launcher.work = s.worker(2 * time.Millisecond)
 	const deaths = 5

@@ -41,7 +41,7 @@ type RunInfo struct {
 	Kernel      string  `json:"master_kernel"`
 }
 
-// Store keeps final models.
+// Store keeps final models, and the states that lead to them.
 type Store interface {
 	// Finished returns the model of a job that is done already, or nil.
 	Finished(jobDigest string) (*ModelInfo, error)
@@ -50,6 +50,13 @@ type Store interface {
 	// Save writes the model, then its description, each atomically. check is asked just before the names appear:
 	// an error of it means that another master has taken over. It returns where the files are.
 	Save(ctx context.Context, model []byte, info ModelInfo, run RunInfo, check func(context.Context) error) (files []string, err error)
+
+	// KeepsCheckpoints says whether it has a place for states of so many bytes.
+	KeepsCheckpoints(bytes int) bool
+	// Checkpoints lists those of a lineage, in any order.
+	Checkpoints(lineage string) ([]StoredCheckpoint, error)
+	// SaveCheckpoint writes one atomically, and removes the oldest where there are too many. check is asked as by Save.
+	SaveCheckpoint(ctx context.Context, name CheckpointName, file []byte, check func(context.Context) error) error
 }
 
 type savedModel struct {
@@ -60,12 +67,13 @@ type savedModel struct {
 // save writes the final model beside the loop, so that a slow disk does not look like a dead master.
 func (m *Master) save() {
 	info, run, state := m.describe(), m.run(), slices.Clone(m.state)
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	m.giveUp = cancel
 	m.saving.Add(1)
 	go func() {
 		defer m.saving.Done()
+		ctx, cancel := context.WithTimeout(m.writing, saveTimeout)
 		defer cancel()
+		m.files.Lock()
+		defer m.files.Unlock()
 		var file bytes.Buffer
 		err := safetensors.Write(&file, tensors(m.network.Export(state)), nil)
 		if err == nil {

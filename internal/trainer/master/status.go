@@ -61,7 +61,7 @@ func (m *Master) status() trainingjob.Status {
 	s := trainingjob.Status{
 		Phase: phases[c.Phase], Message: c.Reason, Generation: m.cfg.Fence.Generation(),
 		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
-		JobDigest: j.Identity.Job,
+		JobDigest: j.Identity.Job, CheckpointStep: m.kept,
 	}
 	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be taken up again
 		s.Phase = trainingjob.PhaseWaiting

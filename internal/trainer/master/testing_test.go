@@ -68,6 +68,13 @@ func (tally) Export(state []float32) []nn.Tensor {
 	return []nn.Tensor{{Name: "tally", Shape: []int{len(state)}, Data: state}}
 }
 
+func (n tally) Snapshot(state []float32) []nn.Tensor { return n.Export(state) }
+
+func (tally) Restore(state []float32, tensors []nn.Tensor) error {
+	copy(state, tensors[0].Data)
+	return nil
+}
+
 // site is a job, its master, and workers in this process.
 type site struct {
 	*testing.T

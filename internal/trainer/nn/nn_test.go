@@ -299,6 +299,15 @@ func TestExport(t *testing.T) {
 			t.Error("the states differ")
 		}
 	})
+	t.Run("a snapshot restores every float of the state", func(t *testing.T) {
+		back := make([]float32, len(state))
+		if err := n.Restore(back, n.Snapshot(state)); err != nil {
+			t.Fatal(err)
+		}
+		if hash(back) != hash(state) {
+			t.Error("the states differ: what a checkpoint lacks, a run that goes on from it lacks too")
+		}
+	})
 	t.Run("a narrow dense kernel is exported as Keras shapes it", func(t *testing.T) {
 		for i, p := range n.Params() {
 			if !p.Transposed {

@@ -1,6 +1,7 @@
-// Package store keeps final models in directories: OUTPUT/<first 8 digits of the job's digest>/ holds
+// Package store keeps final models and checkpoints in directories: OUTPUT/<first 8 digits of the job's digest>/ holds
 // model.safetensors, model.json and run.json. Every file is written under a temporary name, synced and renamed, and
-// model.json last: where it is, the job is done.
+// model.json last: where it is, the job is done. OUTPUT/checkpoints/<first 8 digits of the lineage>/ holds the newest
+// states of all jobs of a lineage, from which any of them may go on; other lineages' are neither read nor removed.
 package store
 
 import (
@@ -24,7 +25,11 @@ const (
 )
 
 // Directory is a store below Root.
-type Directory struct{ Root string }
+type Directory struct {
+	Root            string
+	CheckpointRoot  string // of the checkpoints; "" is CheckpointsDir below Root
+	KeepCheckpoints int    // of a lineage; 0 keeps all
+}
 
 // Dir is where the files of a job are.
 func (d Directory) Dir(jobDigest string) string { return filepath.Join(d.Root, jobDigest[:8]) }
@@ -85,20 +90,25 @@ func (d Directory) Save(ctx context.Context, model []byte, info master.ModelInfo
 			content = text
 		}
 		temporary := filepath.Join(dir, fmt.Sprintf(".%s.generation-%d", f.name, run.Generation))
-		if err := writeSynced(temporary, content); err != nil {
-			return nil, err
-		}
-		if err := check(ctx); err != nil {
-			return nil, errors.Join(err, os.Remove(temporary))
-		}
-		if err := os.Rename(temporary, filepath.Join(dir, f.name)); err != nil {
-			return nil, err
-		}
-		if err := syncDir(dir); err != nil {
+		if err := replace(ctx, dir, f.name, temporary, content, check); err != nil {
 			return nil, err
 		}
 	}
 	return files(dir), nil
+}
+
+// replace puts a file in the place of the one with that name, whole or not at all. check is asked just before.
+func replace(ctx context.Context, dir, name, temporary string, content []byte, check func(context.Context) error) error {
+	if err := writeSynced(temporary, content); err != nil {
+		return errors.Join(err, os.Remove(temporary)) // a full disk has use for what was written
+	}
+	if err := check(ctx); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	return syncDir(dir)
 }
 
 func writeSynced(path string, content []byte) (err error) {

@@ -1,0 +1,122 @@
+// Package checkpoint is the whole state of a run as a file: safetensors, whose tensors are the variables in Keras'
+// layout and names, with moving statistics and optimizer slots, so that any reader of the format has the weights.
+// Beside them stand the step, the lineage and how well the last step went, and a checksum over all of it.
+//
+// It promises that a file that decodes is the file that was encoded: of a damaged one it says so. Where files are kept,
+// and which one a run goes on from, is left to others.
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
+)
+
+// Checkpoint is the state of a lineage after Step updates.
+type Checkpoint struct {
+	Lineage    string
+	Step       int64
+	Generation int64   // of the master that wrote it; of no effect
+	LossSum    float64 // of the records of the last step
+	Correct    int     // likewise
+	Tensors    []safetensors.Tensor
+}
+
+// format is the version of what stands in the metadata.
+const format = "elastic-trainer checkpoint 1"
+
+// Keys of the metadata.
+const (
+	keyFormat     = "format"
+	keyLineage    = "lineage"
+	keyStep       = "step"
+	keyGeneration = "generation"
+	keyLossSum    = "loss_sum"
+	keyCorrect    = "correct"
+	keySHA256     = "sha256"
+)
+
+// ErrDamaged is wrapped by the errors about a file that is not what was written.
+var ErrDamaged = errors.New("the checkpoint is damaged")
+
+// Encode returns the file. Equal checkpoints give equal bytes.
+func Encode(c Checkpoint) ([]byte, error) {
+	var file bytes.Buffer
+	err := safetensors.Write(&file, c.Tensors, map[string]string{
+		keyFormat:     format,
+		keyLineage:    c.Lineage,
+		keyStep:       strconv.FormatInt(c.Step, 10),
+		keyGeneration: strconv.FormatInt(c.Generation, 10),
+		keyLossSum:    strconv.FormatFloat(c.LossSum, 'g', -1, 64),
+		keyCorrect:    strconv.Itoa(c.Correct),
+		keySHA256:     c.sum(),
+	})
+	return file.Bytes(), err
+}
+
+// Decode reads a file. An error wraps ErrDamaged.
+func Decode(file []byte) (Checkpoint, error) {
+	c, err := decode(file)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return c, nil
+}
+
+func decode(file []byte) (c Checkpoint, err error) {
+	tensors, metadata, err := safetensors.Read(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return c, err
+	}
+	if got := metadata[keyFormat]; got != format {
+		return c, fmt.Errorf("its format is %q, and not %q", got, format)
+	}
+	c = Checkpoint{Lineage: metadata[keyLineage], Tensors: tensors}
+	number := func(key string, parse func(string) error) {
+		if e := parse(metadata[key]); e != nil {
+			err = errors.Join(err, fmt.Errorf("metadata %q: %w", key, e))
+		}
+	}
+	number(keyStep, func(s string) (e error) { c.Step, e = strconv.ParseInt(s, 10, 64); return e })
+	number(keyGeneration, func(s string) (e error) { c.Generation, e = strconv.ParseInt(s, 10, 64); return e })
+	number(keyLossSum, func(s string) (e error) { c.LossSum, e = strconv.ParseFloat(s, 64); return e })
+	number(keyCorrect, func(s string) (e error) { c.Correct, e = strconv.Atoi(s); return e })
+	if err != nil {
+		return c, err
+	}
+	if want, got := metadata[keySHA256], c.sum(); got != want {
+		return c, fmt.Errorf("its content has SHA-256 %s, and the file says %s", got, want)
+	}
+	return c, nil
+}
+
+// sum is the SHA-256 over everything but the generation, by which equal states have equal sums.
+func (c Checkpoint) sum() string {
+	h := sha256.New()
+	field := func(b []byte) {
+		var length [8]byte
+		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
+		h.Write(length[:])
+		h.Write(b)
+	}
+	field([]byte(c.Lineage))
+	for _, n := range []uint64{uint64(c.Step), math.Float64bits(c.LossSum), uint64(c.Correct)} {
+		field(binary.LittleEndian.AppendUint64(nil, n))
+	}
+	for _, t := range c.Tensors {
+		field([]byte(t.Name))
+		field([]byte(t.DType))
+		for _, d := range t.Shape {
+			field(binary.LittleEndian.AppendUint64(nil, uint64(d)))
+		}
+		field(t.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
