@@ -34,6 +34,7 @@ type trainingJobModel struct {
 	Workers            types.Object `tfsdk:"workers"`
 	Queue              types.Object `tfsdk:"queue"`
 	Output             types.String `tfsdk:"output"`
+	Checkpoint         types.Object `tfsdk:"checkpoint"`
 	Volumes            types.List   `tfsdk:"volumes"`
 	Labels             types.Map    `tfsdk:"labels"`
 	Annotations        types.Map    `tfsdk:"annotations"`
@@ -100,6 +101,12 @@ type workersModel struct {
 	Max                    types.Int64  `tfsdk:"max"`
 	FloorPriorityClassName types.String `tfsdk:"floor_priority_class_name"`
 	podModel
+}
+
+type checkpointModel struct {
+	Steps     types.Int64  `tfsdk:"steps"`
+	KeepMax   types.Int64  `tfsdk:"keep_max"`
+	Directory types.String `tfsdk:"directory"`
 }
 
 type jobQueueModel struct {
@@ -175,7 +182,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 				Epochs: orOne(run.Epochs), MinibatchSize: int(run.MinibatchSize.ValueInt64()), GradsToWait: orOne(run.GradsToWait),
 				Seed: uint64(orOne(run.Seed)), LearningRate: run.LearningRate.ValueFloat64Pointer(), //nolint:gosec // the schema bounds it
 			},
-			Output: m.Output.ValueString(),
+			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint),
 		},
 		ModelText: file.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
@@ -237,6 +244,19 @@ func (r *reader) queue(object types.Object) *trainingjob.Queue {
 	return &trainingjob.Queue{
 		Name: m.Name.ValueString(), PriorityClass: m.PriorityClass.ValueString(), FloorPriorityClass: m.FloorPriorityClass.ValueString(),
 	}
+}
+
+// checkpoint is nil where nothing is said of it: such a job's job.json does not speak of it either.
+func (r *reader) checkpoint(object types.Object) *trainingjob.Checkpoint {
+	m := into[checkpointModel](r, object)
+	c := trainingjob.Checkpoint{Steps: m.Steps.ValueInt64(), Directory: m.Directory.ValueString()}
+	if !m.KeepMax.IsNull() && !m.KeepMax.IsUnknown() {
+		c.KeepMax = new(int(m.KeepMax.ValueInt64()))
+	}
+	if c == (trainingjob.Checkpoint{}) {
+		return nil
+	}
+	return &c
 }
 
 func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {

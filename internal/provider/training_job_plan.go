@@ -91,6 +91,7 @@ const (
 	decidesResult = "decides the model that the run ends with"
 	ofTheMaster   = "belongs to the master's pod, which Kubernetes does not change while it runs"
 	ofTheRun      = "is where the run writes"
+	ofItsState    = "is when and where the run keeps its state"
 	ofTheFloor    = "belongs to the pods that the queue has admitted as one group"
 )
 
@@ -103,6 +104,7 @@ func replacements(queued bool) []replacement {
 		{"data", decidesResult, func(d trainingjob.Definition) any { return d.Job.Data }},
 		{"training", decidesResult, func(d trainingjob.Definition) any { return d.Job.Training }},
 		{"output", ofTheRun, func(d trainingjob.Definition) any { return d.Job.Output }},
+		{"checkpoint", ofItsState, func(d trainingjob.Definition) any { return d.Job.Checkpoint }},
 		{"image", ofTheMaster, func(d trainingjob.Definition) any { return d.Image }},
 		{"image_pull_policy", ofTheMaster, func(d trainingjob.Definition) any { return d.ImagePullPolicy }},
 		{"image_pull_secrets", ofTheMaster, func(d trainingjob.Definition) any { return d.ImagePullSecrets }},

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"math"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -70,11 +71,12 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 		},
 		"output": schema.StringAttribute{
 			MarkdownDescription: "Directory for the final model and the checkpoints, in a volume that the master mounts; a run writes below `OUTPUT/<digest>/`. " +
-				"Without it a model of at most 900 KiB is kept in ConfigMap `NAME-model`, and there are no checkpoints.",
+				"Without it a model of at most 900 KiB is kept in ConfigMap `NAME-model`, and before it the newest checkpoint.",
 			Optional: true,
 		},
-		"volumes": trainingJobVolumesAttribute(),
-		"queue":   trainingJobQueueAttribute(),
+		"checkpoint": trainingJobCheckpointAttribute(),
+		"volumes":    trainingJobVolumesAttribute(),
+		"queue":      trainingJobQueueAttribute(),
 		"service_account_name": schema.StringAttribute{
 			MarkdownDescription: "ServiceAccount of the master. Without it the job gets one of its own, with a Role that allows only what the master does; " +
 				"whoever applies this must hold these verbs too. With it no RBAC object is made.",
@@ -302,6 +304,30 @@ func trainingJobQueueAttribute() schema.Attribute {
 			},
 			"priority_class":       class("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
 			"floor_priority_class": class("WorkloadPriorityClass of the master and the first `workers.min` workers; `priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
+		},
+	}
+}
+
+func trainingJobCheckpointAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "When the whole state is written, and where: an interrupted job goes on from its newest checkpoint, to the same bits as if it had not been interrupted. " +
+			"While a worker lives nothing is lost that checkpoints could bring back. One is written besides when the master is asked to stop, and after the last step, so that a job with more epochs can follow. Changing it replaces the job, and the new one goes on from the checkpoints that it finds.",
+		Optional: true,
+		Attributes: map[string]schema.Attribute{
+			"steps": schema.Int64Attribute{
+				MarkdownDescription: "Steps between two checkpoints (ElasticDL's `--checkpoint_steps`). By default there is one at the end of each epoch.",
+				Optional:            true,
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"keep_max": schema.Int64Attribute{
+				MarkdownDescription: "How many of the newest are kept (`--keep_checkpoint_max`); 0 keeps all. 3 by default: where one is damaged the one before it is used. Without `output` there is one.",
+				Optional:            true,
+				Validators:          []validator.Int64{int64validator.Between(0, math.MaxInt32)},
+			},
+			"directory": schema.StringAttribute{
+				MarkdownDescription: "Directory for them (`--checkpoint_dir`), in a volume that the master mounts. By default `checkpoints` below `output`; jobs with the same model, data and training find each other's there, whatever their number of epochs.",
+				Optional:            true,
+			},
 		},
 	}
 }

@@ -135,6 +135,19 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 			})
 		}
 	}
+	if changed(prior.Job.Checkpoint, live.Job.Checkpoint, false) {
+		m.Checkpoint = types.ObjectNull(attributesOf(w.types["checkpoint"]))
+		if c := live.Job.Checkpoint; c != nil {
+			value := checkpointModel{Steps: types.Int64Null(), Directory: textOrNull(c.Directory)}
+			if c.Steps > 0 {
+				value.Steps = types.Int64Value(c.Steps)
+			}
+			if c.KeepMax != nil {
+				value.KeepMax = types.Int64Value(int64(*c.KeepMax))
+			}
+			m.Checkpoint = w.object("checkpoint", value)
+		}
+	}
 	if changed(prior.Volumes, live.Volumes, false) {
 		m.Volumes = w.volumes(live.Volumes)
 	}

@@ -121,6 +121,12 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			PriorityClass: rapid.SampledFrom([]string{"", "low"}).Draw(t, "queue class"), FloorPriorityClass: rapid.SampledFrom([]string{"", "mid"}).Draw(t, "floor class"),
 		}
 	}
+	if rapid.Bool().Draw(t, "has checkpoints") {
+		d.Job.Checkpoint = &trainingjob.Checkpoint{Steps: 100, Directory: rapid.SampledFrom([]string{"", "/checkpoints"}).Draw(t, "directory")}
+		if rapid.Bool().Draw(t, "keeps some") {
+			d.Job.Checkpoint.KeepMax = new(rapid.IntRange(0, 5).Draw(t, "keep_max"))
+		}
+	}
 	if rapid.Bool().Draw(t, "has learning_rate") {
 		d.Job.Training.LearningRate = new(0.1)
 	}
@@ -185,7 +191,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 				t.Fatal(diags)
 			}
 			for name, same := range map[string]bool{
-				"queue": again.Queue.Equal(model.Queue), "workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
+				"queue": again.Queue.Equal(model.Queue), "checkpoint": again.Checkpoint.Equal(model.Checkpoint), "workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
 				"data": again.Data.Equal(model.Data), "training": again.Training.Equal(model.Training), "image": again.Image.Equal(model.Image),
 			} {
 				if !same {

@@ -75,6 +75,13 @@ func (j Job) Problems() []Problem {
 		if c.KeepMax != nil && *c.KeepMax < 0 {
 			out.add("checkpoint.keep_max", "is %d; give how many of the newest checkpoints are kept, or 0 for all", *c.KeepMax)
 		}
+		switch {
+		case c.Directory == "":
+		case j.Output == "":
+			out.add("checkpoint.directory", "is %q, and output is not set: without it the newest checkpoint is kept in ConfigMap NAME-model", c.Directory)
+		case !path.IsAbs(c.Directory):
+			out.add("checkpoint.directory", "is %q; it must be an absolute path of a directory in a volume", c.Directory)
+		}
 	}
 	out.positive("data.records_per_task", j.Data.RecordsPerTask)
 	out.positive("training.epochs", j.Training.Epochs)
@@ -158,7 +165,10 @@ func (d Definition) Warnings() []Problem {
 		out.add("workers.max", "is %d, but a step has only grads_to_wait = %d gradients to compute; the rest of the workers would idle", d.Max, k)
 	}
 	if d.Job.Output != "" && len(d.Master.PodOverrides) == 0 {
-		out.output(d.Job.Output, d.Volumes)
+		out.written("output", d.Job.Output, d.Volumes)
+		if c := d.Job.Checkpoint; c != nil && c.Directory != "" {
+			out.written("checkpoint.directory", c.Directory, d.Volumes)
+		}
 	}
 	out.queueWarning(d.Queue)
 	return out
@@ -280,15 +290,16 @@ func (p *problems) pod(role string, s PodSettings) {
 	}
 }
 
-func (p *problems) output(output string, volumes []Volume) {
-	i := slices.IndexFunc(volumes, func(v Volume) bool { return v.mountedBy(RoleMaster) && within(output, v.MountPath) })
+// written says what is wrong with the place of a directory that the master writes.
+func (p *problems) written(attribute, dir string, volumes []Volume) {
+	i := slices.IndexFunc(volumes, func(v Volume) bool { return v.mountedBy(RoleMaster) && within(dir, v.MountPath) })
 	switch {
 	case i < 0:
-		p.add("output", "is %q, in no volume that the master mounts: a pod's own file system is read-only, so nothing could be written there", output)
+		p.add(attribute, "is %q, in no volume that the master mounts: a pod's own file system is read-only, so nothing could be written there", dir)
 	case volumes[i].EmptyDir != nil:
-		p.add("output", "is %q in volume %q, an empty_dir: the model and all checkpoints are lost with the master's pod", output, volumes[i].Name)
+		p.add(attribute, "is %q in volume %q, an empty_dir: the model and all checkpoints are lost with the master's pod", dir, volumes[i].Name)
 	case volumes[i].ConfigMap != "" || (volumes[i].ReadOnly != nil && *volumes[i].ReadOnly):
-		p.add("output", "is %q in volume %q, which is read-only", output, volumes[i].Name)
+		p.add(attribute, "is %q in volume %q, which is read-only", dir, volumes[i].Name)
 	}
 }
 
