@@ -30,28 +30,16 @@ func measureForecast(ctx context.Context, o options) ([]figure, error) {
 	}
 	var figures []figure
 	for _, size := range []string{"500_nodes_5000_pods", "5000_nodes_50000_pods"} {
-		command := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.bench", "^BenchmarkMake$/^"+size+"$", "-test.benchtime", "3x", "-test.count", strconv.Itoa(o.rounds))
-		output, err := command.CombinedOutput()
+		results, command, err := goBenchmarks(ctx, o.root, program, "-test.run", "^$", "-test.bench", "^BenchmarkMake$/^"+size+"$", "-test.benchtime", "3x", "-test.count", strconv.Itoa(o.rounds))
 		if err != nil {
-			return nil, fmt.Errorf("%v: %w\n%s", command.Args, err, output)
+			return nil, err
 		}
-		var samples, seconds []float64
-		for _, match := range benchmarkLine.FindAllSubmatch(output, -1) {
-			nanoseconds, err := strconv.ParseFloat(string(match[3]), 64)
-			if err != nil {
-				return nil, fmt.Errorf("a result of %v: %w", command.Args, err)
-			}
-			seconds = append(seconds, nanoseconds/1e9)
-			samples = append(samples, nanoseconds/1e9/forecastGoal.Seconds())
-		}
-		if len(samples) == 0 {
-			return nil, fmt.Errorf("%v printed no result:\n%s", command.Args, output)
-		}
+		seconds := results.seconds[results.names[0]]
 		memory := ""
 		if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
 			memory = fmt.Sprintf(", peak memory %d MB with the snapshot", usage.Maxrss>>10)
 		}
-		figures = append(figures, ratios("forecast, "+size, "≤ 1", fmt.Sprintf("%v; median %.2f s%s", forecastGoal, medianOf(seconds), memory), samples))
+		figures = append(figures, ratios("forecast, "+size, "≤ 1", fmt.Sprintf("%v; median %.2f s%s", forecastGoal, medianOf(seconds), memory), against(forecastGoal.Seconds(), seconds)))
 	}
 	return figures, nil
 }

@@ -99,6 +99,7 @@ func run(ctx context.Context, o options, only, out string) error {
 		{"provider", measureProvider},
 		{"queues", measureQueues},
 		{"forecast", measureForecast},
+		{"simulator", measureSimulator},
 		{"stories", measureStories},
 		{"accuracy", measureAccuracy},
 	} {
