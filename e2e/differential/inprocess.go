@@ -111,6 +111,7 @@ type process struct {
 	// closeQueue closes the scheduler's queue once: the second time it would panic.
 	closeQueue func()
 	popped     *corev1.Pod
+	failed     bool   // the popped pod's attempt has failed: it is not being bound
 	nominated  string // where the last failure nominated the popped pod to; "" where it changed nothing
 	choice     choice
 	static     *Snapshot // everything but the pods, which change
@@ -119,11 +120,10 @@ type process struct {
 	pods    []*corev1.Pod // in the order of creation
 	version int           // of the last change
 	deleted []string
-	bound   chan struct{} // receives for every binding
 }
 
 func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
-	p := &process{static: s, pods: cloned(s.Pods), bound: make(chan struct{}, len(s.Pods))}
+	p := &process{static: s, pods: cloned(s.Pods)}
 	objects := s.Clone()
 	// The scheduler asks the API server for pods that have not ended; the objects in memory know no field selectors.
 	objects.Pods = slices.DeleteFunc(objects.Pods, finished)
@@ -144,9 +144,12 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	p.closeQueue = sync.OnceFunc(p.scheduler.SchedulingQueue.Close)
 	fail := p.scheduler.FailureHandler
 	p.scheduler.FailureHandler = func(ctx context.Context, f framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		p.mutex.Lock()
+		p.failed = true
 		if nominating.Mode() == fwk.ModeOverride {
 			p.nominated = nominating.NominatedNodeName
 		}
+		p.mutex.Unlock()
 		fail(ctx, f, info, status, nominating, start)
 	}
 	if err := p.choice.watch(p.scheduler); err != nil {
@@ -210,7 +213,7 @@ func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.Q
 	closeQueue := context.AfterFunc(ctx, p.closeQueue) // so that Pop returns
 	defer closeQueue()
 	before := p.snapshot()
-	p.popped, p.nominated = nil, ""
+	p.popped, p.failed, p.nominated = nil, false, ""
 	p.scheduler.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
 		info, err := next(logger)
 		if err == nil && info != nil {
@@ -223,17 +226,6 @@ func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.Q
 	p.scheduler.ScheduleOne(klog.NewContext(ctx, logr.New(&p.choice)))
 	if p.popped == nil {
 		return Step{}, fmt.Errorf("the scheduler's queue was empty for %s", stepPatience)
-	}
-	assumed, err := p.scheduler.Cache.IsAssumedPod(p.popped)
-	if err != nil {
-		return Step{}, err
-	}
-	if assumed {
-		select {
-		case <-p.bound:
-		case <-ctx.Done():
-			return Step{}, fmt.Errorf("pod %s was not bound within %s", nameOf(p.popped), stepPatience)
-		}
 	}
 	if err := p.await(ctx, p.settled); err != nil {
 		return Step{}, fmt.Errorf("after the decision on pod %s: %w", nameOf(p.popped), err)
@@ -276,13 +268,16 @@ func (p *process) await(ctx context.Context, reached func(context.Context) bool)
 	return nil
 }
 
-// settled says whether the eviction of victims has ended and the scheduler's cache has every pod as it now is.
+// settled says whether the binding, or the eviction of victims, has ended and the scheduler's cache has every pod as it now is.
 func (p *process) settled(ctx context.Context) bool {
 	if !p.choice.plugin.PreEnqueue(ctx, p.popped).IsSuccess() { // it is still evicting
 		return false
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	if !p.failed && p.find(p.popped.Namespace, p.popped.Name).Spec.NodeName == "" { // it is still being bound
+		return false
+	}
 	for _, pod := range p.pods {
 		if pod.Spec.NodeName == "" || finished(pod) {
 			continue
@@ -338,15 +333,13 @@ func (p *process) bind(action clienttesting.Action) (bool, runtime.Object, error
 		return false, nil, nil
 	}
 	binding := action.(clienttesting.CreateAction).GetObject().(*corev1.Binding)
-	err := p.change(binding.Namespace, binding.Name, func(pod *corev1.Pod) {
+	return true, binding, p.change(binding.Namespace, binding.Name, func(pod *corev1.Pod) {
 		pod.Spec.NodeName = binding.Target.Name
 		pod.Status.NominatedNodeName = ""
 		pod.Status.Phase = corev1.PodRunning
 		started := metav1.NewTime(pod.CreationTimestamp.Add(4 * time.Hour))
 		pod.Status.StartTime = &started
 	})
-	p.bound <- struct{}{}
-	return true, binding, err
 }
 
 // delete does what the API server does with a pod that runs: it marks it, and a kubelet stops it by and by.
