@@ -308,7 +308,7 @@ func (s *stage) lacking(ctx context.Context, pods []corev1.Pod) string {
 		isIts := func(pod corev1.Pod) bool {
 			return pod.Labels[batchv1.JobNameLabel] == p.name && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
 		}
-		if p.owned && !slices.ContainsFunc(pods, isIts) && !(p.queued && s.waitsInQueue(ctx, p.name)) {
+		if p.owned && !slices.ContainsFunc(pods, isIts) && (!p.queued || !s.waitsInQueue(ctx, p.name)) {
 			return "Job " + p.name + " has no pod"
 		}
 	}
