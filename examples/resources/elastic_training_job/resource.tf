@@ -29,8 +29,9 @@ resource "elastic_training_job" "digits" {
     resources           = { requests = { cpu = "1", memory = "1Gi" } }
   }
 
-  output  = "/output/digits"
-  volumes = [{ name = "output", mount_path = "/output", pvc = "models", mount = "master" }]
+  output     = "/output/digits"
+  checkpoint = { steps = 500, keep_max = 3 } # an interrupted job goes on from the newest whole one, to the same bits
+  volumes    = [{ name = "output", mount_path = "/output", pvc = "models", mount = "master" }]
 }
 
 resource "elastic_priority_class" "low" {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kube"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
+	supervisor "github.com/elastic-training/terraform-provider-elastic/internal/trainer/supervise"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -26,24 +28,51 @@ import (
 func newMaster() *cobra.Command {
 	var c computing
 	var jobFile, listen, credentials string
+	var supervised bool
 	cmd := &cobra.Command{
 		Use:   "master --job FILE",
 		Short: "Run a job's master in its pod",
 		Long: `What the master's pod of an elastic_training_job runs: it creates worker pods, deals
 them work, and writes status and the final model.
 
+It runs as the child of a small supervisor, which starts it again at once when it is
+killed or crashes: the workers still hold the newest state.
+
 Exit codes: 0 the job is done; 64 the job failed and no restart would mend it;
 143 it was asked to stop, or another master has taken over.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if inPod := os.Getenv("MY_POD_NAME") != ""; inPod && !supervised { // elsewhere it says why it cannot run
+				return supervise(cmd, &c)
+			}
 			return runMaster(cmd, &c, jobFile, listen, credentials)
 		},
 	}
 	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "job.json")
 	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "where to listen for workers")
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "directory with the job's certificate, key and token")
+	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master itself, and no supervisor")
 	c.register(cmd.Flags())
 	return cmd
+}
+
+// supervise runs this very command line as a child, and again when it must.
+func supervise(cmd *cobra.Command, c *computing) error {
+	log, err := c.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	code, err := supervisor.Run(cmd.Context(), supervisor.Config{
+		Args: append(slices.Clone(os.Args[1:]), "--supervised"), Stdout: os.Stdout, Stderr: os.Stderr,
+		Final: []int{coordinator.ExitDone, coordinator.ExitInterrupted, coordinator.ExitJobFailed}, Log: log,
+	})
+	if err == nil && code != coordinator.ExitDone {
+		err = fmt.Errorf("the master has ended with exit code %d", code)
+	}
+	if err != nil {
+		return &commandline.ExitError{Code: max(code, commandline.Failed), Err: err}
+	}
+	return nil
 }
 
 func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir string) (err error) {
