@@ -38,6 +38,7 @@ type Cluster struct {
 func NewCluster(config *rest.Config, schedulerPort int) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.WarningHandlerWithContext = rest.NoWarnings{} // snapshots have what nobody should write
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
