@@ -1,5 +1,7 @@
 package placement
 
+import "cmp"
+
 // memo is what was found out about the nodes for pods of one shape. It costs what has changed since it was last asked: simulations ask about
 // thousands of pods of few shapes.
 //
@@ -10,28 +12,28 @@ type memo struct {
 	layout  *layout
 	seen    int // up to where in Cluster.journal
 
-	versions  []uint32    // of the nodes that it knows
-	verdicts  []verdict   // of the filters
-	index     index       // of the nodes that the pods fit on, by what of the score depends on the node alone
-	helpful   positionSet // where evictions may help
-	nominated positionSet // where pods are nominated
+	versions  []uint32     // of the nodes that it knows
+	verdicts  []verdict    // of the filters
+	index     index[score] // of the nodes that the pods fit on
+	helpful   positionSet  // where evictions may help
+	nominated positionSet  // where pods are nominated
 
 	// priority of the pod that asked last.
 	priority int32
 	// own is where the pod that asked last was nominated; -1: nowhere.
 	own int
-	// evictions are what came of those that were tried.
-	evictions []eviction
+	// evictions are of the helpful nodes but those where they turned out not to help. It is made when they are first asked about.
+	evictions index[eviction]
+	// passing are those evictions that hold for one decision only.
+	passing []passing
 }
 
-// eviction is what evictions on a node come to, as of a version of it.
-type eviction struct {
-	version uint32
-	helps   bool
-	rank    ranking
-}
+// score is what of a node's score depends on the node alone.
+type score int16
 
-// mostMemos bounds the memory of a cluster's memos: each takes some 40 bytes per node.
+func (s score) compare(other score) int { return cmp.Compare(s, other) }
+
+// mostMemos bounds the memory of a cluster's memos: each takes some 40 bytes per node, and 150 more once its pods preempt.
 const mostMemos = 256
 
 // keeps says whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a node itself and what is on it
@@ -62,7 +64,7 @@ func (cy *cycle) memo() *memo {
 	if m.layout != c.layout {
 		n := len(c.nodes)
 		*m = memo{
-			layout: c.layout, versions: make([]uint32, n), verdicts: make([]verdict, n), index: newIndex(n), helpful: newPositionSet(n), nominated: newPositionSet(n),
+			layout: c.layout, versions: make([]uint32, n), verdicts: make([]verdict, n), index: newIndex[score](n), helpful: newPositionSet(n), nominated: newPositionSet(n),
 			priority: cy.pod.Priority, own: -1,
 		}
 	}
@@ -78,7 +80,7 @@ func (cy *cycle) memo() *memo {
 	}
 	m.seen = c.forgotten + len(c.journal)
 	if m.priority != cy.pod.Priority {
-		m.priority, m.evictions = cy.pod.Priority, nil
+		m.priority, m.evictions, m.passing = cy.pod.Priority, index[eviction]{}, nil
 		for at := range m.nominated.from(0) {
 			cy.note(m, at)
 		}
@@ -108,9 +110,12 @@ func (cy *cycle) note(m *memo, at int) {
 	m.verdicts[at] = v
 	m.helpful.set(at, v.resolvable())
 	if v == feasible {
-		m.index.set(at, int16(base(cy.pod, cy.c.nodes[at])))
+		m.index.set(at, score(base(cy.pod, cy.c.nodes[at])))
 	} else {
-		m.index.set(at, -1)
+		m.index.drop(at)
+	}
+	if m.evictions.nodes > 0 {
+		m.reopen(at)
 	}
 }
 
@@ -123,26 +128,4 @@ func (c *Cluster) touch(at int) {
 		c.journal = c.journal[:0]
 	}
 	c.journal = append(c.journal, int32(at))
-}
-
-// evict is what evictions on a node come to. fresh: the victims are in workspace.victims; else they would be the same as when they were last
-// selected.
-func (cy *cycle) evict(at int) (rank ranking, helps, fresh bool) {
-	c, m := cy.c, &cy.pod.arrival.memo
-	if !cy.kept || len(c.budgets) > 0 || at == m.own {
-		rank, helps, _ = cy.victims(c.nodes[at])
-		return rank, helps, true
-	}
-	if m.evictions == nil {
-		m.evictions = make([]eviction, len(c.nodes))
-	}
-	e := &m.evictions[at]
-	if e.version == c.versions[at] {
-		return e.rank, e.helps, false
-	}
-	rank, helps, drawn := cy.victims(c.nodes[at])
-	if !drawn {
-		*e = eviction{version: c.versions[at], helps: helps, rank: rank}
-	}
-	return rank, helps, true
 }

@@ -125,40 +125,144 @@ func TestWhatIsRememberedIsWhatWouldBeFoundOut(t *testing.T) {
 
 func TestAnIndexKnowsTheBestOfAWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		scores := rapid.SliceOfN(rapid.Int16Range(-1, 3), 1, 40).Draw(t, "scores")
-		x := newIndex(len(scores))
-		for at, score := range scores {
-			x.set(at, rapid.Int16Range(-1, 3).Draw(t, "before"))
-			x.set(at, score)
+		scores := rapid.SliceOfN(rapid.Int16Range(-4, 3), 1, 40).Draw(t, "scores")
+		x := newIndex[score](len(scores))
+		const none = -4 // a score below zero is one like any other
+		note := func(at int, value int16) {
+			if value == none {
+				x.drop(at)
+			} else {
+				x.set(at, score(value))
+			}
 		}
-		from := rapid.IntRange(0, len(scores)).Draw(t, "from")
-		to := rapid.IntRange(from, len(scores)).Draw(t, "to")
-		best := int16(-1)
-		for _, score := range scores[from:to] {
-			best = max(best, score)
+		for at, value := range scores {
+			note(at, rapid.Int16Range(-4, 3).Draw(t, "before"))
+			note(at, value)
 		}
-		var tied, fit []int
-		for at, score := range scores {
-			if score >= 0 {
+		from := rapid.IntRange(0, len(scores)-1).Draw(t, "from")
+		limit := rapid.IntRange(1, len(scores)+1).Draw(t, "limit")
+		best, looked := int16(none), 0
+		var fit, tied []int
+		for i := range scores {
+			at := (from + i) % len(scores)
+			if value := scores[at]; value != none {
+				if len(fit) == limit {
+					break
+				}
 				fit = append(fit, at)
+				if value > best {
+					best, tied = value, nil
+				}
+				if value == best {
+					tied = append(tied, at)
+				}
 			}
-			if at >= from && at < to && score == best && score >= 0 {
-				tied = append(tied, at)
+			if looked++; len(fit) == limit {
+				break
 			}
 		}
-		got, ties := x.top(from, to)
-		if got != best || int(ties) != len(tied) {
+		w := x.window(from, limit)
+		if got := w.end - w.from + w.rest; got != looked || w.from != from || w.rest > 0 && w.end != len(scores) {
+			t.Fatalf("the window %+v has %d positions; want %d from %d", w, got, looked, from)
+		}
+		got, ties := x.top(w)
+		if int(ties) != len(tied) || ties > 0 && got != score(best) {
 			t.Fatalf("the best is %d, %d times; want %d, %d times", got, ties, best, len(tied))
 		}
 		for n, at := range tied {
-			if found := x.find(from, to, best, int32(n)); found != at {
+			if found := x.find(w, got, int32(n)); found != at {
 				t.Fatalf("the best number %d is at %d, not at %d", n, found, at)
 			}
 		}
-		for n, at := range fit {
+		n := 0
+		for at, value := range scores {
+			if value == none {
+				continue
+			}
 			if x.nth(n) != at || x.before(at) != n {
 				t.Fatalf("number %d is at %d with %d before it; want %d", n, x.nth(n), x.before(at), at)
 			}
+			n++
+		}
+	})
+}
+
+// TestTheEvictionsOfAnIndexAreThoseOfALook lets pods of one shape preempt in a cluster so large that a part of it is looked at, and compares
+// what is found by the index with a look at every node, from the same offset.
+func TestTheEvictionsOfAnIndexAreThoseOfALook(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		count := rapid.SampledFrom([]int{5, 101, 230}).Draw(t, "nodes")
+		starts := rapid.SampledFrom([]int{2, 1000}).Draw(t, "starts") // of few starts many are equal, of which chance decides
+		b := &builder{}
+		for i := range count {
+			name := fmt.Sprint("node-", i)
+			b.Nodes = append(b.Nodes, machine(name, amounts("cpu", "3", "memory", "16Gi")))
+			b.at(name)
+			for j := range 3 {
+				priority := int32(chance.IntN(3))
+				if chance.IntN(4) == 0 {
+					priority = 50 // which the pods that come do not outrank
+				}
+				b.runs(fmt.Sprint(name, "-", j), priority, "1", started(chance.IntN(starts)))
+			}
+		}
+		c := New(b.Snapshot)
+		template := c.Pod(prioritised("high", 10, amounts("cpu", rapid.SampledFrom([]string{"1", "1500m"}).Draw(t, "cpu"), "memory", "1Gi")))
+		c.cycle(template) // so that its shape has a memo from now on
+		for step := range 25 {
+			if step%9 == 8 {
+				c = c.Clone()
+			}
+			pod := *template
+			pod.Name = fmt.Sprint("high-", step)
+			seed := chance.Uint64()
+			c.Break = rand.New(rand.NewPCG(seed, 0)).IntN
+			got := c.Schedule(&pod)
+
+			cy := c.cycle(&pod)
+			if _, equal := cy.search(); equal > 0 {
+				t.Fatalf("step %d: there is room", step)
+			}
+			c.Break = rand.New(rand.NewPCG(seed, 0)).IntN
+			limit, offset := candidates(cy.helpful.count), 0
+			if limit < cy.helpful.count {
+				offset = c.choose(cy.helpful.count)
+			}
+			var best ranking
+			var tied []Decision
+			found := 0
+			for other := range cy.helpful.from(offset) {
+				rank, helps, _ := cy.victims(c.nodes[other])
+				if !helps {
+					continue
+				}
+				if found == 0 || rank.compare(best) > 0 {
+					best, tied = rank, nil
+				}
+				if rank == best {
+					tied = append(tied, Decision{Node: c.nodes[other].name, Victims: slices.Clone(c.work.victims)})
+				}
+				if found++; found == limit {
+					break
+				}
+			}
+			if len(tied) == 0 {
+				if got.Kind != Unschedulable {
+					t.Fatalf("step %d: %+v though evictions help nowhere", step, got)
+				}
+				continue
+			}
+			equals := func(d Decision) bool { return d.Node == got.Node && slices.Equal(d.Victims, got.Victims) }
+			if got.Kind != Preempts || got.Equal != len(tied) || !slices.ContainsFunc(tied, equals) {
+				t.Fatalf("step %d: %+v is not among %+v", step, got, tied)
+			}
+			c.Preempt(&pod, got.Node, got.Victims)
+			for _, victim := range got.Victims {
+				c.RemovePod(victim, got.Node)
+			}
+			c.Denominate(&pod)
+			c.AddPod(&pod, got.Node)
 		}
 	})
 }
@@ -174,6 +278,9 @@ func TestASetOfPositionsIsVisitedFromAnywhere(t *testing.T) {
 		slices.Sort(in)
 		nth := rapid.IntRange(0, max(len(in)-1, 0)).Draw(t, "nth")
 		want := append(slices.Clone(in[min(nth, len(in)):]), in[:min(nth, len(in))]...)
+		if len(want) > 0 && set.nth(nth) != want[0] {
+			t.Fatalf("number %d is %d; want %d", nth, set.nth(nth), want[0])
+		}
 		if got := slices.Collect(set.from(nth)); !slices.Equal(got, want) || set.count != len(in) {
 			t.Fatalf("%v from number %d: %v", in, nth, got)
 		}

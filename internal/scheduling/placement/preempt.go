@@ -17,52 +17,21 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 	if cy.ineligible() != "" {
 		return false
 	}
-	limit, offset := candidates(cy.helpful.count), 0
-	if limit < cy.helpful.count {
-		offset = c.choose(cy.helpful.count)
+	count := cy.helpful.count
+	limit, offset := candidates(count), 0
+	if limit < count {
+		offset = c.choose(count)
 	}
-	var best ranking
-	found, unviolating, at, selected := 0, 0, 0, false
-	for other := range cy.helpful.from(offset) {
-		rank, helps, fresh := cy.evict(other)
-		if !helps {
-			continue
-		}
-		order := 1
-		if found > 0 {
-			order = rank.compare(best)
-		}
-		switch {
-		case order > 0:
-			decision.Equal = 1
-		case order == 0:
-			decision.Equal++
-			if c.Break != nil && c.Break(decision.Equal) == 0 {
-				order = 1
-			}
-		}
-		if order > 0 {
-			best, at = rank, other
-			if selected = fresh; fresh {
-				w.best, w.victims = w.victims, w.best
-			}
-		}
-		found++
-		if rank.violations == 0 {
-			unviolating++
-		}
-		if unviolating > 0 && found >= limit {
-			break
+	contest := cy.contest
+	if cy.kept && len(c.budgets) == 0 && count > 0 {
+		contest = cy.contestIndex
+	}
+	at, best, equal := contest(offset, limit)
+	if equal > 0 {
+		*decision = Decision{
+			Kind: Preempts, Node: c.nodes[at].name, Equal: equal, Victims: slices.Clone(w.best), Violations: best.violations, Approximate: decision.Approximate,
 		}
 	}
-	if found == 0 {
-		return true
-	}
-	if !selected {
-		cy.victims(c.nodes[at])
-		w.best, w.victims = w.victims, w.best
-	}
-	decision.Kind, decision.Node, decision.Violations, decision.Victims = Preempts, c.nodes[at].name, best.violations, slices.Clone(w.best)
 	return true
 }
 

@@ -26,33 +26,14 @@ func (cy *cycle) search() (chosen, equal int) {
 func (cy *cycle) searchIndex() (chosen, equal int) {
 	c, m := cy.c, cy.memo()
 	cy.helpful = &m.helpful
-	x, nodes := &m.index, len(c.nodes)
-	fit := int(x.fits[1])
-	if fit == 0 {
+	x := &m.index
+	if x.fits[1] == 0 {
 		return 0, 0 // All were tried, so that the next search begins where this one did.
 	}
-	start, first := c.next, x.before(c.next)
-	// The window: from start to end, and where it wraps from 0 to rest.
-	end, rest, limit := nodes, start, enough(nodes)
-	if limit <= fit {
-		if last := first + limit - 1; last < fit {
-			end, rest = x.nth(last)+1, 0
-		} else {
-			rest = x.nth(last-fit) + 1
-		}
-		c.next = (end + rest) % nodes
-	}
-	best, ties := x.top(start, end)
-	bestRest, tiesRest := x.top(0, rest)
-	most, all := merge(best, ties, bestRest, tiesRest)
-	nth := int32(c.choose(int(all)))
-	if best < most {
-		ties = 0
-	}
-	if nth < ties {
-		return x.find(start, end, most, nth), int(all)
-	}
-	return x.find(0, rest, most, nth-ties), int(all)
+	w := x.window(c.next, enough(x.nodes))
+	c.next = (w.end + w.rest) % x.nodes
+	best, ties := x.top(w)
+	return x.find(w, best, int32(c.choose(int(ties)))), int(ties)
 }
 
 // searchNodes looks at node after node.

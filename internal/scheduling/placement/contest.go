@@ -1,0 +1,129 @@
+package placement
+
+import "slices"
+
+// contest selects the victims of node after node where evictions may help, from the offset-th on, until those that help are as many as limit
+// and not all violate a budget. It says where they are the best, or one of so many equals, and leaves them in workspace.best; 0 equals: they
+// help nowhere (DryRunPreemption, pickOneNodeForPreemption).
+func (cy *cycle) contest(offset, limit int) (at int, best ranking, equal int) {
+	c, w := cy.c, cy.c.work
+	found, unviolating := 0, 0
+	for other := range cy.helpful.from(offset) {
+		rank, helps, _ := cy.victims(c.nodes[other])
+		if !helps {
+			continue
+		}
+		order := 1
+		if found > 0 {
+			order = rank.compare(best)
+		}
+		switch {
+		case order > 0:
+			equal = 1
+		case order == 0:
+			equal++
+			if c.Break != nil && c.Break(equal) == 0 {
+				order = 1
+			}
+		}
+		if order > 0 {
+			best, at = rank, other
+			w.best, w.victims = w.victims, w.best
+		}
+		found++
+		if rank.violations == 0 {
+			unviolating++
+		}
+		if unviolating > 0 && found >= limit {
+			break
+		}
+	}
+	return at, best, equal
+}
+
+// eviction is what evictions on a node come to. Its zero value says that their victims are still to be selected: it comes before all others,
+// so that the best of a window is known when nothing in it is open.
+type eviction ranking
+
+func (e eviction) open() bool { return e.count == 0 }
+
+func (e eviction) compare(other eviction) int {
+	switch {
+	case e.open() && other.open():
+		return 0
+	case e.open():
+		return 1
+	case other.open():
+		return -1
+	}
+	return ranking(e).compare(ranking(other))
+}
+
+// passing are the victims of a node that chance had a say in: they may be others when they are selected again.
+type passing struct {
+	at      int
+	victims []*Pod
+}
+
+// contestIndex is contest where there are no budgets to violate, by what is remembered: of the nodes that would be looked at, it looks at those
+// of which it does not know what evictions there come to.
+func (cy *cycle) contestIndex(offset, limit int) (at int, best ranking, equal int) {
+	m, w := &cy.pod.arrival.memo, cy.c.work
+	m.prepare()
+	x, from := &m.evictions, m.helpful.nth(offset)
+	for {
+		window := x.window(from, limit)
+		most, ties := x.top(window)
+		if ties == 0 {
+			return 0, ranking{}, 0
+		}
+		if most.open() {
+			cy.settle(m, x.find(window, most, 0))
+			continue
+		}
+		at = x.find(window, most, int32(cy.c.choose(int(ties))))
+		if i := slices.IndexFunc(m.passing, func(p passing) bool { return p.at == at }); i >= 0 {
+			w.best = append(w.best[:0], m.passing[i].victims...)
+		} else {
+			cy.victims(cy.c.nodes[at])
+			w.best, w.victims = w.victims, w.best
+		}
+		return at, ranking(most), int(ties)
+	}
+}
+
+// settle finds out what evictions on a node come to.
+func (cy *cycle) settle(m *memo, at int) {
+	rank, helps, drawn := cy.victims(cy.c.nodes[at])
+	if drawn {
+		m.passing = append(m.passing, passing{at: at, victims: slices.Clone(cy.c.work.victims)})
+	}
+	if helps {
+		m.evictions.set(at, eviction(rank))
+	} else {
+		m.evictions.drop(at)
+	}
+}
+
+// prepare forgets, before a decision, the evictions that held for the last one only. (Where a pod is nominated, memo does.)
+func (m *memo) prepare() {
+	if m.evictions.nodes == 0 {
+		m.evictions = newIndex[eviction](len(m.verdicts))
+		for at := range m.helpful.from(0) {
+			m.reopen(at)
+		}
+	}
+	for _, p := range m.passing {
+		m.reopen(p.at)
+	}
+	m.passing = m.passing[:0]
+}
+
+// reopen forgets what evictions on a node come to.
+func (m *memo) reopen(at int) {
+	if m.verdicts[at].resolvable() {
+		m.evictions.set(at, eviction{})
+	} else {
+		m.evictions.drop(at)
+	}
+}
