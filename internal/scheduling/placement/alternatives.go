@@ -158,7 +158,8 @@ func (cy *cycle) outcomes(at int) (outcomes []prospective, complete bool) {
 		for _, victim := range w.victims {
 			option.Victims = append(option.Victims, Victim{Pod: victim})
 		}
-		signature := cy.interchange(n, lower, alike, &option)
+		// The order also says to which of a budget's pods its allowance goes, and so whether the same victims violate it.
+		signature := fmt.Sprint(cy.interchange(n, lower, alike, &option), rank.violations)
 		if !known[signature] {
 			known[signature] = true
 			outcomes = append(outcomes, prospective{Option: option, at: at, rank: rank})

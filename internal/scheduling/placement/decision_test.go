@@ -173,6 +173,13 @@ func TestVictimsAreChosenByTheSixCriteria(t *testing.T) {
 		"a port is freed": {
 			nodes("a").at("a").runs("x", 0, "1", withPort(80)).runs("y", 0, "1"), "1", []func(*corev1.Pod){withPort(80)}, "a, evicting default/x",
 		},
+		"of pods that started together chance gives one what their budget allows": {
+			nodes("a", "b").budget(1, map[string]string{"app": "web"}).at("a").runs("w", 0, "1", started(7), withPort(80)).
+				at("b").runs("x", 0, "1", started(7), labelledAs("web")).runs("y", 0, "1", started(7), labelledAs("web"), withPort(80)),
+			"1",
+			[]func(*corev1.Pod){withPort(80)},
+			"a, evicting default/w; b, evicting default/y",
+		},
 		"what repels it goes": {
 			nodes("a").at("a").runs("x", 0, "1", labelledAs("web")).runs("y", 0, "1"), "1", []func(*corev1.Pod){repelledBy("web", corev1.LabelHostname)}, "a, evicting default/x",
 		},
