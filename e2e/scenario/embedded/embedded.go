@@ -11,9 +11,13 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	simulation "github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // trainerImage is the examples' own; the embedded cluster runs the trainer's executable for it.
@@ -39,6 +43,17 @@ func Find() (Backend, error) {
 // Cluster starts a cluster as the story needs it, which ends when it is released.
 func (b Backend) Cluster(ctx context.Context, story scenario.Story, place scenario.Place) (scenario.Cluster, func() error, error) {
 	options, text := clusterFor(story.Needs)
+	return b.start(ctx, options, text, place)
+}
+
+// ClusterFor starts a cluster with the nodes of a scenario file, and with queues where it has some, which ends when it is
+// released.
+func (b Backend) ClusterFor(ctx context.Context, file *simulation.Scenario, place scenario.Place) (scenario.Cluster, func() error, error) {
+	options, text := clusterOf(file)
+	return b.start(ctx, options, text, place)
+}
+
+func (b Backend) start(ctx context.Context, options simcluster.Options, text string, place scenario.Place) (scenario.Cluster, func() error, error) {
 	place.Say("Cluster: %s, Kubernetes' own control plane.", text)
 	began := time.Now()
 	log, err := os.Create(filepath.Join(place.Out, "cluster.log"))
@@ -81,6 +96,42 @@ func clusterFor(needs scenario.Needs) (options simcluster.Options, text string) 
 		options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	}
 	if needs.Kueue {
+		text += ", our engine in Kueue's place"
+		options.Queueing = true
+	}
+	return options, text
+}
+
+// clusterOf is the cluster that a scenario file describes, and its text for a reader. What is allocatable there is all that a
+// node has here.
+func clusterOf(file *simulation.Scenario) (options simcluster.Options, text string) {
+	nodes := 0
+	for _, group := range file.Nodes {
+		made := controlplane.NodeGroup{Name: group.Name, Count: 1, CPU: "0", Memory: "0", Labels: group.Labels, Resources: map[string]string{}}
+		if group.Count != nil {
+			made.Count = *group.Count
+		}
+		for name, amount := range group.Allocatable {
+			switch name {
+			case corev1.ResourceCPU:
+				made.CPU = amount.String()
+			case corev1.ResourceMemory:
+				made.Memory = amount.String()
+			case corev1.ResourcePods: // as many as a node lets run anyway
+			default:
+				made.Resources[string(name)] = amount.String()
+			}
+		}
+		for _, taint := range group.Taints {
+			made.Taints = append(made.Taints, fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect))
+		}
+		nodes += made.Count
+		options.Nodes = append(options.Nodes, made)
+	}
+	// The commands of gangs run as processes of this machine.
+	options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
+	text = wording.Number(nodes, "node")
+	if len(file.LocalQueues) > 0 {
 		text += ", our engine in Kueue's place"
 		options.Queueing = true
 	}

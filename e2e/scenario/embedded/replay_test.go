@@ -1,0 +1,37 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+)
+
+// speedUps are how many times as fast as their files say the tutorials are replayed. The second one's file takes five
+// minutes.
+var speedUps = map[string]int{"elastic-scheduling": 1, "queue-priorities": 6}
+
+// TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster replays the tutorials' scenario files. Logs and outlines stay
+// below e2e/out.
+func TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster(t *testing.T) {
+	backend, err := Find()
+	if err != nil {
+		if os.Getenv(simcluster.BinaryVariable) == "" {
+			t.Skipf("a replay needs executables: %v", err)
+		}
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, story := range scenario.Stories(scenario.Brief) {
+		if speedUp, there := speedUps[story.Name]; there {
+			t.Run(story.Name, func(t *testing.T) {
+				scenario.ReplayInTest(t, story, backend, speedUp, root, "replay-"+story.Name)
+			})
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package scenario
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// creator makes objects of a kind.
+type creator[T any] interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+}
+
+// create makes an object.
+func create[T metav1.Object](ctx context.Context, at creator[T], object T) error {
+	if _, err := at.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+// furnish makes the file's classes and queues.
+func (p *replaying) furnish(ctx context.Context) error {
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	var problems error
+	for _, class := range p.File.PriorityClasses {
+		made := &schedulingv1.PriorityClass{ObjectMeta: named(class.Name), Value: class.Value}
+		if class.PreemptionPolicy != "" {
+			made.PreemptionPolicy = &class.PreemptionPolicy
+		}
+		problems = errors.Join(problems, create(ctx, p.clients.kubernetes.SchedulingV1().PriorityClasses(), made))
+	}
+	queues := p.clients.kueue
+	for _, class := range p.File.WorkloadPriorityClasses {
+		problems = errors.Join(problems, create(ctx, queues.WorkloadPriorityClasses(), &kueue.WorkloadPriorityClass{ObjectMeta: named(class.Name), Value: class.Value}))
+	}
+	for _, flavor := range p.File.ResourceFlavors {
+		problems = errors.Join(problems, create(ctx, queues.ResourceFlavors(), &kueue.ResourceFlavor{ObjectMeta: named(flavor.Name), Spec: flavor.ResourceFlavorSpec}))
+	}
+	for _, queue := range p.File.ClusterQueues {
+		spec := queue.ClusterQueueSpec
+		if spec.NamespaceSelector == nil {
+			spec.NamespaceSelector = &metav1.LabelSelector{} // every namespace, as the file means it; to Kueue nil is none
+		}
+		problems = errors.Join(problems, create(ctx, queues.ClusterQueues(), &kueue.ClusterQueue{ObjectMeta: named(queue.Name), Spec: spec}))
+	}
+	for _, queue := range p.File.LocalQueues {
+		problems = errors.Join(problems, create(ctx, queues.LocalQueues(p.cluster.Namespace), &kueue.LocalQueue{ObjectMeta: named(queue.Name), Spec: queue.LocalQueueSpec}))
+	}
+	return problems
+}
+
+// requirements are requests as a pod has them: of what is not divisible, a device, the limit must be given, and the same.
+func requirements(requests scenario.Resources) *corev1.ResourceRequirements {
+	made := corev1.ResourceRequirements{Requests: corev1.ResourceList(requests), Limits: corev1.ResourceList{}}
+	for name, amount := range requests {
+		if strings.Contains(string(name), "/") {
+			made.Limits[name] = amount
+		}
+	}
+	return &made
+}
+
+// submitGang makes a Job whose command takes as long as the gang computes.
+func (p *replaying) submitGang(ctx context.Context, job scenario.Job) error {
+	g := job.Gang
+	grace := int64(math.Ceil(p.real(*g.TerminationGracePeriod).Seconds()))
+	// The shell waits for the trap's sleep, as one that runs a program which takes its time to end.
+	command := fmt.Sprintf("trap 'sleep %.3f; exit %d' TERM; sleep %.3f & wait", p.real(*g.Stops).Seconds(), task.ExitStopped, p.real(g.Runs).Seconds())
+	made := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: job.Name},
+		Spec: batchv1.JobSpec{
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+				Action:          batchv1.PodFailurePolicyActionIgnore,
+				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+			}}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: g.Labels},
+				Spec: corev1.PodSpec{
+					RestartPolicy:                 corev1.RestartPolicyNever,
+					TerminationGracePeriodSeconds: &grace,
+					PriorityClassName:             g.PriorityClass,
+					NodeSelector:                  g.NodeSelector, Tolerations: g.Tolerations, Affinity: g.Affinity,
+					Containers: []corev1.Container{{
+						Name: task.ContainerName, Image: task.DefaultImage,
+						Command: []string{"sh", "-c", command}, Resources: *requirements(g.Requests),
+					}},
+				},
+			},
+		},
+	}
+	if g.Queue != "" {
+		made.Labels = map[string]string{task.LabelQueue: g.Queue}
+		if g.WorkloadPriorityClass != "" {
+			made.Labels[task.LabelPriorityClass] = g.WorkloadPriorityClass
+		}
+		made.Spec.Suspend = new(true)
+	}
+	if err := create(ctx, p.clients.kubernetes.BatchV1().Jobs(p.cluster.Namespace), made); err != nil {
+		return err
+	}
+	p.sizes[job.Name] = 1
+	return nil
+}
+
+// shortestGradient is below what workers can be told to take for a gradient and keep: a file's shorter ones are taken
+// together, several in one, so that the job takes as long and has fewer steps.
+const shortestGradient = 20 * time.Millisecond
+
+// work is how many steps an elastic job has here, and how long each gradient takes.
+func (p *replaying) work(e *scenario.Elastic) (steps int64, gradient time.Duration) {
+	gradient = p.real(e.Speed.Gradient)
+	together := max(1, int64(math.Ceil(float64(shortestGradient)/float64(gradient))))
+	return (e.Steps + together - 1) / together, gradient * time.Duration(together)
+}
+
+// recordsPerTask of the made-up records; every minibatch is one of them.
+const recordsPerTask = 100
+
+// learningRate is low enough for minibatches of one record: what is learned is of no matter, but a loss should be a number.
+const learningRate = 1e-3
+
+// definition is an elastic job of the file with a number of workers.
+func (p *replaying) definition(job scenario.Job, minimum, maximum int) trainingjob.Definition {
+	e := job.Elastic
+	steps, gradient := p.work(e)
+	d := trainingjob.Definition{
+		Job: trainingjob.Job{
+			Name: job.Name, Namespace: p.cluster.Namespace,
+			Data: trainingjob.Data{
+				Training: fmt.Sprintf("synthetic://digits?records=%d&seed=1", steps*int64(e.Speed.GradsToWait)),
+				Format:   "recordio", Codec: "bytes", RecordsPerTask: recordsPerTask,
+			},
+			Training: trainingjob.Training{Epochs: 1, MinibatchSize: 1, GradsToWait: e.Speed.GradsToWait, Seed: 1, LearningRate: new(learningRate)},
+		},
+		ModelText: p.model,
+		Min:       minimum, Max: maximum,
+		FloorPriorityClassName: e.Workers.FloorPriorityClass,
+	}
+	d.Image = p.cluster.Image
+	d.Master, d.Workers = settingsOf(e.Master), settingsOf(e.Workers.Pod)
+	d.Workers.PodOverrides = fmt.Appendf(nil, `{"spec":{"containers":[{"name":%q,"args":["worker","--pace","%v"]}]}}`, trainingjob.RoleWorker, gradient)
+	return d
+}
+
+func settingsOf(pod scenario.Pod) trainingjob.PodSettings {
+	grace := int64(math.Ceil(pod.TerminationGracePeriod.Std().Seconds()))
+	return trainingjob.PodSettings{
+		PriorityClassName: pod.PriorityClass, Resources: requirements(pod.Requests),
+		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, Affinity: pod.Affinity, Labels: pod.Labels,
+		TerminationGracePeriodSeconds: &grace,
+	}
+}
+
+// submitElastic makes a job's objects in the order of the provider: the Job, which owns all others, runs when they are there.
+func (p *replaying) submitElastic(ctx context.Context, job scenario.Job) error {
+	d := p.definition(job, job.Elastic.Workers.Min, job.Elastic.Workers.Max)
+	credentials, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(job.Name))
+	if err != nil {
+		return err
+	}
+	objects, err := trainingjob.Render(d, credentials)
+	if err != nil {
+		return err
+	}
+	client, namespace := p.clients.kubernetes, p.cluster.Namespace
+	jobs, core, rbac := client.BatchV1().Jobs(namespace), client.CoreV1(), client.RbacV1()
+	owner, err := jobs.Create(ctx, objects.Job, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create Job %s: %w", job.Name, err)
+	}
+	objects.Own(trainingjob.JobRef{Name: job.Name, Namespace: namespace, UID: owner.UID})
+	if err := errors.Join(
+		create(ctx, core.ConfigMaps(namespace), objects.ConfigMap),
+		create(ctx, core.ConfigMaps(namespace), objects.Status),
+		create(ctx, core.ConfigMaps(namespace), objects.Model),
+		create(ctx, core.Secrets(namespace), objects.Credentials),
+		create(ctx, core.ServiceAccounts(namespace), objects.ServiceAccount),
+		create(ctx, rbac.Roles(namespace), objects.Role),
+		create(ctx, rbac.RoleBindings(namespace), objects.RoleBinding),
+		create(ctx, client.CoordinationV1().Leases(namespace), objects.Lease),
+		create(ctx, core.Services(namespace), objects.Service),
+	); err != nil {
+		return err
+	}
+	if _, err := jobs.Patch(ctx, job.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("let Job %s run: %w", job.Name, err)
+	}
+	p.sizes[job.Name] = job.Elastic.Workers.Max
+	return nil
+}
+
+// resize gives a job another number of workers, as the provider does: in its ConfigMap, which the master watches.
+func (p *replaying) resize(ctx context.Context, job scenario.Job, size scenario.Resize) error {
+	objects, err := trainingjob.Render(p.definition(job, size.Min, size.Max), trainingjob.Credentials{})
+	if err != nil {
+		return err
+	}
+	configMaps := p.clients.kubernetes.CoreV1().ConfigMaps(p.cluster.Namespace)
+	live, err := configMaps.Get(ctx, objects.ConfigMap.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read ConfigMap %s: %w", objects.ConfigMap.Name, err)
+	}
+	live.Data = objects.ConfigMap.Data
+	if _, err := configMaps.Update(ctx, live, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("write ConfigMap %s: %w", live.Name, err)
+	}
+	p.sizes[job.Name] = size.Max
+	return nil
+}
