@@ -161,7 +161,7 @@ func takenUp(job scenario.Job, workers int) func(*eventlog.History) (bool, error
 		if done, err := ended(h); done || err != nil {
 			return done, err
 		}
-		queued := job.Gang != nil && job.Gang.Queue != ""
+		queued := job.Gang != nil && job.Gang.Queue != "" || job.Elastic != nil && job.Elastic.Queue != nil
 		if queued && ownWorkload(h, job.Name).Waits != "" {
 			return true, nil
 		}
@@ -172,9 +172,9 @@ func takenUp(job scenario.Job, workers int) func(*eventlog.History) (bool, error
 		for _, life := range h.Pods {
 			switch {
 			case life.Job != job.Name || !life.Ended.IsZero():
-			case life.Running.IsZero() && life.Unschedulable.IsZero(), !life.Running.IsZero() && !life.Deleting.IsZero():
+			case !life.Deleting.IsZero(), !life.Bound.IsZero() && life.Running.IsZero():
 				return false, nil
-			case !life.Bound.IsZero() && life.Running.IsZero():
+			case life.Bound.IsZero() && life.Unschedulable.IsZero() && !queued: // a queue's may be gated
 				return false, nil
 			default:
 				wanted--

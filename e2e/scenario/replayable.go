@@ -41,7 +41,6 @@ func Replayable(s *scenario.Scenario) error {
 			refuse(g.Restart > 0, "jobs[%d].gang.restart", i)
 		}
 		if e := job.Elastic; e != nil {
-			refuse(e.Queue != nil, "jobs[%d].elastic.queue", i)
 			refuse(e.CheckpointEvery > 0, "jobs[%d].elastic.checkpointEvery", i)
 			refuse(len(e.Speed.StepsPerSecond) > 0, "jobs[%d].elastic.speed.stepsPerSecond", i)
 			refuse(e.Speed.Overhead > 0, "jobs[%d].elastic.speed.overhead", i)

@@ -152,6 +152,9 @@ func (p *replaying) definition(job scenario.Job, minimum, maximum int) trainingj
 		Min:       minimum, Max: maximum,
 		FloorPriorityClassName: e.Workers.FloorPriorityClass,
 	}
+	if q := e.Queue; q != nil {
+		d.Queue = &trainingjob.Queue{Name: q.Name, PriorityClass: q.PriorityClass, FloorPriorityClass: q.FloorPriorityClass}
+	}
 	d.Image = p.cluster.Image
 	d.Master, d.Workers = settingsOf(e.Master), settingsOf(e.Workers.Pod)
 	d.Workers.PodOverrides = fmt.Appendf(nil, `{"spec":{"containers":[{"name":%q,"args":["worker","--pace","%v"]}]}}`, trainingjob.RoleWorker, gradient)
@@ -194,9 +197,18 @@ func (p *replaying) submitElastic(ctx context.Context, job scenario.Job) error {
 		create(ctx, rbac.Roles(namespace), objects.Role),
 		create(ctx, rbac.RoleBindings(namespace), objects.RoleBinding),
 		create(ctx, client.CoordinationV1().Leases(namespace), objects.Lease),
-		create(ctx, core.Services(namespace), objects.Service),
 	); err != nil {
 		return err
+	}
+	service, err := core.Services(namespace).Create(ctx, objects.Service, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create Service %s: %w", objects.Service.Name, err)
+	}
+	if objects.Floor != nil {
+		objects.Reach(trainingjob.MasterAddress(service))
+		if err := create(ctx, jobs, objects.Floor); err != nil {
+			return err
+		}
 	}
 	if _, err := jobs.Patch(ctx, job.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("let Job %s run: %w", job.Name, err)

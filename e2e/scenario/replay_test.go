@@ -1,0 +1,58 @@
+package scenario
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+)
+
+func TestAScenarioThatAClusterCannotBeGivenIsRefusedByTheNamesOfItsFields(t *testing.T) {
+	for name, refused := range map[string][]string{
+		"elastic-scheduling.yaml":       nil,
+		"queue-priorities.yaml":         nil,
+		"elastic-under-a-queue.yaml":    nil,
+		"research-in-gangs.yaml":        {"failures", "jobs[0].repeat", "jobs[0].gang.pods", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat", "jobs[1].gang.pods"},
+		"research-in-elastic-jobs.yaml": {"failures", "jobs[0].repeat", "jobs[0].elastic.checkpointEvery", "jobs[0].elastic.speed.stepsPerSecond", "jobs[1].repeat", "jobs[1].gang.pods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := scenario.ReadFile(filepath.Join("..", "..", "examples", "scenarios", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var features []string
+			if refusal := (*NotReplayableError)(nil); errors.As(Replayable(file), &refusal) {
+				features = refusal.Features
+			}
+			if !slices.Equal(features, refused) {
+				t.Errorf("refused for %q, not for %q", features, refused)
+			}
+		})
+	}
+}
+
+func TestShortGradientsAreTakenTogetherAndTheWorkLastsAsLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		speedUp  int
+		steps    int64
+		gradient time.Duration
+		want     int64
+		each     time.Duration
+	}{
+		"long enough as they are":       {1, 200, 50 * time.Millisecond, 200, 50 * time.Millisecond},
+		"twenty in one":                 {1, 24000, time.Millisecond, 1200, 20 * time.Millisecond},
+		"made short by a faster clock":  {5, 200, 50 * time.Millisecond, 100, 20 * time.Millisecond},
+		"a rest makes one more of them": {1, 21, time.Millisecond, 2, 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &replaying{Replay: Replay{SpeedUp: c.speedUp}}
+			speed := scenario.Speed{GradsToWait: 1, Gradient: scenario.Duration(c.gradient.Milliseconds())}
+			if steps, each := p.work(&scenario.Elastic{Steps: c.steps, Speed: speed}); steps != c.want || each != c.each {
+				t.Errorf("%d steps of %v, not %d of %v", steps, each, c.want, c.each)
+			}
+		})
+	}
+}
