@@ -186,23 +186,18 @@ func takenUp(job scenario.Job, workers int) func(*eventlog.History) (bool, error
 
 // jobEnded waits until a job has done all its work, and its pods and its workload say so too.
 func jobEnded(job scenario.Job) func(*eventlog.History) (bool, error) {
-	done, rests, finished := succeeded(job.Name), nothingRuns(job.Name), workloadFinished(job.Name)
-	if job.Gang != nil {
-		done = func(h *eventlog.History) (bool, error) {
-			for _, life := range h.PodsOf(job.Name, taskRole) {
-				if life.Phase == "Succeeded" {
-					return true, nil
-				}
-			}
-			return false, nil
-		}
-	}
 	return func(h *eventlog.History) (bool, error) {
-		for _, condition := range []func(*eventlog.History) (bool, error){done, rests, finished} {
-			if ok, err := condition(h); !ok || err != nil {
+		done := slices.ContainsFunc(h.PodsOf(job.Name, taskRole), func(life *eventlog.Life) bool { return life.Phase == "Succeeded" })
+		if job.Elastic != nil {
+			var err error
+			if done, err = succeeded(job.Name)(h); err != nil {
 				return false, err
 			}
 		}
-		return true, nil
+		rests, err := nothingRuns(job.Name)(h)
+		if err != nil || !done || !rests {
+			return false, err
+		}
+		return workloadFinished(job.Name)(h)
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 )
 
-// TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster replays the scenario files that
-// are stories too. Logs and outlines stay
-// below e2e/out.
+// TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster replays the scenario files that are stories too. Logs and
+// outlines stay below e2e/out.
 func TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster(t *testing.T) {
 	backend, err := Find()
 	if err != nil {
@@ -25,7 +24,7 @@ func TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster(t *testing.T) 
 		t.Fatal(err)
 	}
 	// The files take up to five minutes. What they leave between two events is room for a slow machine, and gets less too.
-	speedUps := map[string]int{"elastic-scheduling": 1, "queue-priorities": 8, "under-a-queue": 2}
+	speedUps := map[string]int{"elastic-scheduling": 1, "queue-priorities": 8, "under-a-queue": 3}
 	for _, story := range scenario.Stories(scenario.Brief) {
 		if speedUp, there := speedUps[story.Name]; there {
 			t.Run(story.Name, func(t *testing.T) {
