@@ -104,6 +104,7 @@ const (
 // Exit codes of the master with a meaning for its Job (the protocol's "Leaving" and "The master dies").
 const (
 	ExitJobFailed = 64  // the training itself failed: never run it again
+	ExitOther     = 65  // another master has the job: run it again later, elsewhere
 	ExitStopped   = 143 // told to stop, half done: run it again, and do not count it as a failure
 )
 

@@ -64,7 +64,7 @@ func supervise(cmd *cobra.Command, c *computing) error {
 	}
 	code, err := supervisor.Run(cmd.Context(), supervisor.Config{
 		Args: append(slices.Clone(os.Args[1:]), "--supervised"), Stdout: os.Stdout, Stderr: os.Stderr,
-		Final: []int{coordinator.ExitDone, coordinator.ExitInterrupted, coordinator.ExitJobFailed}, Log: log,
+		Final: []int{coordinator.ExitDone, coordinator.ExitInterrupted, coordinator.ExitJobFailed, trainingjob.ExitOther}, Log: log,
 	})
 	if err == nil && code != coordinator.ExitDone {
 		err = fmt.Errorf("the master has ended with exit code %d", code)
@@ -98,6 +98,9 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		return err
 	}
 	fence, err := kube.Acquire(ctx, cluster, log)
+	if errors.Is(err, kube.ErrOtherMaster) {
+		return &commandline.ExitError{Code: trainingjob.ExitOther, Err: err}
+	}
 	if err != nil {
 		return err
 	}

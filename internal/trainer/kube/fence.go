@@ -21,6 +21,9 @@ const (
 	renewalWait = 2 * time.Second // for a sign of life of the other holder
 )
 
+// ErrOtherMaster is that of Acquire where the Lease has a holder that lives.
+var ErrOtherMaster = errors.New("already has a master")
+
 // Fence holds the Lease NAME-master. What is exclusive by it are pods, files and status: two masters of one job
 // would compute equal bits. It implements master.Fence.
 type Fence struct {
@@ -38,7 +41,7 @@ type Fence struct {
 
 // Acquire takes generation g+1 by compare-and-swap: at once when nobody holds the Lease, when this pod does (its
 // process was restarted), or when the holder's pod is gone, ending or failed; otherwise after waiting in vain for the
-// holder to renew.
+// holder to renew, and it is ErrOtherMaster when that renews.
 func Acquire(ctx context.Context, c *Cluster, log *slog.Logger) (*Fence, error) {
 	f := &Fence{cluster: c, log: log, lost: make(chan string, 1)}
 	name := trainingjob.MasterName(c.Job.Name)
@@ -102,7 +105,7 @@ func (f *Fence) holderGone(ctx context.Context, lease *coordinationv1.Lease) err
 		return err
 	}
 	if now.Spec.RenewTime != nil && !now.Spec.RenewTime.Equal(lease.Spec.RenewTime) {
-		return fmt.Errorf("job %s already has a master: pod %s, which renewed its Lease %.1f s ago; this one ends", c.Job.Name, holder, time.Since(now.Spec.RenewTime.Time).Seconds())
+		return fmt.Errorf("job %s %w: pod %s, which renewed its Lease %.1f s ago; this one ends", c.Job.Name, ErrOtherMaster, holder, time.Since(now.Spec.RenewTime.Time).Seconds())
 	}
 	*lease = *now
 	return nil

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestASecondMasterIsRefusedWhileTheFirstRenews(t *testing.T) {
 	_, err := Acquire(t.Context(), s.cluster, quiet())
 	stop()
 	<-renewing
-	if err == nil || !strings.Contains(err.Error(), "job digits already has a master: pod other") {
+	if !errors.Is(err, ErrOtherMaster) || !strings.Contains(err.Error(), "job digits already has a master: pod other") {
 		t.Errorf("the second master: %v", err)
 	}
 }
