@@ -244,7 +244,7 @@ func TestARowWithoutEndIsRefusedBeforeMemoryGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.Truncate(1 << 36); err != nil {
-		t.Skip("this file system has no sparse files: ", err)
+		t.Fatal("a sparse file: ", err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
