@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
@@ -110,15 +109,7 @@ func pause(ctx context.Context) {
 // queues is where Kueue's objects are.
 func queues(t *testing.T) *kueueclient.Client {
 	t.Helper()
-	config, err := cluster.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := kueueclient.New(config, httpClient)
+	c, err := cluster.Kueue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
@@ -131,15 +130,7 @@ func put[T validationtesting.Object, L runtime.Object](ctx context.Context, reso
 // client has all rights.
 func client(t *testing.T) *kueueclient.Client {
 	t.Helper()
-	config, err := cluster.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kueueclient.New(config, httpClient)
+	client, err := cluster.Kueue()
 	if err != nil {
 		t.Fatal(err)
 	}

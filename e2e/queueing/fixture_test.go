@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
@@ -59,11 +58,7 @@ func newNamespace(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kueueclient.New(config, httpClient)
+	client, err := kueueclient.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,45 +24,22 @@ func TestAnEmptyLogBreaksEveryPromise(t *testing.T) {
 
 // TestWhatGoesWrongIsNamed bends the good story in one place and expects the promise that this breaks.
 func TestWhatGoesWrongIsNamed(t *testing.T) {
-	pods := func(name string, bend func(*eventlog.Pod)) func([]eventlog.Event) []eventlog.Event {
-		return func(events []eventlog.Event) []eventlog.Event {
-			for _, event := range events {
-				if event.Pod != nil && event.Pod.Name == name {
-					bend(event.Pod)
-				}
-			}
-			return events
-		}
-	}
-	reports := func(job string, bend func(*trainingjob.Status)) func([]eventlog.Event) []eventlog.Event {
-		return func(events []eventlog.Event) []eventlog.Event {
-			for _, event := range events {
-				if event.Job != nil && event.Job.Name == job {
-					bend(&event.Job.Status)
-				}
-			}
-			return events
-		}
-	}
-	without := func(drop func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
-		return func(events []eventlog.Event) []eventlog.Event { return slices.DeleteFunc(events, drop) }
-	}
 	for name, test := range map[string]struct {
 		bend func([]eventlog.Event) []eventlog.Event
 		want string // part of a violation
 	}{
 		"the high worker that finds room at once": {
-			pods("high-prio-job-worker-0", func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			podsOf("high-prio-job-worker-0", func(p *eventlog.Pod) { p.Unschedulable = "" }),
 			"is Pending for lack of room before it runs: high-prio-job-worker-0 was never reported unschedulable",
 		},
 		"a master that is preempted": {
-			pods(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			podsOf(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
 			"2 pods were preempted",
 		},
 		"the older worker as the victim": {
 			func(events []eventlog.Event) []eventlog.Event {
-				pods("low-prio-job-worker-0", func(p *eventlog.Pod) { p.Name = "elder" })(events)
-				pods("low-prio-job-worker-1", func(p *eventlog.Pod) { p.Disruption = "" })(events)
+				podsOf("low-prio-job-worker-0", func(p *eventlog.Pod) { p.Name = "elder" })(events)
+				podsOf("low-prio-job-worker-1", func(p *eventlog.Pod) { p.Disruption = "" })(events)
 				b := storytesting.New()
 				victim := storytesting.LowWorker0
 				victim.Phase, victim.Disruption = "Running", eventlog.PreemptionByScheduler
@@ -73,11 +50,11 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			"low-prio-job-worker-1 had started later",
 		},
 		"a replacement that never comes": {
-			pods("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Job = "another" }),
+			podsOf("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Job = "another" }),
 			"no worker was made in place of low-prio-job-worker-1",
 		},
 		"a replacement that does nothing": {
-			reports(LowJob, func(s *trainingjob.Status) {
+			reportsOf(LowJob, func(s *trainingjob.Status) {
 				for i := range s.Workers {
 					if s.Workers[i].Pod == "low-prio-job-worker-2" {
 						s.Workers[i].Gradients = 0
@@ -87,7 +64,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			"no report before the last step counts a gradient of low-prio-job-worker-2; the job ended 14.5s after it ran",
 		},
 		"a job that stands still while it is shrunk": {
-			reports(LowJob, func(s *trainingjob.Status) {
+			reportsOf(LowJob, func(s *trainingjob.Status) {
 				if s.WorkersPending == 1 {
 					s.StepsDone = 200
 				}
@@ -95,7 +72,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			"no step was done between the preemption and the replacement (step 200)",
 		},
 		"a job that fails": {
-			reports(HighJob, func(s *trainingjob.Status) {
+			reportsOf(HighJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.Phase, s.Message = trainingjob.PhaseFailed, "no data"
 				}

@@ -38,11 +38,7 @@ func connect(kubeconfig string) (clients, error) {
 	if made.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
 		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	http, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
-	}
-	if made.kueue, err = kueueclient.New(config, http); err != nil {
+	if made.kueue, err = kueueclient.NewForConfig(config); err != nil {
 		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
 	if made.metadata, err = metadata.NewForConfig(config); err != nil {

@@ -46,29 +46,6 @@ func TestTheOutlinesAreThoseInTestdata(t *testing.T) {
 
 // TestATellingThatComesToSomethingElseHasAnotherOutline bends the logs that are made by hand in one place each.
 func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
-	states := func(name string, bend func(*eventlog.Pod)) func([]eventlog.Event) []eventlog.Event {
-		return func(events []eventlog.Event) []eventlog.Event {
-			for _, event := range events {
-				if event.Pod != nil && event.Pod.Name == name {
-					bend(event.Pod)
-				}
-			}
-			return events
-		}
-	}
-	reports := func(job string, bend func(*trainingjob.Status)) func([]eventlog.Event) []eventlog.Event {
-		return func(events []eventlog.Event) []eventlog.Event {
-			for _, event := range events {
-				if event.Job != nil && event.Job.Name == job {
-					bend(&event.Job.Status)
-				}
-			}
-			return events
-		}
-	}
-	without := func(drop func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
-		return func(events []eventlog.Event) []eventlog.Event { return slices.DeleteFunc(events, drop) }
-	}
 	// later moves what a function picks to the end of the log.
 	later := func(pick func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
 		return func(events []eventlog.Event) []eventlog.Event {
@@ -88,26 +65,26 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		bend  func([]eventlog.Event) []eventlog.Event
 	}{
 		"the scheduler preempts nobody": {
-			"elastic-scheduling", states(storytesting.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
+			"elastic-scheduling", podsOf(storytesting.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
 		},
 		"the scheduler preempts the master too": {
-			"elastic-scheduling", states(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			"elastic-scheduling", podsOf(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
 		},
 		"the preempted worker has to be killed": {
-			"elastic-scheduling", states(storytesting.LowWorker1.Name, func(p *eventlog.Pod) {
+			"elastic-scheduling", podsOf(storytesting.LowWorker1.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
 			}),
 		},
 		"the high worker finds room at once": {
-			"elastic-scheduling", states(storytesting.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", podsOf(storytesting.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the low job does not grow back": {
-			"elastic-scheduling", states(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
+			"elastic-scheduling", podsOf(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
 		},
 		"the replacement does not have to wait": {
-			"elastic-scheduling", states(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", podsOf(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the high job ends after the low one": {
 			"elastic-scheduling", later(func(e eventlog.Event) bool {
@@ -115,24 +92,24 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			}),
 		},
 		"the status counts two preemptions": {
-			"elastic-scheduling", reports(LowJob, func(s *trainingjob.Status) { s.Preemptions *= 2 }),
+			"elastic-scheduling", reportsOf(LowJob, func(s *trainingjob.Status) { s.Preemptions *= 2 }),
 		},
 		"a job fails": {
-			"elastic-scheduling", reports(HighJob, func(s *trainingjob.Status) {
+			"elastic-scheduling", reportsOf(HighJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.Phase = trainingjob.PhaseFailed
 				}
 			}),
 		},
 		"a job ends too early": {
-			"elastic-scheduling", reports(LowJob, func(s *trainingjob.Status) {
+			"elastic-scheduling", reportsOf(LowJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.StepsDone--
 				}
 			}),
 		},
 		"another master takes over": {
-			"elastic-scheduling", reports(LowJob, func(s *trainingjob.Status) { s.Generation++ }),
+			"elastic-scheduling", reportsOf(LowJob, func(s *trainingjob.Status) { s.Generation++ }),
 		},
 		"the model is another one": {
 			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
@@ -168,7 +145,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			"queue-priorities", without(func(e eventlog.Event) bool { return e.Workload != nil && e.Workload.Evicted != "" }),
 		},
 		"the high task's command fails": {
-			"queue-priorities", states(storytesting.HighTaskPod.Name, func(p *eventlog.Pod) {
+			"queue-priorities", podsOf(storytesting.HighTaskPod.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode, p.Phase = &killed, "Failed"
 				}
@@ -205,7 +182,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		},
 		"a worker dies with the master": {
 			"chaos", func(events []eventlog.Event) []eventlog.Event {
-				return states(storytesting.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
+				return podsOf(storytesting.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
 					if p.ExitCode != nil {
 						p.ExitCode, p.Phase = &killed, "Failed"
 					}
@@ -213,10 +190,10 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			},
 		},
 		"the lost worker's replacement finds room elsewhere": {
-			"chaos", states(storytesting.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"chaos", podsOf(storytesting.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"a worker is lost that the story did not take": {
-			"chaos", states(storytesting.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
+			"chaos", podsOf(storytesting.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
 				if p.Phase == "Succeeded" {
 					p.Phase, p.ExitCode = "Failed", &killed
 				}

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,9 +22,6 @@ func TestAnEmptyLogBreaksEveryPromiseOfTheStoryUnderAQueue(t *testing.T) {
 
 // TestWhatGoesWrongUnderTheQueueIsNamed bends the good story in one place and expects the promise that this breaks.
 func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
-	without := func(drop func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
-		return func(events []eventlog.Event) []eventlog.Event { return slices.DeleteFunc(events, drop) }
-	}
 	each := func(bend func(*eventlog.Event)) func([]eventlog.Event) []eventlog.Event {
 		return func(events []eventlog.Event) []eventlog.Event {
 			for i := range events {

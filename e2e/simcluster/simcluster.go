@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
 )
 
 // ErrLinuxOnly is returned on other systems.
@@ -198,6 +199,15 @@ func (c *Cluster) Client() (kubernetes.Interface, error) {
 		return nil, err
 	}
 	return kubernetes.NewForConfig(config)
+}
+
+// Kueue returns a client of Kueue's kinds, with all rights. They are there when Options.Queueing is set.
+func (c *Cluster) Kueue() (*kueueclient.Client, error) {
+	config, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return kueueclient.NewForConfig(config)
 }
 
 func config(kubeconfig string) (*rest.Config, error) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
@@ -85,15 +84,7 @@ func asAdmin(config string) string {
 // queues is where Kueue's objects are.
 func queues(t *testing.T) *kueueclient.Client {
 	t.Helper()
-	config, err := cluster.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := kueueclient.New(config, httpClient)
+	c, err := cluster.Kueue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
@@ -41,15 +40,7 @@ type queue struct {
 // newQueue makes a queue, in which higher priority evicts lower.
 func newQueue(t *testing.T, cpus string) *queue {
 	t.Helper()
-	config, err := cluster.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	http, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kueueclient.New(config, http)
+	client, err := cluster.Kueue()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
@@ -39,19 +38,12 @@ type place struct {
 
 func newPlace(t *testing.T) place {
 	t.Helper()
-	config, err := cluster.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	http, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := place{T: t, ns: cluster.Namespace(t)}
-	if p.kube, err = kubernetes.NewForConfigAndClient(config, http); err != nil {
+	var err error
+	if p.kube, err = cluster.Client(); err != nil {
 		t.Fatal(err)
 	}
-	if p.kueue, err = kueueclient.New(config, http); err != nil {
+	if p.kueue, err = cluster.Kueue(); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -32,6 +32,15 @@ type object interface {
 	runtime.Object
 }
 
+// NewForConfig is New with an HTTP client of its own.
+func NewForConfig(config *rest.Config) (*Client, error) {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s at %s: %w", kueue.SchemeGroupVersion, config.Host, err)
+	}
+	return New(config, httpClient)
+}
+
 // New makes a client for the cluster of a configuration. httpClient is rest.HTTPClientFor of the same configuration, or
 // one that other clients of the cluster use too. It sends no request.
 func New(config *rest.Config, httpClient *http.Client) (*Client, error) {
