@@ -24,40 +24,23 @@ func TestAnEmptyLogBreaksEveryPromiseOfTheChaosStory(t *testing.T) {
 // TestWhatGoesWrongInTheChaosStoryIsNamed bends the good story in one place and expects the promise that this breaks.
 func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 	worker := func(id int) string { return storytesting.ChaosWorker(id, "").Name }
-	pods := func(name string, bend func(*eventlog.Pod)) func([]eventlog.Event) {
-		return func(events []eventlog.Event) {
-			for _, event := range events {
-				if event.Pod != nil && event.Pod.Name == name {
-					bend(event.Pod)
-				}
-			}
-		}
-	}
-	reports := func(bend func(*trainingjob.Status)) func([]eventlog.Event) {
-		return func(events []eventlog.Event) {
-			for _, event := range events {
-				if event.Job != nil {
-					bend(&event.Job.Status)
-				}
-			}
-		}
-	}
-	faults := func(kind eventlog.FaultKind, bend func(*eventlog.Fault)) func([]eventlog.Event) {
-		return func(events []eventlog.Event) {
+	faults := func(kind eventlog.FaultKind, change func(*eventlog.Fault)) bend {
+		return func(events []eventlog.Event) []eventlog.Event {
 			for _, event := range events {
 				if event.Fault != nil && event.Fault.Kind == kind {
-					bend(event.Fault)
+					change(event.Fault)
 				}
 			}
+			return events
 		}
 	}
 	killed := int32(137)
 	for name, test := range map[string]struct {
-		bend func([]eventlog.Event)
+		bend bend
 		want string // part of a violation
 	}{
 		"two workers on one node": {
-			pods(worker(1), func(p *eventlog.Pod) {
+			podsOf(worker(1), func(p *eventlog.Pod) {
 				if p.Node != "" {
 					p.Node = "node-1"
 				}
@@ -65,7 +48,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"workers ran on [node-1 node-1 node-3]",
 		},
 		"a deleted worker that has to be killed": {
-			pods(worker(0), func(p *eventlog.Pod) {
+			podsOf(worker(0), func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
@@ -73,7 +56,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"survivor-worker-0 ended with exit code 137",
 		},
 		"a deleted master that has to be killed": {
-			pods(storytesting.ChaosMaster.Name, func(p *eventlog.Pod) {
+			podsOf(storytesting.ChaosMaster.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
@@ -81,7 +64,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			storytesting.ChaosMaster.Name + " ended with exit code 137",
 		},
 		"a replacement that never runs": {
-			pods(worker(4), func(p *eventlog.Pod) {
+			podsOf(worker(4), func(p *eventlog.Pod) {
 				if p.Phase == "Running" {
 					p.Phase = "Pending"
 				}
@@ -93,7 +76,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"the story took away 2",
 		},
 		"a job that stands still while the node is away": {
-			reports(func(s *trainingjob.Status) {
+			reportsOf(ChaosJob, func(s *trainingjob.Status) {
 				if s.WorkersRunning == 2 {
 					s.StepsDone = 120
 				}
@@ -101,7 +84,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"it stood at step 120",
 		},
 		"a replacement that finds room elsewhere": {
-			pods(worker(5), func(p *eventlog.Pod) {
+			podsOf(worker(5), func(p *eventlog.Pod) {
 				if p.Node != "" {
 					p.Node = "node-2"
 				}
@@ -109,11 +92,11 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"survivor-worker-5 ran on node-2, not on node-3",
 		},
 		"a replacement that finds room at once": {
-			pods(worker(5), func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			podsOf(worker(5), func(p *eventlog.Pod) { p.Unschedulable = "" }),
 			"survivor-worker-5 was never reported unschedulable",
 		},
 		"a worker that ends with its master": {
-			func(events []eventlog.Event) {
+			func(events []eventlog.Event) []eventlog.Event {
 				for i, event := range events {
 					if event.Plan != nil && event.Plan.After == StageLoseMaster {
 						gone := storytesting.ChaosWorker(3, "node-1")
@@ -121,15 +104,16 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 						events[i].Plan, events[i].Pod = nil, &gone
 					}
 				}
+				return events
 			},
 			"survivor-worker-3 ended with the master",
 		},
 		"a third master": {
-			pods(worker(4), func(p *eventlog.Pod) { p.Role = "master" }),
+			podsOf(worker(4), func(p *eventlog.Pod) { p.Role = "master" }),
 			"there were 3 masters",
 		},
 		"a master that gives up without the API server": {
-			reports(func(s *trainingjob.Status) {
+			reportsOf(ChaosJob, func(s *trainingjob.Status) {
 				if s.StepsDone >= 240 {
 					s.Generation = 3
 				}
@@ -137,7 +121,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"generation 3 took over from 2",
 		},
 		"a step that is undone": {
-			reports(func(s *trainingjob.Status) {
+			reportsOf(ChaosJob, func(s *trainingjob.Status) {
 				if s.StepsDone == 90 && s.Generation == 2 {
 					s.StepsDone = 25
 				}
@@ -145,7 +129,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"it fell back from step 30 to 25 under one master",
 		},
 		"gradients that are taken twice": {
-			reports(func(s *trainingjob.Status) {
+			reportsOf(ChaosJob, func(s *trainingjob.Status) {
 				for i := range s.Workers {
 					s.Workers[i].Gradients *= 3
 				}
@@ -153,7 +137,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"gradients were taken for",
 		},
 		"a step too few": {
-			reports(func(s *trainingjob.Status) {
+			reportsOf(ChaosJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.StepsDone--
 				}
@@ -161,23 +145,26 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"it did 999 of 1000 steps",
 		},
 		"another model": {
-			func(events []eventlog.Event) { events[len(events)-1].Result.SHA256 = "beef" },
+			func(events []eventlog.Event) []eventlog.Event {
+				events[len(events)-1].Result.SHA256 = "beef"
+				return events
+			},
 			`SHA-256 "beef", undisturbed "77aa01c4be19"`,
 		},
 		"a plan that would make the lost worker's job anew": {
-			func(events []eventlog.Event) {
+			func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
 					if event.Plan != nil && event.Plan.After == StageLoseNode {
 						event.Plan.Changes = []string{"elastic_training_job.survivor [delete create]"}
 					}
 				}
+				return events
 			},
 			`after "lose-node" it would change`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			events := storytesting.Chaos()
-			test.bend(events)
+			events := test.bend(storytesting.Chaos())
 			var all []string
 			for _, violation := range ChaosPromises().Check(events) {
 				all = append(all, violation.String())

@@ -25,7 +25,7 @@ func TestAnEmptyLogBreaksEveryPromise(t *testing.T) {
 // TestWhatGoesWrongIsNamed bends the good story in one place and expects the promise that this breaks.
 func TestWhatGoesWrongIsNamed(t *testing.T) {
 	for name, test := range map[string]struct {
-		bend func([]eventlog.Event) []eventlog.Event
+		bend bend
 		want string // part of a violation
 	}{
 		"the high worker that finds room at once": {

@@ -62,7 +62,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 	killed := int32(137)
 	for name, test := range map[string]struct {
 		story string
-		bend  func([]eventlog.Event) []eventlog.Event
+		bend  bend
 	}{
 		"the scheduler preempts nobody": {
 			"elastic-scheduling", podsOf(storytesting.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),

@@ -31,7 +31,7 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		bend func([]eventlog.Event) []eventlog.Event
+		bend bend
 		want string // part of a violation
 	}{
 		"a worker above the floor that belongs to the group": {
