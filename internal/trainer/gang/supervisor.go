@@ -75,6 +75,7 @@ type supervisor struct {
 	Config
 	process *process // of the newest run; nil before the first
 	run     int      // which it is of
+	running bool     // as the newest view has it
 	retry   <-chan time.Time
 	said    string // what was logged last, which is not repeated
 }
@@ -157,16 +158,15 @@ func (s *supervisor) view() (v gang.View, version string, err error) {
 		code, ended := s.process.ended()
 		v.Command = gang.Command{Run: s.run, Running: !ended, Code: code}
 	}
+	s.running = v.Command.Running
 	return v, version, nil
 }
 
-// wait returns when something may have changed.
+// wait returns when something may have changed since the newest view, also a command that has ended after it.
 func (s *supervisor) wait(ctx context.Context) {
 	var ended <-chan struct{}
-	if s.process != nil {
-		if _, already := s.process.ended(); !already {
-			ended = s.process.done
-		}
+	if s.running {
+		ended = s.process.done
 	}
 	select {
 	case <-ctx.Done():

@@ -238,3 +238,29 @@ func TestExitCodes(t *testing.T) {
 		})
 	})
 }
+
+func TestACommandThatEndsWhileTheSupervisorLooksElsewhereWakesIt(t *testing.T) {
+	srv := newServer(t)
+	s := &supervisor{Config: Config{Pod: srv.addPod("a"), Gang: srv.gang("a"), Nodes: 2, Log: slog.New(slog.DiscardHandler)}}
+	end := filepath.Join(t.TempDir(), "end")
+	var err error
+	if s.process, err = start([]string{"/bin/sh", "-c", "while [ ! -f " + end + " ]; do sleep 0.01; done"}, os.Environ(), os.Stdout, os.Stderr); err != nil {
+		t.Fatal(err)
+	}
+	defer s.stop()
+	if v, _, err := s.view(); err != nil || !v.Command.Running {
+		t.Fatalf("%+v, %v", v.Command, err)
+	}
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-s.process.done
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range 10 { // the first of them may have been woken by the watches' beginning
+		s.wait(ctx)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the supervisor waits for something else")
+	}
+}
