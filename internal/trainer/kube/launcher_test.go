@@ -56,6 +56,35 @@ func TestAPodThatNeverWasIsReportedAsEnded(t *testing.T) {
 	}
 }
 
+func TestAPodThatWentWhileTheWatchWasTooOldIsReportedAsEnded(t *testing.T) {
+	s := newServer(t)
+	l := startLauncher(t, s)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "digits-worker-3", Labels: map[string]string{
+		trainingjob.LabelWorkerID: "3", trainingjob.LabelRole: trainingjob.RoleWorker, trainingjob.LabelJobUID: "uid", trainingjob.LabelJobName: "digits",
+	}}}
+	awaitState := func(want coordinator.PodState) {
+		t.Helper()
+		late := time.NewTimer(20 * time.Second)
+		defer late.Stop()
+		for {
+			select {
+			case e := <-l.Events():
+				if e, ok := e.(coordinator.PodChanged); ok && e.Worker == 3 && e.State == want {
+					return
+				}
+			case <-late.C:
+				t.Fatalf("worker 3 is not reported as %v", want)
+			}
+		}
+	}
+	s.put("pods", pod)
+	s.forget()
+	awaitState(coordinator.PodPending)
+	s.remove("pods/digits-worker-3")
+	s.forget()
+	awaitState(coordinator.PodEnded)
+}
+
 func TestDeletionsOrderedAtTheEndAreSent(t *testing.T) {
 	s := newServer(t)
 	l := startLauncher(t, s)

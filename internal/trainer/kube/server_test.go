@@ -46,6 +46,8 @@ type server struct {
 	version int
 	log     []string              // the writes, in order, when they were carried out
 	before  func(r *http.Request) // called for each request; nil for nothing
+	oldest  int                   // watches of earlier versions are told that those are too old
+	cut     chan struct{}         // closed when oldest changes
 }
 
 // lists are the kinds of lists, by resource.
@@ -53,7 +55,7 @@ var lists = map[string]metav1.TypeMeta{"pods": {Kind: "PodList", APIVersion: "v1
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{T: t, objects: map[string]object{}}
+	s := &server{T: t, objects: map[string]object{}, cut: make(chan struct{})}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	transport := &http.Transport{}
@@ -135,10 +137,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, where, _ := strings.Cut(r.URL.Path, "/namespaces/ns/")
 	resource, name, _ := strings.Cut(where, "/")
 	if r.URL.Query().Get("watch") != "" {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusOK)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
+		s.watch(w, r)
 		return
 	}
 	s.mu.Lock()
@@ -178,6 +177,51 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default: // GET, and PATCH, whose effect nothing here looks at
 		s.answer(w, http.StatusOK, s.typed(resource, have))
 	}
+}
+
+// watch tells of no change: it ends with its client, or because its version is too old.
+func (s *server) watch(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("sendInitialEvents") != "" { // a server without streaming lists
+		s.answer(w, http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
+		return
+	}
+	since, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	if err != nil {
+		s.Error(err)
+		return
+	}
+	s.mu.Lock()
+	cut, oldest := s.cut, s.oldest
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	if since >= oldest {
+		select {
+		case <-r.Context().Done():
+		case <-cut:
+		}
+	}
+	if r.Context().Err() == nil {
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": failure(http.StatusGone, metav1.StatusReasonExpired)})
+	}
+}
+
+// forget makes every version before the present one too old for a watch.
+func (s *server) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.oldest = s.version
+	close(s.cut)
+	s.cut = make(chan struct{})
+}
+
+// remove takes an object away without a word to those who watch.
+func (s *server) remove(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	delete(s.objects, name)
 }
 
 func (s *server) list(resource string, selector labels.Selector) runtime.Object {

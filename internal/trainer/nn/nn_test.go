@@ -102,6 +102,42 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// Without layers that look at the whole minibatch it makes no difference but rounding how many virtual workers there are.
+func TestTheGradientsOfAStepsPartsAddUpToThatOfOneMinibatchAsLargeAsAll(t *testing.T) {
+	m := model(9, 8, 2).conv(6, 3, 3).relu().maxPool(2, 2).flatten().dense(18).relu().dense(5).build()
+	const parts, size = 4, 5
+	n := compile(t, m, kernel.Portable(), 1, parts*size)
+	state, whole := randomState(n), batch(m, parts*size, 7)
+	want := gradientBuffer(n)
+	result, err := n.Gradient(state, whole, parts*size, 3, 0, 1, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, loss := make([]float64, len(want)), 0.0
+	record := len(whole.Inputs[0]) / whole.N
+	for v := range parts {
+		lo, hi := v*size, (v+1)*size
+		part := &graph.Batch{N: size, Inputs: [][]float32{whole.Inputs[0][lo*record : hi*record]}, Labels: whole.Labels[lo:hi]}
+		out := gradientBuffer(n)
+		r, err := n.Gradient(state, part, parts*size, 3, v, 1, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss += r.LossSum
+		for i, g := range out {
+			got[i] += float64(g)
+		}
+	}
+	if math.Abs(loss-result.LossSum) > 1e-5*result.LossSum {
+		t.Errorf("losses add up to %v, the whole has %v", loss, result.LossSum)
+	}
+	for i := range got {
+		if math.Abs(got[i]-float64(want[i])) > 1e-5*(0.01+math.Abs(float64(want[i]))) {
+			t.Fatalf("element %d adds up to %v, the whole has %v", i, got[i], want[i])
+		}
+	}
+}
+
 func TestMNISTGradient(t *testing.T) {
 	for _, set := range kernel.Available() {
 		t.Run("the tutorial's network with "+set.Name+" has the reference's gradient", func(t *testing.T) {
