@@ -62,8 +62,9 @@ type observedModel struct {
 	OutputFiles    types.List    `tfsdk:"output_files"`
 }
 
-type modelFileModel struct {
+type trainedModel struct {
 	File types.String `tfsdk:"file"`
+	Name types.String `tfsdk:"name"`
 }
 
 type dataModel struct {
@@ -169,10 +170,11 @@ func (m *trainingJobModel) subject() subject {
 // absent ones; absent ones that have a default have it.
 func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definition, diag.Diagnostics) {
 	r := &reader{ctx: ctx}
-	file, data, run, workers := into[modelFileModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), into[workersModel](r, m.Workers)
+	trained, data, run, workers := into[trainedModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), into[workersModel](r, m.Workers)
 	d := trainingjob.Definition{
 		Job: trainingjob.Job{
 			Name: m.Name.ValueString(), Namespace: orDefault(m.Namespace, corev1.NamespaceDefault),
+			Model: trainingjob.Model{Name: trained.Name.ValueString()},
 			Data: trainingjob.Data{
 				Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
 				Format: orDefault(data.Format, "recordio"), Codec: orDefault(data.Codec, "bytes"),
@@ -184,7 +186,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			},
 			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint),
 		},
-		ModelText: file.File.ValueString(),
+		ModelText: trained.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
 		Min: orOne(workers.Min), Max: int(workers.Max.ValueInt64()),
 		FloorPriorityClassName: workers.FloorPriorityClassName.ValueString(),

@@ -100,7 +100,7 @@ func replacements(queued bool) []replacement {
 	all := []replacement{
 		{"name", isTheJob, func(d trainingjob.Definition) any { return d.Job.Name }},
 		{"namespace", isTheJob, func(d trainingjob.Definition) any { return d.Job.Namespace }},
-		{"model", decidesResult, func(d trainingjob.Definition) any { return d.ModelText }},
+		{"model", decidesResult, func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }},
 		{"data", decidesResult, func(d trainingjob.Definition) any { return d.Job.Data }},
 		{"training", decidesResult, func(d trainingjob.Definition) any { return d.Job.Training }},
 		{"output", ofTheRun, func(d trainingjob.Definition) any { return d.Job.Output }},

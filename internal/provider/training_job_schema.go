@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"math"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -25,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -177,12 +179,17 @@ func observedAttributes() map[string]schema.Attribute {
 
 func trainingJobModelAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "What is trained. Changing it replaces the job.",
+		MarkdownDescription: "What is trained: a model file, or a built-in model. Changing it replaces the job.",
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
 			"file": schema.StringAttribute{
 				MarkdownDescription: "Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`.",
-				Required:            true,
+				Optional:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"name": schema.StringAttribute{
+				MarkdownDescription: "A built-in model, instead of `file`: `" + strings.Join(zoo.Names(), "`, `") + "`. `elastic-trainer model NAME` shows its layers and what its records hold, and with `--source` its file.",
+				Optional:            true,
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 		},

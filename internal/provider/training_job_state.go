@@ -98,8 +98,9 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 	w := &writer{ctx: ctx, types: trainingJobSchema(ctx).Type().(basetypes.ObjectType).AttrTypes} //nolint:forcetypeassert // a schema's type is an object
 	changed := func(was, is any, isUnset bool) bool { return isUnset || !equality.Semantic.DeepEqual(was, is) }
 
-	if changed(prior.ModelText, live.ModelText, m.Model.IsNull()) {
-		m.Model = w.object("model", modelFileModel{File: types.StringValue(live.ModelText)})
+	modelOf := func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }
+	if changed(modelOf(prior), modelOf(live), m.Model.IsNull()) {
+		m.Model = w.object("model", trainedModel{File: textOrNull(live.ModelText), Name: textOrNull(live.Job.Model.Name)})
 	}
 	if changed(prior.Job.Data, live.Job.Data, m.Data.IsNull()) {
 		m.Data = w.object("data", dataModel{

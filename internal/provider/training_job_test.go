@@ -115,6 +115,9 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			Volumes:            drawVolumes(t), Master: drawPod(t, "master"), Workers: drawPod(t, "workers"),
 		},
 	}
+	if rapid.Bool().Draw(t, "is built in") {
+		d.ModelText, d.Job.Model.Name = "", rapid.SampledFrom([]string{"mnist", "iris"}).Draw(t, "model")
+	}
 	if rapid.Bool().Draw(t, "is queued") {
 		d.Queue = &trainingjob.Queue{
 			Name:          rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"),

@@ -11,8 +11,8 @@ import (
 // Definition is what a user asked for: everything that Render needs to write a job's objects, and what
 // DefinitionOf reads back from them.
 type Definition struct {
-	Job       Job               // job.json; Model.File is set by Render
-	ModelText string            // model.py
+	Job       Job               // job.json; Model.File is set by Render, unless Model.Name is set
+	ModelText string            // model.py; "" for a built-in model
 	Labels    map[string]string // of every object of the job; pods have their own in PodSettings
 	// Annotations are those of every object of the job.
 	Annotations map[string]string

@@ -145,16 +145,23 @@ func (o *Objects) Own(job JobRef) {
 	}
 }
 
+// job is job.json: its model is built in, or the file of this ConfigMap.
+func (d Definition) job() Job {
+	if d.Job.Model.Name == "" {
+		d.Job.Model.File = ConfigDir + "/" + ModelKey
+	}
+	return d.Job
+}
+
 // ConfigData is the data of ConfigMap NAME-job.
 func (d Definition) ConfigData() (map[string]string, error) {
-	d.Job.Model.File = ConfigDir + "/" + ModelKey
 	template, err := d.WorkerTemplate()
 	if err != nil {
 		return nil, err
 	}
 	data := map[string]string{ModelKey: d.ModelText}
 	for key, value := range map[string]any{
-		JobKey: d.Job,
+		JobKey: d.job(),
 		WorkersKey: Workers{
 			Min: d.Min, Max: d.Max, FloorPriorityClassName: d.FloorPriorityClassName, Queue: d.Queue, Template: template,
 		},

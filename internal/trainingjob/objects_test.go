@@ -227,10 +227,14 @@ func TestDefinitionOf(t *testing.T) {
 		got.Labels, got.Annotations = d.Labels, d.Annotations
 		return got
 	}
-	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything(), "queued": queued()} {
+	builtIn := tutorial()
+	builtIn.ModelText, builtIn.Job.Model.Name = "", "mnist"
+	for name, d := range map[string]Definition{"tutorial": tutorial(), "everything": everything(), "queued": queued(), "a built-in model": builtIn} {
 		t.Run(name+" is read back as it was asked for", func(t *testing.T) {
 			want := d
-			want.Job.Model.File = ConfigDir + "/" + ModelKey
+			if d.ModelText != "" {
+				want.Job.Model.File = ConfigDir + "/" + ModelKey
+			}
 			if got := read(t, d, nil); !equality.Semantic.DeepEqual(want, got) {
 				t.Error(cmp.Diff(want, got))
 			}

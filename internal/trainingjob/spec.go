@@ -9,7 +9,7 @@ import corev1 "k8s.io/api/core/v1"
 const (
 	JobKey     = "job.json"     // a Job: decides the result; changing it replaces the job
 	WorkersKey = "workers.json" // a Workers: may change while the job runs
-	ModelKey   = "model.py"     // the model file's text
+	ModelKey   = "model.py"     // the model file's text; empty where the model is built in
 	StatusKey  = "status.json"  // a Status, in ConfigMap NAME-status
 )
 
@@ -86,7 +86,8 @@ func (j Job) Keep() int {
 	return DefaultKeepCheckpoints
 }
 
-// Model names the model file (a path; in a pod ConfigDir/model.py) or a built-in model. Exactly one is set.
+// Model names the model file (a path; in a pod ConfigDir/model.py) or a built-in model of internal/trainer/zoo. Exactly
+// one is set.
 type Model struct {
 	File string `json:"file,omitempty"`
 	Name string `json:"name,omitempty"`

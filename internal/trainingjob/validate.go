@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 )
 
 // MaxNameLength of a job leaves room for "-worker-" and five digits in the 63 characters of a pod's host name and label.
@@ -56,6 +58,8 @@ func (j Job) Problems() []Problem {
 		out.add("model", "names neither a file nor a built-in model; set one")
 	case j.Model.File != "" && j.Model.Name != "":
 		out.add("model", "names both a file and the built-in model %q; set one", j.Model.Name)
+	case j.Model.Name != "" && !zoo.Has(j.Model.Name):
+		out.add("model.name", "is %q; the built-in models are %s", j.Model.Name, quoted(zoo.Names()))
 	}
 	if j.Data.Training == "" {
 		out.add("data.training", "is empty; name a file, a directory or synthetic://digits?records=10000&seed=1")
@@ -127,12 +131,13 @@ func (w Workers) Problems() []Problem {
 
 // Problems are what the job cannot be rendered or run with.
 func (d Definition) Problems() []Problem {
-	job := d.Job
-	job.Model.File = ConfigDir + "/" + ModelKey
-	out := problems(job.Problems())
-	if d.ModelText == "" {
-		out.add("model.file", "is empty; give the model file's text, as file(\"model.py\") does")
-	} else if n := len(d.ModelText); n > MaxModelConfigMapBytes {
+	out := problems(d.job().Problems())
+	switch n, named := len(d.ModelText), d.Job.Model.Name != ""; {
+	case n == 0 && !named:
+		out.add("model", "has neither file nor name; give the model file's text, as file = file(\"model.py\") does, or name a built-in model: %s", quoted(zoo.Names()))
+	case n > 0 && named:
+		out.add("model", "has both a file and the built-in model %q; set one", d.Job.Model.Name)
+	case n > MaxModelConfigMapBytes:
 		out.add("model.file", "has %d bytes; at most %d fit into a ConfigMap", n, MaxModelConfigMapBytes)
 	}
 	if d.Image == "" {

@@ -39,6 +39,10 @@ func TestBadCommandLinesAreRefusedWithASentence(t *testing.T) {
 		"fewer workers than the floor":         {train("--num_worker=1", "--min-worker=2"), "--min-worker=2"},
 		"an unknown flag":                      {train("--num-workers=2"), "num-workers"},
 		"a model file that is not there":       {[]string{"train", "--model-file", "nowhere.py", "--train-data-dir", "x", "--output", "y"}, "nowhere.py"},
+		"a built-in model that there is not":   {[]string{"train", "--model", "minst", "--train-data-dir", "x", "--output", "y"}, "\"mnist\""},
+		"a file and a built-in model":          {train("--model=mnist"), "model-file"},
+		"neither a file nor a built-in model":  {[]string{"train", "--train-data-dir", "x", "--output", "y"}, "model-file"},
+		"a model to show that there is not":    {[]string{"model", "minst"}, "cifar10"},
 		"a kernel that there is not":           {train("--kernel=sse"), "sse"},
 		"data without its flag":                {[]string{"train", "--model-file", model, "--output", "y"}, "train-data-dir"},
 		"synthetic data with an unknown knob":  {[]string{"train", "--model-file", model, "--output", t.TempDir(), "--train-data-dir", "synthetic://digits?colour=1"}, "colour"},
@@ -133,5 +137,27 @@ func TestHelpOfEveryCommandHasASentence(t *testing.T) {
 		if err != nil || len(out) < 80 {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
+	}
+}
+
+func TestBuiltInModelsAreListedShownAndPrinted(t *testing.T) {
+	list, err := call(t, "model")
+	if err != nil || !strings.Contains(list, "mnist") || !strings.Contains(list, "28 x 28 grey images") {
+		t.Errorf("%v: %s", err, list)
+	}
+	shown, err := call(t, "model", "mnist")
+	if err != nil || !strings.Contains(shown, "111114 trainable, 128 not") {
+		t.Errorf("%v: %s", err, shown)
+	}
+	source, err := call(t, "model", "mnist", "--source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mnist") // called like the built-in one, and meant by its path
+	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if copied, err := call(t, "model", path); err != nil || copied != shown {
+		t.Errorf("the printed file is another model (%v):\n%s", err, copied)
 	}
 }

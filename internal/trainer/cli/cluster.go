@@ -125,11 +125,10 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		reporter.Status(trainingjob.Status{Phase: trainingjob.PhaseFailed, Message: err.Error(), Generation: fence.Generation()})
 		return jobFailed(err)
 	}
-	model, err := os.ReadFile(c.options.Resolve(spec.Model.File))
+	name, model, err := job.ReadModel(spec, c.options)
 	if err != nil {
-		return fail(fmt.Errorf("read the model file: %w", err))
+		return fail(err)
 	}
-	name := filepath.Base(spec.Model.File)
 	j, err := job.Load(ctx, spec, name, model, c.options)
 	if err != nil {
 		return fail(err)

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -10,33 +12,75 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 func newModel() *cobra.Command {
-	return &cobra.Command{
-		Use:   "model FILE",
-		Short: "Show a model file: layers, shapes, parameters, loss, optimizer, and how records become its input",
-		Args:  cobra.ExactArgs(1),
+	var source bool
+	c := &cobra.Command{
+		Use:   "model [FILE|NAME]",
+		Short: "Show a model: layers, shapes, parameters, loss, optimizer, and how records become its input",
+		Long: `Show a model file or a built-in model: its layers, shapes and parameters, loss and
+optimizer, and how records become its input. Without an argument the built-in models
+are listed. A file that is called like one of them is meant by ./NAME.`,
+		Example: `  elastic-trainer model mnist
+  elastic-trainer model resnet --source > my_resnet.py`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := os.ReadFile(args[0])
+			if len(args) == 0 {
+				return listModels(cmd.OutOrStdout())
+			}
+			name, text, err := readModel(args[0])
 			if err != nil {
 				return err
 			}
-			m, report, err := modelfile.Load(filepath.Base(args[0]), text, modelfile.Options{})
+			if source {
+				_, err := cmd.OutOrStdout().Write(text)
+				return err
+			}
+			m, report, err := modelfile.Load(name, text, modelfile.Options{})
 			if err != nil {
 				return err
 			}
 			network, err := nn.Compile(m, nn.Options{Kernel: kernel.Portable(), Threads: 1, MaxBatch: 1})
 			if err != nil {
-				return fmt.Errorf("%s: %w", filepath.Base(args[0]), err)
+				return fmt.Errorf("%s: %w", name, err)
 			}
 			defer network.Close()
 			return describeModel(cmd, m, report, network)
 		},
 	}
+	c.Flags().BoolVar(&source, "source", false, "print the model file itself, to be copied and changed")
+	return c
+}
+
+// readModel takes a built-in model's name or a path.
+func readModel(argument string) (name string, text []byte, err error) {
+	if zoo.Has(argument) {
+		return job.ReadModel(trainingjob.Job{Model: trainingjob.Model{Name: argument}}, job.Options{})
+	}
+	name, text, err = job.ReadModel(trainingjob.Job{Model: trainingjob.Model{File: argument}}, job.Options{})
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(argument) == argument {
+		return "", nil, fmt.Errorf("%w; the built-in models are %s", err, strings.Join(zoo.Names(), ", "))
+	}
+	return name, text, err
+}
+
+func listModels(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, name := range zoo.Names() {
+		built, err := zoo.Load(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s\t%s\n", built.Name, built.Summary)
+	}
+	return table.Flush()
 }
 
 func describeModel(cmd *cobra.Command, m *graph.Model, report *modelfile.Report, network *nn.Network) error {

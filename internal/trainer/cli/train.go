@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -37,7 +37,7 @@ type training struct {
 func newTrain() *cobra.Command {
 	var t training
 	c := &cobra.Command{
-		Use:   "train --model-file FILE --train-data-dir DIR --output DIR",
+		Use:   "train --model-file FILE|--model NAME --train-data-dir DIR --output DIR",
 		Short: "Train on this machine: one master, N worker processes",
 		Long: `Train on this machine, without a cluster: one master and N worker processes, with the
 same schedule, protocol and arithmetic as in a cluster. The result depends on the
@@ -52,7 +52,8 @@ with a higher --num-epoch it goes on from its end.
 Flags have ElasticDL's names; _ and - are the same.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
-      --train-data-dir digits --output out --num-worker 2`,
+      --train-data-dir digits --output out --num-worker 2
+  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("learning-rate") {
@@ -63,7 +64,8 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	}
 	f := c.Flags()
 	f.StringVar(&t.spec.Name, "job-name", "local", "the job's name, for messages")
-	f.StringVar(&t.spec.Model.File, "model-file", "", "the model file (required)")
+	f.StringVar(&t.spec.Model.File, "model-file", "", "the model file (this or --model is required)")
+	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
 	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, or synthetic://digits?records=10000&seed=1 (required)")
 	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step")
 	f.StringVar(&t.spec.Data.Format, "data-format", "recordio", "recordio or idx")
@@ -83,7 +85,9 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
 	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
 	t.register(f)
-	required(c, "model-file", "train-data-dir", "output")
+	required(c, "train-data-dir", "output")
+	c.MarkFlagsOneRequired("model-file", "model")
+	c.MarkFlagsMutuallyExclusive("model-file", "model")
 	return c
 }
 
@@ -110,9 +114,9 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if t.floor < 1 || t.workers < t.floor {
 		return commandline.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
 	}
-	model, err := os.ReadFile(t.spec.Model.File)
+	name, model, err := job.ReadModel(t.spec, t.options)
 	if err != nil {
-		return fmt.Errorf("read the model file: %w", err)
+		return err
 	}
 	log, err := t.logger(cmd.ErrOrStderr())
 	if err != nil {
@@ -122,7 +126,6 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
 	}
 	ctx := cmd.Context()
-	name := filepath.Base(t.spec.Model.File)
 	j, err := job.Load(ctx, t.spec, name, model, t.options)
 	if err != nil {
 		return err

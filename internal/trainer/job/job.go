@@ -18,6 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -81,7 +82,20 @@ type Job struct {
 	Parts      []schedule.Range // of the validation data
 }
 
-// Load compiles the model, opens the data and plans the schedule. name is the model file's, for messages.
+// ReadModel is the text of the job's model file, or of its built-in model, and the file's name for messages.
+func ReadModel(spec trainingjob.Job, o Options) (name string, text []byte, err error) {
+	if spec.Model.Name != "" {
+		built, err := zoo.Load(spec.Model.Name)
+		return built.FileName(), built.Source, err
+	}
+	if text, err = os.ReadFile(o.Resolve(spec.Model.File)); err != nil {
+		return "", nil, fmt.Errorf("read the model file: %w", err)
+	}
+	return filepath.Base(spec.Model.File), text, nil
+}
+
+// Load compiles the model, opens the data and plans the schedule. name and model are what ReadModel gives; workers have
+// them from their master.
 func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, o Options) (_ *Job, err error) {
 	j := &Job{Spec: spec, ModelText: model}
 	defer func() {
