@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
@@ -102,16 +103,16 @@ func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int)
 	if err := batcher.Fill(ctx, 0, indices, &batch); err != nil {
 		return 0, err
 	}
-	state, gradient := make([]float32, n.StateSize()), make([]float32, n.StateSize())
+	state, out := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())
 	n.Init(state, 1)
-	stats := [][]float32{gradient[n.TrainableSize():]}
+	sum, stats := gradient.Sum{Dense: out[:n.TrainableSize()]}, [][]float32{out[n.TrainableSize():]}
 	step := int64(0)
 	one := func() error {
-		if _, err := n.Gradient(state, &batch, records, step, 0, 1, gradient); err != nil {
+		if _, err := n.Gradient(state, &batch, records, step, 0, 1, out, nil); err != nil {
 			return err
 		}
 		step++
-		return n.Apply(state, gradient[:n.TrainableSize()], stats, step)
+		return n.Apply(state, sum, stats, step)
 	}
 	if err := one(); err != nil { // warm
 		return 0, err

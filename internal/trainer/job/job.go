@@ -13,6 +13,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
@@ -51,14 +52,16 @@ func exists(path string) bool {
 }
 
 // Network computes gradients and applies updates. nn.Network is the one; the tests of exactly-once have another. Its
-// state is one []float32 and a gradient another; see package nn for what each method promises.
+// state is one []float32, a gradient another and the rows of the embedding tables; see package nn for what each method
+// promises.
 type Network interface {
 	StateSize() int
-	TrainableSize() int
+	TrainableSize() int // of the dense part of a gradient
 	StatsSize() int
+	Tables() []gradient.Table
 	Init(state []float32, seed uint64)
-	Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32) (nn.Result, error)
-	Apply(state, gradient []float32, stats [][]float32, step int64) error
+	Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32, rows []gradient.Rows) (nn.Result, error)
+	Apply(state []float32, sum gradient.Sum, stats [][]float32, step int64) error
 	Evaluate(state []float32, b *graph.Batch) (nn.Result, error)
 	Export(state []float32) []nn.Tensor
 	Snapshot(state []float32) []nn.Tensor

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -33,9 +34,11 @@ func (c counting) TrainableSize() int { return c.records }
 func (c counting) StatsSize() int     { return 0 }
 func (c counting) Close()             {}
 
+func (c counting) Tables() []gradient.Table { return nil }
+
 func (c counting) Init(state []float32, _ uint64) { clear(state) }
 
-func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _ uint64, out []float32) (nn.Result, error) {
+func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
 	clear(out)
 	for _, record := range b.Labels {
 		out[record]--
@@ -43,8 +46,8 @@ func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _
 	return nn.Result{Records: b.N}, nil
 }
 
-func (c counting) Apply(state, gradient []float32, _ [][]float32, _ int64) error {
-	for i, g := range gradient {
+func (c counting) Apply(state []float32, sum gradient.Sum, _ [][]float32, _ int64) error {
+	for i, g := range sum.Dense {
 		state[i] -= g
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 )
@@ -34,6 +35,7 @@ type input struct {
 	conn     *connection
 	message  *wirepb.Message
 	gradient []float32
+	rows     []gradient.Rows // of the gradient
 	state    []float32
 	ended    error
 }
@@ -109,7 +111,7 @@ func (m *Master) hand(i input) bool {
 
 // receive hands whole messages to the loop until the stream ends. The end in good order is io.EOF.
 func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
-	var gradient, state wire.Assembly
+	var sum, state wire.Assembly
 	n := m.network
 	for {
 		f := &wire.Frame{}
@@ -126,14 +128,20 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 				f.Release()
 				return fmt.Errorf("a gradient of virtual workers %d to %d with %d losses", g.Lo, g.Hi, len(g.LossSums))
 			}
-			var err error
-			i.gradient, err = gradient.Add(f, g.Piece, n.TrainableSize()+span*n.StatsSize(), m.buffers.Get)
+			unpacked := n.TrainableSize() + span*n.StatsSize()
+			packed, err := gradient.PackedLen(m.tables, g.Rows, span*m.cfg.Job.Spec.Training.MinibatchSize)
+			if err == nil {
+				i.gradient, err = sum.Add(f, g.Piece, unpacked+packed, m.buffers.Get)
+			}
 			f.Release()
 			if err != nil {
 				return err
 			}
 			if i.gradient == nil {
 				continue // more pieces follow
+			}
+			if i.rows, err = gradient.Unpack(m.tables, g.Rows, i.gradient[unpacked:]); err != nil {
+				return err
 			}
 		case s != nil && c.fetching.Load():
 			var err error

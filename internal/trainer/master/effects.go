@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
@@ -97,7 +98,7 @@ func (m *Master) accept() {
 		m.results[v] = g.results[i]
 		copy(m.stats[v], g.floats[n.TrainableSize()+i*n.StatsSize():])
 	}
-	if err := m.tree.Add(g.span, g.floats[:n.TrainableSize()]); err != nil {
+	if err := m.tree.Add(g.span, gradient.Sum{Dense: g.floats[:n.TrainableSize()], Rows: g.rows}); err != nil {
 		panic("master: " + err.Error()) // the coordinator accepts each virtual worker once
 	}
 	g.floats = nil
@@ -107,23 +108,26 @@ func (m *Master) accept() {
 func (m *Master) publish(e coordinator.Publish) {
 	n := m.network
 	k := m.cfg.Job.Schedule.Minibatches(e.Step)
+	sum, _ := m.tree.Sum() // it is whole: the coordinator publishes what it has accepted
+	rows := gradient.Counts(sum.Rows)
 	floats := make([]float32, 0, n.TrainableSize()+k*n.StatsSize())
-	floats = append(floats, m.tree.Sum()...)
+	floats = append(floats, sum.Dense...)
 	for v := range k {
 		floats = append(floats, m.stats[v]...)
 	}
+	floats = gradient.AppendPacked(floats, sum.Rows)
 	if len(m.updates) == retainedUpdates {
 		m.updates = slices.Delete(m.updates, 0, 1)
 	}
 	m.observe(e.Step, k)
-	m.updates = append(m.updates, update{step: e.Step, floats: floats, measured: measured(m.last)})
+	m.updates = append(m.updates, update{step: e.Step, floats: floats, rows: rows, measured: measured(m.last)})
 	for id, c := range m.conns {
 		if c.subscribed {
 			m.sendUpdate(c, m.updates[len(m.updates)-1], e.Next[id], e.Hash)
 		}
 	}
 	m.log.Debug("published", "step", e.Step)
-	if err := worker.ApplyUpdate(n, m.state, floats, e.Step); err != nil {
+	if err := worker.ApplyUpdate(n, m.state, floats, rows, e.Step); err != nil {
 		m.pending = append(m.pending, coordinator.Unhealthy{Reason: err.Error()})
 	}
 	m.resetTree(e.Step + 1)
@@ -134,7 +138,7 @@ func (m *Master) publish(e coordinator.Publish) {
 
 // sendUpdate queues an update; a worker whose queue is full starts again from a state when it reads again.
 func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
-	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured, Rows: u.rows}}}
 	if !c.queue.SendTensor(message, u.floats, nil) {
 		c.queue.Drop()
 		m.log.Warn("a worker reads too slowly; it gets a fresh state", "worker", c.worker, "node", c.node)

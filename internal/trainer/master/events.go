@@ -11,16 +11,18 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 )
 
-// gradient is the sum that the event in hand is about.
-type gradient struct {
+// offered is the sum that the event in hand is about.
+type offered struct {
 	span    reduce.Span
-	floats  []float32 // sum, then each virtual worker's statistics; nil once the tree has taken it
+	floats  []float32 // the dense sum, then each virtual worker's statistics; nil once the tree has taken it
+	rows    []gradient.Rows
 	results []nn.Result
 }
 
@@ -67,7 +69,7 @@ func (m *Master) take(i input) {
 	case *wirepb.Message_Applied:
 		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
 	case *wirepb.Message_Gradient:
-		m.takeGradient(c, k.Gradient, i.gradient)
+		m.takeGradient(c, k.Gradient, i)
 	case *wirepb.Message_Evaluated:
 		e := k.Evaluated
 		m.handPart = nn.Result{LossSum: e.LossSum, Correct: int(e.Correct), Records: int(e.Records)}
@@ -135,8 +137,8 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 }
 
 // takeGradient offers a gradient to the coordinator; if it is the first answer, Accept gives it to the tree.
-func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, floats []float32) {
-	m.inHand = gradient{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: floats}
+func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
+	m.inHand = offered{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: i.gradient, rows: i.rows}
 	records := m.cfg.Job.Schedule
 	for i := range g.LossSums {
 		m.inHand.results = append(m.inHand.results, nn.Result{LossSum: g.LossSums[i], Correct: int(g.Correct[i])})

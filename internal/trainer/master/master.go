@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
@@ -91,6 +92,7 @@ type Master struct {
 	cfg     Config
 	log     *slog.Logger
 	network job.Network
+	tables  []gradient.Table // the network's
 	core    *coordinator.Coordinator
 
 	in      chan input
@@ -105,7 +107,7 @@ type Master struct {
 	tree     *reduce.Tree
 	results  []nn.Result // of the step in hand, by virtual worker
 	stats    [][]float32
-	inHand   gradient // what the current event is about
+	inHand   offered  // what the current event is about
 	fetched  fetched  // likewise
 	updates  []update // the newest, oldest first
 	buffers  *wire.Buffers
@@ -129,10 +131,12 @@ type Master struct {
 	result       *Result
 }
 
-// update is one that has been published: the sum of the gradients, then every virtual worker's statistics.
+// update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of the
+// embedding tables, packed.
 type update struct {
 	step     int64
 	floats   []float32
+	rows     []int32 // how many of each table
 	measured *wirepb.Measured
 }
 
@@ -178,8 +182,9 @@ func (m *Master) prepare() error {
 	k := j.Spec.Training.GradsToWait
 	m.state = make([]float32, m.network.StateSize())
 	m.network.Init(m.state, j.Spec.Training.Seed)
-	m.buffers = wire.NewBuffers(m.network.TrainableSize() + k*m.network.StatsSize())
-	m.tree = reduce.NewTree(j.Kernel.Add, m.buffers.Put)
+	m.tables = m.network.Tables()
+	m.buffers = wire.NewBuffers(m.network.TrainableSize() + k*m.network.StatsSize() + gradient.LongestPacked(m.tables, k*j.Spec.Training.MinibatchSize))
+	m.tree = reduce.NewTree(j.Kernel.Add, func(s gradient.Sum) { m.buffers.Put(s.Dense) })
 	m.results = make([]nn.Result, k)
 	m.stats = make([][]float32, k)
 	for v := range m.stats {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
@@ -44,16 +45,18 @@ func (tally) TrainableSize() int { return tallySize }
 func (tally) StatsSize() int     { return 0 }
 func (tally) Close()             {}
 
+func (tally) Tables() []gradient.Table { return nil }
+
 func (tally) Init(state []float32, _ uint64) { clear(state) }
 
-func (tally) Gradient(_ []float32, b *graph.Batch, _ int, step int64, v int, _ uint64, out []float32) (nn.Result, error) {
+func (tally) Gradient(_ []float32, b *graph.Batch, _ int, step int64, v int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
 	clear(out)
 	out[step*virtualWorkers+int64(v)] = 1
 	return nn.Result{Records: b.N}, nil
 }
 
-func (n tally) Apply(state, gradient []float32, _ [][]float32, step int64) error {
-	for i, g := range gradient {
+func (n tally) Apply(state []float32, sum gradient.Sum, _ [][]float32, step int64) error {
+	for i, g := range sum.Dense {
 		state[i] += g
 	}
 	n.step.Store(step + 1)

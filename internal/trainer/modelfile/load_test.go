@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -191,16 +192,16 @@ func testOriginalCIFAR10(t *testing.T, dir string) {
 	if n.TrainableSize() != 308_394 || n.StatsSize() != 896 {
 		t.Errorf("%d trainable variables and %d statistics", n.TrainableSize(), n.StatsSize())
 	}
-	state, gradient := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())
+	state, grad := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())
 	n.Init(state, 1)
-	first, err := n.Gradient(state, b, b.N, 0, 0, 1, gradient)
+	first, err := n.Gradient(state, b, b.N, 0, 0, 1, grad, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Apply(state, gradient[:n.TrainableSize()], nil, 0); err != nil {
+	if err := n.Apply(state, gradient.Sum{Dense: grad[:n.TrainableSize()]}, nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	second, err := n.Gradient(state, b, b.N, 0, 0, 1, gradient)
+	second, err := n.Gradient(state, b, b.N, 0, 0, 1, grad, nil)
 	if err != nil || second.LossSum >= first.LossSum {
 		t.Errorf("a step took the loss from %v to %v (%v)", first.LossSum, second.LossSum, err)
 	}

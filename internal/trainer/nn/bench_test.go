@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 )
 
@@ -29,10 +30,10 @@ func BenchmarkGradient(b *testing.B) {
 				data := batch(m, records, 1)
 				step, start := int64(0), cpuSeconds()
 				for b.Loop() {
-					if _, err := n.Gradient(state, data, records, step, 0, 1, out); err != nil {
+					if _, err := n.Gradient(state, data, records, step, 0, 1, out, nil); err != nil {
 						b.Fatal(err)
 					}
-					if err := n.Apply(state, out[:n.TrainableSize()], nil, step); err != nil {
+					if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, nil, step); err != nil {
 						b.Fatal(err)
 					}
 					step++

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -43,7 +44,7 @@ func TestEqualBits(t *testing.T) {
 				var want nn.Result
 				var wantHash string
 				for _, v := range variants {
-					got, err := v.n.Gradient(state, b, 20, int64(1000*records), 1, 7, out)
+					got, err := v.n.Gradient(state, b, 20, int64(1000*records), 1, 7, out, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -83,7 +84,7 @@ func TestShapes(t *testing.T) {
 				t.Fatal(err)
 			}
 			state, out := randomState(n), gradientBuffer(n)
-			_, err = n.Gradient(state, data, data.N, 0, 0, 1, out)
+			_, err = n.Gradient(state, data, data.N, 0, 0, 1, out, nil)
 			n.Close()
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +127,7 @@ func train(t testing.TB, m *graph.Model, set kernel.Set, threads, steps int) (st
 		loss := 0.0
 		var stats [][]float32
 		for v := range outs {
-			r, err := n.Gradient(state, batch(m, 5, uint64(step%3)*2+uint64(v)), 10, step, v, 1, outs[v])
+			r, err := n.Gradient(state, batch(m, 5, uint64(step%3)*2+uint64(v)), 10, step, v, 1, outs[v], nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +135,7 @@ func train(t testing.TB, m *graph.Model, set kernel.Set, threads, steps int) (st
 			stats = append(stats, outs[v][n.TrainableSize():])
 		}
 		set.Add(outs[0][:n.TrainableSize()], outs[1])
-		if err := n.Apply(state, outs[0][:n.TrainableSize()], stats, step); err != nil {
+		if err := n.Apply(state, gradient.Sum{Dense: outs[0][:n.TrainableSize()]}, stats, step); err != nil {
 			t.Fatal(err)
 		}
 		losses = append(losses, loss)
@@ -176,10 +177,10 @@ func TestNoAllocation(t *testing.T) {
 				b := batch(m, 5, 1)
 				stats := [][]float32{out[n.TrainableSize():]}
 				if allocations := testing.AllocsPerRun(20, func() {
-					if _, err := n.Gradient(state, b, 5, 1, 0, 1, out); err != nil {
+					if _, err := n.Gradient(state, b, 5, 1, 0, 1, out, nil); err != nil {
 						t.Fatal(err)
 					}
-					if err := n.Apply(state, out[:n.TrainableSize()], stats, 1); err != nil {
+					if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, stats, 1); err != nil {
 						t.Fatal(err)
 					}
 					if _, err := n.Evaluate(state, b); err != nil {
@@ -205,7 +206,7 @@ func TestApply(t *testing.T) {
 				stats[v][i] = float32(v*100 + i)
 			}
 		}
-		if err := n.Apply(state, make([]float32, n.TrainableSize()), stats, 0); err != nil {
+		if err := n.Apply(state, gradient.Sum{Dense: make([]float32, n.TrainableSize())}, stats, 0); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n.StatsSize() {
@@ -226,15 +227,15 @@ func TestApply(t *testing.T) {
 	})
 	t.Run("weights move by the rate times the gradient", func(t *testing.T) {
 		n := compile(t, small(), kernel.Portable(), 1, 5)
-		state, gradient := randomState(n), make([]float32, n.TrainableSize())
-		for i := range gradient {
-			gradient[i] = float32(i%7) - 3
+		state, grad := randomState(n), make([]float32, n.TrainableSize())
+		for i := range grad {
+			grad[i] = float32(i%7) - 3
 		}
 		before := append([]float32(nil), state...)
-		if err := n.Apply(state, gradient, nil, 0); err != nil {
+		if err := n.Apply(state, gradient.Sum{Dense: grad}, nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		for i, g := range gradient {
+		for i, g := range grad {
 			if want := before[i] - float32(float32(0.01)*g); state[i] != want {
 				t.Fatalf("weight %d is %v, want %v", i, state[i], want)
 			}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 )
@@ -56,6 +57,7 @@ type Network struct {
 	targets   []float32
 	classes   int // that labels may name; 0: targets are numbers
 	params    []Param
+	tables    []gradient.Table
 	trainable int // floats of the trainable variables
 	stats     int // of the moving statistics
 	state     int // of the state
@@ -95,16 +97,21 @@ func (n *Network) TrainableSize() int { return n.trainable }
 // statistics of the virtual worker stand behind the gradient in the order of the moving ones.
 func (n *Network) StatsSize() int { return n.stats }
 
+// Tables lists the embedding tables, whose gradients are rows, in the order in which they are passed; nil without any.
+func (n *Network) Tables() []gradient.Table { return n.tables }
+
 // Close ends the network's threads and waits for them. The network must not be used afterwards.
 func (n *Network) Close() { n.threads.close() }
 
 // Gradient computes the gradient of the sum of the minibatch's losses divided by stepRecords into out (TrainableSize +
 // StatsSize floats): that is the minibatch's part of the mean over all records of the step, so that the gradients of
-// a step's virtual workers are added. step and virtualWorker choose the dropout masks. An infinity or a NaN in loss or
+// a step's virtual workers are added; of the embedding tables into rows, one for each, whose memory is used again. step and
+// virtualWorker choose the dropout masks. An infinity or a NaN in loss or
 // gradient is an error that wraps ErrNotFinite and names the layer.
-func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32) (Result, error) {
-	if len(out) != n.trainable+n.stats {
-		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats, the network's gradient and statistics %d", step, virtualWorker, len(out), n.trainable+n.stats)
+func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32, rows []gradient.Rows) (Result, error) {
+	if len(out) != n.trainable+n.stats || len(rows) != len(n.tables) {
+		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats and rows of %d tables, the network's gradient and statistics %d and %d",
+			step, virtualWorker, len(out), len(rows), n.trainable+n.stats, len(n.tables))
 	}
 	if err := n.begin(state, b); err != nil {
 		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: %w", step, virtualWorker, err)
@@ -146,13 +153,14 @@ func (n *Network) Evaluate(state []float32, b *graph.Batch) (Result, error) {
 // Outputs is the output layer's values for the records of the last Gradient or Evaluate, valid until the next.
 func (n *Network) Outputs() []float32 { return n.output.data[:n.run.records*n.output.size] }
 
-// Apply makes the state of the next step. gradient (TrainableSize floats) is the sum over the step's virtual workers;
+// Apply makes the state of the next step. sum (TrainableSize floats, and rows of every table) is over the step's virtual workers;
 // stats holds the statistics of each virtual worker in order: the tails of their gradient buffers. The moving statistics
 // take one Keras update per virtual worker, not weighted: moving ← moving + (1 − momentum)·(batch − moving); then the
 // optimizer steps, for the (step+1)-th time. A state that would not be finite is an error.
-func (n *Network) Apply(state, gradient []float32, stats [][]float32, step int64) error {
-	if len(state) != n.state || len(gradient) != n.trainable {
-		return fmt.Errorf("update of step %d: state of %d and gradient of %d floats for a network of %d and %d", step, len(state), len(gradient), n.state, n.trainable)
+func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, step int64) error {
+	if len(state) != n.state || len(sum.Dense) != n.trainable || len(sum.Rows) != len(n.tables) {
+		return fmt.Errorf("update of step %d: state of %d and gradient of %d floats and rows of %d tables for a network of %d, %d and %d",
+			step, len(state), len(sum.Dense), len(sum.Rows), n.state, n.trainable, len(n.tables))
 	}
 	for v, s := range stats {
 		if len(s) != n.StatsSize() {
@@ -164,7 +172,7 @@ func (n *Network) Apply(state, gradient []float32, stats [][]float32, step int64
 			bn.move(state, s, n.trainable)
 		}
 	}
-	n.optimize(state, gradient, step)
+	n.optimize(state, sum.Dense, step)
 	if !n.kernel.Finite(state) {
 		return n.notFinite(state, step, -1)
 	}

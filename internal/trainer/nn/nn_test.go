@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -109,7 +110,7 @@ func TestTheGradientsOfAStepsPartsAddUpToThatOfOneMinibatchAsLargeAsAll(t *testi
 	n := compile(t, m, kernel.Portable(), 1, parts*size)
 	state, whole := randomState(n), batch(m, parts*size, 7)
 	want := gradientBuffer(n)
-	result, err := n.Gradient(state, whole, parts*size, 3, 0, 1, want)
+	result, err := n.Gradient(state, whole, parts*size, 3, 0, 1, want, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestTheGradientsOfAStepsPartsAddUpToThatOfOneMinibatchAsLargeAsAll(t *testi
 		lo, hi := v*size, (v+1)*size
 		part := &graph.Batch{N: size, Inputs: [][]float32{whole.Inputs[0][lo*record : hi*record]}, Labels: whole.Labels[lo:hi]}
 		out := gradientBuffer(n)
-		r, err := n.Gradient(state, part, parts*size, 3, v, 1, out)
+		r, err := n.Gradient(state, part, parts*size, 3, v, 1, out, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestTheGradientsOfAStepsPartsAddUpToThatOfOneMinibatchAsLargeAsAll(t *testi
 
 func TestMNISTGradient(t *testing.T) {
 	for _, set := range kernel.Available() {
-		t.Run("the tutorial's network with "+set.Name+" has the reference's gradient", func(t *testing.T) {
+		t.Run("the tutorial's network with "+set.Name+" has the reference's gradientient", func(t *testing.T) {
 			m := mnist()
 			n := compile(t, m, set, 2, 3)
 			compareWithReference(t, m, n, randomState(n), batch(m, 3, 4))
@@ -158,7 +159,7 @@ func TestCIFAR10(t *testing.T) {
 			if want == "" {
 				compareWithReference(t, m, n, state, b)
 			}
-			if _, err := n.Gradient(state, b, 2, 7, 1, 3, out); err != nil {
+			if _, err := n.Gradient(state, b, 2, 7, 1, 3, out, nil); err != nil {
 				t.Fatal(err)
 			}
 			if want == "" {
@@ -192,7 +193,7 @@ func compareWithReference(t *testing.T, m *graph.Model, n *nn.Network, state []f
 	t.Helper()
 	const stepRecords, step, worker, seed = 40, 1234, 3, 77
 	out := gradientBuffer(n)
-	got, err := n.Gradient(state, b, stepRecords, step, worker, seed, out)
+	got, err := n.Gradient(state, b, stepRecords, step, worker, seed, out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +437,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name+" is refused with a sentence", func(t *testing.T) {
 			b := batch(small(), 3, 1)
 			change(b)
-			if _, err := n.Gradient(state, b, 100, 0, 0, 1, out); err == nil {
+			if _, err := n.Gradient(state, b, 100, 0, 0, 1, out, nil); err == nil {
 				t.Fatal("accepted")
 			} else {
 				t.Log(err)
@@ -457,7 +458,7 @@ func TestRefusals(t *testing.T) {
 			n := compile(t, m, kernel.Portable(), 1, 3)
 			b := batch(m, 3, 1)
 			c.change(b)
-			if _, err := n.Gradient(make([]float32, n.StateSize()), b, 3, 0, 0, 1, gradientBuffer(n)); err == nil {
+			if _, err := n.Gradient(make([]float32, n.StateSize()), b, 3, 0, 0, 1, gradientBuffer(n), nil); err == nil {
 				t.Fatal("accepted")
 			} else {
 				t.Log(err)
@@ -467,15 +468,15 @@ func TestRefusals(t *testing.T) {
 	t.Run("a NaN of the input ends in an error that names step and virtual worker", func(t *testing.T) {
 		b := batch(small(), 3, 1)
 		b.Inputs[0][5] = float32(math.NaN())
-		_, err := n.Gradient(state, b, 3, 12, 1, 1, out)
+		_, err := n.Gradient(state, b, 3, 12, 1, 1, out, nil)
 		if !errors.Is(err, nn.ErrNotFinite) || !strings.Contains(err.Error(), "step 12, virtual worker 1") {
 			t.Error(err)
 		}
 	})
 	t.Run("an infinite gradient's update is refused and names the variable", func(t *testing.T) {
-		gradient := make([]float32, n.TrainableSize())
-		gradient[0] = float32(math.Inf(1))
-		if err := n.Apply(append([]float32(nil), state...), gradient, nil, 12); !errors.Is(err, nn.ErrNotFinite) || !strings.Contains(err.Error(), "conv2d/kernel") {
+		grad := make([]float32, n.TrainableSize())
+		grad[0] = float32(math.Inf(1))
+		if err := n.Apply(append([]float32(nil), state...), gradient.Sum{Dense: grad}, nil, 12); !errors.Is(err, nn.ErrNotFinite) || !strings.Contains(err.Error(), "conv2d/kernel") {
 			t.Error(err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -65,7 +66,7 @@ func TestOptimizers(t *testing.T) {
 					g[i] = float32(math.Sin(float64(i*7+step*3))) * float32(i%5)
 					want[i] = referenceUpdate(o, want[i], float64(g[i]), &slots[i], step+1)
 				}
-				if err := n.Apply(state, g, nil, int64(step)); err != nil {
+				if err := n.Apply(state, gradient.Sum{Dense: g}, nil, int64(step)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -122,7 +123,7 @@ func TestOptimizerRefusals(t *testing.T) {
 		state, g := make([]float32, n.StateSize()), make([]float32, n.TrainableSize())
 		n.Init(state, 1)
 		g[3] = 1e30
-		if err := n.Apply(state, g, nil, 12); !errors.Is(err, nn.ErrNotFinite) || !strings.Contains(err.Error(), "v of weight 3") {
+		if err := n.Apply(state, gradient.Sum{Dense: g}, nil, 12); !errors.Is(err, nn.ErrNotFinite) || !strings.Contains(err.Error(), "v of weight 3") {
 			t.Error(err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -77,7 +78,7 @@ func TestPyTorch(t *testing.T) {
 			m, want := models[name], answers[i]
 			n := compile(t, m, kernel.Available()[0], 1, records)
 			state, out := randomState(n), gradientBuffer(n)
-			result, err := n.Gradient(state, batch(m, records, 5), records, 0, 0, 1, out)
+			result, err := n.Gradient(state, batch(m, records, 5), records, 0, 0, 1, out, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,11 +98,11 @@ func TestPyTorch(t *testing.T) {
 			}
 			for step := range cases[i].Steps {
 				if step > 0 {
-					if _, err := n.Gradient(state, batch(m, records, 5), records, int64(step), 0, 1, out); err != nil {
+					if _, err := n.Gradient(state, batch(m, records, 5), records, int64(step), 0, 1, out, nil); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := n.Apply(state, out[:n.TrainableSize()], nil, int64(step)); err != nil {
+				if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, nil, int64(step)); err != nil {
 					t.Fatal(err)
 				}
 			}

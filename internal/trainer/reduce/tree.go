@@ -3,13 +3,16 @@
 // several virtual workers and the master that gathers them walk the same tree with the same type.
 //
 // The tree over v = 0…n−1 splits a node at the largest power of two below its length. A node's sum is left + right,
-// plain float32 additions; nothing is weighted or divided.
+// plain float32 additions; nothing is weighted or divided. Of the rows of embedding tables a node has the union of its
+// children's (gradient.Sum).
 package reduce
 
 import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 )
 
 // Span is a node of the tree: the virtual workers Lo ≤ v < Hi.
@@ -64,16 +67,16 @@ func IsNode(n int, s Span) bool {
 type Tree struct {
 	n    int
 	add  func(dst, a []float32) // dst ← dst + a, element by element
-	free func([]float32)        // takes back a buffer that has been added into another
-	sums map[Span][]float32
+	free func(gradient.Sum)     // takes back a sum that has been added into another
+	sums map[Span]gradient.Sum
 }
 
 // NewTree returns an empty tree. add must be dst[i] = dst[i] + a[i], rounded once; free may be nil.
-func NewTree(add func(dst, a []float32), free func([]float32)) *Tree {
+func NewTree(add func(dst, a []float32), free func(gradient.Sum)) *Tree {
 	if free == nil {
-		free = func([]float32) {}
+		free = func(gradient.Sum) {}
 	}
-	return &Tree{add: add, free: free, sums: map[Span][]float32{}}
+	return &Tree{add: add, free: free, sums: map[Span]gradient.Sum{}}
 }
 
 // Reset empties the tree, gives its buffers back, and begins a step of n virtual workers.
@@ -87,7 +90,7 @@ func (t *Tree) Reset(n int) {
 
 // Add takes the sum of a node and merges it upwards as far as siblings are there. The tree owns sum from here on.
 // It refuses a span that is no node of this step's tree, or that is there already.
-func (t *Tree) Add(s Span, sum []float32) error {
+func (t *Tree) Add(s Span, sum gradient.Sum) error {
 	if !IsNode(t.n, s) {
 		return fmt.Errorf("%v is no node of the tree over %d virtual workers", s, t.n)
 	}
@@ -107,14 +110,17 @@ func (t *Tree) Add(s Span, sum []float32) error {
 		if !left {
 			sum, other = other, sum // the left sum is the first operand; with IEEE addition the order is no matter, the habit is
 		}
-		t.add(sum, other)
+		sum.Add(other, t.add)
 		t.free(other)
 		s = parent
 	}
 }
 
-// Sum returns the sum of the whole step, or nil while a virtual worker is missing. The tree keeps owning it.
-func (t *Tree) Sum() []float32 { return t.sums[Span{0, t.n}] }
+// Sum returns the sum of the whole step, once no virtual worker is missing. The tree keeps owning it.
+func (t *Tree) Sum() (sum gradient.Sum, whole bool) {
+	sum, whole = t.sums[Span{0, t.n}]
+	return sum, whole
+}
 
 // Spans lists the nodes that are there, in order of virtual workers: the fewest that cover what was added.
 func (t *Tree) Spans() []Span {
@@ -126,8 +132,8 @@ func (t *Tree) Spans() []Span {
 	return spans
 }
 
-// Take removes the sum of a node that Spans lists and hands its buffer to the caller.
-func (t *Tree) Take(s Span) []float32 {
+// Take removes the sum of a node that Spans lists and hands it to the caller.
+func (t *Tree) Take(s Span) gradient.Sum {
 	sum := t.sums[s]
 	delete(t.sums, s)
 	return sum

@@ -7,12 +7,21 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 )
 
 func addScalar(dst, a []float32) {
 	for i := range dst {
 		dst[i] += a[i]
 	}
+}
+
+func dense(values ...float32) gradient.Sum { return gradient.Sum{Dense: values} }
+
+func sumOf(t *Tree) float32 {
+	sum, _ := t.Sum()
+	return sum.Dense[0]
 }
 
 // treeSum is the definition, recursively: the reference for every order of arrival.
@@ -35,14 +44,14 @@ func TestTheSumHasTheSameBitsInEveryOrderOfArrival(t *testing.T) {
 		tree := NewTree(addScalar, nil)
 		tree.Reset(n)
 		for i, v := range order {
-			if tree.Sum() != nil {
+			if _, whole := tree.Sum(); whole {
 				t.Fatalf("a sum after %d of %d", i, n)
 			}
-			if err := tree.Add(Span{v, v + 1}, []float32{values[v]}); err != nil {
+			if err := tree.Add(Span{v, v + 1}, dense(values[v])); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, want := tree.Sum()[0], treeSum(values); math.Float32bits(got) != math.Float32bits(want) {
+		if got, want := sumOf(tree), treeSum(values); math.Float32bits(got) != math.Float32bits(want) {
 			t.Fatalf("sum %x, want %x", math.Float32bits(got), math.Float32bits(want))
 		}
 	})
@@ -61,7 +70,7 @@ func TestAWorkerThatHoldsPartOfTheStepSendsWholeSubtreesAndTheMasterGetsTheSameB
 			mine.Reset(n)
 			for v := range n {
 				if owner[v] == w {
-					if err := mine.Add(Span{v, v + 1}, []float32{values[v]}); err != nil {
+					if err := mine.Add(Span{v, v + 1}, dense(values[v])); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -72,7 +81,7 @@ func TestAWorkerThatHoldsPartOfTheStepSendsWholeSubtreesAndTheMasterGetsTheSameB
 				}
 			}
 		}
-		if got, want := master.Sum()[0], treeSum(values); math.Float32bits(got) != math.Float32bits(want) {
+		if got, want := sumOf(master), treeSum(values); math.Float32bits(got) != math.Float32bits(want) {
 			t.Fatalf("sum %x, want %x", math.Float32bits(got), math.Float32bits(want))
 		}
 	})
@@ -82,24 +91,24 @@ func TestWhatIsNoNodeOrThereAlreadyIsRefused(t *testing.T) {
 	tree := NewTree(addScalar, nil)
 	tree.Reset(5)
 	for _, s := range []Span{{1, 3}, {0, 3}, {3, 5}, {4, 6}, {2, 2}, {-1, 1}} {
-		if tree.Add(s, []float32{1}) == nil {
+		if tree.Add(s, dense(1)) == nil {
 			t.Errorf("%v was taken as a node of the tree over 5", s)
 		}
 	}
-	if err := tree.Add(Span{0, 4}, []float32{1}); err != nil {
+	if err := tree.Add(Span{0, 4}, dense(1)); err != nil {
 		t.Fatal(err)
 	}
-	if tree.Add(Span{1, 2}, []float32{1}) == nil {
+	if tree.Add(Span{1, 2}, dense(1)) == nil {
 		t.Error("a virtual worker was added twice")
 	}
 }
 
 func TestBuffersThatWereAddedAreGivenBack(t *testing.T) {
 	freed := 0
-	tree := NewTree(addScalar, func([]float32) { freed++ })
+	tree := NewTree(addScalar, func(gradient.Sum) { freed++ })
 	tree.Reset(4)
 	for v := range 4 {
-		if err := tree.Add(Span{v, v + 1}, []float32{1}); err != nil {
+		if err := tree.Add(Span{v, v + 1}, dense(1)); err != nil {
 			t.Fatal(err)
 		}
 	}

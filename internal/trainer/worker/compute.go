@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -25,6 +27,7 @@ type worker struct {
 	generation int64 // the newest seen
 
 	job        *job.Job
+	tables     []gradient.Table
 	source     string // what job was loaded from
 	training   *data.Batcher
 	validation *data.Batcher
@@ -58,8 +61,9 @@ func (w *worker) load(j *job.Job) error {
 	}
 	k := j.Spec.Training.GradsToWait
 	w.state = make([]float32, j.Network.StateSize())
-	w.buffers = wire.NewBuffers(j.Network.TrainableSize() + k*j.Network.StatsSize())
-	w.tree = reduce.NewTree(j.Kernel.Add, w.buffers.Put)
+	w.tables = j.Network.Tables()
+	w.buffers = wire.NewBuffers(j.Network.TrainableSize() + k*j.Network.StatsSize() + gradient.LongestPacked(w.tables, k*j.Spec.Training.MinibatchSize))
+	w.tree = reduce.NewTree(j.Kernel.Add, func(s gradient.Sum) { w.buffers.Put(s.Dense) })
 	w.results = make([]nn.Result, k)
 	w.stats = make([][]float32, k)
 	for v := range w.stats {
@@ -123,14 +127,15 @@ func (w *worker) compute(ctx context.Context) error {
 		return err
 	}
 	n := w.job.Network
-	gradient := w.buffers.Get()[:n.TrainableSize()+n.StatsSize()]
-	result, err := n.Gradient(w.state, &w.batch, w.plan.Records, w.step, v, w.job.Spec.Training.Seed, gradient)
+	out := w.buffers.Get()[:n.TrainableSize()+n.StatsSize()]
+	rows := make([]gradient.Rows, len(w.tables))
+	result, err := n.Gradient(w.state, &w.batch, w.plan.Records, w.step, v, w.job.Spec.Training.Seed, out, rows)
 	if err != nil {
 		return err
 	}
 	w.results[v] = result
-	copy(w.stats[v], gradient[n.TrainableSize():])
-	if err := w.tree.Add(reduce.Span{Lo: v, Hi: v + 1}, gradient[:n.TrainableSize()]); err != nil {
+	copy(w.stats[v], out[n.TrainableSize():])
+	if err := w.tree.Add(reduce.Span{Lo: v, Hi: v + 1}, gradient.Sum{Dense: out[:n.TrainableSize()], Rows: rows}); err != nil {
 		return err
 	}
 	if rest := w.cfg.Pace - time.Since(began); rest > 0 {
@@ -142,23 +147,34 @@ func (w *worker) compute(ctx context.Context) error {
 	return nil
 }
 
-// apply takes the sum of a step's gradients and every virtual worker's statistics, one behind the other.
-func (w *worker) apply(update []float32) error {
-	if err := ApplyUpdate(w.job.Network, w.state, update, w.step); err != nil {
+// apply takes an update as it travels; rows is how many of each embedding table it has.
+func (w *worker) apply(update []float32, rows []int32) error {
+	if err := ApplyUpdate(w.job.Network, w.state, update, rows, w.step); err != nil {
 		return err
 	}
 	w.step++
 	return nil
 }
 
-// ApplyUpdate brings a state from step to step+1.
-func ApplyUpdate(n job.Network, state, update []float32, step int64) error {
-	sum, behind := update[:n.TrainableSize()], update[n.TrainableSize():]
+// ApplyUpdate brings a state from step to step+1. update is the sum of the step's gradients as it travels: the dense part,
+// every virtual worker's statistics one behind the other, and the rows of the embedding tables, packed; counts says how many
+// rows each has.
+func ApplyUpdate(n job.Network, state, update []float32, counts []int32, step int64) error {
+	tables := n.Tables()
+	end := len(update)
+	for i, t := range tables {
+		end -= int(counts[i]) * (1 + t.Width)
+	}
+	rows, err := gradient.Unpack(tables, counts, update[end:])
+	if err != nil {
+		return fmt.Errorf("update of step %d: %w", step, err)
+	}
+	sum, behind := update[:n.TrainableSize()], update[n.TrainableSize():end]
 	var stats [][]float32
 	for size := n.StatsSize(); size > 0 && len(behind) > 0; behind = behind[size:] {
 		stats = append(stats, behind[:size])
 	}
-	return n.Apply(state, sum, stats, step)
+	return n.Apply(state, gradient.Sum{Dense: sum, Rows: rows}, stats, step)
 }
 
 // evaluate computes one part of the validation data: the sums over its records.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 )
@@ -19,7 +20,7 @@ func (f *frames) SendMsg(any) error {
 func TestSumsOfAStepThatOthersCompletedAreNotSentForTheNextOne(t *testing.T) {
 	tree := reduce.NewTree(func(dst, a []float32) { dst[0] += a[0] }, nil)
 	tree.Reset(2)
-	if err := tree.Add(reduce.Span{Lo: 0, Hi: 1}, []float32{1}); err != nil {
+	if err := tree.Add(reduce.Span{Lo: 0, Hi: 1}, gradient.Sum{Dense: []float32{1}}); err != nil {
 		t.Fatal(err)
 	}
 	// It computed virtual worker 0 of step 6 and applied the update of step 6 before it had done the rest.

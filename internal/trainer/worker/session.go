@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -165,8 +166,10 @@ func (s *session) receive(ctx context.Context) error {
 			n := w.job.Network.StateSize()
 			r.floats, err = state.Add(f, k.State.Piece, n, func() []float32 { return make([]float32, n) })
 		case *wirepb.Message_Update:
-			n := w.job.Network.TrainableSize() + w.job.Schedule.Minibatches(k.Update.Step)*w.job.Network.StatsSize()
-			r.floats, err = update.Add(f, k.Update.Piece, n, w.buffers.Get)
+			var n int
+			if n, err = w.updateSize(k.Update); err == nil {
+				r.floats, err = update.Add(f, k.Update.Piece, n, w.buffers.Get)
+			}
 		}
 		f.Release()
 		if err != nil {
@@ -183,6 +186,16 @@ func (s *session) receive(ctx context.Context) error {
 		}
 		silence.Reset(masterSilence)
 	}
+}
+
+// updateSize is the length of an update in floats.
+func (w *worker) updateSize(u *wirepb.Update) (int, error) {
+	k := w.job.Schedule.Minibatches(u.Step)
+	packed, err := gradient.PackedLen(w.tables, u.Rows, k*w.job.Spec.Training.MinibatchSize)
+	if err != nil {
+		return 0, fmt.Errorf("the master's update of step %d: %w", u.Step, err)
+	}
+	return w.job.Network.TrainableSize() + k*w.job.Network.StatsSize() + packed, nil
 }
 
 func carriesTensor(m *wirepb.Message) bool { return m.GetState() != nil || m.GetUpdate() != nil }
@@ -366,7 +379,7 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 	case u.Step > s.step:
 		return fmt.Errorf("an update of step %d reached a state at step %d", u.Step, s.step)
 	}
-	if err := s.apply(floats); err != nil {
+	if err := s.apply(floats, u.Rows); err != nil {
 		return s.report(err)
 	}
 	s.last = u.Measured
@@ -395,17 +408,18 @@ func (s *session) sendGradients() {
 	for _, span := range s.tree.Spans() {
 		sum := s.tree.Take(span)
 		g := &wirepb.Gradient{Step: s.step, Lo: int32(span.Lo), Hi: int32(span.Hi)}
-		floats := sum[:n.TrainableSize()+span.Len()*n.StatsSize()]
+		floats := sum.Dense[:n.TrainableSize()+span.Len()*n.StatsSize()]
 		for i := range span.Len() {
 			v := span.Lo + i
 			g.LossSums = append(g.LossSums, s.results[v].LossSum)
 			g.Correct = append(g.Correct, int32(s.results[v].Correct))
 			copy(floats[n.TrainableSize()+i*n.StatsSize():], s.stats[v])
 		}
+		g.Rows, floats = gradient.Counts(sum.Rows), gradient.AppendPacked(floats, sum.Rows)
 		m := &wirepb.Message{Kind: &wirepb.Message_Gradient{Gradient: g}}
 		// The queue cannot be full: it holds at most the spans of one step, and the master answers each step.
-		if !s.queue.SendTensor(m, floats, func() { s.buffers.Put(sum) }) {
-			s.buffers.Put(sum)
+		if !s.queue.SendTensor(m, floats, func() { s.buffers.Put(floats) }) {
+			s.buffers.Put(floats)
 		}
 	}
 }

@@ -677,7 +677,8 @@ func (x *Applied) GetStep() int64 {
 	return 0
 }
 
-// Gradient is the sum over virtual workers lo ≤ v < hi; behind it, in the same tensor, each one's batch statistics.
+// Gradient is the sum over virtual workers lo ≤ v < hi; behind it, in the same tensor, each one's batch statistics, and then
+// the rows of the embedding tables, packed.
 type Gradient struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
@@ -685,6 +686,7 @@ type Gradient struct {
 	Hi            int32                  `protobuf:"varint,3,opt,name=hi,proto3" json:"hi,omitempty"`
 	LossSums      []float64              `protobuf:"fixed64,4,rep,packed,name=loss_sums,json=lossSums,proto3" json:"loss_sums,omitempty"` // by virtual worker
 	Correct       []int32                `protobuf:"varint,5,rep,packed,name=correct,proto3" json:"correct,omitempty"`
+	Rows          []int32                `protobuf:"varint,10,rep,packed,name=rows,proto3" json:"rows,omitempty"` // of each embedding table
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -751,6 +753,13 @@ func (x *Gradient) GetLossSums() []float64 {
 func (x *Gradient) GetCorrect() []int32 {
 	if x != nil {
 		return x.Correct
+	}
+	return nil
+}
+
+func (x *Gradient) GetRows() []int32 {
+	if x != nil {
+		return x.Rows
 	}
 	return nil
 }
@@ -1093,13 +1102,14 @@ func (x *Measured) GetCorrect() int64 {
 	return 0
 }
 
-// Update is the sum of a step's gradients, and what its receiver computes next.
+// Update is the sum of a step's gradients, in the same layout, and what its receiver computes next.
 type Update struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
 	Next          []int32                `protobuf:"varint,2,rep,packed,name=next,proto3" json:"next,omitempty"` // virtual workers of step + 1
 	Hash          bool                   `protobuf:"varint,3,opt,name=hash,proto3" json:"hash,omitempty"`        // answer with StateHash
 	Measured      *Measured              `protobuf:"bytes,4,opt,name=measured,proto3" json:"measured,omitempty"`
+	Rows          []int32                `protobuf:"varint,10,rep,packed,name=rows,proto3" json:"rows,omitempty"` // of each embedding table
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1159,6 +1169,13 @@ func (x *Update) GetHash() bool {
 func (x *Update) GetMeasured() *Measured {
 	if x != nil {
 		return x.Measured
+	}
+	return nil
+}
+
+func (x *Update) GetRows() []int32 {
+	if x != nil {
+		return x.Rows
 	}
 	return nil
 }
@@ -1490,13 +1507,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04hash\x18\x04 \x01(\tR\x04hash\"\x1d\n" +
 	"\aApplied\x12\x12\n" +
-	"\x04step\x18\x01 \x01(\x03R\x04step\"\xa6\x01\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\"\xba\x01\n" +
 	"\bGradient\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x0e\n" +
 	"\x02lo\x18\x02 \x01(\x05R\x02lo\x12\x0e\n" +
 	"\x02hi\x18\x03 \x01(\x05R\x02hi\x12\x1b\n" +
 	"\tloss_sums\x18\x04 \x03(\x01R\blossSums\x12\x18\n" +
-	"\acorrect\x18\x05 \x03(\x05R\acorrect\x12/\n" +
+	"\acorrect\x18\x05 \x03(\x05R\acorrect\x12\x12\n" +
+	"\x04rows\x18\n" +
+	" \x03(\x05R\x04rows\x12/\n" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"n\n" +
 	"\tEvaluated\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\x05R\x04part\x12\x19\n" +
@@ -1517,12 +1536,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"?\n" +
 	"\bMeasured\x12\x19\n" +
 	"\bloss_sum\x18\x01 \x01(\x01R\alossSum\x12\x18\n" +
-	"\acorrect\x18\x02 \x01(\x03R\acorrect\"\xaf\x01\n" +
+	"\acorrect\x18\x02 \x01(\x03R\acorrect\"\xc3\x01\n" +
 	"\x06Update\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04next\x18\x02 \x03(\x05R\x04next\x12\x12\n" +
 	"\x04hash\x18\x03 \x01(\bR\x04hash\x128\n" +
-	"\bmeasured\x18\x04 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\bmeasured\x12/\n" +
+	"\bmeasured\x18\x04 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\bmeasured\x12\x12\n" +
+	"\x04rows\x18\n" +
+	" \x03(\x05R\x04rows\x12/\n" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"E\n" +
 	"\x06Assign\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12'\n" +
