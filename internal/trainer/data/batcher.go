@@ -28,6 +28,7 @@ type column struct {
 	dtype      graph.DType
 	elements   int
 	transforms []transform
+	integer    bool // the input takes whole numbers as they are
 }
 
 type transform struct {
@@ -78,7 +79,10 @@ func newColumn(c graph.Column, features []graph.Feature) (column, error) {
 	if err != nil {
 		return column{}, err
 	}
-	made := column{feature: i, dtype: features[i].DType, elements: features[i].Elements()}
+	made := column{feature: i, dtype: features[i].DType, elements: features[i].Elements(), integer: c.Integer}
+	if c.Integer && (made.dtype == graph.Float32 || len(c.Transforms) > 0) {
+		return column{}, fmt.Errorf("feature %q (%s, %d transforms) is the model's input of whole numbers; it must be one of integers, as it is", c.Feature, made.dtype, len(c.Transforms))
+	}
 	for _, t := range c.Transforms {
 		op, ok := map[string]byte{"divide": '/', "multiply": '*', "add": '+', "subtract": '-'}[t.Op]
 		if !ok {
@@ -98,9 +102,9 @@ func indexOf(features []graph.Feature, name string) (int, error) {
 }
 
 // Fill makes dst the minibatch of the records of file at indices, in that order: inputs converted to float32, then each
-// transform as one float32 operation per element, elements in the record's order. dst's slices are reused; with
-// feed.Columns nothing is allocated once they and the cache hold what is needed. An error names file and record, and
-// leaves dst undefined.
+// transform as one float32 operation per element, elements in the record's order; those of integer inputs as they are. dst's
+// slices are reused; with feed.Columns nothing is allocated once they and the cache hold what is needed. An error names file
+// and record, and leaves dst undefined.
 func (b *Batcher) Fill(ctx context.Context, file int, indices []int64, dst *graph.Batch) error {
 	if len(indices) < 1 || len(indices) > b.maxBatch {
 		return fmt.Errorf("a minibatch of %d records; the batcher was made for 1 to %d", len(indices), b.maxBatch)
@@ -153,6 +157,16 @@ func (b *Batcher) shape(n int, dst *graph.Batch) {
 		dst.Inputs = make([][]float32, len(b.columns))
 	}
 	for i, c := range b.columns {
+		if c.integer {
+			if len(dst.Integers) != len(b.columns) {
+				dst.Integers = make([][]int32, len(b.columns))
+			}
+			if cap(dst.Integers[i]) < n*c.elements {
+				dst.Integers[i] = make([]int32, b.maxBatch*c.elements)
+			}
+			dst.Integers[i] = dst.Integers[i][:n*c.elements]
+			continue
+		}
 		if cap(dst.Inputs[i]) < n*c.elements {
 			dst.Inputs[i] = make([]float32, b.maxBatch*c.elements)
 		}
@@ -163,6 +177,12 @@ func (b *Batcher) shape(n int, dst *graph.Batch) {
 // place puts one decoded record at position n of a minibatch.
 func (b *Batcher) place(n int, example graph.Example, dst *graph.Batch) error {
 	for i, c := range b.columns {
+		if c.integer {
+			if err := c.integers(example[c.feature], dst.Integers[i][n*c.elements:(n+1)*c.elements]); err != nil {
+				return fmt.Errorf("the feature %q: %w", b.feed.Features[c.feature].Name, err)
+			}
+			continue
+		}
 		input := dst.Inputs[i][n*c.elements : (n+1)*c.elements]
 		c.convert(example[c.feature], input)
 		for _, t := range c.transforms {
@@ -183,6 +203,20 @@ func (b *Batcher) place(n int, example graph.Example, dst *graph.Batch) error {
 		return fmt.Errorf("the label %q is %d; a label is a class number", b.feed.Label, label)
 	}
 	dst.Labels[n] = int32(label)
+	return nil
+}
+
+// integers copies row numbers, which fit into 32 bits or are none.
+func (c *column) integers(v graph.Value, input []int32) error {
+	for i, x := range v.Bytes {
+		input[i] = int32(x)
+	}
+	for i, x := range v.Ints {
+		if x < math.MinInt32 || x > math.MaxInt32 {
+			return fmt.Errorf("%d is no row of a table", x)
+		}
+		input[i] = int32(x)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -138,6 +139,43 @@ func TestFill(t *testing.T) {
 		}
 		if len(batch.Labels) != 0 || len(batch.Targets) != 2 || batch.Targets[0] != 1.25 || batch.Targets[1] != -0.75 {
 			t.Errorf("%+v", batch)
+		}
+	})
+	t.Run("row numbers are taken as they are, beside numbers, and refused where they fit no table", func(t *testing.T) {
+		schema := []graph.Feature{{Name: "rows", DType: graph.Int64, Shape: []int{2}}, {Name: "x", DType: graph.Float32, Shape: []int{1}}, {Name: "y", DType: graph.Uint8, Shape: []int{1}}}
+		path := filepath.Join(t.TempDir(), "rows")
+		var file strings.Builder
+		w, err := recordio.NewWriter(&file, recordio.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range []int64{7, math.MaxInt32, math.MaxInt32 + 1} {
+			record, err := codec.Append(nil, codec.TFExample, schema, graph.Example{{Ints: []int64{row, -3}}, {Floats: []float32{0.5}}, {Bytes: []byte{1}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Write(record); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		saveBytes(t, path, []byte(file.String()))
+		ds := open(t, data.Spec{Path: path, Codec: codec.TFExample, Features: schema})
+		b := batcher(t, ds, graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x"}, {Feature: "rows", Integer: true}}, Label: "y"}, 2)
+		var batch graph.Batch
+		if err := b.Fill(t.Context(), 0, []int64{1, 0}, &batch); err != nil {
+			t.Fatal(err)
+		}
+		if got := batch.Integers[1]; !slices.Equal(got, []int32{math.MaxInt32, -3, 7, -3}) || !slices.Equal(batch.Inputs[0], []float32{0.5, 0.5}) || len(batch.Inputs[1]) != 0 {
+			t.Errorf("%+v", batch)
+		}
+		if err := b.Fill(t.Context(), 0, []int64{2}, &batch); err == nil || !strings.Contains(err.Error(), `"rows"`) || !strings.Contains(err.Error(), "2147483648") {
+			t.Errorf("error %v", err)
+		}
+		if _, err := data.NewBatcher(ds, graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x", Integer: true}}, Label: "y"}, 2); err == nil {
+			t.Error("a float32 was taken for row numbers")
 		}
 	})
 	t.Run("an input function gets the decoded values, and what it returns is copied", func(t *testing.T) {

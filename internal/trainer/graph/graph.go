@@ -29,6 +29,11 @@ const (
 	Add         Op = "add"
 	Multiply    Op = "multiply"
 	Concatenate Op = "concatenate"
+	Subtract    Op = "subtract" // the second of two from the first
+
+	Embedding Op = "embedding"  // rows of a table, chosen by an integer input
+	ReduceSum Op = "reduce_sum" // over neighbouring axes
+	Scale     Op = "scale"      // times a number
 )
 
 // Node is one layer application. Shapes leave out the batch dimension; images are height, width, channels (NHWC).
@@ -45,6 +50,11 @@ type Node struct {
 	Dropout   *DropoutAttrs   `json:"dropout,omitempty"`
 
 	AveragePool *AveragePoolAttrs `json:"average_pool,omitempty"`
+
+	Integer   bool            `json:"integer,omitempty"` // of an Input: its elements are row numbers, for Embeddings alone
+	Embedding *EmbeddingAttrs `json:"embedding,omitempty"`
+	ReduceSum *ReduceSumAttrs `json:"reduce_sum,omitempty"`
+	Scale     *ScaleAttrs     `json:"scale,omitempty"`
 
 	Line int `json:"-"` // of the model file, for messages; decides nothing
 }
@@ -98,6 +108,24 @@ type AveragePoolAttrs struct {
 type DropoutAttrs struct {
 	Rate           float64 `json:"rate"`
 	TrainingAlways bool    `json:"training_always"`
+}
+
+// EmbeddingAttrs has a table [InputDim, OutputDim]; an input of shape […] gives an output of shape […, OutputDim].
+type EmbeddingAttrs struct {
+	InputDim  int `json:"input_dim"`
+	OutputDim int `json:"output_dim"`
+}
+
+// ReduceSumAttrs sums over Axes axes from axis From on, of a shape without the batch dimension.
+type ReduceSumAttrs struct {
+	From     int  `json:"from"`
+	Axes     int  `json:"axes"`
+	KeepDims bool `json:"keep_dims"` // they stay, with size 1
+}
+
+// ScaleAttrs multiplies by Value, rounded to float32.
+type ScaleAttrs struct {
+	Value float64 `json:"value"`
 }
 
 // LossKind names a loss over a minibatch; every loss is the mean over its records.
@@ -186,10 +214,12 @@ type Transform struct {
 	Value float64 `json:"value"`
 }
 
-// Column says how one feature becomes one model input: converted to float32, then transformed, elements in order.
+// Column says how one feature becomes one model input: converted to float32, then transformed, elements in order; that of
+// an integer input is the numbers as they are, and has no transforms.
 type Column struct {
 	Feature    string      `json:"feature"`
 	Transforms []Transform `json:"transforms,omitempty"`
+	Integer    bool        `json:"integer,omitempty"` // the input is
 }
 
 // Feed says how records become a minibatch. Features includes the label. Exactly one of Columns (traced from
@@ -220,6 +250,8 @@ type Value struct {
 type Batch struct {
 	N      int
 	Inputs [][]float32 // one per Input node, in node order; N × elements, records one behind the other
+	// Integers has those of the integer inputs at their places, which are empty in Inputs; nil where there are none.
+	Integers [][]int32
 	// Of the two one is N long and the other empty: Targets where the label is a float32.
 	Labels  []int32
 	Targets []float32

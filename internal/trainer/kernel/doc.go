@@ -45,8 +45,12 @@
 //   - Dropout: x × m, gradient dy × m, m = word ≥ ⌊rate·2³²⌋ ? float32(1/(1 − rate)) : +0. The word is philox'
 //     Key.Element of (global step, virtual worker, dropout layer in graph order) and the element's index in the
 //     NHWC of the whole minibatch.
+//   - Differences: a − b, gradients dy and −dy. Multiples by a number: x × f, dy × f. Sums over axes: from the first
+//     element on, in order; the gradient is dy for each.
+//   - The gradient of a row of an embedding table is the gradients of its lookups, added in the order of the records, and
+//     within one of the lookups, from the first on: one chain, without blocks.
 //   - SGD: w − (rate × g). The other optimizers' sequences stand at Momentum, Nesterov, Adam, AdaGrad, RMSProp and
-//     RMSPropMomentum.
+//     RMSPropMomentum; of the rows of tables at AdamRows, RMSPropRows and RMSPropMomentumRows.
 //   - Moving statistics: m + ((1 − momentum) × (batch − m)), 1 − momentum in float64, rounded once.
 //
 // # BatchNorm

@@ -27,6 +27,7 @@ func Nesterov(w, a, g []float32, rate, momentum float32) {
 // AdamStep holds the numbers of one step of Adam.
 type AdamStep struct {
 	Rate         float32 // rate·√(1 − β₂ᵗ) ÷ (1 − β₁ᵗ)
+	Beta1, Beta2 float32
 	Rest1, Rest2 float32 // 1 − β₁, 1 − β₂
 	Epsilon      float32
 }
@@ -36,6 +37,7 @@ type AdamStep struct {
 func NewAdamStep(rate, beta1, beta2, epsilon float64, t int64) AdamStep {
 	return AdamStep{
 		Rate:  float32(float64(rate*math.Sqrt(1-Power(beta2, t))) / (1 - Power(beta1, t))),
+		Beta1: float32(beta1), Beta2: float32(beta2),
 		Rest1: float32(1 - beta1), Rest2: float32(1 - beta2), Epsilon: float32(epsilon),
 	}
 }

@@ -38,21 +38,22 @@ func TestEqualBits(t *testing.T) {
 				}
 			}
 			state := randomState(variants[0].n)
-			out := gradientBuffer(variants[0].n)
+			out, rows := gradientBuffer(variants[0].n), rowsBuffer(variants[0].n)
 			for records := 1; records <= 17; records++ {
 				b := batch(m, records, uint64(records))
 				var want nn.Result
 				var wantHash string
 				for _, v := range variants {
-					got, err := v.n.Gradient(state, b, 20, int64(1000*records), 1, 7, out, nil)
+					got, err := v.n.Gradient(state, b, 20, int64(1000*records), 1, 7, out, rows)
 					if err != nil {
 						t.Fatal(err)
 					}
+					bits := hash(scattered(v.n, out, rows))
 					if wantHash == "" {
-						want, wantHash = got, hash(out)
+						want, wantHash = got, bits
 					}
-					if got != want || hash(out) != wantHash {
-						t.Fatalf("%d records: %s: result %+v, gradient %s; %s: %+v, %s", records, v.name, got, hash(out), variants[0].name, want, wantHash)
+					if got != want || bits != wantHash {
+						t.Fatalf("%d records: %s: result %+v, gradient %s; %s: %+v, %s", records, v.name, got, bits, variants[0].name, want, wantHash)
 					}
 				}
 			}
@@ -120,22 +121,24 @@ func train(t testing.TB, m *graph.Model, set kernel.Set, threads, steps int) (st
 	state = make([]float32, n.StateSize())
 	n.Init(state, 1)
 	var outs [2][]float32
+	var sums [2]gradient.Sum
 	for v := range outs {
 		outs[v] = gradientBuffer(n)
+		sums[v] = gradient.Sum{Dense: outs[v][:n.TrainableSize()], Rows: rowsBuffer(n)}
 	}
 	for step := range int64(steps) {
 		loss := 0.0
 		var stats [][]float32
 		for v := range outs {
-			r, err := n.Gradient(state, batch(m, 5, uint64(step%3)*2+uint64(v)), 10, step, v, 1, outs[v], nil)
+			r, err := n.Gradient(state, batch(m, 5, uint64(step%3)*2+uint64(v)), 10, step, v, 1, outs[v], sums[v].Rows)
 			if err != nil {
 				t.Fatal(err)
 			}
 			loss += r.LossSum / 10
 			stats = append(stats, outs[v][n.TrainableSize():])
 		}
-		set.Add(outs[0][:n.TrainableSize()], outs[1])
-		if err := n.Apply(state, gradient.Sum{Dense: outs[0][:n.TrainableSize()]}, stats, step); err != nil {
+		sums[0].Add(sums[1], set.Add)
+		if err := n.Apply(state, sums[0], stats, step); err != nil {
 			t.Fatal(err)
 		}
 		losses = append(losses, loss)
@@ -175,12 +178,12 @@ func TestNoAllocation(t *testing.T) {
 				state, out := make([]float32, n.StateSize()), gradientBuffer(n)
 				n.Init(state, 1)
 				b := batch(m, 5, 1)
-				stats := [][]float32{out[n.TrainableSize():]}
+				sum, stats := gradient.Sum{Dense: out[:n.TrainableSize()], Rows: rowsBuffer(n)}, [][]float32{out[n.TrainableSize():]}
 				if allocations := testing.AllocsPerRun(20, func() {
-					if _, err := n.Gradient(state, b, 5, 1, 0, 1, out, nil); err != nil {
+					if _, err := n.Gradient(state, b, 5, 1, 0, 1, out, sum.Rows); err != nil {
 						t.Fatal(err)
 					}
-					if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, stats, 1); err != nil {
+					if err := n.Apply(state, sum, stats, 1); err != nil {
 						t.Fatal(err)
 					}
 					if _, err := n.Evaluate(state, b); err != nil {

@@ -77,6 +77,8 @@ func (a arity) String() string {
 		return "none"
 	case 1:
 		return "one"
+	case 2:
+		return "two"
 	}
 	return fmt.Sprintf("%d or more", a.least)
 }
@@ -89,6 +91,8 @@ func inputsOf(op graph.Op) arity {
 		return arity{0, 0}
 	case graph.Add, graph.Multiply, graph.Concatenate:
 		return arity{2, manyInputs}
+	case graph.Subtract:
+		return arity{2, 2}
 	}
 	return arity{1, 1}
 }

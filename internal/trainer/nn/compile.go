@@ -38,6 +38,7 @@ type compiler struct {
 	n     *Network
 	nodes []*graph.Node // those that the output depends on, in creation order
 	place map[int]int   // of a node of the model in nodes
+	input map[int]int   // which of the model's inputs a node is
 	arena arena
 	ints  []intReservation
 
@@ -65,8 +66,9 @@ type point struct {
 	gradient  *tensor // of value, written by the layer behind and read by the layer that made it
 	readOnly  bool    // the value must not be overwritten: it is the caller's, or is needed again
 	shape     []int
-	conv      *conv // the layer that made it, when that is a convolution, and stands directly before
-	trainable bool  // there are variables before this point, so that gradients must come this far
+	ids       *input // the value is the row numbers of this input; there is no tensor
+	conv      *conv  // the layer that made it, when that is a convolution, and stands directly before
+	trainable bool   // there are variables before this point, so that gradients must come this far
 }
 
 type intReservation struct {
@@ -107,8 +109,10 @@ func (c *compiler) order() error {
 	}
 	c.place = map[int]int{}
 	inputs := 0
+	c.input = map[int]int{}
 	for i := range m.Nodes {
 		if m.Nodes[i].Op == graph.Input {
+			c.input[i] = inputs
 			inputs++
 		}
 		if needed[i] {
@@ -116,9 +120,7 @@ func (c *compiler) order() error {
 			c.nodes = append(c.nodes, &m.Nodes[i])
 		}
 	}
-	if inputs != 1 {
-		return fmt.Errorf("%d inputs; only models with one input are implemented", inputs)
-	}
+	c.n.inputs = make([]*input, inputs)
 	c.points = make([]point, len(c.nodes))
 	c.branches = c.findBranches()
 	return nil
@@ -130,7 +132,7 @@ func (c *compiler) layer(i int, node *graph.Node) error {
 	if size < 1 {
 		return fmt.Errorf("shape %v has no elements", node.Shape)
 	}
-	params, stats := len(c.n.params), len(c.stats)
+	params, stats, tables := len(c.n.params), len(c.stats), len(c.n.embeddings)
 	form := ""
 	next := c.onlyNext(i)
 	var operands []point
@@ -142,10 +144,12 @@ func (c *compiler) layer(i int, node *graph.Node) error {
 		c.point = operands[0]
 	}
 	var err error
+	if err := checkIntegers(node, operands); err != nil {
+		return err
+	}
 	switch node.Op {
 	case graph.Input:
-		c.value, c.readOnly = &tensor{size: size}, true
-		c.n.input = c.value
+		c.addInput(node)
 	case graph.Reshape, graph.Flatten:
 		if size != c.value.size {
 			err = fmt.Errorf("shape %v cannot be reshaped to %v", c.shape, node.Shape)
@@ -169,8 +173,15 @@ func (c *compiler) layer(i int, node *graph.Node) error {
 		err = c.addActivation(node)
 	case graph.AveragePool, graph.GlobalAveragePool:
 		err = c.addAveragePool(node)
-	case graph.Add, graph.Multiply, graph.Concatenate:
+	case graph.Add, graph.Multiply, graph.Concatenate, graph.Subtract:
 		err = c.addMerge(node, operands)
+	case graph.Embedding:
+		form = "rows"
+		err = c.addEmbedding(node)
+	case graph.ReduceSum:
+		err = c.addReduceSum(node)
+	case graph.Scale:
+		err = c.addScale(node)
 	default:
 		err = fmt.Errorf("operation %q is not implemented", node.Op)
 	}
@@ -188,6 +199,9 @@ func (c *compiler) layer(i int, node *graph.Node) error {
 		info.Params += p.Size
 		info.NonTrainable += p.Size
 	}
+	for _, e := range c.n.embeddings[tables:] {
+		info.Params += e.table.Size
+	}
 	c.n.layers = append(c.n.layers, info)
 	return nil
 }
@@ -203,6 +217,9 @@ func (c *compiler) finish() error {
 	}
 	if c.nodes[len(c.nodes)-1].Op == graph.Input {
 		return fmt.Errorf("the input is the output")
+	}
+	if c.ids != nil {
+		return fmt.Errorf("the output %q is an integer input", c.nodes[len(c.nodes)-1].Name)
 	}
 	n.output = c.value
 	if err := c.addLoss(); err != nil {
@@ -222,6 +239,8 @@ func (c *compiler) finish() error {
 	}
 	n.slots = make([][]float32, len(n.optimizer.slots))
 	n.state += len(n.slots) * n.trainable
+	n.dense = n.state
+	c.addTables()
 
 	operations := c.forward
 	for i := len(c.backward) - 1; i >= 0; i-- {

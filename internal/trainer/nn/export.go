@@ -37,6 +37,9 @@ func (n *Network) everything() []stored {
 				all = append(all, stored{p, "optimizer/" + slot.name + "/" + p.Name, n.trainable + n.stats + i*n.trainable + p.Offset})
 			}
 		}
+		for _, e := range n.embeddings {
+			all = append(all, stored{e.table, "optimizer/" + slot.name + "/" + e.table.Name, e.table.Offset + (i+1)*e.table.Size})
+		}
 	}
 	return all
 }

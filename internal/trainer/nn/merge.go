@@ -52,6 +52,8 @@ func (c *compiler) addMerge(node *graph.Node, operands []point) error {
 		forward, backward = l.add, l.copyGradient
 	case graph.Multiply:
 		forward, backward = l.multiply, l.multiplyGradient
+	case graph.Subtract:
+		forward, backward = l.subtract, l.subtractGradient
 	}
 	c.forward = append(c.forward, operation{true, forward})
 	c.infer = append(c.infer, operation{true, forward})
@@ -73,6 +75,26 @@ func (l *merge) copyGradient(t *thread, s span) {
 	for _, d := range l.dIn {
 		if d != nil {
 			copy(d.record(t, s.from), l.dOut.record(t, s.from))
+		}
+	}
+}
+
+func (l *merge) subtract(t *thread, s span) {
+	out, b := l.out.record(t, s.from), l.in[1].record(t, s.from)
+	for i, a := range l.in[0].record(t, s.from) {
+		out[i] = a - b[i]
+	}
+}
+
+func (l *merge) subtractGradient(t *thread, s span) {
+	dOut := l.dOut.record(t, s.from)
+	if d := l.dIn[0]; d != nil {
+		copy(d.record(t, s.from), dOut)
+	}
+	if d := l.dIn[1]; d != nil {
+		dst := d.record(t, s.from)
+		for i, v := range dOut {
+			dst[i] = -v
 		}
 	}
 }

@@ -133,6 +133,30 @@ func (b *modelBuilder) dense(units int) *modelBuilder {
 	return b.add("dense", graph.Node{Op: graph.Dense, Shape: []int{units}, Dense: &graph.DenseAttrs{Units: units, UseBias: true}})
 }
 
+// ids adds an integer input, from which to go on.
+func (b *modelBuilder) ids(lookups int) *modelBuilder {
+	b.add("ids", graph.Node{Op: graph.Input, Shape: []int{lookups}, Integer: true})
+	b.m.Nodes[b.head].Inputs = nil
+	return b
+}
+
+func (b *modelBuilder) embedding(rows, width int) *modelBuilder {
+	return b.add("embedding", graph.Node{Op: graph.Embedding, Shape: append(slices.Clone(b.shape()), width), Embedding: &graph.EmbeddingAttrs{InputDim: rows, OutputDim: width}})
+}
+
+func (b *modelBuilder) reduceSum(from, axes int, keep bool) *modelBuilder {
+	shape := slices.Clone(b.shape()[:from])
+	if keep {
+		shape = append(shape, slices.Repeat([]int{1}, axes)...)
+	}
+	shape = append(shape, b.shape()[from+axes:]...)
+	return b.add("reduce_sum", graph.Node{Op: graph.ReduceSum, Shape: shape, ReduceSum: &graph.ReduceSumAttrs{From: from, Axes: axes, KeepDims: keep}})
+}
+
+func (b *modelBuilder) scale(factor float64) *modelBuilder {
+	return b.add("scale", graph.Node{Op: graph.Scale, Shape: b.shape(), Scale: &graph.ScaleAttrs{Value: factor}})
+}
+
 func (b *modelBuilder) build() *graph.Model { return &b.m }
 
 func (b *modelBuilder) loss(kind graph.LossKind) *modelBuilder {
@@ -158,24 +182,14 @@ func cifar10() *graph.Model {
 	return b.flatten().dense(10).build()
 }
 
-// batch makes records that a model can learn: a noisy pattern per class.
+// batch makes records that a model can learn: a noisy pattern per class, and row numbers that go with it.
 func batch(m *graph.Model, n int, seed uint64) *graph.Batch {
-	size := 1
-	for _, d := range m.Nodes[0].Shape {
-		size *= d
-	}
 	classes := max(2, m.Nodes[m.Output].Shape[0])
 	rng := rand.New(rand.NewPCG(seed, 1))
-	b := &graph.Batch{N: n, Inputs: [][]float32{make([]float32, n*size)}, Labels: make([]int32, n)}
-	for r := range n {
-		label := rng.IntN(classes)
-		b.Labels[r] = int32(label)
-		for i := range size {
-			v := 0.5 * rng.Float32()
-			if (i/3+label*5)%7 < 3 {
-				v += 0.5
-			}
-			b.Inputs[0][r*size+i] = v
+	b := &graph.Batch{N: n, Labels: make([]int32, n)}
+	for i, node := range m.Nodes {
+		if node.Op == graph.Input {
+			fill(b, m, i, classes, rng)
 		}
 	}
 	if m.Loss == graph.MeanSquaredError { // its targets are numbers
@@ -185,4 +199,43 @@ func batch(m *graph.Model, n int, seed uint64) *graph.Batch {
 		b.Labels = nil
 	}
 	return b
+}
+
+// fill makes the values of the next input, node number i; that of the first chooses the labels.
+func fill(b *graph.Batch, m *graph.Model, i, classes int, rng *rand.Rand) {
+	first, size := len(b.Inputs) == 0, 1
+	for _, d := range m.Nodes[i].Shape {
+		size *= d
+	}
+	var floats []float32
+	var integers []int32
+	for r := range b.N {
+		if first {
+			b.Labels[r] = int32(rng.IntN(classes))
+		}
+		label := int(b.Labels[r])
+		for k := range size {
+			if m.Nodes[i].Integer {
+				integers = append(integers, int32((label*3+rng.IntN(3))%tableRows(m, i)))
+				continue
+			}
+			v := 0.5 * rng.Float32()
+			if (k/3+label*5)%7 < 3 {
+				v += 0.5
+			}
+			floats = append(floats, v)
+		}
+	}
+	b.Inputs, b.Integers = append(b.Inputs, floats), append(b.Integers, integers)
+}
+
+// tableRows is how many rows the smallest of the tables has that input i looks up.
+func tableRows(m *graph.Model, i int) int {
+	rows := 0
+	for _, n := range m.Nodes {
+		if n.Op == graph.Embedding && n.Inputs[0] == i && (rows == 0 || n.Embedding.InputDim < rows) {
+			rows = n.Embedding.InputDim
+		}
+	}
+	return rows
 }

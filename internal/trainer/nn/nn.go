@@ -3,9 +3,9 @@
 // bit, whatever the kernel set and the number of threads; kernel's package comment is the contract. Nothing is
 // allocated after Compile.
 //
-// Of the graphs it takes those with one input and one output; a value may go several ways and be merged again. What it does
-// not implement is refused by Compile with the layer's name and line. Schedules, gradients' sums over virtual workers and
-// files are others'.
+// Of the graphs it takes those with one output; a value may go several ways and be merged again. The gradient of an embedding
+// table is its rows that the minibatch looked up. What it does not implement is refused by Compile with the layer's name and
+// line. Schedules, gradients' sums over virtual workers and files are others'.
 package nn
 
 import (
@@ -25,7 +25,8 @@ type Options struct {
 }
 
 // Param is one variable. The state is one []float32: the trainable variables in creation order, then the moving
-// statistics in creation order, then the optimizer's slots, each as long as the trainable variables together.
+// statistics in creation order, then the optimizer's slots, each as long as the trainable variables together; then each
+// embedding table in creation order, with its slots behind it. Those are trainable too, but no part of the dense gradient.
 type Param struct {
 	Name         string // as Keras names it: "conv2d/kernel"
 	Shape        []int  // as Keras shapes it
@@ -51,15 +52,16 @@ type Network struct {
 	options Options
 	threads *threads
 
-	input     *tensor
+	inputs    []*input // by their place in a minibatch; nil where the output does not depend on one
 	output    *tensor
 	labels    []int32
 	targets   []float32
 	classes   int // that labels may name; 0: targets are numbers
 	params    []Param
 	tables    []gradient.Table
-	trainable int // floats of the trainable variables
+	trainable int // floats of the trainable variables that are no tables
 	stats     int // of the moving statistics
+	dense     int // of the state before the tables
 	state     int // of the state
 	layers    []LayerInfo
 
@@ -67,6 +69,7 @@ type Network struct {
 	inference  program
 	batchNorms []*batchNorm
 	loss       *loss
+	embeddings []*embedding
 	optimizer  *optimizer
 	slots      [][]float32 // of the state at hand
 
@@ -77,6 +80,7 @@ type Network struct {
 type run struct {
 	state         []float32
 	gradient      []float32
+	rows          []gradient.Rows // of the tables
 	records       int
 	start         float32 // the derivative that the backward pass starts from
 	step          int64
@@ -119,7 +123,7 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 	if stepRecords < b.N {
 		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: a minibatch of %d records cannot be part of a step of %d", step, virtualWorker, b.N, stepRecords)
 	}
-	n.run.gradient = out
+	n.run.gradient, n.run.rows = out, rows
 	n.run.start = float32(b.N) / float32(stepRecords) / float32(b.N)
 	n.run.step, n.run.virtualWorker, n.run.seed = step, virtualWorker, seed
 	n.execute(n.training)
@@ -130,6 +134,11 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 	}
 	if !n.kernel.Finite(out) {
 		return result, n.notFinite(out, step, virtualWorker)
+	}
+	for i, e := range n.embeddings {
+		if !n.kernel.Finite(rows[i].Values) {
+			return result, fmt.Errorf("step %d, virtual worker %d: the gradient of %q is %w: training diverged; a lower learning rate may help", step, virtualWorker, e.table.Name, ErrNotFinite)
+		}
 	}
 	return result, nil
 }
@@ -167,14 +176,24 @@ func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, st
 			return fmt.Errorf("update of step %d: virtual worker %d sent %d floats of statistics, the network has %d", step, v, len(s), n.StatsSize())
 		}
 	}
+	for i, e := range n.embeddings {
+		if err := e.check(sum.Rows[i]); err != nil {
+			return fmt.Errorf("update of step %d: %w", step, err)
+		}
+	}
 	for _, s := range stats {
 		for _, bn := range n.batchNorms {
 			bn.move(state, s, n.trainable)
 		}
 	}
-	n.optimize(state, sum.Dense, step)
-	if !n.kernel.Finite(state) {
+	n.optimize(state, sum, step)
+	if !n.kernel.Finite(state[:n.dense]) {
 		return n.notFinite(state, step, -1)
+	}
+	for i, e := range n.embeddings {
+		if err := e.checkFinite(state, sum.Rows[i], step); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -185,8 +204,8 @@ func (n *Network) begin(state []float32, b *graph.Batch) error {
 		return fmt.Errorf("state of %d floats for a network of %d", len(state), n.state)
 	case b.N < 1 || b.N > n.options.MaxBatch:
 		return fmt.Errorf("minibatch of %d records, the network was compiled for 1 to %d", b.N, n.options.MaxBatch)
-	case len(b.Inputs) != 1 || len(b.Inputs[0]) != b.N*n.input.size:
-		return fmt.Errorf("minibatch of %d records: the input should be one array of %d × %d floats", b.N, b.N, n.input.size)
+	case len(b.Inputs) != len(n.inputs):
+		return fmt.Errorf("minibatch of %d records has %d inputs, the model %d", b.N, len(b.Inputs), len(n.inputs))
 	case len(b.Labels)+len(b.Targets) != b.N:
 		return fmt.Errorf("minibatch of %d records has %d labels and %d targets", b.N, len(b.Labels), len(b.Targets))
 	case n.classes > 0 && len(b.Labels) != b.N:
@@ -195,7 +214,13 @@ func (n *Network) begin(state []float32, b *graph.Batch) error {
 	if err := n.checkTargets(b); err != nil {
 		return err
 	}
-	n.input.data = b.Inputs[0]
+	for i, in := range n.inputs {
+		if in != nil {
+			if err := in.take(b, i); err != nil {
+				return err
+			}
+		}
+	}
 	n.labels, n.targets = b.Labels, b.Targets
 	n.run.state, n.run.records = state, b.N
 	return nil
@@ -221,6 +246,9 @@ func (n *Network) checkTargets(b *graph.Batch) error {
 
 func (n *Network) notFinite(values []float32, step int64, virtualWorker int) error {
 	for _, p := range n.params {
+		if p.Offset+p.Size > len(values) || p.Offset >= n.dense {
+			continue // a table
+		}
 		for i, v := range values[p.Offset : p.Offset+p.Size] {
 			if !finite(float64(v)) {
 				if virtualWorker < 0 {

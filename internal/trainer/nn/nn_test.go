@@ -85,6 +85,45 @@ var testModels = map[string]func() *graph.Model{
 	"wide and narrow dense layers only": func() *graph.Model {
 		return model(13).dense(33).relu().dropout(0.1).dense(16).relu().dense(5).build()
 	},
+	"rows of three tables, two of them for one input, beside numbers": func() *graph.Model {
+		b := model(4).ids(3)
+		ids := b.head
+		b.embedding(9, 5)
+		rows := b.head
+		b.flatten().dense(16).relu()
+		deep := b.head
+		b.at(ids).embedding(7, 1).reduceSum(0, 2, true).reshape(1)
+		linear := b.head
+		b.ids(1).embedding(40, 17).flatten().merge(graph.Concatenate, deep, 0)
+		b.dropout(0.1).dense(1)
+		b.merge(graph.Add, linear)
+		first := b.head
+		// A factorization machine's pairs: half of (the square of the sum − the sum of the squares).
+		b.at(rows).reduceSum(0, 1, false)
+		b.merge(graph.Multiply, b.head)
+		squared := b.head
+		b.at(rows).merge(graph.Multiply, rows).reduceSum(0, 1, false)
+		squares := b.head
+		b.at(squared).merge(graph.Subtract, squares).scale(0.5).reduceSum(0, 1, true)
+		return b.merge(graph.Add, first).loss(graph.SigmoidCrossEntropy).build()
+	},
+	"sums of axes before, between and behind others, and differences and multiples of values that a ReLU has made": func() *graph.Model {
+		b := model(4, 3, 5).conv(6, 1, 1).relu().scale(-1.5)
+		x := b.head
+		b.reduceSum(1, 1, true)
+		rows := b.head
+		b.at(x).reduceSum(0, 2, false)
+		all := b.head
+		b.at(rows).reduceSum(0, 2, false).merge(graph.Subtract, all).scale(0.25)
+		sums := b.head
+		b.at(x).reduceSum(2, 1, false).flatten().merge(graph.Concatenate, sums)
+		return b.dense(5).build()
+	},
+	"nothing but a table": func() *graph.Model {
+		b := &modelBuilder{names: map[string]int{}, m: graph.Model{Name: "test", Loss: graph.MeanSquaredError, Optimizer: graph.Optimizer{Kind: graph.SGD, LearningRate: 0.01}}}
+		b.m.Nodes = []graph.Node{{Op: graph.Input, Name: "ids", Shape: []int{2}, Integer: true}}
+		return b.embedding(6, 1).reduceSum(0, 2, true).reshape(1).build()
+	},
 	"dropout and ReLU of the input itself": func() *graph.Model {
 		return model(6, 6, 3).dropout(0.3).relu().conv(4, 1, 1).relu().dropout(0.2).conv(4, 2, 2).batchNorm().relu().flatten().dense(3).build()
 	},
@@ -141,7 +180,7 @@ func TestTheGradientsOfAStepsPartsAddUpToThatOfOneMinibatchAsLargeAsAll(t *testi
 
 func TestMNISTGradient(t *testing.T) {
 	for _, set := range kernel.Available() {
-		t.Run("the tutorial's network with "+set.Name+" has the reference's gradientient", func(t *testing.T) {
+		t.Run("the tutorial's network with "+set.Name+" has the reference's gradient", func(t *testing.T) {
 			m := mnist()
 			n := compile(t, m, set, 2, 3)
 			compareWithReference(t, m, n, randomState(n), batch(m, 3, 4))
@@ -175,6 +214,21 @@ func TestCIFAR10(t *testing.T) {
 // gradientBuffer is what Gradient fills.
 func gradientBuffer(n *nn.Network) []float32 { return make([]float32, n.TrainableSize()+n.StatsSize()) }
 
+// rowsBuffer is what else Gradient fills.
+func rowsBuffer(n *nn.Network) []gradient.Rows { return make([]gradient.Rows, len(n.Tables())) }
+
+// scattered is a gradient in the layout of a state: rows in their tables, and zeros elsewhere.
+func scattered(n *nn.Network, out []float32, rows []gradient.Rows) []float32 {
+	state := make([]float32, n.StateSize())
+	copy(state, out)
+	for i, t := range n.Tables() {
+		for k, row := range rows[i].Index {
+			copy(state[t.Offset+int(row)*t.Width:], rows[i].Values[k*t.Width:][:t.Width])
+		}
+	}
+	return state
+}
+
 // randomState is Init, with biases, gammas and betas that are not 0 and 1.
 func randomState(n *nn.Network) []float32 {
 	state := make([]float32, n.StateSize())
@@ -192,8 +246,8 @@ func randomState(n *nn.Network) []float32 {
 func compareWithReference(t *testing.T, m *graph.Model, n *nn.Network, state []float32, b *graph.Batch) {
 	t.Helper()
 	const stepRecords, step, worker, seed = 40, 1234, 3, 77
-	out := gradientBuffer(n)
-	got, err := n.Gradient(state, b, stepRecords, step, worker, seed, out, nil)
+	out, rows := gradientBuffer(n), rowsBuffer(n)
+	got, err := n.Gradient(state, b, stepRecords, step, worker, seed, out, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +263,7 @@ func compareWithReference(t *testing.T, m *graph.Model, n *nn.Network, state []f
 			total += v * v
 		}
 	}
-	for _, g := range n.Export(out) {
+	for _, g := range n.Export(scattered(n, out, rows)) {
 		want := ref.grads[g.Name]
 		if want == nil {
 			want = ref.stats[g.Name]

@@ -4,16 +4,21 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 )
 
 // optimizer is an update rule made ready. Its slots are arrays as long as the trainable variables, which stand behind the
-// moving statistics in the state: whoever has the state can go on.
+// moving statistics in the state, and behind each table arrays as long as that: whoever has the state can go on.
 type optimizer struct {
 	slots []slot
 	// update makes the weights of the next step; t counts the updates from 1.
 	update func(w, g []float32, slots [][]float32, t int64)
+	// updateTable does the same for a whole table w and its slots where TF 2.0 has other rules for rows than for dense
+	// gradients; nil: update is applied to each of the rows, and what is not among them stays as it is.
+	updateTable func(w []float32, slots [][]float32, rows gradient.Rows, t int64)
+	walks       bool // updateTable changes rows of w that are not among rows
 }
 
 // slot is what an optimizer keeps of every weight.
@@ -38,31 +43,49 @@ func newOptimizer(set kernel.Set, o graph.Optimizer) (*optimizer, error) {
 	rho, rest := float32(o.Rho), float32(1-o.Rho)
 	switch {
 	case o.Kind == graph.SGD && o.Momentum == 0:
-		return &optimizer{nil, func(w, g []float32, _ [][]float32, _ int64) { set.SGD(w, g, rate) }}, nil
+		return &optimizer{update: func(w, g []float32, _ [][]float32, _ int64) { set.SGD(w, g, rate) }}, nil
 	case o.Kind == graph.SGD:
 		rule := kernel.Momentum
 		if o.Nesterov {
 			rule = kernel.Nesterov
 		}
-		return &optimizer{[]slot{{"momentum", 0}}, func(w, g []float32, s [][]float32, _ int64) {
+		return &optimizer{slots: []slot{{"momentum", 0}}, update: func(w, g []float32, s [][]float32, _ int64) {
 			rule(w, s[0], g, rate, momentum)
 		}}, nil
 	case o.Kind == graph.Adam:
-		return &optimizer{[]slot{{"m", 0}, {"v", 0}}, func(w, g []float32, s [][]float32, t int64) {
-			kernel.Adam(w, s[0], s[1], g, kernel.NewAdamStep(o.LearningRate, o.Beta1, o.Beta2, o.Epsilon, t))
-		}}, nil
+		step := func(t int64) kernel.AdamStep {
+			return kernel.NewAdamStep(o.LearningRate, o.Beta1, o.Beta2, o.Epsilon, t)
+		}
+		return &optimizer{
+			slots:  []slot{{"m", 0}, {"v", 0}},
+			update: func(w, g []float32, s [][]float32, t int64) { kernel.Adam(w, s[0], s[1], g, step(t)) },
+			updateTable: func(w []float32, s [][]float32, r gradient.Rows, t int64) {
+				kernel.AdamRows(w, s[0], s[1], r.Index, r.Values, step(t))
+			},
+			walks: true,
+		}, nil
 	case o.Kind == graph.AdaGrad:
-		return &optimizer{[]slot{{"accumulator", float32(o.Initial)}}, func(w, g []float32, s [][]float32, _ int64) {
+		return &optimizer{slots: []slot{{"accumulator", float32(o.Initial)}}, update: func(w, g []float32, s [][]float32, _ int64) {
 			kernel.AdaGrad(w, s[0], g, rate, epsilon)
 		}}, nil
 	case o.Kind == graph.RMSProp && o.Momentum == 0:
-		return &optimizer{[]slot{{"rms", 0}}, func(w, g []float32, s [][]float32, _ int64) {
-			kernel.RMSProp(w, s[0], g, rate, rho, rest, epsilon)
-		}}, nil
+		return &optimizer{
+			slots:  []slot{{"rms", 0}},
+			update: func(w, g []float32, s [][]float32, _ int64) { kernel.RMSProp(w, s[0], g, rate, rho, rest, epsilon) },
+			updateTable: func(w []float32, s [][]float32, r gradient.Rows, _ int64) {
+				kernel.RMSPropRows(w, s[0], r.Index, r.Values, rate, rho, rest, epsilon)
+			},
+		}, nil
 	case o.Kind == graph.RMSProp:
-		return &optimizer{[]slot{{"rms", 0}, {"momentum", 0}}, func(w, g []float32, s [][]float32, _ int64) {
-			kernel.RMSPropMomentum(w, s[0], s[1], g, rate, rest, momentum, epsilon)
-		}}, nil
+		return &optimizer{
+			slots: []slot{{"rms", 0}, {"momentum", 0}},
+			update: func(w, g []float32, s [][]float32, _ int64) {
+				kernel.RMSPropMomentum(w, s[0], s[1], g, rate, rest, momentum, epsilon)
+			},
+			updateTable: func(w []float32, s [][]float32, r gradient.Rows, _ int64) {
+				kernel.RMSPropMomentumRows(w, s[0], s[1], r.Index, r.Values, rate, rho, rest, momentum, epsilon)
+			},
+		}, nil
 	}
 	return nil, fmt.Errorf("optimizer %q is not implemented; implemented: %s, %s, %s, %s", o.Kind, graph.SGD, graph.Adam, graph.AdaGrad, graph.RMSProp)
 }
@@ -73,9 +96,29 @@ func (n *Network) slotOf(state []float32, i int) []float32 {
 }
 
 // optimize updates the weights at step, which counts from 0.
-func (n *Network) optimize(state, gradient []float32, step int64) {
+func (n *Network) optimize(state []float32, sum gradient.Sum, step int64) {
 	for i := range n.slots {
 		n.slots[i] = n.slotOf(state, i)
 	}
-	n.optimizer.update(state[:n.trainable], gradient, n.slots, step+1)
+	n.optimizer.update(state[:n.trainable], sum.Dense, n.slots, step+1)
+	for i, e := range n.embeddings {
+		n.optimizeTable(state, e, sum.Rows[i], step+1)
+	}
+}
+
+// optimizeTable updates a table for the t-th time.
+func (n *Network) optimizeTable(state []float32, e *embedding, rows gradient.Rows, t int64) {
+	if n.optimizer.updateTable != nil {
+		for i := range n.slots {
+			n.slots[i] = e.slotOf(state, i)
+		}
+		n.optimizer.updateTable(e.weights(state), n.slots, rows, t)
+		return
+	}
+	for k, row := range rows.Index {
+		for i := range n.slots {
+			n.slots[i] = e.row(e.slotOf(state, i), row)
+		}
+		n.optimizer.update(e.row(e.weights(state), row), rows.Values[k*e.width:][:e.width], n.slots, t)
+	}
 }

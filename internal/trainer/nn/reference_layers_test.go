@@ -77,6 +77,13 @@ func merge(node graph.Node, xs [][]float64, shapes [][]int) ([]float64, func([]f
 	if node.Op == graph.Concatenate {
 		return concatenate(xs, shapes)
 	}
+	if node.Op == graph.Subtract {
+		y, minus := scale(-1, xs[1])
+		for i, v := range xs[0] {
+			y[i] += v
+		}
+		return y, func(dy []float64) [][]float64 { return [][]float64{dy, minus(dy)} }
+	}
 	y := append([]float64(nil), xs[0]...)
 	for _, x := range xs[1:] {
 		for i, v := range x {
@@ -125,4 +132,58 @@ func concatenate(xs [][]float64, shapes [][]int) ([]float64, func([]float64) [][
 		}
 		return all
 	}
+}
+
+// embedding takes row numbers as floats; its gradient is of the whole table.
+func (r *reference) embedding(node graph.Node, ids []float64) ([]float64, func([]float64) []float64) {
+	name, width := node.Name+"/embeddings", node.Embedding.OutputDim
+	table := r.params[name]
+	var y []float64
+	for _, id := range ids {
+		y = append(y, table[int(id)*width:][:width]...)
+	}
+	return y, func(dy []float64) []float64 {
+		d := make([]float64, len(table))
+		for i, v := range dy {
+			d[int(ids[i/width])*width+i%width] += v
+		}
+		r.grads[name] = d
+		return make([]float64, len(ids))
+	}
+}
+
+func reduceSum(node graph.Node, x []float64, shape []int) ([]float64, func([]float64) []float64) {
+	a := node.ReduceSum
+	count, width := 1, 1
+	for i, d := range shape {
+		switch {
+		case i >= a.From+a.Axes:
+			width *= d
+		case i >= a.From:
+			count *= d
+		}
+	}
+	place := func(i int) int { return i/(count*width)*width + i%width }
+	y := make([]float64, len(x)/count)
+	for i, v := range x {
+		y[place(i)] += v
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i := range dx {
+			dx[i] = dy[place(i)]
+		}
+		return dx
+	}
+}
+
+func scale(factor float64, x []float64) ([]float64, func([]float64) []float64) {
+	times := func(x []float64) []float64 {
+		y := make([]float64, len(x))
+		for i, v := range x {
+			y[i] = v * factor
+		}
+		return y
+	}
+	return times(x), times
 }

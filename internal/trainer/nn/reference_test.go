@@ -40,14 +40,18 @@ func (r *reference) run(b *graph.Batch, weight float64) {
 	r.grads, r.stats = map[string][]float64{}, map[string][]float64{}
 	m := r.m
 	values, backs := make([][]float64, len(m.Nodes)), make([]func(dy []float64) [][]float64, len(m.Nodes))
-	x := make([]float64, len(b.Inputs[0]))
-	for i, v := range b.Inputs[0] {
-		x[i] = float64(v)
-	}
-	values[0] = x
-	dropouts := 0
+	dropouts, inputs := 0, 0
 	for i, node := range m.Nodes {
-		if i == 0 {
+		if node.Op == graph.Input {
+			for _, v := range b.Inputs[inputs] {
+				values[i] = append(values[i], float64(v))
+			}
+			if node.Integer {
+				for _, id := range b.Integers[inputs] {
+					values[i] = append(values[i], float64(id))
+				}
+			}
+			inputs++
 			continue
 		}
 		var operands [][]float64
@@ -59,8 +63,8 @@ func (r *reference) run(b *graph.Batch, weight float64) {
 	}
 	gradients := make([][]float64, len(m.Nodes))
 	r.loss, r.correct, gradients[m.Output] = r.output(values[m.Output], b, weight)
-	for i := len(m.Nodes) - 1; i > 0; i-- {
-		if gradients[i] == nil {
+	for i := len(m.Nodes) - 1; i >= 0; i-- {
+		if gradients[i] == nil || backs[i] == nil {
 			continue
 		}
 		for k, d := range backs[i](gradients[i]) {
@@ -101,7 +105,13 @@ func (r *reference) layer(node graph.Node, operands [][]float64, shapes [][]int,
 		y, back = smooth(x, math.Tanh, func(y float64) float64 { return 1 - y*y })
 	case graph.Softmax:
 		y, back = softmax(x, shape[len(shape)-1])
-	case graph.Add, graph.Multiply, graph.Concatenate:
+	case graph.Embedding:
+		y, back = r.embedding(node, x)
+	case graph.ReduceSum:
+		y, back = reduceSum(node, x, shape)
+	case graph.Scale:
+		y, back = scale(node.Scale.Value, x)
+	case graph.Add, graph.Multiply, graph.Concatenate, graph.Subtract:
 		return merge(node, operands, shapes)
 	}
 	return y, func(dy []float64) [][]float64 { return [][]float64{back(dy)} }

@@ -41,13 +41,23 @@ def pool(f, a, x):
     return pixels(f(images(x), (a["pool_h"], a["pool_w"]), stride=(a["stride_h"], a["stride_w"])))
 
 
-def forward(model, x, w):
+def forward(model, inputs, w):
     values = []
+    inputs = iter(inputs)
     for node in model["nodes"]:
         op, name = node["op"], node["name"]
         xs = [values[i] for i in node.get("inputs", [])]
         if op == "input":
-            y = x
+            y = torch.tensor(next(inputs), dtype=torch.long if node.get("integer") else None).reshape([-1] + node["shape"])
+        elif op == "embedding":
+            y = F.embedding(xs[0], w[name + "/embeddings"], sparse=sparse(model["optimizer"]))
+        elif op == "reduce_sum":
+            a = node[op]
+            y = xs[0].sum(tuple(range(1 + a["from"], 1 + a["from"] + a["axes"])), keepdim=a["keep_dims"])
+        elif op == "scale":
+            y = xs[0] * node[op]["value"]
+        elif op == "subtract":
+            y = xs[0] - xs[1]
         elif op == "conv2d":
             y = conv(node[op], xs[0], w[name + "/kernel"], w[name + "/bias"])
         elif op == "dense":
@@ -79,6 +89,11 @@ def forward(model, x, w):
     return values[model["output"]]
 
 
+def sparse(o):
+    """Whether PyTorch's optimizer takes row gradients; Keras' Adam and RMSprop walk the table as PyTorch's do for dense ones."""
+    return o["kind"] in ("sgd", "adagrad")
+
+
 def loss_of(model, output, labels):
     if model["loss"] == "sparse_softmax_cross_entropy":
         return F.cross_entropy(output, labels.long())
@@ -101,16 +116,15 @@ def make(o, weights):
 def answer(case):
     model = case["model"]
     w = {t["Name"]: torch.tensor(t["Data"]).reshape(t["Shape"]).requires_grad_() for t in case["weights"]}
-    x = torch.tensor(case["input"]).reshape([-1] + model["nodes"][0]["shape"])
     labels = torch.tensor(case["targets"] or case["labels"])
     optimizer = make(model["optimizer"], list(w.values()))
     for step in range(case["steps"] + 1):
         optimizer.zero_grad()
-        loss = loss_of(model, forward(model, x, w), labels)
+        loss = loss_of(model, forward(model, case["inputs"], w), labels)
         loss.backward()
         if step == 0:
             first = loss.item()
-            gradients = {name: v.grad.flatten().tolist() for name, v in w.items()}
+            gradients = {name: v.grad.to_dense().flatten().tolist() for name, v in w.items()}
         if step == case["steps"]:
             break
         if model["optimizer"]["kind"] == "adam":
