@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/picture"
 )
 
 const (
@@ -180,9 +181,9 @@ func (d *drawing) taken(x, y float64) {
 
 // axis is the time since the picture's start, in the unit that suits it.
 func (d *drawing) axis(y float64) {
-	unit, name := axisUnit(d.scale.to.Sub(d.scale.from))
+	unit, name := picture.AxisUnit(d.scale.to.Sub(d.scale.from))
 	all := float64(d.scale.to.Sub(d.scale.from)) / float64(unit)
-	step := tick(all / (d.width / 75))
+	step := picture.Tick(all / (d.width / 75))
 	d.put(`<line class="axis" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, d.scale.x0, d.scale.x1, y, y)
 	for at := 0.0; at <= all; at += step {
 		x := d.scale.x(d.scale.from.Add(time.Duration(at * float64(unit))))
@@ -195,30 +196,6 @@ func (d *drawing) axis(y float64) {
 		d.put(`<line class="axis" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, y, y+4)
 		d.put(`<text class="tick" text-anchor=%q x="%.1f" y="%.1f">%g %s</text>`, anchor, x, y+17, at, name)
 	}
-}
-
-// axisUnit is the unit in which a time of that length has a few dozens to a few hundreds.
-func axisUnit(d time.Duration) (unit time.Duration, name string) {
-	switch {
-	case d > 10*24*time.Hour:
-		return 24 * time.Hour, "d"
-	case d > 6*time.Hour:
-		return time.Hour, "h"
-	case d > 10*time.Minute:
-		return time.Minute, "min"
-	}
-	return time.Second, "s"
-}
-
-// tick is the smallest of 1, 2, 5 × 10ⁿ that is at least the given distance.
-func tick(atLeast float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(atLeast)))
-	for _, factor := range []float64{1, 2, 5} {
-		if factor*power >= atLeast {
-			return factor * power
-		}
-	}
-	return 10 * power
 }
 
 // curves is a chart of one number of every job over time.

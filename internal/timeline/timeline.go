@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/picture"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
@@ -95,7 +96,7 @@ func (p Page) Render(w io.Writer, h *eventlog.History) error {
 	}
 	summaries = summaries[:min(len(summaries), mostListed)]
 	err := page.Execute(w, map[string]any{
-		"Page": p, "Caption": caption, "Wide": pictures["wide"], "Narrow": pictures["narrow"], "Stages": stages, "Faults": h.Faults,
+		"Style": template.CSS(picture.Style), "Page": p, "Caption": caption, "Wide": pictures["wide"], "Narrow": pictures["narrow"], "Stages": stages, "Faults": h.Faults,
 		"Summaries": summaries, "Masters": len(h.Jobs) > 0, "Listed": len(h.Jobs) > 0 && len(summaries) <= mostListed,
 		"Shades": []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, "Classes": legendOfClasses(h, from, to), "Workloads": workloadRows(h, to), "Colours": colours, "Results": h.Results, "Pods": podRows(h, to),
 		"Began": from.UTC().Format("2 January 2006, 15:04 UTC"), "Took": wording.Duration(to.Sub(from)),

@@ -148,11 +148,3 @@ func TestBarsInARowNeverOverlap(t *testing.T) {
 		}
 	})
 }
-
-func TestTicksAreRoundAndFarEnoughApart(t *testing.T) {
-	for atLeast, want := range map[float64]float64{0.7: 1, 1: 1, 1.1: 2, 3: 5, 6: 10, 12: 20, 60: 100} {
-		if got := tick(atLeast); got != want {
-			t.Errorf("tick(%g) = %g, want %g", atLeast, got, want)
-		}
-	}
-}

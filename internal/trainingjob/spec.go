@@ -18,6 +18,7 @@ const (
 	ConfigDir      = "/etc/elastic"             // ConfigMap NAME-job
 	CredentialsDir = "/etc/elastic-credentials" // Secret NAME-credentials: tls.crt, tls.key, token
 	MasterPort     = 50001                      // gRPC, as in the tutorial
+	StatusPort     = 8080                       // HTTP: the job's page and its metrics
 )
 
 // Labels of every pod. The first two are the tutorial's.
@@ -153,6 +154,7 @@ type Status struct {
 	OutputFiles    []string           `json:"output_files,omitempty"`
 	CheckpointStep int64              `json:"checkpoint_step,omitempty"` // the newest checkpoint's
 	JobDigest      string             `json:"job_digest,omitempty"`
+	Goodput        *float64           `json:"goodput,omitempty"` // of this master's time: steps done, over those that its workers would have done undisturbed
 }
 
 // WorkerStatus is one worker as its master sees it.

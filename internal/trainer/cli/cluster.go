@@ -20,6 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
 	supervisor "github.com/elastic-training/terraform-provider-elastic/internal/trainer/supervise"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -27,7 +28,7 @@ import (
 
 func newMaster() *cobra.Command {
 	var c computing
-	var jobFile, listen, credentials string
+	var jobFile, listen, credentials, statusAddress string
 	var supervised bool
 	cmd := &cobra.Command{
 		Use:   "master --job FILE",
@@ -45,12 +46,13 @@ Exit codes: 0 the job is done; 64 the job failed and no restart would mend it;
 			if inPod := os.Getenv("MY_POD_NAME") != ""; inPod && !supervised { // elsewhere it says why it cannot run
 				return supervise(cmd, &c)
 			}
-			return runMaster(cmd, &c, jobFile, listen, credentials)
+			return runMaster(cmd, &c, jobFile, listen, credentials, statusAddress)
 		},
 	}
 	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "job.json")
 	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "where to listen for workers")
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "directory with the job's certificate, key and token")
+	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "where to serve the job's page, /metrics, /healthz and /readyz; empty: nowhere. A pod's own address stands for all of its addresses")
 	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master itself, and no supervisor")
 	c.register(cmd.Flags())
 	return cmd
@@ -75,7 +77,7 @@ func supervise(cmd *cobra.Command, c *computing) error {
 	return nil
 }
 
-func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir string) (err error) {
+func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir, statusAddress string) (err error) {
 	ctx := cmd.Context()
 	log, err := c.logger(cmd.ErrOrStderr())
 	if err != nil {
@@ -166,11 +168,22 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		}
 	}
 	log.Info("the master begins", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
+	recorder := master.Record(j)
+	if statusAddress != "" {
+		page, err := web.Start(ctx, statusAddress, recorder, log)
+		if err != nil {
+			log.Warn("training goes on without a page and metrics", "error", err)
+			reporter.Notice(coordinator.Notice{Warning: true, Reason: "StatusNotServed", Message: err.Error()})
+		} else {
+			defer page.Close()
+			log.Info("the job's page and metrics are served", "url", page.URL())
+		}
+	}
 	running, stop := untilStopped(ctx, cluster, log)
 	defer stop()
 	result, err := master.Run(running, master.Config{
 		Job: j, JobJSON: text, ModelName: name, Min: floor, Max: most, Queued: launcher.Queued(), LastWorker: lastWorker, Existing: existing,
-		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: reporter,
+		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: reporter, History: recorder,
 		Store: files, Log: log,
 	})
 	if err != nil {

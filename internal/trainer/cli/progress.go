@@ -54,6 +54,9 @@ func (p *progress) begin(workers int) {
 	}
 }
 
+// served says where the page is.
+func (p *progress) served(url string) { fmt.Fprintf(p.out, "page      %s\n", url) }
+
 // Status implements master.Reporter.
 func (p *progress) Status(s trainingjob.Status) {
 	p.mu.Lock()
@@ -130,6 +133,9 @@ func (p *progress) end(r master.Result) error {
 		return err
 	}
 	m := r.Model
+	if r.Report != "" {
+		defer func() { fmt.Fprintf(p.out, "report    %s\n", r.Report) }()
+	}
 	fmt.Fprintf(p.out, "model     %s\nsha256    %s\nsteps     %d\nloss      %.6g\naccuracy  %.4f  (%d records of %s)\njob       %s\n",
 		m.Files[0], m.SHA256, m.Steps, m.Loss, m.Accuracy, m.Records, m.Measured, m.Job)
 	return nil

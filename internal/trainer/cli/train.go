@@ -17,6 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -32,6 +33,7 @@ type training struct {
 	floor        int
 	listen       string
 	pace         time.Duration
+	status       string // where to serve the page; "" nowhere
 }
 
 func newTrain() *cobra.Command {
@@ -83,6 +85,7 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
 	f.IntVar(&t.floor, "min-worker", 1, "below so many workers the job waits")
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
+	f.StringVar(&t.status, "status-address", "", "serve the run's page and /metrics on this address, 127.0.0.1:0 on a free port; empty: nowhere. The page is left as report.html beside the model in any case")
 	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
 	t.register(f)
 	required(c, "train-data-dir", "output")
@@ -137,9 +140,18 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	recorder := master.Record(j)
+	if t.status != "" {
+		page, err := web.Start(ctx, t.status, recorder, log)
+		if err != nil {
+			return fmt.Errorf("%w; choose another --status-address, port 0 finds a free one", err)
+		}
+		defer page.Close()
+		progress.served(page.URL())
+	}
 	result, err := local.Train(ctx, local.Config{
 		Job: j, JobJSON: text, ModelName: name, Min: t.floor, Max: t.workers, Output: t.spec.Output,
-		WorkerArgs: t.workerArgs(), WorkerLog: cmd.ErrOrStderr(), Listen: t.listen, Reporter: progress, Log: quiet(log, t.level),
+		WorkerArgs: t.workerArgs(), WorkerLog: cmd.ErrOrStderr(), Listen: t.listen, Reporter: progress, History: recorder, Log: quiet(log, t.level),
 	})
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@ type (
 	// Left is a worker that ends in good order: it has sent what it had.
 	Left struct{ Worker int }
 
-	// Lost is a worker whose stream broke or that broke the protocol.
+	// Lost is a worker whose stream broke or that broke the protocol. The end of a stream that has said its last word, or
+	// was told it, is LostInOrder.
 	Lost struct {
 		Worker int
 		Reason string
@@ -107,6 +108,9 @@ type (
 		Late  bool
 	}
 )
+
+// LostInOrder is the Reason of a Lost that is no news.
+const LostInOrder = "ended"
 
 // PodState is as much of a pod's phase as matters here.
 type PodState int

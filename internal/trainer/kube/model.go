@@ -43,6 +43,14 @@ func (s Store) Finished(jobDigest string) (*master.ModelInfo, error) {
 	return &info, nil
 }
 
+// SaveReport implements master.Store. The ConfigMap is for the model.
+func (s Store) SaveReport(ctx context.Context, name master.ReportName, page []byte, check func(context.Context) error) (string, error) {
+	if s.Output != nil {
+		return s.Output.SaveReport(ctx, name, page, check)
+	}
+	return "", nil
+}
+
 func (s Store) files() []string {
 	return []string{fmt.Sprintf("configmap://%s/%s/%s", s.Cluster.Namespace, trainingjob.ModelName(s.Cluster.Job.Name), store.ModelFile)}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
@@ -33,6 +34,7 @@ type Config struct {
 	WorkerLog  io.Writer
 	Listen     string // host:port; port 0 chooses a free one
 	Reporter   master.Reporter
+	History    *history.Recorder // of the job; see master.Record
 	Log        *slog.Logger
 }
 
@@ -67,7 +69,7 @@ func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
 	defer launcher.Close()
 	return master.Run(ctx, master.Config{
 		Job: cfg.Job, JobJSON: cfg.JobJSON, ModelName: cfg.ModelName, Min: cfg.Min, Max: cfg.Max, LastWorker: -1,
-		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: cfg.Reporter, Store: files, Log: cfg.Log,
+		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: cfg.Reporter, History: cfg.History, Store: files, Log: cfg.Log,
 	})
 }
 

@@ -113,6 +113,7 @@ func (m *Master) checkpointWritten(w writtenCheckpoint) {
 		return
 	}
 	m.kept = w.step
+	m.cfg.History.Checkpointed()
 	m.log.Info("wrote a checkpoint", "step", w.step)
 	m.step(coordinator.CheckpointWritten{Step: w.step})
 }

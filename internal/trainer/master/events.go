@@ -37,7 +37,7 @@ func (m *Master) take(i input) {
 		if !c.said {
 			m.step(coordinator.Lost{Worker: c.worker, Reason: endReason(i.ended)})
 		} else {
-			m.step(coordinator.Lost{Worker: c.worker, Reason: "ended"})
+			m.step(coordinator.Lost{Worker: c.worker, Reason: coordinator.LostInOrder})
 		}
 		return
 	}
@@ -86,7 +86,7 @@ func (m *Master) take(i input) {
 			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 			return
 		}
-		m.cfg.Reporter.Notice(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+		m.tell(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 		c.said = true
 		m.gaveUp[c.worker] = p.Reason
 		m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
@@ -64,6 +65,7 @@ type Config struct {
 	Launcher    Launcher
 	Fence       Fence
 	Reporter    Reporter
+	History     *history.Recorder // of the job, see Record, where others watch it; nil: nobody does
 	Store       Store
 	Log         *slog.Logger
 }
@@ -85,6 +87,7 @@ type Result struct {
 	Code   int // of the process
 	Reason string
 	Model  *ModelInfo // of a job that is done
+	Report string     // where its page is; "" where there is none
 }
 
 // Master is a running job.
@@ -114,8 +117,10 @@ type Master struct {
 	parts    []nn.Result // of the validation data
 	handPart nn.Result   // of the validation data, likewise
 
-	last         nn.Result // of the last step
-	dirty        bool      // something changed since the status was reported
+	last         nn.Result          // of the last step
+	dirty        bool               // something changed since the history was told
+	newest       trainingjob.Status // that it was told
+	stale        bool               // and that has not been reported
 	reported     time.Time
 	began        time.Time
 	info         *ModelInfo
@@ -145,6 +150,9 @@ var ErrEvicted = errors.New("evicted by the queue")
 
 // Run trains until the job is done, has failed, or ctx ends (SIGTERM, or ErrEvicted). An error is a master that could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
+	if cfg.History == nil {
+		cfg.History = Record(cfg.Job)
+	}
 	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now()}
 	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	defer m.giveUp()
@@ -153,13 +161,13 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	} else if info != nil {
 		m.log.Info("the job is done already", "sha256", info.SHA256)
 		m.info = info
-		cfg.Reporter.Status(m.finishedStatus())
+		cfg.Reporter.Status(cfg.History.Reported(m.finishedStatus()))
 		return Result{Code: coordinator.ExitDone, Model: info}, m.dismissLeftOver(ctx)
 	}
 	if err := m.prepare(); err != nil {
 		return Result{}, errors.Join(err, cfg.Listener.Close())
 	}
-	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve)
+	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve, wire.CountBytes(&cfg.History.Received, &cfg.History.Sent))
 	if err != nil {
 		return Result{}, err
 	}
@@ -173,6 +181,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	stopWithin(server, lastWords)
 	m.streams.Wait()
 	m.saving.Wait()
+	m.saveReport(ctx)
 	return *m.result, nil
 }
 
@@ -231,6 +240,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			now := time.Now() // the ticker's own time is when it was due
 			m.step(coordinator.Tick{Heard: m.heard(), Late: now.Sub(last) > tick+lateTick})
 			last = now
+			m.cfg.History.Tick()
 			m.report(false)
 		case w := <-m.checkpointed:
 			m.checkpointWritten(w)
@@ -254,6 +264,7 @@ func (m *Master) step(e coordinator.Event) {
 	for len(m.pending) > 0 && m.result == nil {
 		e := m.pending[0]
 		m.pending = m.pending[1:]
+		m.cfg.History.Met(e)
 		for _, effect := range m.core.Step(e) {
 			m.do(effect)
 		}

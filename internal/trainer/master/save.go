@@ -39,6 +39,8 @@ type RunInfo struct {
 	Preemptions int     `json:"preemptions"`
 	LastWorker  int     `json:"last_worker"`
 	Kernel      string  `json:"master_kernel"`
+	// Goodput is the steps done, over those that the same workers would have done undisturbed in the time that they lived.
+	Goodput *float64 `json:"goodput,omitempty"`
 }
 
 // Store keeps final models, and the states that lead to them.
@@ -57,6 +59,16 @@ type Store interface {
 	Checkpoints(lineage string) ([]StoredCheckpoint, error)
 	// SaveCheckpoint writes one atomically, and removes the oldest where there are too many. check is asked as by Save.
 	SaveCheckpoint(ctx context.Context, name CheckpointName, file []byte, check func(context.Context) error) error
+
+	// SaveReport writes the page of a run that is over, where there is a place for it, over that of an earlier one. It
+	// returns where it is; "" where there is no place. check is asked as by Save.
+	SaveReport(ctx context.Context, name ReportName, page []byte, check func(context.Context) error) (file string, err error)
+}
+
+// ReportName is whose report it is.
+type ReportName struct {
+	Job        string // digest
+	Generation int64  // of the master that writes it
 }
 
 type savedModel struct {
@@ -135,7 +147,7 @@ func (m *Master) describe() ModelInfo {
 func (m *Master) run() RunInfo {
 	return RunInfo{
 		Seconds: time.Since(m.began).Seconds(), Generation: m.cfg.Fence.Generation(), Preemptions: m.core.Status().Preemptions,
-		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name,
+		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name, Goodput: m.newest.Goodput,
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -19,6 +21,16 @@ func (m *Master) observe(step int64, k int) {
 		m.last.LossSum += m.results[v].LossSum
 		m.last.Correct += m.results[v].Correct
 	}
+	m.cfg.History.Stepped(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
+}
+
+// Record begins the history of a job.
+func Record(j *job.Job) *history.Recorder {
+	t := j.Spec.Training
+	return history.NewRecorder(history.Job{
+		Name: j.Spec.Name, Model: j.Graph.Name, Epochs: t.Epochs, Records: int(j.Training.Records()), Minibatch: t.MinibatchSize,
+		GradsToWait: t.GradsToWait, Digest: j.Identity.Job, Kernel: j.Kernel.Name,
+	})
 }
 
 // notice passes on what a person should see.
@@ -28,16 +40,26 @@ func (m *Master) notice(n coordinator.Notice) {
 	} else {
 		m.log.Info(n.Message, "event", n.Reason)
 	}
+	m.tell(n)
+}
+
+// tell passes on what has been logged already.
+func (m *Master) tell(n coordinator.Notice) {
+	m.cfg.History.Noticed(n)
 	m.cfg.Reporter.Notice(n)
 }
 
-// report writes the status when it changed: at once when now is set, else at most every two seconds.
+// report says what the status is where it changed: the history is told at every tick, the reporter at once when now is
+// set, and else at most every two seconds.
 func (m *Master) report(now bool) {
-	if !now && (!m.dirty || time.Since(m.reported) < statusEvery) {
-		return
+	if m.dirty || now {
+		m.dirty, m.stale = false, true
+		m.newest = m.cfg.History.Reported(m.status())
 	}
-	m.dirty, m.reported = false, time.Now()
-	m.cfg.Reporter.Status(m.status())
+	if now || (m.stale && time.Since(m.reported) >= statusEvery) {
+		m.stale, m.reported = false, time.Now()
+		m.cfg.Reporter.Status(m.newest)
+	}
 }
 
 var phases = map[coordinator.Phase]trainingjob.Phase{

@@ -1,5 +1,5 @@
 // Package store keeps final models and checkpoints in directories: OUTPUT/<first 8 digits of the job's digest>/ holds
-// model.safetensors, model.json and run.json. Every file is written under a temporary name, synced and renamed, and
+// model.safetensors, model.json, run.json and report.html. Every file is written under a temporary name, synced and renamed, and
 // model.json last: where it is, the job is done. OUTPUT/checkpoints/<first 8 digits of the lineage>/ holds the newest
 // states of all jobs of a lineage, from which any of them may go on; other lineages' are neither read nor removed.
 package store
@@ -22,6 +22,8 @@ const (
 	ModelFile = "model.safetensors"
 	InfoFile  = "model.json"
 	RunFile   = "run.json"
+	// ReportFile is the page of the last run, which needs no network.
+	ReportFile = "report.html"
 )
 
 // Directory is a store below Root.
@@ -95,6 +97,16 @@ func (d Directory) Save(ctx context.Context, model []byte, info master.ModelInfo
 		}
 	}
 	return files(dir), nil
+}
+
+// SaveReport implements master.Store.
+func (d Directory) SaveReport(ctx context.Context, name master.ReportName, page []byte, check func(context.Context) error) (string, error) {
+	dir := d.Dir(name.Job)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the output directory: %w", err)
+	}
+	temporary := filepath.Join(dir, fmt.Sprintf(".%s.generation-%d", ReportFile, name.Generation))
+	return filepath.Join(dir, ReportFile), replace(ctx, dir, ReportFile, temporary, page, check)
 }
 
 // replace puts a file in the place of the one with that name, whole or not at all. check is asked just before.

@@ -75,18 +75,18 @@ func (c Credentials) Save(dir string) error {
 
 // NewServer returns a gRPC server that calls handle for every worker that knows the job's token. Others are refused,
 // and logged.
-func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) error) (*grpc.Server, error) {
+func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) error, options ...grpc.ServerOption) (*grpc.Server, error) {
 	pair, err := tls.X509KeyPair(c.Certificate, c.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("the job's certificate: %w", err)
 	}
-	s := grpc.NewServer(
+	s := grpc.NewServer(append([]grpc.ServerOption{
 		grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(maxFrameBytes),
 		grpc.MaxSendMsgSize(maxFrameBytes),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
-	)
+	}, options...)...)
 	stream := workStream
 	stream.Handler = func(_ any, stream grpc.ServerStream) error {
 		md, _ := metadata.FromIncomingContext(stream.Context())

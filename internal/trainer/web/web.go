@@ -1,0 +1,203 @@
+// Package web serves what people and Prometheus see of a running job: the page, which is kept up to date by server-sent
+// events, the metrics, and whether the master is well. It only reads, and whatever becomes of it, training goes on.
+//
+// There is no secret on it and no password to it: it is for those who reach the pod, or this machine.
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metrics"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/page"
+)
+
+const (
+	updateEvery  = time.Second
+	writeTimeout = 10 * time.Second // a viewer that reads no more is let go
+	mostViewers  = 32               // who are kept up to date; a page that is one too many loads itself again
+	lastWords    = 2 * time.Second  // for the viewers to see the end
+	stuckAfter   = 30 * time.Second // a master's loop ticks ten times a second
+)
+
+// Server serves one job's history.
+type Server struct {
+	history  *history.Recorder
+	log      *slog.Logger
+	http     *http.Server
+	address  net.Addr
+	closing  chan struct{}
+	viewers  chan struct{} // a place for each
+	serving  sync.WaitGroup
+	closeAll context.CancelFunc
+}
+
+// Start listens and serves until Close. The address of a pod stands for all of its addresses: a port that is forwarded
+// comes by the loopback.
+func Start(ctx context.Context, address string, h *history.Recorder, log *slog.Logger) (*Server, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", reachable(address))
+	if err != nil {
+		return nil, fmt.Errorf("serve the job's page and metrics on %s: %w", address, err)
+	}
+	s := &Server{history: h, log: log, address: listener.Addr(), closing: make(chan struct{}), viewers: make(chan struct{}, mostViewers)}
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.closeAll = cancel
+	s.http = &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return base }, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	s.serving.Add(1)
+	go func() {
+		defer s.serving.Done()
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn("the job's page and metrics are served no more", "error", err)
+		}
+	}()
+	return s, nil
+}
+
+// reachable is where to listen for an address: on all of the machine's where it is one of a network.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && !ip.IsLoopback() {
+		return net.JoinHostPort("", port)
+	}
+	return address
+}
+
+// URL is where the page is, as seen from this machine.
+func (s *Server) URL() string {
+	host, port, err := net.SplitHostPort(s.address.String())
+	if err != nil {
+		return "http://" + s.address.String() + "/"
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// Close shows the end to those who watch, and ends.
+func (s *Server) Close() {
+	close(s.closing)
+	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.closeAll()
+		_ = s.http.Close()
+	}
+	s.closeAll()
+	s.serving.Wait()
+}
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET "+page.EventsPath, s.events)
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("GET /healthz", s.healthy)
+	mux.HandleFunc("GET /readyz", s.ready)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// timed lets go of a client that does not read.
+func timed(w http.ResponseWriter) *http.ResponseController {
+	c := http.NewResponseController(w)
+	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) // of a connection that has just gone
+	return c
+}
+
+func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
+	timed(w)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", page.Policy+"; frame-ancestors 'none'")
+	_, _ = w.Write(page.Live(s.history.Snapshot(), time.Now()))
+}
+
+func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
+	timed(w)
+	var text bytes.Buffer
+	if err := metrics.Write(&text, s.history.Snapshot()); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", metrics.ContentType)
+	_, _ = w.Write(text.Bytes())
+}
+
+// healthy says whether the master's loop goes on.
+func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
+	timed(w)
+	if silent := time.Since(s.history.Alive()); silent > stuckAfter {
+		http.Error(w, fmt.Sprintf("the master has done nothing for %s", silent.Round(time.Second)), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// ready says whether the master has begun: it has a state, and takes workers in.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	timed(w)
+	if s.history.Snapshot().Status.Phase == "" {
+		http.Error(w, "the master has not begun", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// events sends what has changed of the page, once a second, and when the run ends that there is nothing to come.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.viewers <- struct{}{}:
+		defer func() { <-s.viewers }()
+	default:
+		http.Error(w, fmt.Sprintf("%d viewers are kept up to date already; load the page again", mostViewers), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	ticker := time.NewTicker(updateEvery)
+	defer ticker.Stop()
+	for {
+		if err := send(w, "message", page.Body(s.history.Snapshot(), time.Now())); err != nil {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-r.Context().Done():
+			return
+		case <-s.closing:
+			_ = send(w, "end", page.Body(s.history.Snapshot(), time.Now())) // nobody is left to be told
+			return
+		}
+	}
+}
+
+// send writes one event, whose data is as many lines as the text.
+func send(w http.ResponseWriter, event, text string) error {
+	text = strings.ReplaceAll(text, "\r", " ") // would end a line too
+	c := timed(w)
+	var message strings.Builder
+	fmt.Fprintf(&message, "event: %s\n", event)
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(&message, "data: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	message.WriteString("\n")
+	if _, err := w.Write([]byte(message.String())); err != nil {
+		return err
+	}
+	return c.Flush()
+}
