@@ -41,6 +41,9 @@ func NewBatcher(ds *Dataset, feed graph.Feed, maxBatch int) (*Batcher, error) {
 	if maxBatch < 1 {
 		return nil, fmt.Errorf("minibatches of %d records; use at least 1", maxBatch)
 	}
+	if feed.Raw {
+		return &Batcher{dataset: ds, feed: feed, maxBatch: maxBatch}, nil
+	}
 	decoder, err := ds.NewDecoder(feed.Features)
 	if err != nil {
 		return nil, fmt.Errorf("data %q: %w", ds.spec.Path, err)
@@ -103,13 +106,16 @@ func indexOf(features []graph.Feature, name string) (int, error) {
 
 // Fill makes dst the minibatch of the records of file at indices, in that order: inputs converted to float32, then each
 // transform as one float32 operation per element, elements in the record's order; those of integer inputs as they are. dst's
-// slices are reused; with feed.Columns nothing is allocated once they and the cache hold what is needed. An error names file
-// and record, and leaves dst undefined.
+// slices are reused; with feed.Columns nothing is allocated once they and the cache hold what is needed. A raw feed's
+// records are the cache's. An error names file and record, and leaves dst undefined.
 func (b *Batcher) Fill(ctx context.Context, file int, indices []int64, dst *graph.Batch) error {
 	if len(indices) < 1 || len(indices) > b.maxBatch {
 		return fmt.Errorf("a minibatch of %d records; the batcher was made for 1 to %d", len(indices), b.maxBatch)
 	}
-	if b.feed.Function == nil {
+	switch {
+	case b.feed.Raw:
+		dst.N, dst.Records = len(indices), dst.Records[:0]
+	case b.feed.Function == nil:
 		b.shape(len(indices), dst)
 	}
 	var records [][]byte
@@ -123,6 +129,10 @@ func (b *Batcher) Fill(ctx context.Context, file int, indices []int64, dst *grap
 			if records, first, err = b.dataset.chunk(ctx, file, index); err != nil {
 				return err
 			}
+		}
+		if b.feed.Raw {
+			dst.Records = append(dst.Records, records[index-first])
+			continue
 		}
 		example := b.examples[min(n, len(b.examples)-1)]
 		if err := b.decoder.Decode(records[index-first], example); err != nil {

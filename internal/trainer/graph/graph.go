@@ -226,6 +226,9 @@ type Column struct {
 // `feed` or `dataset_fn`: one per model input, in order) and Function (an `input_fn` over numpy, run on real
 // values) decides the inputs.
 type Feed struct {
+	// Raw leaves records as they are stored, for a script that decodes them itself; nothing else is set then.
+	Raw bool `json:"raw,omitempty"`
+
 	Features []Feature `json:"features"`
 	Columns  []Column  `json:"columns,omitempty"`
 	Label    string    `json:"label"`
@@ -255,4 +258,6 @@ type Batch struct {
 	// Of the two one is N long and the other empty: Targets where the label is a float32.
 	Labels  []int32
 	Targets []float32
+	// Records are set instead of all of these where the feed is raw. They are not to be changed.
+	Records [][]byte
 }
