@@ -29,7 +29,7 @@ const (
 
 // Spec says what to open.
 type Spec struct {
-	// Path is a file, a directory, or synthetic://digits?records=10000&seed=1.
+	// Path is a file, a directory, synthetic://digits?records=10000&seed=1, or indices://NAME?records=60000.
 	Path string
 	// Format is RecordIO or IDX; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
@@ -76,9 +76,12 @@ func Open(ctx context.Context, spec Spec) (*Dataset, error) {
 	}
 	d := &Dataset{spec: spec, cache: newCache(spec.CacheBytes), ahead: make(chan ahead, aheadRequests), closing: make(chan struct{})}
 	var err error
-	if isSynthetic(spec.Path) {
+	switch {
+	case isSynthetic(spec.Path):
 		err = d.openSynthetic()
-	} else {
+	case isIndices(spec.Path):
+		err = d.openIndices()
+	default:
 		err = d.openFiles(ctx)
 	}
 	if err != nil {

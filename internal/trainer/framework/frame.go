@@ -21,31 +21,31 @@ const protocolVersion = 1
 type kind uint8
 
 const (
-	describe kind = iota + 1
-	initial
-	load
-	gradient
-	apply
-	evaluate
+	askDescribe kind = iota + 1
+	askInitial
+	askLoad
+	askGradient
+	askApply
+	askEvaluate
 
-	failed kind = 255 // an answer only
+	answerFailed kind = 255 // an answer only
 )
 
 func (k kind) String() string {
 	switch k {
-	case describe:
+	case askDescribe:
 		return "describe"
-	case initial:
+	case askInitial:
 		return "initial state"
-	case load:
+	case askLoad:
 		return "load"
-	case gradient:
+	case askGradient:
 		return "gradient"
-	case apply:
+	case askApply:
 		return "apply"
-	case evaluate:
+	case askEvaluate:
 		return "evaluate"
-	case failed:
+	case answerFailed:
 		return "error"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
@@ -130,7 +130,7 @@ func readHead(r io.Reader, k kind, reply any) (uint64, error) {
 		return 0, unexpected(err)
 	}
 	switch got := kind(head[3]); {
-	case got == failed:
+	case got == answerFailed:
 		e := &scriptError{}
 		if err := json.Unmarshal(header.Bytes(), e); err != nil {
 			return 0, fmt.Errorf("the answer to %q is an error that cannot be read: %w", k, err)

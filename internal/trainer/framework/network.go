@@ -21,6 +21,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
@@ -88,7 +89,7 @@ func (n *Network) begin(ctx context.Context) (err error) {
 		LearningRate  *float64 `json:"learning_rate,omitempty"`
 	}{n.options.Seed, n.options.MinibatchSize, n.options.Threads, n.options.LearningRate}
 	var d Description
-	if err := n.exchange(describe, question, &d, nil); err != nil {
+	if err := n.exchange(askDescribe, question, &d, nil); err != nil {
 		return err
 	}
 	l, err := layOut(d)
@@ -102,10 +103,10 @@ func (n *Network) begin(ctx context.Context) (err error) {
 		return nil // a state will be loaded
 	}
 	n.description, n.layout = d, l
-	if err := writeFrame(child.conn, initial, struct{}{}); err != nil {
+	if err := writeFrame(child.conn, askInitial, struct{}{}); err != nil {
 		return child.lost(err)
 	}
-	if n.start, err = readState(child.conn, initial, l.state); err != nil {
+	if n.start, err = readState(child.conn, askInitial, l.state); err != nil {
 		return n.explained(err)
 	}
 	n.held = slices.Clone(n.start)
@@ -115,6 +116,14 @@ func (n *Network) begin(ctx context.Context) (err error) {
 // Description is what the script says of itself.
 func (n *Network) Description() Description { return n.description }
 
+// Lineage is what of the description decides the state: all but the framework's version, so that a job goes on after an
+// update of its image.
+func (n *Network) Lineage() Description {
+	d := n.description
+	d.Framework = ""
+	return d
+}
+
 // StateSize is the length of the state, in floats.
 func (n *Network) StateSize() int { return n.layout.state }
 
@@ -123,6 +132,9 @@ func (n *Network) TrainableSize() int { return n.layout.parameters }
 
 // StatsSize is the length of the statistics that come with every gradient.
 func (n *Network) StatsSize() int { return n.layout.statistics }
+
+// Tables are none: a framework's embeddings have dense gradients.
+func (n *Network) Tables() []gradient.Table { return nil }
 
 // Init writes the state of step 0, which the script has made from Options.Seed.
 func (n *Network) Init(state []float32, _ uint64) { copy(state, n.start) }
@@ -145,7 +157,7 @@ type measured struct {
 }
 
 // Gradient asks for the gradient of a minibatch's records (Batch.Records) at state; see nn.Network.Gradient.
-func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, _ uint64, out []float32) (nn.Result, error) {
+func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
 	question := struct {
 		Step          int64 `json:"step"`
 		VirtualWorker int   `json:"virtual_worker"`
@@ -153,7 +165,7 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 		Sizes         []int `json:"sizes"`
 	}{step, virtualWorker, stepRecords, sizes(b.Records)}
 	var m measured
-	if err := n.ask(state, gradient, question, &m, out, b.Records...); err != nil {
+	if err := n.ask(state, askGradient, question, &m, out, b.Records...); err != nil {
 		return nn.Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: %w", step, virtualWorker, err)
 	}
 	if !n.options.Finite(out) {
@@ -164,19 +176,19 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 
 // Apply asks for the state after an update; see nn.Network.Apply. What the script does with the statistics of the
 // step's virtual workers is its own.
-func (n *Network) Apply(state, sum []float32, stats [][]float32, step int64) error {
+func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, step int64) error {
 	virtualWorkers := len(stats)
 	question := struct {
 		Step           int64 `json:"step"`
 		VirtualWorkers int   `json:"virtual_workers"`
 	}{step, virtualWorkers}
 	body := make([][]byte, 0, 1+len(stats))
-	body = append(body, wire.Bytes(sum))
+	body = append(body, wire.Bytes(sum.Dense))
 	for _, s := range stats {
 		body = append(body, wire.Bytes(s))
 	}
 	next := make([]float32, len(state)) // a child that dies meanwhile leaves the state as it is
-	if err := n.ask(state, apply, question, &struct{}{}, next, body...); err != nil {
+	if err := n.ask(state, askApply, question, &struct{}{}, next, body...); err != nil {
 		return fmt.Errorf("update of step %d: %w", step, err)
 	}
 	if !n.options.Finite(next) {
@@ -192,7 +204,7 @@ func (n *Network) Evaluate(state []float32, b *graph.Batch) (nn.Result, error) {
 		Sizes []int `json:"sizes"`
 	}{sizes(b.Records)}
 	var m measured
-	if err := n.ask(state, evaluate, question, &m, nil, b.Records...); err != nil {
+	if err := n.ask(state, askEvaluate, question, &m, nil, b.Records...); err != nil {
 		return nn.Result{}, fmt.Errorf("evaluation: %w", err)
 	}
 	return n.result(m, b.N)
@@ -261,12 +273,12 @@ func (n *Network) askOnce(state []float32, k kind, question, reply any, answer [
 	}
 	if n.held == nil || !bytes.Equal(wire.Bytes(n.held), wire.Bytes(state)) {
 		n.held = nil
-		if err := n.exchange(load, struct{}{}, &struct{}{}, nil, wire.Bytes(state)); err != nil {
+		if err := n.exchange(askLoad, struct{}{}, &struct{}{}, nil, wire.Bytes(state)); err != nil {
 			return err
 		}
 		n.held = slices.Clone(state)
 	}
-	if k != apply {
+	if k != askApply {
 		return n.exchange(k, question, reply, answer, body...)
 	}
 	n.held = nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
 )
@@ -14,7 +13,9 @@ import (
 // identify computes the two digests of a job. The lineage decides the state at every step: the traced graph with its
 // loss and optimizer, the numbers of the schedule but the epochs, the version of the arithmetic, and the data. The
 // job's digest adds the number of epochs.
-func identify(m *graph.Model, p schedule.Params, fingerprint [sha256.Size]byte) coordinator.Identity {
+// A script's takes the place of the graph with what is known of what it computes: its text and command, and the tensors of
+// its state.
+func identify(computation json.RawMessage, p schedule.Params, fingerprint [sha256.Size]byte) coordinator.Identity {
 	lineage := digest(struct {
 		Graph          json.RawMessage `json:"graph"`
 		Seed           uint64          `json:"seed"`
@@ -23,7 +24,7 @@ func identify(m *graph.Model, p schedule.Params, fingerprint [sha256.Size]byte) 
 		RecordsPerTask int             `json:"records_per_task"`
 		Numerics       int             `json:"numerics"`
 		Data           string          `json:"data"`
-	}{graph.Canonical(m), p.Seed, p.MinibatchSize, p.GradsToWait, p.RecordsPerTask, kernel.NumericsVersion, hex.EncodeToString(fingerprint[:])})
+	}{computation, p.Seed, p.MinibatchSize, p.GradsToWait, p.RecordsPerTask, kernel.NumericsVersion, hex.EncodeToString(fingerprint[:])})
 	return coordinator.Identity{
 		Lineage: lineage,
 		Job: digest(struct {

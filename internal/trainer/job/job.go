@@ -5,8 +5,10 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -31,7 +33,11 @@ type Options struct {
 	// Root is put before the absolute paths of a job where they exist below it: containers without a mount namespace
 	// of their own have their volumes there. "" in a real container.
 	Root string
-	// Compile makes the network; nil is nn.Compile.
+	// ScriptOutput gets what a job's script prints; nil for nobody.
+	ScriptOutput io.Writer
+	// ScriptRestarts is how many times in a row a job's script is started again when it has died: a master's is.
+	ScriptRestarts int
+	// Compile makes the network of a model file; nil is nn.Compile.
 	Compile func(*graph.Model, nn.Options) (Network, error)
 }
 
@@ -51,7 +57,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Network computes gradients and applies updates. nn.Network is the one; the tests of exactly-once have another. Its
+// Network computes gradients and applies updates. nn.Network is the one for model files, framework.Network that for scripts;
+// the tests of exactly-once have another. Its
 // state is one []float32, a gradient another and the rows of the embedding tables; see package nn for what each method
 // promises.
 type Network interface {
@@ -106,9 +113,6 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 			err = errors.Join(err, j.Close())
 		}
 	}()
-	if j.Graph, j.Report, err = modelfile.Load(name, model, modelfile.Options{LearningRate: spec.Training.LearningRate}); err != nil {
-		return nil, err
-	}
 	if j.Kernel, err = kernel.Choose(o.Kernel); err != nil {
 		return nil, err
 	}
@@ -116,11 +120,14 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 		o.Threads = min(runtime.GOMAXPROCS(0), 8)
 	}
 	t := spec.Training
-	if o.Compile == nil {
-		o.Compile = func(m *graph.Model, o nn.Options) (Network, error) { return nn.Compile(m, o) }
+	var computation json.RawMessage
+	if len(spec.Command) > 0 {
+		computation, err = j.script(ctx, name, o)
+	} else {
+		computation, err = j.modelFile(name, o)
 	}
-	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: t.MinibatchSize}); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err != nil {
+		return nil, err
 	}
 	if j.Training, err = j.open(ctx, spec.Data.Training, o); err != nil {
 		return nil, err
@@ -129,7 +136,7 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 	if j.Schedule, err = schedule.New(params, records(j.Training)); err != nil {
 		return nil, fmt.Errorf("data %q: %w", spec.Data.Training, err)
 	}
-	j.Identity = identify(j.Graph, params, j.Training.Fingerprint())
+	j.Identity = identify(computation, params, j.Training.Fingerprint())
 	if spec.Data.Validation != "" {
 		if j.Validation, err = j.open(ctx, spec.Data.Validation, o); err != nil {
 			return nil, err
@@ -137,6 +144,21 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 		j.Parts = schedule.Cut(records(j.Validation), spec.Data.RecordsPerTask)
 	}
 	return j, nil
+}
+
+// modelFile makes the network of a model file of ElasticDL's users, and returns what identifies it.
+func (j *Job) modelFile(name string, o Options) (_ json.RawMessage, err error) {
+	t := j.Spec.Training
+	if j.Graph, j.Report, err = modelfile.Load(name, j.ModelText, modelfile.Options{LearningRate: t.LearningRate}); err != nil {
+		return nil, err
+	}
+	if o.Compile == nil {
+		o.Compile = func(m *graph.Model, o nn.Options) (Network, error) { return nn.Compile(m, o) }
+	}
+	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: t.MinibatchSize}); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return graph.Canonical(j.Graph), nil
 }
 
 func (j *Job) open(ctx context.Context, path string, o Options) (*data.Dataset, error) {
