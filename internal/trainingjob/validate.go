@@ -64,12 +64,13 @@ func (j Job) Problems() []Problem {
 	if j.Data.Training == "" {
 		out.add("data.training", "is empty; name a file, a directory or synthetic://digits?records=10000&seed=1")
 	}
+	out.command(j)
 	out.source("data.training", j.Data.Training)
 	out.source("data.validation", j.Data.Validation)
-	if !slices.Contains(Formats(), j.Data.Format) && (j.Data.Format != "" || !allSynthetic(j.Data)) {
+	if !slices.Contains(Formats(), j.Data.Format) && (j.Data.Format != "" || !unstored(j.Data)) {
 		out.add("data.format", "is %q; this version reads %s", j.Data.Format, quoted(Formats()))
 	}
-	if !slices.Contains(Codecs(), j.Data.Codec) && (j.Data.Codec != "" || !allSynthetic(j.Data)) {
+	if !slices.Contains(Codecs(), j.Data.Codec) && (j.Data.Codec != "" || !unstored(j.Data)) {
 		out.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(Codecs()))
 	}
 	if c := j.Checkpoint; c != nil {
@@ -99,6 +100,27 @@ func (j Job) Problems() []Problem {
 	}
 	return out
 }
+
+// command checks the job's command, and what goes with one alone.
+func (p *problems) command(j Job) {
+	if len(j.Command) == 0 {
+		for _, d := range [][2]string{{"data.training", j.Data.Training}, {"data.validation", j.Data.Validation}} {
+			if field, source := d[0], d[1]; strings.HasPrefix(source, indicesScheme) {
+				p.add(field, "is %q: indices are dealt to a script that has the records; set workers.command, or name records that a model file can read", source)
+			}
+		}
+		return
+	}
+	if j.Command[0] == "" {
+		p.add("workers.command", "names no program; give what runs the script, as in [\"python3\"]")
+	}
+	if j.Model.Name != "" {
+		p.add("workers.command", "is %q, and the model is the built-in %q, which elastic-trainer computes itself; give the script as model.file", strings.Join(j.Command, " "), j.Model.Name)
+	}
+}
+
+// indicesScheme begins the names of data sets that only a script has.
+const indicesScheme = "indices://"
 
 // Formats are the ways in which records may be stored.
 func Formats() []string { return []string{"recordio", "idx"} }
@@ -210,8 +232,11 @@ func (p *problems) source(field, source string) {
 		}
 		return
 	}
+	if scheme+"://" == indicesScheme {
+		return // the data set is the script's; Problems asks for one
+	}
 	if scheme != "synthetic" {
-		p.add(field, "is %q; this version reads files, directories and synthetic://", source)
+		p.add(field, "is %q; this version reads files, directories, synthetic:// and, with a command, indices://", source)
 		return
 	}
 	if u, err := url.Parse(source); err != nil || u.Host == "" {
@@ -314,8 +339,12 @@ func within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, dir+"/")
 }
 
-func allSynthetic(d Data) bool {
-	return strings.HasPrefix(d.Training, "synthetic://") && (d.Validation == "" || strings.HasPrefix(d.Validation, "synthetic://"))
+// unstored says that none of the records are in files, whose format and codec would have to be known.
+func unstored(d Data) bool {
+	made := func(source string) bool {
+		return strings.HasPrefix(source, "synthetic://") || strings.HasPrefix(source, indicesScheme)
+	}
+	return made(d.Training) && (d.Validation == "" || made(d.Validation))
 }
 
 func quoted(values []string) string {

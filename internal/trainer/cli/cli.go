@@ -43,10 +43,13 @@ one machine without a cluster.`,
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
-	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData(), newGang())
+	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData(), newGang(), newPythonModule())
 	commandline.Configure(root)
 	return root
 }
+
+// masterScriptRestarts is how often in a row a master starts its script again: what it lost is in the master's state.
+const masterScriptRestarts = 3
 
 // computing are the flags of how, not what: they never change a result.
 type computing struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/elasticdl"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
@@ -27,6 +28,7 @@ type training struct {
 	computing
 	spec         trainingjob.Job
 	learningRate float64
+	command      string
 	checkpoint   trainingjob.Checkpoint
 	keep         int
 	workers      int
@@ -68,7 +70,8 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.StringVar(&t.spec.Name, "job-name", "local", "the job's name, for messages")
 	f.StringVar(&t.spec.Model.File, "model-file", "", "the model file (this or --model is required)")
 	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
-	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, or synthetic://digits?records=10000&seed=1 (required)")
+	f.StringVar(&t.command, "worker-command", "", "compute with a framework of your own: the model file is a script then, and this command runs it, as in \"python3\"")
+	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
 	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step")
 	f.StringVar(&t.spec.Data.Format, "data-format", "recordio", "recordio or idx")
 	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
@@ -96,6 +99,9 @@ Flags have ElasticDL's names; _ and - are the same.`,
 
 func (t *training) run(cmd *cobra.Command) (err error) {
 	t.spec.Namespace = "default"
+	if t.spec.Command, err = elasticdl.Words(t.command); err != nil {
+		return commandline.UsageError("--worker-command=%s: %s", t.command, err)
+	}
 	t.spec.Checkpoint, t.checkpoint.KeepMax = &t.checkpoint, &t.keep
 	// Workers are started elsewhere than where the paths were written.
 	for _, path := range []*string{&t.spec.Model.File, &t.spec.Output, &t.checkpoint.Directory} {
@@ -128,6 +134,7 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if t.options.Threads == 0 {
 		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
 	}
+	t.options.ScriptOutput, t.options.ScriptRestarts = cmd.ErrOrStderr(), masterScriptRestarts
 	ctx := cmd.Context()
 	j, err := job.Load(ctx, t.spec, name, model, t.options)
 	if err != nil {
