@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -91,9 +92,9 @@ type binary struct {
 }
 
 func (o options) build(ctx context.Context, t target, root, file string) (binary, error) {
-	environment := append(t.env, "GOOS="+t.system, "GOARCH="+t.processor, "GOFLAGS=")
-	arguments := append([]string{"build", "-o", file, "-ldflags", t.ldflags}, t.flags...)
-	if err := command(ctx, root, environment, "go", append(arguments, t.main)...); err != nil {
+	environment := slices.Concat(t.env, []string{"GOOS=" + t.system, "GOARCH=" + t.processor, "GOFLAGS="})
+	arguments := slices.Concat([]string{"build", "-o", file, "-ldflags", t.ldflags}, t.flags, []string{t.main})
+	if err := command(ctx, root, environment, "go", arguments...); err != nil {
 		return binary{}, fmt.Errorf("%s: %w", t.name(), err)
 	}
 	b, err := os.ReadFile(file)
