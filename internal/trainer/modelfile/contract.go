@@ -283,23 +283,62 @@ func (l *loader) traceFeed(m *graph.Model, f *starlark.Function) error {
 	} else if l.opt.Mode != Prediction {
 		return l.refuse(name, "%s maps a record to %s; (features, label) is wanted in mode %q", name, printed(features), l.opt.Mode)
 	}
-	input := m.Nodes[0]
-	feature, err := single(features)
+	byInput, err := l.featuresByInput(features)
 	if err != nil {
 		return l.refuse(name, "%s: %s", name, err)
 	}
-	column, err := traceColumn(feature, l.session.schema, input)
-	if err != nil {
-		return l.refuse(name, "%s: %s", name, err)
+	for i, n := range m.Nodes {
+		if n.Op != graph.Input {
+			continue
+		}
+		column, err := traceColumn(byInput[i], l.session.schema, n)
+		if err != nil {
+			return l.refuse(name, "%s: %s", name, err)
+		}
+		if column.Feature == m.Feed.Label {
+			return l.refuse(name, "%s: feature %q is both the input and the label", name, column.Feature)
+		}
+		m.Feed.Columns = append(m.Feed.Columns, column)
 	}
-	if column.Feature == m.Feed.Label {
-		return l.refuse(name, "%s: feature %q is both the input and the label", name, column.Feature)
-	}
-	m.Feed.Columns = []graph.Column{column}
 	return nil
 }
 
-// single takes the one feature out of a dict, list or tuple: the models here have one input.
+// featuresByInput finds what a feed returns for each input, by its place among the nodes: in a dict by the input's name, or the
+// one that the dict of inputs gave it; in a list by its place in the list of inputs.
+func (l *loader) featuresByInput(features starlark.Value) (map[int]starlark.Value, error) {
+	inputs := l.built.inputs
+	if len(inputs) == 1 {
+		v, err := single(features)
+		return map[int]starlark.Value{inputs[0].node: v}, err
+	}
+	found := map[int]starlark.Value{}
+	switch v := features.(type) {
+	case *starlark.Dict:
+		for _, in := range inputs {
+			feature, ok, err := v.Get(starlark.String(in.key))
+			if err != nil || !ok {
+				return nil, fmt.Errorf("no feature %q is returned for the input of that name", in.key)
+			}
+			found[in.node] = feature
+		}
+	case *starlark.List, starlark.Tuple:
+		if l.built.byKey {
+			return nil, fmt.Errorf("features are returned as a %s, and the model's inputs are a dict; return a dict of the same names", v.Type())
+		}
+		for i := range min(starlark.Len(v), len(inputs)) {
+			found[inputs[i].node] = v.(starlark.Indexable).Index(i)
+		}
+	}
+	if n := starlark.Len(features); n != len(inputs) {
+		if n < 0 {
+			return nil, fmt.Errorf("the one feature %s is returned, and the model has %d inputs", printed(features), len(inputs))
+		}
+		return nil, fmt.Errorf("%d features are returned, and the model has %d inputs", n, len(inputs))
+	}
+	return found, nil
+}
+
+// single takes the one feature out of a dict, list or tuple, for a model with one input.
 func single(v starlark.Value) (starlark.Value, error) {
 	var parts []starlark.Value
 	switch v := v.(type) {

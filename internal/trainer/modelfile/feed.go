@@ -245,6 +245,9 @@ func (d dataset) AttrNames() []string {
 
 // traceColumn reads how a feature becomes an input: a chain of conversions, numbers and free reshapes behind a feature.
 func traceColumn(v starlark.Value, schema *schema, want graph.Node) (graph.Column, error) {
+	if want.Integer {
+		return traceRows(v, schema, want)
+	}
 	s, ok := v.(*symbol)
 	if !ok {
 		return graph.Column{}, fmt.Errorf("the feature of input %s is %s, not something made of a record", want.Name, printed(v))
@@ -266,12 +269,7 @@ func traceColumn(v starlark.Value, schema *schema, want graph.Node) (graph.Colum
 	}
 	slices.Reverse(chain)
 	f, _, _ := schema.find(s.feature)
-	inputs, _ := elements(want.Shape)
-	if f.Elements() != inputs {
-		return graph.Column{}, fmt.Errorf("feature %q has shape %s, %d elements, and input %s has shape %s, %d elements",
-			f.Name, shapeText(f.Shape), f.Elements(), want.Name, shapeText(want.Shape), inputs)
-	}
-	return graph.Column{Feature: s.feature, Transforms: chain}, nil
+	return graph.Column{Feature: s.feature, Transforms: chain}, checkElements(f, want)
 }
 
 var transformNames = map[string]string{opDivide: "divide", opMultiply: "multiply", opAdd: "add", opSubtract: "subtract"}

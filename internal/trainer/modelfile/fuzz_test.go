@@ -65,6 +65,7 @@ func FuzzLoad(f *testing.F) {
 func checkModel(t *testing.T, m *graph.Model) {
 	t.Helper()
 	names := map[string]bool{}
+	inputs := 0
 	for i, n := range m.Nodes {
 		if names[n.Name] {
 			t.Errorf("the name %q is used twice", n.Name)
@@ -73,16 +74,27 @@ func checkModel(t *testing.T, m *graph.Model) {
 		if size, ok := elements(n.Shape); !ok || size < 1 {
 			t.Errorf("node %d has shape %v", i, n.Shape)
 		}
-		merges := n.Op == graph.Add || n.Op == graph.Multiply || n.Op == graph.Concatenate
+		merges := slices.Contains([]graph.Op{graph.Add, graph.Multiply, graph.Concatenate, graph.Subtract}, n.Op)
 		later := slices.ContainsFunc(n.Inputs, func(in int) bool { return in < 0 || in >= i })
-		if (n.Op == graph.Input) != (i == 0) || later || (len(n.Inputs) > 1) != merges || i > 0 && len(n.Inputs) == 0 {
+		if later || (len(n.Inputs) > 1) != merges || (n.Op == graph.Input) != (len(n.Inputs) == 0) {
 			t.Errorf("node %d, a %s, has inputs %v", i, n.Op, n.Inputs)
+		}
+		for _, in := range n.Inputs {
+			if m.Nodes[in].Integer != (n.Op == graph.Embedding) {
+				t.Errorf("node %d, a %s, takes %v", i, n.Op, m.Nodes[in])
+			}
+		}
+		if n.Op == graph.Input {
+			if m.Feed.Function == nil && m.Feed.Columns[inputs].Integer != n.Integer {
+				t.Errorf("column %+v of input %v", m.Feed.Columns[inputs], n)
+			}
+			inputs++
 		}
 	}
 	if m.Output != len(m.Nodes)-1 {
 		t.Errorf("output %d of %d nodes", m.Output, len(m.Nodes))
 	}
-	if (len(m.Feed.Columns) == 1) == (m.Feed.Function != nil) {
+	if (len(m.Feed.Columns) == inputs) == (m.Feed.Function != nil) {
 		t.Errorf("feed %+v", m.Feed)
 	}
 	if !(m.Optimizer.LearningRate > 0) {

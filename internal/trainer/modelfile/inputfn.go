@@ -21,6 +21,10 @@ func (l *loader) inputFunction(m *graph.Model, f *starlark.Function) error {
 	if f.NumParams() != 1 || f.HasVarargs() || f.HasKwargs() {
 		return l.refuse("input_fn", "input_fn takes %d parameters; (records) is wanted", f.NumParams())
 	}
+	if len(l.built.inputs) != 1 || m.Nodes[0].Integer {
+		return l.refuse("input_fn", "the model has %d inputs (%s is one of row numbers: %v); with input_fn only one of numbers is implemented, write a feed",
+			len(l.built.inputs), m.Nodes[0].Name, m.Nodes[0].Integer)
+	}
 	columns, err := l.columns("feature_columns")
 	if err != nil {
 		return err

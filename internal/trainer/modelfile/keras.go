@@ -36,6 +36,7 @@ func layerFunctions() map[string]starlark.Value {
 		keras + "layers.Activation":         activationLayer(),
 		keras + "layers.ReLU":               reluLayer(),
 		keras + "layers.Softmax":            softmaxLayer(),
+		keras + "layers.Embedding":          embeddingLayer(),
 	}
 	for name, op := range activationOps {
 		for _, path := range []string{keras + "activations.", "tensorflow.nn.", "tensorflow."} {
@@ -46,13 +47,14 @@ func layerFunctions() map[string]starlark.Value {
 	}
 	maps.Copy(values, poolFunctions())
 	maps.Copy(values, mergeFunctions())
+	maps.Copy(values, tensorLayerFunctions())
 	return values
 }
 
 func inputFunction(name string) starlark.Value {
 	sig := signature{
-		name: name, positional: []string{"shape"}, keywords: []string{"name"},
-		only: map[string][]starlark.Value{"batch_size": none, "dtype": float32Only, "sparse": falseOnly, "tensor": none, "ragged": falseOnly},
+		name: name, positional: []string{"shape"}, keywords: []string{"name", "dtype"},
+		only: map[string][]starlark.Value{"batch_size": none, "sparse": falseOnly, "tensor": none, "ragged": falseOnly},
 	}
 	return function(sig, func(t *starlark.Thread, a *arguments) (starlark.Value, error) {
 		g := sessionOf(t).layers
@@ -64,6 +66,13 @@ func inputFunction(name string) starlark.Value {
 		if !a.none("name") {
 			given = a.text("name", "")
 		}
+		integer := false
+		if !a.none("dtype") {
+			d, known := asDtype(a.values["dtype"])
+			if integer = d == int32Type || d == int64Type; !known || !integer && d != float32Type {
+				a.wrong("dtype", "float32, or int32 or int64 for row numbers of an Embedding")
+			}
+		}
 		if a.err != nil {
 			return nil, a.err
 		}
@@ -73,7 +82,7 @@ func inputFunction(name string) starlark.Value {
 		if given == "" { // Keras counts inputs from 1
 			g.count["input"] = max(1, g.count["input"])
 		}
-		return g.append(graph.Node{Op: graph.Input, Name: g.name("input", given), Shape: shape, Line: lineOf(t)}), nil
+		return g.append(graph.Node{Op: graph.Input, Name: g.name("input", given), Shape: shape, Integer: integer, Line: lineOf(t)}), nil
 	})
 }
 

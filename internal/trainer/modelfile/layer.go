@@ -47,6 +47,7 @@ type layer struct {
 	activation graph.Op // a fused one; "" is none
 	trains     bool     // the call takes training=
 	merges     bool     // it takes a list of inputs
+	looksUp    bool     // its input is row numbers
 	called     bool
 	complete   func(n *graph.Node, in []int) error    // checks the input's shape and sets the node's
 	merge      func(n *graph.Node, ins [][]int) error // the same, of a layer that merges
@@ -79,6 +80,11 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	}
 	if l.called {
 		return nil, fmt.Errorf("%s is called a second time; layers that share their weights are not implemented", sig.name)
+	}
+	if l.looksUp {
+		if err := g.lookedUp(inputs[0]); err != nil {
+			return nil, fmt.Errorf("%s: %w", sig.name, err)
+		}
 	}
 	n := l.node
 	n.Line = lineOf(t)

@@ -80,6 +80,7 @@ type loader struct {
 	session *session
 	thread  *starlark.Thread
 	globals starlark.StringDict
+	built   *kerasModel
 }
 
 func (l *loader) load(text string, imports []importedName) (*graph.Model, error) {
@@ -90,6 +91,7 @@ func (l *loader) load(text string, imports []importedName) (*graph.Model, error)
 	if err != nil {
 		return nil, err
 	}
+	l.built = built
 	l.session.layers = nil // what is called from here on cannot change the model
 	m := &graph.Model{Name: built.name, Nodes: built.nodes, Output: built.output}
 	for _, step := range []func(*graph.Model, bool) error{l.loss, l.optimizer, l.metrics, l.callbacks, l.feed} {

@@ -37,6 +37,14 @@ func tableOf(m *graph.Model, r *Report) string {
 			fmt.Fprintf(&b, " %+v", *n.Dropout)
 		case n.AveragePool != nil:
 			fmt.Fprintf(&b, " %+v", *n.AveragePool)
+		case n.Embedding != nil:
+			fmt.Fprintf(&b, " %+v", *n.Embedding)
+		case n.ReduceSum != nil:
+			fmt.Fprintf(&b, " %+v", *n.ReduceSum)
+		case n.Scale != nil:
+			fmt.Fprintf(&b, " %+v", *n.Scale)
+		case n.Integer:
+			b.WriteString(" rows")
 		}
 		fmt.Fprintf(&b, " line %d\n", n.Line)
 	}
@@ -48,6 +56,10 @@ func tableOf(m *graph.Model, r *Report) string {
 		fmt.Fprintf(&b, "feature %s %s%s\n", f.Name, f.DType, shapeText(f.Shape))
 	}
 	for _, c := range m.Feed.Columns {
+		if c.Integer {
+			fmt.Fprintf(&b, "column %s as rows\n", c.Feature)
+			continue
+		}
 		fmt.Fprintf(&b, "column %s %v\n", c.Feature, c.Transforms)
 	}
 	if m.Feed.Function != nil {

@@ -24,10 +24,7 @@ func lossFunctions() map[string]starlark.Value {
 	add(two("tensorflow.math.squared_difference", opSquaredDifference, "x", "y", nil))
 	add(two("tensorflow.keras.losses.mean_squared_error", opSquaredDifference, "y_true", "y_pred", nil))
 	for _, path := range []string{"tensorflow.square", "tensorflow.math.square"} {
-		sig := signature{name: display(path), positional: []string{"x"}, keywords: []string{"name"}}
-		add(path, function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
-			return &symbol{op: opSquare, args: []*symbol{a.symbol("x")}, dtype: float32Type}, nil
-		}))
+		add(path, squareFunction(path))
 	}
 	oneHot := signature{
 		name: "tf.one_hot", positional: []string{"indices", "depth"}, keywords: []string{"name"},

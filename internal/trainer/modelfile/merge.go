@@ -13,7 +13,7 @@ import (
 func mergeFunctions() map[string]starlark.Value {
 	const layers = "tensorflow.keras.layers."
 	values := map[string]starlark.Value{}
-	for class, op := range map[string]graph.Op{"Add": graph.Add, "Multiply": graph.Multiply, "Concatenate": graph.Concatenate} {
+	for class, op := range map[string]graph.Op{"Add": graph.Add, "Multiply": graph.Multiply, "Concatenate": graph.Concatenate, "Subtract": graph.Subtract} {
 		snake := string(op)
 		sig := signature{name: "tf.keras.layers." + class}
 		if op == graph.Concatenate {
@@ -47,6 +47,9 @@ func mergeFunctions() map[string]starlark.Value {
 func merging(l *layer, op graph.Op) {
 	l.node.Op, l.merges = op, true
 	l.merge = func(n *graph.Node, ins [][]int) error {
+		if op == graph.Subtract && len(ins) != 2 {
+			return fmt.Errorf("it takes two inputs, and not %d", len(ins))
+		}
 		shape := slices.Clone(ins[0])
 		last := len(shape) - 1
 		width := shape[last]

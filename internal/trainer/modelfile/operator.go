@@ -40,6 +40,9 @@ func guards() starlark.StringDict {
 			return compare(operator(args), args[1], args[2])
 		}),
 		guardBinary: guard(guardBinary, func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+			if v, mine, err := layerArithmetic(t, operator(args), args[1], args[2]); mine {
+				return v, err
+			}
 			return operate(sessionOf(t), operator(args), args[1], args[2])
 		}),
 		guardUnary: guard(guardUnary, func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {

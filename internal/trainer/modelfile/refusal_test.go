@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,8 +22,33 @@ var baseFile = []struct{ name, text string }{
 	{"rest", ""},
 }
 
-// assemble gives the base file with one section replaced; body replaces the layers of custom_model instead.
+// twoInputs is a file with an input of numbers and one of row numbers, as tf.keras.Model is given them and feed returns them.
+const twoInputs = `import tensorflow as tf
+def custom_model():
+    image, rows = tf.keras.Input((4, 4, 1), name="image"), tf.keras.Input((1,), name="rows", dtype="int32")
+    y = tf.keras.layers.Flatten()(tf.keras.layers.Embedding(10, 2)(rows))
+    x = tf.keras.layers.Concatenate()([tf.keras.layers.Flatten()(image), y])
+    return tf.keras.Model(%s, tf.keras.layers.Dense(2)(x))
+def loss(labels, output):
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output))
+def optimizer(lr=0.1):
+    return tf.optimizers.SGD(lr)
+def feed(dataset, mode, _):
+    def parse(record):
+        r = tf.io.parse_single_example(record, {"image": tf.io.FixedLenFeature([16], tf.float32),
+            "rows": tf.io.FixedLenFeature([1], tf.int64), "label": tf.io.FixedLenFeature([1], tf.int64)})
+        return %s, r["label"]
+    return dataset.map(parse)
+def eval_metrics_fn():
+    return {}`
+
+// assemble gives the base file with one section replaced; body replaces the layers of custom_model instead, and inputs
+// is twoInputs with a line of inputs and a line of features.
 func assemble(section, input string) string {
+	if section == "inputs" {
+		inputs, features, _ := strings.Cut(input, "\n")
+		return fmt.Sprintf(twoInputs, inputs, features)
+	}
 	var lines []string
 	for _, part := range baseFile {
 		text := part.text

@@ -133,7 +133,10 @@ func binaryFunction(name string, op syntax.Token) starlark.Value {
 		if v, ok := y.(*array); ok {
 			y = eager{v}
 		}
-		v, err := operate(sessionOf(t), op, x, y)
+		v, mine, err := layerArithmetic(t, op, x, y)
+		if !mine {
+			v, err = operate(sessionOf(t), op, x, y)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sig.name, err)
 		}
