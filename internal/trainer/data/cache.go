@@ -50,11 +50,12 @@ type cache struct {
 
 type cached struct {
 	key     chunkKey
-	ready   chan struct{} // closed when records, err and bytes are set
-	records [][]byte
-	err     error
-	bytes   int64
-	element *list.Element
+	ready     chan struct{} // closed when what follows is set
+	records   [][]byte
+	err       error
+	abandoned bool // whoever loaded it was told to stop: others who wait for it try themselves
+	bytes     int64
+	element   *list.Element
 }
 
 func newCache(limit int64) *cache {
@@ -63,39 +64,58 @@ func newCache(limit int64) *cache {
 
 // get returns a chunk's records, from memory or from load.
 func (c *cache) get(ctx context.Context, key chunkKey, s source) ([][]byte, error) {
-	c.mu.Lock()
-	e, ok := c.cached[key]
-	if ok {
-		if e.element != nil {
-			c.recent.MoveToFront(e.element)
-			c.mu.Unlock()
-			return e.records, nil
-		}
-		c.mu.Unlock()
-		select {
-		case <-e.ready:
-			return e.records, e.err
-		case <-ctx.Done():
+	for {
+		e, mine := c.claim(ctx, key)
+		switch {
+		case e == nil:
 			return nil, context.Cause(ctx)
+		case mine:
+			return c.load(ctx, e, s)
+		}
+		select {
+		case <-e.ready: // also when ctx has ended
+		default:
+			select {
+			case <-e.ready:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		if !e.abandoned {
+			return e.records, e.err
 		}
 	}
+}
+
+// claim returns what is there or on its way; or a new entry, which the caller has to load, unless ctx has ended.
+func (c *cache) claim(ctx context.Context, key chunkKey) (e *cached, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.cached[key]; ok {
+		if e.element != nil {
+			c.recent.MoveToFront(e.element)
+		}
+		return e, false
+	}
 	if ctx.Err() != nil {
-		c.mu.Unlock()
-		return nil, context.Cause(ctx)
+		return nil, false
 	}
 	e = &cached{key: key, ready: make(chan struct{})}
 	c.cached[key] = e
-	c.mu.Unlock()
+	return e, true
+}
 
-	e.records, e.err = s.load(key.chunk)
+func (c *cache) load(ctx context.Context, e *cached, s source) ([][]byte, error) {
+	e.records, e.err = s.load(ctx, e.key.chunk)
 	for _, r := range e.records {
 		e.bytes += int64(len(r)) + 24 // the slice's header
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(e.ready)
+	defer close(e.ready)
 	if e.err != nil {
-		delete(c.cached, key) // the next one who asks tries again
+		e.abandoned = ctx.Err() != nil
+		delete(c.cached, e.key) // the next one who asks tries again
 		return nil, e.err
 	}
 	e.element = c.recent.PushFront(e)

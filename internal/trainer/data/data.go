@@ -18,12 +18,15 @@ import (
 	"sync"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
 // The formats of files, in job.json and flags.
 const (
 	RecordIO = "recordio"
+	TFRecord = "tfrecord"
+	CSV      = "csv"
 	IDX      = "idx"
 )
 
@@ -31,11 +34,13 @@ const (
 type Spec struct {
 	// Path is a file, a directory, synthetic://digits?records=10000&seed=1, or indices://NAME?records=60000.
 	Path string
-	// Format is RecordIO or IDX; "" looks at the names of the files. Of no effect on synthetic data.
+	// Format is RecordIO, TFRecord, CSV or IDX; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
 	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic data, whose records are an
-	// image and a label.
+	// image and a label, and on CSV, whose rows are read as codec.TFExample.
 	Codec string
+	// Table says what CSV files and the model's schema do not.
+	Table table.Options
 	// Features is the model's schema: the first record of every file is checked against it. Without one nothing is
 	// checked, and the records can only be read as bytes.
 	Features []graph.Feature
@@ -59,10 +64,10 @@ type Dataset struct {
 	notices []string
 	cache   *cache
 
-	ahead   chan ahead
-	closing chan struct{}
-	done    sync.WaitGroup
-	close   sync.Once
+	ahead chan ahead
+	life  context.Context // of reading ahead, until Close
+	end   context.CancelFunc
+	done  sync.WaitGroup
 }
 
 // Open lists the files of a data set, reads their indexes (not their records), and checks the first record of each
@@ -74,15 +79,15 @@ func Open(ctx context.Context, spec Spec) (*Dataset, error) {
 	if spec.CacheBytes == 0 {
 		spec.CacheBytes = DefaultCacheBytes()
 	}
-	d := &Dataset{spec: spec, cache: newCache(spec.CacheBytes), ahead: make(chan ahead, aheadRequests), closing: make(chan struct{})}
+	d := &Dataset{spec: spec, cache: newCache(spec.CacheBytes), ahead: make(chan ahead, aheadRequests)}
 	var err error
 	switch {
 	case isSynthetic(spec.Path):
-		err = d.openSynthetic()
+		err = d.openSynthetic(ctx)
 	case isIndices(spec.Path):
-		err = d.openIndices()
+		err = d.openIndices(ctx)
 	default:
-		err = d.openFiles(ctx)
+		err = d.openFiles(ctx, disk{spec.Path})
 	}
 	if err != nil {
 		return nil, err
@@ -91,10 +96,11 @@ func Open(ctx context.Context, spec Spec) (*Dataset, error) {
 		return nil, fmt.Errorf("data %q holds no records%s", spec.Path, because(d.notices))
 	}
 	if len(spec.Features) > 0 {
-		if err := d.checkSchema(); err != nil {
+		if err := d.checkSchema(ctx); err != nil {
 			return nil, err
 		}
 	}
+	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	d.done.Add(1)
 	go d.readAhead()
 	return d, nil
@@ -107,57 +113,14 @@ func because(notices []string) string {
 	return ": " + strings.Join(notices, "; ")
 }
 
-func (d *Dataset) openFiles(ctx context.Context) error {
-	entries, notices, err := listFiles(d.spec.Path)
-	if err != nil {
-		return err
-	}
-	d.notices = notices
-	if d.spec.Format == "" {
-		d.spec.Format = guessFormat(entries)
-	}
-	switch d.spec.Format {
-	case RecordIO:
-		for _, e := range entries {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if e.stamp.size == 0 {
-				d.notices = append(d.notices, fmt.Sprintf("data %q is empty and is left out", e.absolute))
-				continue
-			}
-			s, err := openRecordIO(e)
-			if err != nil {
-				return err
-			}
-			if err := d.add(e.relative, e.absolute, s); err != nil {
-				return err
-			}
-		}
-		return nil
-	case IDX:
-		images, labels, err := pickPair(d.spec.Path, entries)
-		if err != nil {
-			return err
-		}
-		s, err := openIDX(images, labels)
-		if err != nil {
-			return err
-		}
-		return d.add(images.relative, images.absolute, s)
-	default:
-		return fmt.Errorf("data format %q is not known; use %q or %q", d.spec.Format, RecordIO, IDX)
-	}
-}
-
 // add appends a source that has records.
-func (d *Dataset) add(relative, absolute string, s source) error {
+func (d *Dataset) add(ctx context.Context, relative string, s source) error {
 	if s.records() == 0 {
-		d.notices = append(d.notices, fmt.Sprintf("data %q holds no records and is left out", absolute))
+		d.notices = append(d.notices, fmt.Sprintf("data %q holds no records and is left out", s.name()))
 		return nil
 	}
 	f := File{Path: relative, Records: s.records(), Bytes: s.bytes()}
-	if err := f.identify(s); err != nil {
+	if err := f.identify(ctx, s); err != nil {
 		return err
 	}
 	d.files = append(d.files, f)
@@ -166,14 +129,14 @@ func (d *Dataset) add(relative, absolute string, s source) error {
 }
 
 // checkSchema decodes the first record of every file.
-func (d *Dataset) checkSchema() error {
+func (d *Dataset) checkSchema(ctx context.Context) error {
 	decoder, err := d.NewDecoder(d.spec.Features)
 	if err != nil {
 		return fmt.Errorf("data %q: %w", d.spec.Path, err)
 	}
 	values := codec.NewExample(d.spec.Features)
 	for i, s := range d.sources {
-		record, err := s.firstRecord()
+		record, err := s.firstRecord(ctx)
 		if err != nil {
 			return err
 		}
@@ -199,7 +162,7 @@ func (d *Dataset) Pixels() (shape []int, ok bool) {
 
 // Layout is how a file's records are stored, for people.
 type Layout struct {
-	Format       string // RecordIO, IDX or "synthetic"
+	Format       string // RecordIO, TFRecord, CSV, IDX or "synthetic"
 	Chunks       int
 	LargestChunk int64  // in records
 	Compression  string // "snappy", "gzip", "none", or several with commas
@@ -208,29 +171,28 @@ type Layout struct {
 // Layout describes how a file is stored.
 func (d *Dataset) Layout(file int) Layout { return d.sources[file].layout() }
 
+// Codec is how the records are encoded: codec.Bytes, codec.TFExample, or "" where Pixels has the answer.
+func (d *Dataset) Codec() string {
+	if _, ok := d.Pixels(); ok {
+		return ""
+	}
+	if d.spec.Format == CSV {
+		return codec.TFExample
+	}
+	return d.spec.Codec
+}
+
 // NewDecoder returns the decoder of the data set's records for a schema. It serves one goroutine.
 func (d *Dataset) NewDecoder(features []graph.Feature) (codec.Decoder, error) {
 	if shape, ok := d.Pixels(); ok {
 		return newPixelsDecoder(shape, features)
 	}
-	return codec.NewDecoder(d.spec.Codec, features)
+	return codec.NewDecoder(d.Codec(), features)
 }
 
 // recordError says which record an error is about.
 func (d *Dataset) recordError(file int, record int64, err error) error {
-	return fmt.Errorf("data %q: record %d: %w", d.nameOf(file), record, err)
-}
-
-// nameOf is a file's name in messages.
-func (d *Dataset) nameOf(file int) string {
-	switch s := d.sources[file].(type) {
-	case *recordioFile:
-		return s.absolute
-	case *idxFile:
-		return s.images.absolute
-	default:
-		return d.files[file].Path
-	}
+	return fmt.Errorf("data %q: record %d: %w", d.sources[file].name(), record, err)
 }
 
 // Files lists the files that hold records, in bytewise order of their paths. The caller must not change it.
@@ -271,7 +233,7 @@ func (d *Dataset) checkRange(file int, lo, hi int64) error {
 		return fmt.Errorf("data %q: file number %d of %d", d.spec.Path, file, len(d.files))
 	}
 	if lo < 0 || lo > hi || hi > d.files[file].Records {
-		return fmt.Errorf("data %q: records %d to %d, and it holds %d", d.nameOf(file), lo, hi, d.files[file].Records)
+		return fmt.Errorf("data %q: records %d to %d, and it holds %d", d.sources[file].name(), lo, hi, d.files[file].Records)
 	}
 	return nil
 }

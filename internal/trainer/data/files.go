@@ -7,33 +7,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
-	"time"
 )
-
-// entry is a regular file of a data set: relative is its slash-separated path below the data set's, or the base name when
-// the data set is one file.
-type entry struct {
-	relative string
-	absolute string
-	stamp    stamp
-}
-
-// stamp is what tells a changed file: cheap to ask for, and enough against an accident, which is what it is for.
-type stamp struct {
-	size    int64
-	changed time.Time
-}
-
-func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime()} }
-
-// check compares with what the file is now.
-func (s stamp) check(info os.FileInfo, name string) error {
-	if now := stampOf(info); now.size != s.size || !now.changed.Equal(s.changed) {
-		return fmt.Errorf("data %q: the file was changed while it was in use (%d bytes of %s, and now %d of %s); data must stay as it is during a run",
-			name, s.size, s.changed.UTC().Format(time.RFC3339Nano), now.size, now.changed.UTC().Format(time.RFC3339Nano))
-	}
-	return nil
-}
 
 // listFiles finds the regular files below root (or root itself) in bytewise order of their relative paths. Links are
 // followed; names that begin with "." or "_" are left out, so that a ConfigMap's ..data and Spark's _SUCCESS are no
@@ -47,7 +21,7 @@ func listFiles(root string) (entries []entry, notices []string, err error) {
 		if !info.Mode().IsRegular() {
 			return nil, nil, fmt.Errorf("data %q is neither a regular file nor a directory (%s)", root, info.Mode().Type())
 		}
-		return []entry{{filepath.Base(root), root, stampOf(info)}}, nil, nil
+		return []entry{{relative: filepath.Base(root), absolute: root, stamp: stampOf(info)}}, nil, nil
 	}
 	l := lister{root: root, seen: map[stamp][]seen{}}
 	if err := l.once("", info); err != nil {
@@ -100,7 +74,7 @@ func (l *lister) walk(dir string) error {
 			}
 			continue
 		}
-		l.entries = append(l.entries, entry{relative, absolute, stampOf(info)})
+		l.entries = append(l.entries, entry{relative: relative, absolute: absolute, stamp: stampOf(info)})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -37,13 +38,13 @@ func (d *Dataset) Match(want []File) error {
 }
 
 // identify sets the digest of a file whose other fields are set.
-func (f *File) identify(s source) error {
+func (f *File) identify(ctx context.Context, s source) error {
 	h := sha256.New()
 	hashString(h, "elastic data file 1")
 	hashString(h, f.Path)
 	hashUint64(h, uint64(f.Bytes))
 	hashUint64(h, uint64(f.Records))
-	if err := s.identify(h); err != nil {
+	if err := s.identify(ctx, h); err != nil {
 		return err
 	}
 	h.Sum(f.Digest[:0])

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash"
@@ -17,11 +18,14 @@ const indicesPrefix = "indices://"
 func isIndices(path string) bool { return strings.HasPrefix(path, indicesPrefix) }
 
 // indicesFile is the one file of such a data set.
-type indicesFile struct{ even }
+type indicesFile struct {
+	even
+	path string // the canonical form
+}
 
 const indicesChunkRecords = 4096
 
-func (d *Dataset) openIndices() error {
+func (d *Dataset) openIndices(ctx context.Context) error {
 	name, records, err := parseIndices(d.spec.Path)
 	if err != nil {
 		return err
@@ -30,7 +34,7 @@ func (d *Dataset) openIndices() error {
 		return fmt.Errorf("data %q: a model file cannot read records that only a script has; give the job a worker command, or name files", d.spec.Path)
 	}
 	path := fmt.Sprintf("%s%s?records=%d", indicesPrefix, name, records)
-	return d.add(path, path, &indicesFile{even{records, indicesChunkRecords}})
+	return d.add(ctx, path, &indicesFile{even{records, indicesChunkRecords}, path})
 }
 
 func parseIndices(path string) (name string, records int64, err error) {
@@ -52,9 +56,10 @@ func parseIndices(path string) (name string, records int64, err error) {
 	return u.Host, records, nil
 }
 
+func (s *indicesFile) name() string { return s.path }
 func (s *indicesFile) bytes() int64 { return 8 * s.total }
 
-func (s *indicesFile) load(chunk int) ([][]byte, error) {
+func (s *indicesFile) load(_ context.Context, chunk int) ([][]byte, error) {
 	lo, hi := s.span(chunk)
 	numbers := make([]byte, 0, 8*(hi-lo))
 	records := make([][]byte, 0, hi-lo)
@@ -65,11 +70,11 @@ func (s *indicesFile) load(chunk int) ([][]byte, error) {
 	return records, nil
 }
 
-func (s *indicesFile) firstRecord() ([]byte, error) { return make([]byte, 8), nil }
+func (s *indicesFile) firstRecord(context.Context) ([]byte, error) { return make([]byte, 8), nil }
 
 func (s *indicesFile) layout() Layout {
 	return Layout{Format: "indices", Chunks: s.chunkOf(s.total-1) + 1, LargestChunk: min(s.perChunk, s.total), Compression: "none"}
 }
 
 // identify needs nothing: name and number of records are in the path.
-func (s *indicesFile) identify(hash.Hash) error { return nil }
+func (s *indicesFile) identify(context.Context, hash.Hash) error { return nil }

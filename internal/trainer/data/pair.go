@@ -1,33 +1,21 @@
 package data
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 )
 
-// guessFormat tells IDX by the names that MNIST's files always have.
-func guessFormat(entries []entry) string {
-	for _, e := range entries {
-		if idx.IsImagesName(path.Base(e.relative)) {
-			return IDX
-		}
-	}
-	return RecordIO
-}
-
 // pickPair finds the one file of images and its labels. A directory with the training and the test images would train on
 // the test set, so it is not accepted as either.
-func pickPair(root string, entries []entry) (images, labels entry, err error) {
+func pickPair(ctx context.Context, root string, entries []entry) (images, labels entry, err error) {
 	if len(entries) == 1 && entries[0].absolute == root { // a file: its labels lie beside it
 		for _, name := range idx.LabelsNames(entries[0].relative) {
-			absolute := filepath.Join(filepath.Dir(root), name)
-			if info, err := os.Stat(absolute); err == nil && info.Mode().IsRegular() {
-				return entries[0], entry{name, absolute, stampOf(info)}, nil
+			if labels, there, err := entries[0].in.beside(ctx, name); there || err != nil {
+				return entries[0], labels, err
 			}
 		}
 		return pairOf(entries[0], nil)

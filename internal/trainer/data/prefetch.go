@@ -1,7 +1,5 @@
 package data
 
-import "context"
-
 // ahead is a request to have records in memory soon.
 type ahead struct {
 	file   int
@@ -29,7 +27,7 @@ func (d *Dataset) readAhead() {
 	defer d.done.Done()
 	for {
 		select {
-		case <-d.closing:
+		case <-d.life.Done():
 			return
 		case r := <-d.ahead:
 			d.warm(r)
@@ -41,20 +39,18 @@ func (d *Dataset) warm(r ahead) {
 	s := d.sources[r.file]
 	last := s.chunkOf(max(r.hi-1, r.lo))
 	for n := s.chunkOf(r.lo); n <= last && r.lo < r.hi; n++ {
-		select {
-		case <-d.closing:
+		if d.life.Err() != nil {
 			return
-		default:
 		}
 		if key := (chunkKey{r.file, n}); d.cache.wants(key) {
-			_, _ = d.cache.get(context.Background(), key, s) // an error is said again to whoever uses the chunk
+			_, _ = d.cache.get(d.life, key, s) // an error is said again to whoever uses the chunk
 		}
 	}
 }
 
 // Close waits for reading in the background. The data set must not be used any more; closing again does nothing.
 func (d *Dataset) Close() error {
-	d.close.Do(func() { close(d.closing) })
+	d.end()
 	d.done.Wait()
 	return nil
 }

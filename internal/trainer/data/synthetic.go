@@ -1,7 +1,9 @@
 package data
 
 import (
+	"context"
 	"fmt"
+	"hash"
 	"net/url"
 	"strconv"
 	"strings"
@@ -19,13 +21,13 @@ func isSynthetic(path string) bool { return strings.HasPrefix(path, syntheticPre
 func syntheticShape() []int { return []int{synth.Side, synth.Side} }
 
 // openSynthetic makes the one file of synthetic://digits, whose path is the canonical form with every parameter.
-func (d *Dataset) openSynthetic() error {
+func (d *Dataset) openSynthetic(ctx context.Context) error {
 	records, seed, err := parseSynthetic(d.spec.Path)
 	if err != nil {
 		return err
 	}
 	path := fmt.Sprintf("%sdigits?records=%d&seed=%d", syntheticPrefix, records, seed)
-	return d.add(path, path, &syntheticFile{even{records, syntheticChunkRecords}, seed})
+	return d.add(ctx, path, &syntheticFile{even{records, syntheticChunkRecords}, path, seed})
 }
 
 func parseSynthetic(path string) (records int64, seed uint64, err error) {
@@ -60,4 +62,44 @@ func parseSynthetic(path string) (records int64, seed uint64, err error) {
 		}
 	}
 	return records, seed, nil
+}
+
+// syntheticFile is the generated digit set.
+type syntheticFile struct {
+	even
+	path string // the canonical form
+	seed uint64
+}
+
+// syntheticChunkRecords is small, because a record costs far more to make than to read.
+const syntheticChunkRecords = 128
+
+func (s *syntheticFile) name() string { return s.path }
+func (s *syntheticFile) bytes() int64 { return s.total * synth.RecordBytes }
+
+func (s *syntheticFile) load(_ context.Context, chunk int) ([][]byte, error) {
+	lo, hi := s.span(chunk)
+	buffer := make([]byte, (hi-lo)*synth.RecordBytes)
+	records := make([][]byte, hi-lo)
+	for i := range records {
+		records[i] = buffer[i*synth.RecordBytes : (i+1)*synth.RecordBytes : (i+1)*synth.RecordBytes]
+		records[i][synth.Pixels] = synth.Digit(s.seed, uint32(lo)+uint32(i), records[i][:synth.Pixels])
+	}
+	return records, nil
+}
+
+func (s *syntheticFile) firstRecord(context.Context) ([]byte, error) {
+	record := make([]byte, synth.RecordBytes)
+	record[synth.Pixels] = synth.Digit(s.seed, 0, record[:synth.Pixels])
+	return record, nil
+}
+
+func (s *syntheticFile) layout() Layout {
+	return Layout{Format: "synthetic", Chunks: s.chunkOf(s.total-1) + 1, LargestChunk: min(s.perChunk, s.total), Compression: "none"}
+}
+
+// identify needs nothing but the generator's version: the parameters are in the path.
+func (s *syntheticFile) identify(_ context.Context, w hash.Hash) error {
+	hashString(w, synth.Version)
+	return nil
 }

@@ -139,29 +139,60 @@ func decodeFeature(b []byte, feature *graph.Feature, value *graph.Value) error {
 // Append appends the record of values (in the order of features) to b: features in that order, numbers packed, so that
 // equal values give equal bytes.
 func Append(b []byte, features []graph.Feature, values graph.Example) []byte {
-	var entries []byte
+	named := make([]Named, len(features))
 	for i, f := range features {
+		v := values[i]
+		named[i] = Named{Name: f.Name, Kind: kindOf(f.DType), Floats: v.Floats, Ints: v.Ints}
+		if named[i].Kind == BytesKind {
+			named[i].Strings = [][]byte{v.Bytes}
+		}
+	}
+	return AppendNamed(b, named)
+}
+
+// Named is a feature of a record by its name, whatever a model makes of it. Its values are in the slice that Kind says.
+type Named struct {
+	Name    string
+	Kind    Kind
+	Floats  []float32
+	Ints    []int64
+	Strings [][]byte
+}
+
+// AppendNamed appends the record of features to b, in their order, numbers packed.
+func AppendNamed(b []byte, features []Named) []byte {
+	var entries []byte
+	for _, f := range features {
 		entry := protowire.AppendTag(nil, 1, protowire.BytesType)
 		entry = protowire.AppendString(entry, f.Name)
-		entry = appendMessage(entry, 2, appendMessage(nil, protowire.Number(kindOf(f.DType)), list(f, values[i])))
+		var feature []byte
+		if f.Kind != NoKind {
+			feature = appendMessage(nil, protowire.Number(f.Kind), f.list())
+		}
+		entry = appendMessage(entry, 2, feature)
 		entries = appendMessage(entries, 1, entry)
 	}
 	return appendMessage(b, 1, entries)
 }
 
-func list(f graph.Feature, v graph.Value) []byte {
+// list is the content of a float_list, an int64_list or a bytes_list.
+func (f Named) list() []byte {
 	var packed []byte
-	switch kindOf(f.DType) {
+	switch f.Kind {
 	case FloatKind:
-		for _, x := range v.Floats {
+		for _, x := range f.Floats {
 			packed = binary.LittleEndian.AppendUint32(packed, math.Float32bits(x))
 		}
 	case Int64Kind:
-		for _, x := range v.Ints {
+		for _, x := range f.Ints {
 			packed = protowire.AppendVarint(packed, uint64(x))
 		}
-	case BytesKind:
-		packed = v.Bytes
+	default:
+		var all []byte
+		for _, x := range f.Strings {
+			all = appendMessage(all, 1, x)
+		}
+		return all
 	}
 	return appendMessage(nil, 1, packed)
 }

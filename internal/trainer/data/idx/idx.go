@@ -10,18 +10,19 @@ package idx
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"strings"
 )
 
 const (
 	unsignedByte  = 0x08
 	maxDimensions = 4 // records, height, width, channels
+	// maxImageBytes bounds one image: whatever is larger is no IDX file, but something that begins like one.
+	maxImageBytes = 64 << 20
 	// maxExpansion is what DEFLATE can expand a byte to at most; a gzip file that claims more is lying.
 	maxExpansion = 1032
 )
@@ -77,7 +78,7 @@ func ReadHeader(r io.Reader, name string) (Header, error) {
 	product := int64(1)
 	for i := range h.Dims {
 		d := int64(binary.BigEndian.Uint32(b[4+4*i:]))
-		if i > 0 && (d == 0 || product > math.MaxInt32/d) {
+		if i > 0 && (d == 0 || product > maxImageBytes/d) {
 			return Header{}, failure(name, int64(4+4*i), ErrForeign, "dimension %d is %d, which makes no image", i, d)
 		}
 		if i > 0 {
@@ -97,77 +98,80 @@ func AppendHeader(b []byte, dims ...int) []byte {
 	return b
 }
 
+// File is a file wherever it is stored. Name is for messages, and says by its end whether the file is compressed.
+type File struct {
+	Name string
+	Size int64 // as stored
+	Open func(ctx context.Context) (Reader, error)
+}
+
+// Reader is an open File.
+type Reader interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // Pair is a file of images and the file of their labels, checked against each other.
 type Pair struct {
-	ImagesPath, LabelsPath string
-	Shape                  []int // of an image: height, width and, where there are, channels
-	Records                int64
+	Shape   []int // of an image: height, width and, where there are, channels
+	Records int64
 
 	images, labels part
 }
 
 // part is one file of a pair.
 type part struct {
-	path       string
+	File
 	header     Header
 	compressed bool
 }
 
 // OpenPair reads both headers and checks that the files fit each other and are as large as they say (a compressed one:
 // could be).
-func OpenPair(imagesPath, labelsPath string) (*Pair, error) {
-	images, err := openPart(imagesPath)
+func OpenPair(ctx context.Context, imagesFile, labelsFile File) (*Pair, error) {
+	images, err := openPart(ctx, imagesFile)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := openPart(labelsPath)
+	labels, err := openPart(ctx, labelsFile)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case len(images.header.Dims) < 3:
-		return nil, failure(imagesPath, 3, ErrForeign, "%d dimensions where images have 3 or 4", len(images.header.Dims))
+		return nil, failure(images.Name, 3, ErrForeign, "%d dimensions where images have 3 or 4", len(images.header.Dims))
 	case len(labels.header.Dims) != 1:
-		return nil, failure(labelsPath, 3, ErrForeign, "%d dimensions where labels have 1", len(labels.header.Dims))
+		return nil, failure(labels.Name, 3, ErrForeign, "%d dimensions where labels have 1", len(labels.header.Dims))
 	case images.header.records() != labels.header.records():
-		return nil, fmt.Errorf("data %q holds %d images, and its labels %q are %d: these are not of one data set", imagesPath, images.header.records(), labelsPath, labels.header.records())
+		return nil, fmt.Errorf("data %q holds %d images, and its labels %q are %d: these are not of one data set", images.Name, images.header.records(), labels.Name, labels.header.records())
 	}
-	return &Pair{
-		ImagesPath: imagesPath,
-		LabelsPath: labelsPath,
-		Shape:      images.header.Dims[1:],
-		Records:    images.header.records(),
-		images:     images,
-		labels:     labels,
-	}, nil
+	return &Pair{Shape: images.header.Dims[1:], Records: images.header.records(), images: images, labels: labels}, nil
 }
 
-func openPart(path string) (part, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return part{}, fmt.Errorf("opening IDX data: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // only read from
-	info, err := f.Stat()
-	if err != nil {
-		return part{}, fmt.Errorf("opening IDX data: %w", err)
-	}
-	p := part{path: path, compressed: IsCompressed(path)}
-	r, err := p.reader(f)
+func openPart(ctx context.Context, file File) (part, error) {
+	p := part{File: file, compressed: IsCompressed(file.Name)}
+	f, err := file.Open(ctx)
 	if err != nil {
 		return part{}, err
 	}
-	if p.header, err = ReadHeader(r, path); err != nil {
+	defer f.Close() //nolint:errcheck // only read from
+	var r io.Reader = io.NewSectionReader(f, 0, 4+4*maxDimensions)
+	if p.compressed {
+		if r, err = p.decompress(f); err != nil {
+			return part{}, err
+		}
+	}
+	if p.header, err = ReadHeader(r, file.Name); err != nil {
 		return part{}, err
 	}
 	need := p.header.headerBytes() + p.header.records()*p.header.elementBytes()
 	switch {
-	case !p.compressed && need != info.Size():
-		return part{}, failure(path, p.header.headerBytes(), ErrDamaged, "%v unsigned bytes need a file of %d bytes, and it has %d", p.header.Dims, need, info.Size())
+	case !p.compressed && need != file.Size:
+		return part{}, failure(file.Name, p.header.headerBytes(), ErrDamaged, "%v unsigned bytes need a file of %d bytes, and it has %d", p.header.Dims, need, file.Size)
 	case p.compressed && need > MaxPairBytes:
-		return part{}, fmt.Errorf("data %q: %v unsigned bytes are more than the %d that are read from a compressed file: decompress it", path, p.header.Dims, MaxPairBytes)
-	case p.compressed && need/maxExpansion > info.Size():
-		return part{}, failure(path, 4, ErrDamaged, "%v unsigned bytes cannot come from a compressed file of %d bytes", p.header.Dims, info.Size())
+		return part{}, fmt.Errorf("data %q: %v unsigned bytes are more than the %d that are read from a compressed file: decompress it", file.Name, p.header.Dims, MaxPairBytes)
+	case p.compressed && need/maxExpansion > file.Size:
+		return part{}, failure(file.Name, 4, ErrDamaged, "%v unsigned bytes cannot come from a compressed file of %d bytes", p.header.Dims, file.Size)
 	}
 	return p, nil
 }
@@ -181,55 +185,74 @@ func (p *Pair) Compressed() bool { return p.images.compressed || p.labels.compre
 // RecordBytes is the size of a record: the pixels and one byte of label.
 func (p *Pair) RecordBytes() int { return int(p.images.header.elementBytes()) + 1 }
 
-// Read returns records lo … hi−1 as slices of one buffer that belongs to the caller. When hi is the last record it checks
+// Read returns records lo … hi−1, which belong to the caller. When hi is the last record it checks
 // that the files end there.
-func (p *Pair) Read(lo, hi int64) ([][]byte, error) {
+func (p *Pair) Read(ctx context.Context, lo, hi int64) ([][]byte, error) {
 	if lo < 0 || lo > hi || hi > p.Records {
-		return nil, fmt.Errorf("data %q: records %d to %d of %d", p.ImagesPath, lo, hi, p.Records)
+		return nil, fmt.Errorf("data %q: records %d to %d of %d", p.images.Name, lo, hi, p.Records)
 	}
 	pixels := p.RecordBytes() - 1
 	if int64(pixels+1) > MaxPairBytes/max(hi-lo, 1) {
-		return nil, fmt.Errorf("data %q: %d records of %d bytes are more than %d bytes at once", p.ImagesPath, hi-lo, pixels+1, MaxPairBytes)
+		return nil, fmt.Errorf("data %q: %d records of %d bytes are more than %d bytes at once", p.images.Name, hi-lo, pixels+1, MaxPairBytes)
 	}
-	buffer := make([]byte, int(hi-lo)*(pixels+1))
-	records := make([][]byte, hi-lo)
-	for i := range records {
-		records[i] = buffer[i*(pixels+1) : (i+1)*(pixels+1) : (i+1)*(pixels+1)]
-	}
-	if err := p.images.read(lo, records, 0, pixels, hi == p.Records); err != nil {
+	b := batch{first: lo, count: int(hi - lo), recordBytes: pixels + 1}
+	if err := p.images.read(ctx, &b, 0, pixels, hi == p.Records); err != nil {
 		return nil, err
 	}
-	if err := p.labels.read(lo, records, pixels, pixels+1, hi == p.Records); err != nil {
+	if err := p.labels.read(ctx, &b, pixels, pixels+1, hi == p.Records); err != nil {
 		return nil, err
 	}
-	return records, nil
+	return b.records, nil
+}
+
+// batch is records as they are read. Memory is taken as the images arrive, because a compressed file may hold less than
+// it says.
+type batch struct {
+	first       int64
+	count       int
+	recordBytes int
+	records     [][]byte
+	free        []byte
+}
+
+// batchBytes is how much memory is taken at once.
+const batchBytes = 1 << 20
+
+func (b *batch) record(i int) []byte {
+	if i == len(b.records) {
+		if len(b.free) < b.recordBytes {
+			b.free = make([]byte, b.recordBytes*min(b.count-i, max(1, batchBytes/b.recordBytes)))
+		}
+		b.records = append(b.records, b.free[:b.recordBytes:b.recordBytes])
+		b.free = b.free[b.recordBytes:]
+	}
+	return b.records[i]
 }
 
 // read fills bytes from … to of every record.
-func (p part) read(first int64, records [][]byte, from, to int, last bool) error {
-	f, err := os.Open(p.path)
-	if err != nil {
-		return fmt.Errorf("reading IDX data: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // only read from
-	at := p.header.headerBytes() + first*int64(to-from)
-	if !p.compressed {
-		if _, err := f.Seek(at, io.SeekStart); err != nil {
-			return fmt.Errorf("data %q: seeking to offset %d: %w", p.path, at, err)
-		}
-	}
-	r, err := p.reader(f)
+func (p part) read(ctx context.Context, b *batch, from, to int, last bool) error {
+	first := b.first
+	f, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
+	defer f.Close() //nolint:errcheck // only read from
+	at := p.header.headerBytes() + first*int64(to-from)
+	var r io.Reader
 	if p.compressed {
-		if n, err := io.CopyN(io.Discard, r, at); err != nil {
-			return failure(p.path, n, ErrDamaged, "it ends before record %d: %v", first, err)
+		if r, err = p.decompress(f); err != nil {
+			return err
 		}
+		if n, err := io.CopyN(io.Discard, r, at); err != nil {
+			return failure(p.Name, n, ErrDamaged, "it ends before record %d: %v", first, err)
+		}
+	} else {
+		rest := p.Size - at
+		r = bufio.NewReaderSize(io.NewSectionReader(f, at, rest), int(min(rest, int64(b.count*(to-from)), readBytes)))
 	}
-	for i, record := range records {
-		if n, err := io.ReadFull(r, record[from:to]); err != nil {
-			return failure(p.path, at+int64(n), ErrDamaged, "it ends in record %d of %d: %v", first+int64(i), p.header.records(), err)
+	for i := range b.count {
+		if n, err := io.ReadFull(r, b.record(i)[from:to]); err != nil {
+			return failure(p.Name, at+int64(n), ErrDamaged, "it ends in record %d of %d: %v", first+int64(i), p.header.records(), err)
 		}
 		at += int64(to - from)
 	}
@@ -239,20 +262,19 @@ func (p part) read(first int64, records [][]byte, from, to int, last bool) error
 	// Asking for one byte more also verifies gzip's own checksum.
 	var more [1]byte
 	if n, err := io.ReadFull(r, more[:]); n > 0 || !errors.Is(err, io.EOF) {
-		return failure(p.path, at, ErrDamaged, "it should end here, behind record %d (%d bytes more, %v)", p.header.records()-1, n, err)
+		return failure(p.Name, at, ErrDamaged, "it should end here, behind record %d (%d bytes more, %v)", p.header.records()-1, n, err)
 	}
 	return nil
 }
 
-// reader is a buffered reader of the decompressed bytes from f's current position.
-func (p part) reader(f io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(f, 64<<10)
-	if !p.compressed {
-		return b, nil
-	}
-	z, err := gzip.NewReader(b)
+// readBytes is how much is asked for at once.
+const readBytes = 1 << 20
+
+// decompress reads a compressed file from its beginning.
+func (p part) decompress(f io.ReaderAt) (io.Reader, error) {
+	z, err := gzip.NewReader(bufio.NewReaderSize(io.NewSectionReader(f, 0, p.Size), int(min(p.Size, readBytes))))
 	if err != nil {
-		return nil, failure(p.path, 0, ErrDamaged, "its name ends in .gz, and it is not a gzip file: %v", err)
+		return nil, failure(p.Name, 0, ErrDamaged, "its name ends in .gz, and it is not a gzip file: %v", err)
 	}
 	return z, nil
 }

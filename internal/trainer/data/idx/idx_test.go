@@ -3,9 +3,8 @@ package idx_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,13 +40,13 @@ func compress(t testing.TB, b []byte) []byte {
 	return z.Bytes()
 }
 
-func save(t testing.TB, dir, name string, b []byte) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+// inMemory is a file that need not be closed.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+func stored(name string, b []byte) idx.File {
+	return idx.File{Name: name, Size: int64(len(b)), Open: func(context.Context) (idx.Reader, error) { return inMemory{bytes.NewReader(b)}, nil }}
 }
 
 func TestPair(t *testing.T) {
@@ -57,8 +56,7 @@ func TestPair(t *testing.T) {
 			if end != "" {
 				images, labels = compress(t, images), compress(t, labels)
 			}
-			dir := t.TempDir()
-			pair, err := idx.OpenPair(save(t, dir, "images"+end, images), save(t, dir, "labels"+end, labels))
+			pair, err := idx.OpenPair(t.Context(), stored("dir/images"+end, images), stored("dir/labels"+end, labels))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +65,7 @@ func TestPair(t *testing.T) {
 			}
 			for lo := int64(0); lo <= records; lo++ {
 				for hi := lo; hi <= records; hi++ {
-					got, err := pair.Read(lo, hi)
+					got, err := pair.Read(t.Context(), lo, hi)
 					if err != nil || int64(len(got)) != hi-lo {
 						t.Fatalf("%d to %d: %d records, %v", lo, hi, len(got), err)
 					}
@@ -79,7 +77,7 @@ func TestPair(t *testing.T) {
 					}
 				}
 			}
-			if _, err := pair.Read(3, records+1); err == nil {
+			if _, err := pair.Read(t.Context(), 3, records+1); err == nil {
 				t.Error("read a record that is not there")
 			}
 		})
@@ -116,7 +114,7 @@ func TestBadPairs(t *testing.T) {
 		"plain images under a name with .gz":      {images: imagesFile(), labels: compress(t, labelsFile()), gz: true, kind: idx.ErrDamaged, says: "not a gzip file"},
 	} {
 		t.Run("refused with file and offset: "+name, func(t *testing.T) {
-			dir, end := t.TempDir(), ""
+			end := ""
 			if c.gz {
 				end = ".gz"
 			}
@@ -126,11 +124,11 @@ func TestBadPairs(t *testing.T) {
 			if c.labels == nil {
 				c.labels = labelsFile()
 			}
-			pair, err := idx.OpenPair(save(t, dir, "images"+end, c.images), save(t, dir, "labels"+end, c.labels))
+			pair, err := idx.OpenPair(t.Context(), stored("dir/images"+end, c.images), stored("dir/labels"+end, c.labels))
 			if err == nil {
-				_, err = pair.Read(0, pair.Records)
+				_, err = pair.Read(t.Context(), 0, pair.Records)
 			}
-			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), dir) {
+			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "dir/") {
 				t.Errorf("%v\nwant %v, saying %q", err, c.kind, c.says)
 			}
 		})
@@ -155,17 +153,16 @@ func FuzzPair(f *testing.F) {
 	f.Add(imagesFile(), labelsFile(), false)
 	f.Add(compress(f, imagesFile()), compress(f, labelsFile()), true)
 	f.Add(idx.AppendHeader(nil, 1<<31, 1<<15, 1<<15), labelsFile(), false)
-	dir := f.TempDir() // one for all, because making one takes longer than the rest
 	f.Fuzz(func(t *testing.T, images, labels []byte, compressed bool) {
 		end := ""
 		if compressed {
 			end = ".gz"
 		}
-		pair, err := idx.OpenPair(save(t, dir, "images"+end, images), save(t, dir, "labels"+end, labels))
+		pair, err := idx.OpenPair(t.Context(), stored("dir/images"+end, images), stored("dir/labels"+end, labels))
 		if err != nil {
 			return
 		}
-		got, err := pair.Read(0, pair.Records)
+		got, err := pair.Read(t.Context(), 0, pair.Records)
 		if err == nil && int64(len(got)) != pair.Records {
 			t.Fatalf("%d records of %d", len(got), pair.Records)
 		}

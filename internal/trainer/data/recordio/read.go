@@ -83,7 +83,8 @@ func (c Chunk) decompress(payload []byte, name string) ([]byte, error) {
 		return nil, failure(name, c.Offset, ErrDamaged, "its %s payload does not begin as one: %v", c.Compressor, err)
 	}
 	limit := c.maxDecodedBytes()
-	decoded := make([]byte, 0, min(c.decodedBytesHint(payload), limit))
+	// A lie costs no more memory than a few times what was read; a chunk that is smaller still grows into it.
+	decoded := make([]byte, 0, min(c.decodedBytesHint(payload), limit, 16*int64(len(payload))+bytes.MinRead))
 	for {
 		if len(decoded) == cap(decoded) {
 			var one [1]byte // a right hint ends here, without growing the buffer for nothing

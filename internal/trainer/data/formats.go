@@ -1,0 +1,80 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
+)
+
+// guessFormat goes by the names that files of the other formats usually have.
+func guessFormat(entries []entry) string {
+	for _, e := range entries {
+		name := strings.ToLower(path.Base(e.relative))
+		plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zlib")
+		switch {
+		case idx.IsImagesName(name):
+			return IDX
+		case strings.HasSuffix(name, ".csv"):
+			return CSV
+		case strings.HasSuffix(plain, ".tfrecord") || strings.HasSuffix(plain, ".tfrecords"):
+			return TFRecord
+		}
+	}
+	return RecordIO
+}
+
+// openFiles lists the files and opens each.
+func (d *Dataset) openFiles(ctx context.Context, in storage) error {
+	entries, notices, err := in.list(ctx)
+	if err != nil {
+		return err
+	}
+	d.notices = notices
+	if d.spec.Format == "" {
+		d.spec.Format = guessFormat(entries)
+	}
+	var open func(context.Context, entry) (source, error)
+	switch d.spec.Format {
+	case IDX:
+		return d.openPair(ctx, entries)
+	case RecordIO:
+		open = openRecordIO
+	case CSV:
+		open = d.openCSV
+	default:
+		return fmt.Errorf("data format %q is not known; use %q, %q, %q or %q", d.spec.Format, RecordIO, TFRecord, CSV, IDX)
+	}
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if e.stamp.size == 0 {
+			d.notices = append(d.notices, fmt.Sprintf("data %q is empty and is left out", e.absolute))
+			continue
+		}
+		s, err := open(ctx, e)
+		if err != nil {
+			return err
+		}
+		if err := d.add(ctx, e.relative, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openPair opens the pair of files of IDX, which is a data set of one file.
+func (d *Dataset) openPair(ctx context.Context, entries []entry) error {
+	images, labels, err := pickPair(ctx, d.spec.Path, entries)
+	if err != nil {
+		return err
+	}
+	s, err := openIDX(ctx, images, labels)
+	if err != nil {
+		return err
+	}
+	return d.add(ctx, images.relative, s)
+}

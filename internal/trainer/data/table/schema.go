@@ -1,0 +1,270 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// Options say what the header and the model's schema do not.
+type Options struct {
+	// Columns is the column of a feature that is called otherwise in the file, by the feature's name.
+	Columns map[string]string
+	// Words are the words of a column in the order of their numbers, by the column's name: such a cell holds one of them
+	// and stands for its position, 0 for the first.
+	Words map[string][]string
+}
+
+// Schema is the features of a record and the columns that they are made of. It is safe for concurrent use.
+type Schema struct {
+	fields []field
+}
+
+type field struct {
+	feature string
+	dtype   graph.DType // "" is text
+	columns []int
+	names   []string // of the columns
+	words   map[string]int64
+}
+
+// NewSchema finds the columns of a model's features. A feature of one element is the column of its name (or what
+// Options.Columns says); one of n elements is the columns NAME_0 to NAME_n−1. Other columns are left out.
+func NewSchema(columns []string, features []graph.Feature, o Options) (*Schema, error) {
+	if err := o.check(columns); err != nil {
+		return nil, err
+	}
+	s := &Schema{}
+	for _, f := range features {
+		base := f.Name
+		if other := o.Columns[f.Name]; other != "" {
+			base = other
+		}
+		names := []string{base}
+		if n := f.Elements(); n != 1 {
+			names = names[:0]
+			for i := range n {
+				names = append(names, fmt.Sprintf("%s_%d", base, i))
+			}
+		}
+		made := field{feature: f.Name, dtype: f.DType, names: names}
+		for _, name := range names {
+			i := slices.Index(columns, name)
+			if i < 0 {
+				return nil, fmt.Errorf("the model's feature %q (%s%v) needs a column %q, and the header has %s", f.Name, f.DType, f.Shape, name, list(columns))
+			}
+			made.columns = append(made.columns, i)
+		}
+		if words := o.Words[base]; words != nil {
+			made.number(words)
+		}
+		s.fields = append(s.fields, made)
+	}
+	return s, nil
+}
+
+// check refuses options that name what is not there, and words that are not told apart.
+func (o Options) check(columns []string) error {
+	for column, words := range o.Words {
+		if !slices.Contains(columns, column) {
+			return fmt.Errorf("words are given for a column %q, and the header has %s", column, list(columns))
+		}
+		seen := map[string]bool{}
+		for _, w := range words {
+			if seen[w] {
+				return fmt.Errorf("column %q: the word %q is given twice", column, w)
+			}
+			seen[w] = true
+		}
+	}
+	return nil
+}
+
+func (f *field) number(words []string) {
+	f.words = make(map[string]int64, len(words))
+	for i, w := range words {
+		f.words[w] = int64(i)
+	}
+}
+
+// list writes column names for a message.
+func list(columns []string) string {
+	const most = 12 // enough to recognize a file
+	if len(columns) > most {
+		return fmt.Sprintf("%q and %d more", columns[:most], len(columns)-most)
+	}
+	return fmt.Sprintf("%q", columns)
+}
+
+// Infer tells the types of all columns from all rows: int64 where every cell is a whole number (or one of the words of
+// Options), float32 where every one is a number, else text.
+func Infer(r io.ReaderAt, index Index, name string, o Options) (*Schema, error) {
+	if err := o.check(index.Columns); err != nil {
+		return nil, fmt.Errorf("data %q: %w", name, err)
+	}
+	s := &Schema{}
+	for i, column := range index.Columns {
+		made := field{feature: column, dtype: graph.Int64, columns: []int{i}, names: []string{column}}
+		if words := o.Words[column]; words != nil {
+			made.number(words)
+		}
+		s.fields = append(s.fields, made)
+	}
+	for chunk := range index.Chunks {
+		if err := index.Read(r, chunk, name, func(_ int64, cells []string) error {
+			for i := range s.fields {
+				s.fields[i].widen(cells[i])
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// widen makes the type of a column one that has room for a cell.
+func (f *field) widen(cell string) {
+	if f.words != nil {
+		return
+	}
+	if f.dtype == graph.Int64 {
+		if _, err := whole(cell, 64); err != nil {
+			f.dtype = graph.Float32
+		}
+	}
+	if f.dtype == graph.Float32 {
+		if _, err := number(cell); err != nil {
+			f.dtype = ""
+		}
+	}
+}
+
+// Features are the schema of the records, for those who read them; ok is false where a column is text, which no feature
+// of a model is.
+func (s *Schema) Features() (features []graph.Feature, ok bool) {
+	for _, f := range s.fields {
+		if f.dtype == "" {
+			return nil, false
+		}
+		features = append(features, graph.Feature{Name: f.feature, DType: f.dtype, Shape: []int{len(f.columns)}})
+	}
+	return features, true
+}
+
+// Encoder turns rows into records. It serves one goroutine.
+type Encoder struct {
+	fields []field
+	named  []example.Named
+}
+
+// NewEncoder returns an encoder of the schema's records.
+func (s *Schema) NewEncoder() *Encoder {
+	e := &Encoder{fields: s.fields, named: make([]example.Named, len(s.fields))}
+	for i, f := range s.fields {
+		e.named[i].Name = f.feature
+	}
+	return e
+}
+
+// Append appends the record of a row to b.
+func (e *Encoder) Append(b []byte, cells []string) ([]byte, error) {
+	for i := range e.fields {
+		if err := e.fields[i].fill(&e.named[i], cells); err != nil {
+			return b, err
+		}
+	}
+	return example.AppendNamed(b, e.named), nil
+}
+
+// fill sets the values of a feature from a row.
+func (f *field) fill(n *example.Named, cells []string) error {
+	n.Floats, n.Ints, n.Strings = n.Floats[:0], n.Ints[:0], n.Strings[:0]
+	var elements []byte
+	for i, column := range f.columns {
+		cell := cells[column]
+		var err error
+		var integer int64
+		var real float32
+		switch {
+		case f.words != nil:
+			var known bool
+			if integer, known = f.words[cell]; !known {
+				err = fmt.Errorf("is none of its %d words", len(f.words))
+			}
+			real = float32(integer)
+		case f.dtype == graph.Float32:
+			real, err = number(cell)
+		case f.dtype == graph.Int32:
+			integer, err = whole(cell, 32)
+		case f.dtype == graph.Uint8:
+			integer, err = whole(cell, 64)
+			if err == nil && (integer < 0 || integer > math.MaxUint8) {
+				err = errors.New("is not in 0 to 255 (uint8)")
+			}
+		case f.dtype == graph.Int64:
+			integer, err = whole(cell, 64)
+		}
+		if err != nil {
+			return fmt.Errorf("column %q: %q %w: %w", f.names[i], clip(cell), err, ErrType)
+		}
+		switch f.dtype {
+		case graph.Float32:
+			n.Kind, n.Floats = example.FloatKind, append(n.Floats, real)
+		case graph.Uint8:
+			elements = append(elements, byte(integer))
+			n.Kind, n.Strings = example.BytesKind, append(n.Strings[:0], elements)
+		case "":
+			n.Kind, n.Strings = example.BytesKind, append(n.Strings, []byte(cell))
+		default:
+			n.Kind, n.Ints = example.Int64Kind, append(n.Ints, integer)
+		}
+	}
+	return nil
+}
+
+var (
+	errEmpty  = errors.New("is empty")
+	errNumber = errors.New("is no finite decimal number")
+)
+
+// number reads a decimal number, spaces around it allowed. Infinities and NaN would spoil a model without a word.
+func number(cell string) (float32, error) {
+	cell = strings.TrimSpace(cell)
+	v, err := strconv.ParseFloat(cell, 32)
+	switch {
+	case cell == "":
+		return 0, errEmpty
+	case err != nil || math.IsInf(v, 0) || math.IsNaN(v) || strings.ContainsAny(cell, "_xX"):
+		return 0, errNumber
+	}
+	return float32(v), nil
+}
+
+func whole(cell string, bits int) (int64, error) {
+	cell = strings.TrimSpace(cell)
+	v, err := strconv.ParseInt(cell, 10, bits)
+	switch {
+	case cell == "":
+		return 0, errEmpty
+	case err != nil:
+		return 0, fmt.Errorf("is no whole number of %d bits; words are numbered by giving the column's words", bits)
+	}
+	return v, nil
+}
+
+// clip keeps a message short when a cell holds a novel.
+func clip(cell string) string {
+	const most = 40
+	if len(cell) > most {
+		return cell[:most] + "…"
+	}
+	return cell
+}
