@@ -72,7 +72,13 @@ type dataModel struct {
 	Validation     types.String `tfsdk:"validation"`
 	Format         types.String `tfsdk:"format"`
 	Codec          types.String `tfsdk:"codec"`
+	CSV            types.Object `tfsdk:"csv"`
 	RecordsPerTask types.Int64  `tfsdk:"records_per_task"`
+}
+
+type csvModel struct {
+	Columns types.Map `tfsdk:"columns"`
+	Words   types.Map `tfsdk:"words"`
 }
 
 type runModel struct {
@@ -178,7 +184,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			Data: trainingjob.Data{
 				Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
 				Format: orDefault(data.Format, "recordio"), Codec: orDefault(data.Codec, "bytes"),
-				RecordsPerTask: int(data.RecordsPerTask.ValueInt64()),
+				RecordsPerTask: int(data.RecordsPerTask.ValueInt64()), CSV: r.csv(data.CSV),
 			},
 			Training: trainingjob.Training{
 				Epochs: orOne(run.Epochs), MinibatchSize: int(run.MinibatchSize.ValueInt64()), GradsToWait: orOne(run.GradsToWait),
@@ -246,6 +252,33 @@ func (r *reader) queue(object types.Object) *trainingjob.Queue {
 	return &trainingjob.Queue{
 		Name: m.Name.ValueString(), PriorityClass: m.PriorityClass.ValueString(), FloorPriorityClass: m.FloorPriorityClass.ValueString(),
 	}
+}
+
+// csv is nil where nothing is said of it.
+func (r *reader) csv(object types.Object) *trainingjob.CSV {
+	m := into[csvModel](r, object)
+	c := trainingjob.CSV{Columns: r.lists(m.Columns), Words: r.lists(m.Words)}
+	if len(c.Columns)+len(c.Words) == 0 {
+		return nil
+	}
+	return &c
+}
+
+// lists are a map's lists of texts; those of a null or unknown map are none.
+func (r *reader) lists(value types.Map) map[string][]string {
+	if value.IsNull() || value.IsUnknown() {
+		return nil
+	}
+	var lists map[string]types.List
+	r.diags.Append(value.ElementsAs(r.ctx, &lists, false)...)
+	texts := make(map[string][]string, len(lists))
+	for key, list := range lists {
+		texts[key] = []string{}
+		for _, text := range elements[types.String](r, list) {
+			texts[key] = append(texts[key], text.ValueString())
+		}
+	}
+	return texts
 }
 
 // checkpoint is nil where nothing is said of it: such a job's job.json does not speak of it either.

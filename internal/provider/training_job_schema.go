@@ -210,16 +210,32 @@ func trainingJobDataAttribute() schema.Attribute {
 				Optional:            true,
 			},
 			"format": schema.StringAttribute{
-				MarkdownDescription: "`recordio` (default) or `idx`.",
+				MarkdownDescription: "How the files are stored: `recordio` (default), `tfrecord` (plain, or compressed as a whole with GZIP or ZLIB), `csv` or `idx` (MNIST's).",
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString("recordio"),
 			},
 			"codec": schema.StringAttribute{
-				MarkdownDescription: "How a record is encoded: `bytes` (default) or `tf_example`.",
+				MarkdownDescription: "How a record is encoded: `bytes` (default) or `tf_example`. Of no effect on `csv`, whose rows are read by the names of their columns, and on `idx`.",
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString("bytes"),
+			},
+			"csv": schema.SingleNestedAttribute{
+				MarkdownDescription: "What the header row of CSV files does not say. A feature of the model is the column of its name, and one of several elements the columns `NAME_0`, `NAME_1`, …",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"columns": schema.MapAttribute{
+						MarkdownDescription: "The columns of features that are called otherwise, one for each of a feature's elements: `{ label = [\"species\"] }`.",
+						Optional:            true,
+						ElementType:         types.ListType{ElemType: types.StringType},
+					},
+					"words": schema.MapAttribute{
+						MarkdownDescription: "Columns whose cells are words, which stand for their position in the list, 0 for the first: `{ species = [\"setosa\", \"versicolor\", \"virginica\"] }`.",
+						Optional:            true,
+						ElementType:         types.ListType{ElemType: types.StringType},
+					},
+				},
 			},
 			"records_per_task": schema.Int64Attribute{
 				MarkdownDescription: "Records that are shuffled and handed out together; best a multiple of `minibatch_size`.",

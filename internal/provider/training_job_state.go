@@ -106,7 +106,7 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		m.Data = w.object("data", dataModel{
 			Training: types.StringValue(live.Job.Data.Training), Validation: textOrNull(live.Job.Data.Validation),
 			Format: types.StringValue(live.Job.Data.Format), Codec: types.StringValue(live.Job.Data.Codec),
-			RecordsPerTask: types.Int64Value(int64(live.Job.Data.RecordsPerTask)),
+			RecordsPerTask: types.Int64Value(int64(live.Job.Data.RecordsPerTask)), CSV: w.csv(live.Job.Data.CSV),
 		})
 	}
 	if changed(prior.Job.Training, live.Job.Training, m.Training.IsNull()) {
@@ -211,6 +211,23 @@ func (w *writer) texts(values map[string]string) types.Map {
 	value, diags := types.MapValueFrom(w.ctx, types.StringType, values)
 	w.diags.Append(diags...)
 	return value
+}
+
+func (w *writer) csv(c *trainingjob.CSV) types.Object {
+	attributes := attributesOf(attributesOf(w.types["data"])["csv"])
+	if c == nil {
+		return types.ObjectNull(attributes)
+	}
+	lists := func(values map[string][]string) types.Map {
+		element := types.ListType{ElemType: types.StringType}
+		if len(values) == 0 {
+			return types.MapNull(element)
+		}
+		value, diags := types.MapValueFrom(w.ctx, element, values)
+		w.diags.Append(diags...)
+		return value
+	}
+	return w.objectOf(attributes, csvModel{Columns: lists(c.Columns), Words: lists(c.Words)})
 }
 
 func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {

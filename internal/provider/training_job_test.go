@@ -115,6 +115,12 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			Volumes:            drawVolumes(t), Master: drawPod(t, "master"), Workers: drawPod(t, "workers"),
 		},
 	}
+	if rapid.Bool().Draw(t, "is CSV") {
+		d.Job.Data.Format, d.Job.Data.CSV = "csv", &trainingjob.CSV{Columns: map[string][]string{"label": {"species"}, "x": {"length", "width"}}}
+		if rapid.Bool().Draw(t, "has words") {
+			d.Job.Data.CSV.Words = map[string][]string{"species": {"setosa", "versicolor"}}
+		}
+	}
 	if rapid.Bool().Draw(t, "is built in") {
 		d.ModelText, d.Job.Model.Name = "", rapid.SampledFrom([]string{"mnist", "iris"}).Draw(t, "model")
 	}

@@ -102,9 +102,17 @@ type Model struct {
 type Data struct {
 	Training       string `json:"training"`             // file, directory or synthetic://digits?records=10000&seed=1
 	Validation     string `json:"validation,omitempty"` // as Training; "" for none
-	Format         string `json:"format"`               // "recordio" or "idx"; of no effect on synthetic data
-	Codec          string `json:"codec"`                // "bytes" or "tf_example"
+	Format         string `json:"format"`               // "recordio", "tfrecord", "csv" or "idx"; of no effect on synthetic data
+	Codec          string `json:"codec"`                // "bytes" or "tf_example"; of no effect on "csv" and "idx"
 	RecordsPerTask int    `json:"records_per_task"`     // records in a range
+
+	CSV *CSV `json:"csv,omitempty"` // nil: every feature is the column of its name
+}
+
+// CSV says what the header row of CSV files and the model's schema do not.
+type CSV struct {
+	Columns map[string][]string `json:"columns,omitempty"` // of a feature, one for each of its elements, where they are called otherwise
+	Words   map[string][]string `json:"words,omitempty"`   // of a column whose cells are words: in the order of their numbers, from 0 on
 }
 
 // Training holds the numbers of a run.

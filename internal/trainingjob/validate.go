@@ -73,6 +73,7 @@ func (j Job) Problems() []Problem {
 	if !slices.Contains(Codecs(), j.Data.Codec) && (j.Data.Codec != "" || !unstored(j.Data)) {
 		out.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(Codecs()))
 	}
+	out.csv(j.Data)
 	if c := j.Checkpoint; c != nil {
 		if c.Steps < 0 {
 			out.add("checkpoint.steps", "is %d; give a number of steps, or 0 for one checkpoint each epoch", c.Steps)
@@ -123,7 +124,7 @@ func (p *problems) command(j Job) {
 const indicesScheme = "indices://"
 
 // Formats are the ways in which records may be stored.
-func Formats() []string { return []string{"recordio", "idx"} }
+func Formats() []string { return []string{"recordio", "tfrecord", "csv", "idx"} }
 
 // Codecs are the ways in which a record may be encoded.
 func Codecs() []string { return []string{"bytes", "tf_example"} }
@@ -241,6 +242,28 @@ func (p *problems) source(field, source string) {
 	}
 	if u, err := url.Parse(source); err != nil || u.Host == "" {
 		p.add(field, "is %q; after synthetic:// the name of a generator is expected, as in synthetic://digits?records=10000&seed=1, not %q", source, rest)
+	}
+}
+
+// csv looks at what only CSV has.
+func (p *problems) csv(d Data) {
+	if d.CSV == nil {
+		return
+	}
+	if d.Format != "csv" {
+		p.add("data.csv", "is set, and data.format is %q; set format = \"csv\" or leave csv out", d.Format)
+	}
+	for _, feature := range slices.Sorted(maps.Keys(d.CSV.Columns)) {
+		columns := d.CSV.Columns[feature]
+		if feature == "" || len(columns) == 0 || slices.Contains(columns, "") {
+			p.add("data.csv.columns", "gives feature %q the columns %q; name one column for each of its elements", feature, columns)
+		}
+	}
+	for _, column := range slices.Sorted(maps.Keys(d.CSV.Words)) {
+		words := d.CSV.Words[column]
+		if column == "" || len(words) == 0 {
+			p.add("data.csv.words", "gives column %q the words %q; list its words in the order of their numbers", column, words)
+		}
 	}
 }
 

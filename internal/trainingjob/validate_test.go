@@ -32,6 +32,9 @@ func TestProblems(t *testing.T) {
 		"data that nobody reads yet":        {func(d *Definition) { d.Job.Data.Training = "s3://bucket/x" }, "data.training", "synthetic://"},
 		"data at a relative path":           {func(d *Definition) { d.Job.Data.Validation = "mnist" }, "data.validation", "absolute"},
 		"a format that nobody reads yet":    {func(d *Definition) { d.Job.Data.Format = "parquet" }, "data.format", "recordio"},
+		"columns of what is no CSV":         {func(d *Definition) { d.Job.Data.CSV = &CSV{Columns: map[string][]string{"label": {"y"}}} }, "data.csv", `set format = "csv"`},
+		"a feature of no columns":           {csvOf(CSV{Columns: map[string][]string{"label": {}}}), "data.csv.columns", `"label"`},
+		"a column of no words":              {csvOf(CSV{Words: map[string][]string{"species": {}}}), "data.csv.words", `"species"`},
 		"an unknown codec":                  {func(d *Definition) { d.Job.Data.Codec = "json" }, "data.codec", "tf_example"},
 		"an output that is no path":         {func(d *Definition) { d.Job.Output = "out" }, "output", "absolute"},
 		"checkpoints every −1 steps":        {func(d *Definition) { d.Job.Checkpoint = &Checkpoint{Steps: -1} }, "checkpoint.steps", "each epoch"},
@@ -202,4 +205,8 @@ func FuzzDecode(f *testing.F) {
 			JobKey: string(text), WorkersKey: string(text), ModelKey: "", DefinitionKey: string(text),
 		}})
 	})
+}
+
+func csvOf(c CSV) func(*Definition) {
+	return func(d *Definition) { d.Job.Data.Format, d.Job.Data.CSV = "csv", &c }
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"encoding/csv"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -14,6 +16,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 func newData() *cobra.Command {
@@ -28,11 +32,66 @@ func newData() *cobra.Command {
 }
 
 // source are the flags of a data set that is read.
-type source struct{ spec data.Spec }
+type source struct {
+	spec data.Spec
+	csv  csvFlags
+}
 
 func (s *source) register(f *pflag.FlagSet) {
-	f.StringVar(&s.spec.Format, "data-format", "", "recordio or idx; empty goes by the files' names")
+	f.StringVar(&s.spec.Format, "data-format", "", "recordio, tfrecord, csv or idx; empty goes by the files' names")
 	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
+	s.csv.register(f)
+}
+
+// of is the data set at path.
+func (s *source) of(path string) (data.Spec, error) {
+	s.spec.Path = path
+	csv, err := s.csv.finish()
+	if csv != nil {
+		s.spec.Table = table.Options{Columns: csv.Columns, Words: csv.Words}
+	}
+	return s.spec, err
+}
+
+// csvFlags are what CSV files and a model's schema do not say.
+type csvFlags struct{ columns, words []string }
+
+func (c *csvFlags) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&c.columns, "csv-columns", nil, "the columns of a feature that are called otherwise, as in label=species or features=length,width; may be repeated")
+	f.StringArrayVar(&c.words, "csv-words", nil, "the words of a column in the order of their numbers from 0 on, as in species=setosa,versicolor,virginica; may be repeated")
+}
+
+// finish is nil where nothing is said.
+func (c *csvFlags) finish() (*trainingjob.CSV, error) {
+	if len(c.columns)+len(c.words) == 0 {
+		return nil, nil //nolint:nilnil // nothing is a valid answer
+	}
+	columns, err := namedLists("--csv-columns", c.columns)
+	if err != nil {
+		return nil, err
+	}
+	words, err := namedLists("--csv-words", c.words)
+	if err != nil {
+		return nil, err
+	}
+	return &trainingjob.CSV{Columns: columns, Words: words}, nil
+}
+
+// namedLists reads NAME=A,B,C; an element with a comma is quoted as in CSV.
+func namedLists(flag string, values []string) (map[string][]string, error) {
+	if len(values) == 0 {
+		return nil, nil //nolint:nilnil // nothing is a valid answer
+	}
+	lists := map[string][]string{}
+	for _, v := range values {
+		name, list, ok := strings.Cut(v, "=")
+		elements, err := csv.NewReader(strings.NewReader(list)).Read()
+		if !ok || name == "" || err != nil {
+			return nil, commandline.UsageError("%s=%s: write NAME=FIRST,SECOND", flag, v)
+		}
+		lists[name] = elements
+	}
+	return lists, nil
 }
 
 // output are the flags of a data set that is written.
@@ -122,8 +181,11 @@ int64[1]. A validation split is a conversion of the other records.`,
 			if err != nil {
 				return commandline.UsageError("--records: %w", err)
 			}
-			s.spec.Path = args[0]
-			return printPaths(cmd)(datacmd.Convert(cmd.Context(), s.spec, lo, hi, o.Output))
+			from, err := s.of(args[0])
+			if err != nil {
+				return err
+			}
+			return printPaths(cmd)(datacmd.Convert(cmd.Context(), from, lo, hi, o.Output))
 		},
 	}
 	s.register(c.Flags())
@@ -145,14 +207,17 @@ func newInspect() *cobra.Command {
 		Example: "  elastic-trainer data inspect digits/train --sheet digits.png",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.spec.Path = args[0]
-			if err := datacmd.Inspect(cmd.Context(), s.spec, o, cmd.OutOrStdout()); err != nil {
+			from, err := s.of(args[0])
+			if err != nil {
+				return err
+			}
+			if err := datacmd.Inspect(cmd.Context(), from, o, cmd.OutOrStdout()); err != nil {
 				return err
 			}
 			if sheet == "" {
 				return nil
 			}
-			return writeSheet(cmd, s.spec, images, sheet)
+			return writeSheet(cmd, from, images, sheet)
 		},
 	}
 	s.register(c.Flags())
@@ -181,8 +246,11 @@ func newVerify() *cobra.Command {
 		Short: "Read every record and check every checksum",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.spec.Path = args[0]
-			return datacmd.Verify(cmd.Context(), s.spec, bar("reading"), cmd.OutOrStdout())
+			from, err := s.of(args[0])
+			if err != nil {
+				return err
+			}
+			return datacmd.Verify(cmd.Context(), from, bar("reading"), cmd.OutOrStdout())
 		},
 	}
 	s.register(c.Flags())

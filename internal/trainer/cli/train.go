@@ -27,6 +27,7 @@ import (
 type training struct {
 	computing
 	spec         trainingjob.Job
+	csv          csvFlags
 	learningRate float64
 	command      string
 	checkpoint   trainingjob.Checkpoint
@@ -73,8 +74,9 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.StringVar(&t.command, "worker-command", "", "compute with a framework of your own: the model file is a script then, and this command runs it, as in \"python3\"")
 	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
 	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step")
-	f.StringVar(&t.spec.Data.Format, "data-format", "recordio", "recordio or idx")
+	f.StringVar(&t.spec.Data.Format, "data-format", "recordio", "recordio, tfrecord, csv or idx")
 	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
+	t.csv.register(f)
 	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records that are dealt out together")
 	f.IntVar(&t.spec.Training.Epochs, "num-epoch", 1, "passes over the data")
 	f.IntVar(&t.spec.Training.MinibatchSize, "minibatch-size", 10, "records of a gradient")
@@ -116,6 +118,9 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 		if *path, err = absoluteData(*path); err != nil {
 			return err
 		}
+	}
+	if t.spec.Data.CSV, err = t.csv.finish(); err != nil {
+		return err
 	}
 	if problems := t.spec.Problems(); len(problems) > 0 {
 		return commandline.UsageError("%s", problems[0])

@@ -49,7 +49,7 @@ type cache struct {
 }
 
 type cached struct {
-	key     chunkKey
+	key       chunkKey
 	ready     chan struct{} // closed when what follows is set
 	records   [][]byte
 	err       error

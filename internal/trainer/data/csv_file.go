@@ -88,15 +88,12 @@ func (s *csvFile) identify(ctx context.Context, w hash.Hash) error {
 	for _, feature := range slices.Sorted(maps.Keys(s.options.Columns)) {
 		hashString(w, "column")
 		hashString(w, feature)
-		hashString(w, s.options.Columns[feature])
+		hashStrings(w, s.options.Columns[feature])
 	}
 	for _, column := range slices.Sorted(maps.Keys(s.options.Words)) {
 		hashString(w, "words")
 		hashString(w, column)
-		hashUint64(w, uint64(len(s.options.Words[column])))
-		for _, word := range s.options.Words[column] {
-			hashString(w, word)
-		}
+		hashStrings(w, s.options.Words[column])
 	}
 	return s.identifyEnds(ctx, w)
 }

@@ -8,8 +8,8 @@ import (
 	"hash"
 )
 
-// Fingerprint identifies the data: SHA-256 over every file's path, size, record count and RecordIO chunk checksums (IDX:
-// the first and last 64 KB; synthetic data: its parameters), in the order of Files.
+// Fingerprint identifies the data: SHA-256 over every file's path, size, record count and RecordIO chunk checksums (other
+// formats: the first and last 64 KB; CSV: its options besides; synthetic data: its parameters), in the order of Files.
 func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	h := sha256.New()
 	hashString(h, "elastic data 1")
@@ -54,6 +54,13 @@ func (f *File) identify(ctx context.Context, s source) error {
 func hashString(h hash.Hash, s string) {
 	hashUint64(h, uint64(len(s)))
 	h.Write([]byte(s))
+}
+
+func hashStrings(h hash.Hash, all []string) {
+	hashUint64(h, uint64(len(all)))
+	for _, s := range all {
+		hashString(h, s)
+	}
 }
 
 func hashUint64(h hash.Hash, n uint64) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
@@ -163,7 +164,11 @@ func (j *Job) modelFile(name string, o Options) (_ json.RawMessage, err error) {
 
 func (j *Job) open(ctx context.Context, path string, o Options) (*data.Dataset, error) {
 	d := j.Spec.Data
-	return data.Open(ctx, data.Spec{Path: o.Resolve(path), Format: d.Format, Codec: d.Codec, Features: j.Graph.Feed.Features, CacheBytes: o.Cache})
+	spec := data.Spec{Path: o.Resolve(path), Format: d.Format, Codec: d.Codec, Features: j.Graph.Feed.Features, CacheBytes: o.Cache}
+	if d.CSV != nil {
+		spec.Table = table.Options{Columns: d.CSV.Columns, Words: d.CSV.Words}
+	}
+	return data.Open(ctx, spec)
 }
 
 func records(d *data.Dataset) []int64 {

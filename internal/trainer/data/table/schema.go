@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -15,8 +16,9 @@ import (
 
 // Options say what the header and the model's schema do not.
 type Options struct {
-	// Columns is the column of a feature that is called otherwise in the file, by the feature's name.
-	Columns map[string]string
+	// Columns are the columns of a feature, one for each of its elements in order, by the feature's name. A feature that is
+	// not named is the column of its name, and one of n elements the columns NAME_0 to NAME_n−1.
+	Columns map[string][]string
 	// Words are the words of a column in the order of their numbers, by the column's name: such a cell holds one of them
 	// and stands for its position, 0 for the first.
 	Words map[string][]string
@@ -30,44 +32,64 @@ type Schema struct {
 type field struct {
 	feature string
 	dtype   graph.DType // "" is text
-	columns []int
-	names   []string // of the columns
-	words   map[string]int64
+	columns []column
 }
 
-// NewSchema finds the columns of a model's features. A feature of one element is the column of its name (or what
-// Options.Columns says); one of n elements is the columns NAME_0 to NAME_n−1. Other columns are left out.
+type column struct {
+	name     string
+	position int              // in the header
+	words    map[string]int64 // nil: its cells are not words
+}
+
+// NewSchema finds the columns of a model's features. Columns that feed none are left out.
 func NewSchema(columns []string, features []graph.Feature, o Options) (*Schema, error) {
 	if err := o.check(columns); err != nil {
 		return nil, err
 	}
 	s := &Schema{}
 	for _, f := range features {
-		base := f.Name
-		if other := o.Columns[f.Name]; other != "" {
-			base = other
+		made := field{feature: f.Name, dtype: f.DType}
+		names := o.columnsOf(f)
+		if len(names) != f.Elements() {
+			return nil, fmt.Errorf("the model's feature %q (%s%v) has %d elements, and %d columns are given for it", f.Name, f.DType, f.Shape, f.Elements(), len(names))
 		}
-		names := []string{base}
-		if n := f.Elements(); n != 1 {
-			names = names[:0]
-			for i := range n {
-				names = append(names, fmt.Sprintf("%s_%d", base, i))
-			}
-		}
-		made := field{feature: f.Name, dtype: f.DType, names: names}
 		for _, name := range names {
 			i := slices.Index(columns, name)
 			if i < 0 {
 				return nil, fmt.Errorf("the model's feature %q (%s%v) needs a column %q, and the header has %s", f.Name, f.DType, f.Shape, name, list(columns))
 			}
-			made.columns = append(made.columns, i)
-		}
-		if words := o.Words[base]; words != nil {
-			made.number(words)
+			made.columns = append(made.columns, o.column(name, i))
 		}
 		s.fields = append(s.fields, made)
 	}
 	return s, nil
+}
+
+// columnsOf are the names of the columns of a feature's elements.
+func (o Options) columnsOf(f graph.Feature) []string {
+	if names := o.Columns[f.Name]; names != nil {
+		return names
+	}
+	if f.Elements() == 1 {
+		return []string{f.Name}
+	}
+	names := make([]string, f.Elements())
+	for i := range names {
+		names[i] = fmt.Sprintf("%s_%d", f.Name, i)
+	}
+	return names
+}
+
+// column is a column of a feature, with its words where it has some.
+func (o Options) column(name string, position int) column {
+	c := column{name: name, position: position}
+	if words := o.Words[name]; words != nil {
+		c.words = make(map[string]int64, len(words))
+		for i, w := range words {
+			c.words[w] = int64(i)
+		}
+	}
+	return c
 }
 
 // check refuses options that name what is not there, and words that are not told apart.
@@ -87,13 +109,6 @@ func (o Options) check(columns []string) error {
 	return nil
 }
 
-func (f *field) number(words []string) {
-	f.words = make(map[string]int64, len(words))
-	for i, w := range words {
-		f.words[w] = int64(i)
-	}
-}
-
 // list writes column names for a message.
 func list(columns []string) string {
 	const most = 12 // enough to recognize a file
@@ -103,24 +118,36 @@ func list(columns []string) string {
 	return fmt.Sprintf("%q", columns)
 }
 
-// Infer tells the types of all columns from all rows: int64 where every cell is a whole number (or one of the words of
-// Options), float32 where every one is a number, else text.
-func Infer(r io.ReaderAt, index Index, name string, o Options) (*Schema, error) {
+// Infer makes a feature of each that Options.Columns names, and of every other column by itself. It tells their types from
+// all rows: int64 where every cell is a whole number (or one of the words of Options), float32 where every one is a
+// number, else text.
+func Infer(r io.ReaderAt, index Index, file string, o Options) (*Schema, error) {
 	if err := o.check(index.Columns); err != nil {
-		return nil, fmt.Errorf("data %q: %w", name, err)
+		return nil, fmt.Errorf("data %q: %w", file, err)
 	}
 	s := &Schema{}
-	for i, column := range index.Columns {
-		made := field{feature: column, dtype: graph.Int64, columns: []int{i}, names: []string{column}}
-		if words := o.Words[column]; words != nil {
-			made.number(words)
+	grouped := map[string]bool{}
+	for _, feature := range slices.Sorted(maps.Keys(o.Columns)) {
+		made := field{feature: feature, dtype: graph.Int64}
+		for _, name := range o.Columns[feature] {
+			i := slices.Index(index.Columns, name)
+			if i < 0 {
+				return nil, fmt.Errorf("data %q: a column %q is given for feature %q, and the header has %s", file, name, feature, list(index.Columns))
+			}
+			grouped[name] = true
+			made.columns = append(made.columns, o.column(name, i))
 		}
 		s.fields = append(s.fields, made)
 	}
+	for i, name := range index.Columns {
+		if !grouped[name] {
+			s.fields = append(s.fields, field{feature: name, dtype: graph.Int64, columns: []column{o.column(name, i)}})
+		}
+	}
 	for chunk := range index.Chunks {
-		if err := index.Read(r, chunk, name, func(_ int64, cells []string) error {
+		if err := index.Read(r, chunk, file, func(_ int64, cells []string) error {
 			for i := range s.fields {
-				s.fields[i].widen(cells[i])
+				s.fields[i].widen(cells)
 			}
 			return nil
 		}); err != nil {
@@ -130,19 +157,22 @@ func Infer(r io.ReaderAt, index Index, name string, o Options) (*Schema, error) 
 	return s, nil
 }
 
-// widen makes the type of a column one that has room for a cell.
-func (f *field) widen(cell string) {
-	if f.words != nil {
-		return
-	}
-	if f.dtype == graph.Int64 {
-		if _, err := whole(cell, 64); err != nil {
-			f.dtype = graph.Float32
+// widen makes the type of a feature one that has room for its cells in a row.
+func (f *field) widen(cells []string) {
+	for _, c := range f.columns {
+		if c.words != nil {
+			continue
 		}
-	}
-	if f.dtype == graph.Float32 {
-		if _, err := number(cell); err != nil {
-			f.dtype = ""
+		cell := cells[c.position]
+		if f.dtype == graph.Int64 {
+			if _, err := whole(cell, 64); err != nil {
+				f.dtype = graph.Float32
+			}
+		}
+		if f.dtype == graph.Float32 {
+			if _, err := number(cell); err != nil {
+				f.dtype = ""
+			}
 		}
 	}
 }
@@ -188,16 +218,16 @@ func (e *Encoder) Append(b []byte, cells []string) ([]byte, error) {
 func (f *field) fill(n *example.Named, cells []string) error {
 	n.Floats, n.Ints, n.Strings = n.Floats[:0], n.Ints[:0], n.Strings[:0]
 	var elements []byte
-	for i, column := range f.columns {
-		cell := cells[column]
+	for _, c := range f.columns {
+		cell := cells[c.position]
 		var err error
 		var integer int64
 		var real float32
 		switch {
-		case f.words != nil:
+		case c.words != nil && f.dtype != "":
 			var known bool
-			if integer, known = f.words[cell]; !known {
-				err = fmt.Errorf("is none of its %d words", len(f.words))
+			if integer, known = c.words[cell]; !known {
+				err = fmt.Errorf("is none of its %d words", len(c.words))
 			}
 			real = float32(integer)
 		case f.dtype == graph.Float32:
@@ -213,7 +243,7 @@ func (f *field) fill(n *example.Named, cells []string) error {
 			integer, err = whole(cell, 64)
 		}
 		if err != nil {
-			return fmt.Errorf("column %q: %q %w: %w", f.names[i], clip(cell), err, ErrType)
+			return fmt.Errorf("column %q: %q %w: %w", c.name, clip(cell), err, ErrType)
 		}
 		switch f.dtype {
 		case graph.Float32:

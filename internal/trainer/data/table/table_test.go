@@ -214,7 +214,7 @@ func TestTypes(t *testing.T) {
 		{Name: "y", DType: graph.Float32, Shape: []int{1, 3}},
 		{Name: "label", DType: graph.Int64, Shape: []int{1}},
 	}
-	o := table.Options{Columns: map[string]string{"label": "species"}, Words: map[string][]string{"species": {"setosa", "versicolor"}}}
+	o := table.Options{Columns: map[string][]string{"label": {"species"}}, Words: map[string][]string{"species": {"setosa", "versicolor"}}}
 	header := "species,y_0,y_1,y_2,unused,age,x,pixel_0,pixel_1\n"
 	t.Run("features are found by their columns' names, in any order", func(t *testing.T) {
 		got, err := decode(header+"versicolor,1,2.5,-3e2,words,-7, 0.1 ,0,255\nsetosa,0,0,0,,1,1,1,1\n", features, o)
@@ -250,6 +250,7 @@ func TestTypes(t *testing.T) {
 	}{
 		"a feature without a column":          {"x,y_0,y_1,y_2,pixel_0,pixel_1,species\n", o, `feature "age" (int32[1]) needs a column "age", and the header has`},
 		"an element without a column":         {"age,x,y_0,y_2,pixel_0,pixel_1,species\n", o, `needs a column "y_1"`},
+		"a feature with a column too few":     {"a,b\n", table.Options{Columns: map[string][]string{"age": {"a", "b"}}}, `"age" (int32[1]) has 1 elements, and 2 columns`},
 		"words of a column that is not there": {"a\n", table.Options{Words: map[string][]string{"b": {"x"}}}, `column "b"`},
 		"a word that is given twice":          {"a\n", table.Options{Words: map[string][]string{"a": {"x", "x"}}}, `"x" is given twice`},
 	} {
@@ -278,6 +279,20 @@ func TestInferredTypes(t *testing.T) {
 		features, ok := infer(t, "a,b,c\n1,2,x\n2,2.5,y\n", table.Options{Words: map[string][]string{"c": {"x", "y"}}}).Features()
 		if want := "[{a int64 [1]} {b float32 [1]} {c int64 [1]}]"; !ok || fmt.Sprint(features) != want {
 			t.Errorf("%v, want %s", features, want)
+		}
+	})
+	t.Run("columns that are given for a feature become one, of the type that has room for all", func(t *testing.T) {
+		schema := infer(t, "l,w,species\n1,2.5,a\n3,4,b\n", table.Options{
+			Columns: map[string][]string{"size": {"w", "l"}}, Words: map[string][]string{"species": {"b", "a"}},
+		})
+		features, ok := schema.Features()
+		if want := "[{size float32 [2]} {species int64 [1]}]"; !ok || fmt.Sprint(features) != want {
+			t.Fatalf("%v, want %s", features, want)
+		}
+		record, err := schema.NewEncoder().Append(nil, []string{"1", "2.5", "a"})
+		values := make(graph.Example, 2)
+		if err = errors.Join(err, example.NewDecoder(features).Decode(record, values)); err != nil || fmt.Sprint(values) != "[{[2.5 1] [] []} {[] [1] []}]" {
+			t.Errorf("%v, %v", values, err)
 		}
 	})
 	t.Run("text stays text in the records", func(t *testing.T) {
