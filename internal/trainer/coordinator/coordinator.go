@@ -26,6 +26,10 @@ type Config struct {
 	// Identity is what a worker must have in common with this job.
 	Identity Identity
 
+	// Approximate says that equal work may give other bits on other hardware: a framework's arithmetic, not ours. A state
+	// that differs from the master's at the same step is then no fault, and is replaced by the master's.
+	Approximate bool
+
 	// Restarted says that the job had a master before: workers that run already may hold a newer state than this one,
 	// and are awaited for a moment before anything is computed.
 	Restarted bool

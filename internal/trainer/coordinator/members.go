@@ -39,15 +39,15 @@ func (c *Coordinator) hello(e Hello) {
 func (c *Coordinator) admit(worker int, m *member) {
 	m.admitted = true
 	switch behind := c.step - m.step; {
-	case behind == 0 && c.ownHashStep == c.step && m.hash != c.ownHash:
+	case behind == 0 && c.ownHashStep == c.step && m.hash != c.ownHash && !c.cfg.Approximate:
 		c.differs(worker, m.step, notTheMasters(m.step))
 		return
-	case behind == 0 && c.ownHashStep == c.step:
+	case behind == 0 && c.ownHashStep == c.step && m.hash == c.ownHash:
 		m.ready = true
 		c.emit(Subscribe{Worker: worker})
 	case behind > 0 && behind <= c.cfg.RetainedUpdates && m.step >= c.history:
 		c.emit(SendUpdates{Worker: worker, From: m.step})
-	default: // too far behind, or level with us while its hash cannot be compared
+	default: // too far behind, or level with us while its hash cannot be compared, or differs by rounding
 		c.emit(SendState{Worker: worker})
 	}
 	c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("worker %d joined at step %d", worker, c.step)})
@@ -100,7 +100,7 @@ func (c *Coordinator) remove(worker int, reason string) {
 	c.settleVote()
 }
 
-// overflow drops a slow reader back to joining, with a fresh state.
+// overflow drops a slow reader, or one that rounds otherwise, back to joining, with a fresh state.
 func (c *Coordinator) overflow(worker int) {
 	m := c.members[worker]
 	if m == nil || !m.admitted {
@@ -149,6 +149,14 @@ func (c *Coordinator) settleVote() {
 	step := c.voteStep
 	c.voteStep = -1
 	if different < 0 {
+		return
+	}
+	if c.cfg.Approximate {
+		for _, id := range sortedKeys(c.votes) {
+			if c.votes[id] != c.ownVote {
+				c.overflow(id)
+			}
+		}
 		return
 	}
 	if agree <= len(c.votes)+1-agree {

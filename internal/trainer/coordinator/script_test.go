@@ -53,7 +53,7 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 		}
 	}
 	return Config{
-		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation,
+		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Approximate: d.HasArg("approximate"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation,
 		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
 		Min:      minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
