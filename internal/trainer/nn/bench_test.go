@@ -3,10 +3,12 @@
 package nn_test
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 )
 
@@ -19,27 +21,49 @@ func cpuSeconds() float64 {
 	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
 
-func BenchmarkGradient(b *testing.B) {
-	for _, set := range kernel.Available() {
-		for _, records := range []int{10, 64} {
-			b.Run(set.Name+"/batch="+map[int]string{10: "10", 64: "64"}[records], func(b *testing.B) {
-				m := mnist()
-				n := compile(b, m, set, 1, records)
-				state, out := make([]float32, n.StateSize()), gradientBuffer(n)
-				n.Init(state, 1)
-				data := batch(m, records, 1)
-				step, start := int64(0), cpuSeconds()
-				for b.Loop() {
-					if _, err := n.Gradient(state, data, records, step, 0, 1, out, nil); err != nil {
-						b.Fatal(err)
-					}
-					if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, nil, step); err != nil {
-						b.Fatal(err)
-					}
-					step++
-				}
-				b.ReportMetric(float64(records)*float64(step)/(cpuSeconds()-start), "records/cpu-s")
-			})
+// BenchmarkStep is one training step, forward, backward and update, on one thread.
+func BenchmarkStep(b *testing.B) {
+	withOptimizer := func(o graph.Optimizer) *graph.Model {
+		m := mnist()
+		m.Optimizer = o
+		return m
+	}
+	for _, network := range []struct {
+		name string
+		m    *graph.Model
+	}{
+		{"mnist", mnist()},
+		{"mnist, momentum", withOptimizer(graph.Optimizer{Kind: graph.SGD, LearningRate: 0.01, Momentum: 0.9})},
+		{"mnist, adam", withOptimizer(graph.Optimizer{Kind: graph.Adam, LearningRate: 0.001, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-7})},
+		{"cifar10", cifar10()},
+		{"resnet20", resnet20()},
+	} {
+		for _, set := range kernel.Available() {
+			for _, records := range []int{10, 64} {
+				b.Run(fmt.Sprintf("%s/%s/batch=%d", network.name, set.Name, records), func(b *testing.B) {
+					benchmarkStep(b, network.m, set, records)
+				})
+			}
 		}
 	}
+}
+
+func benchmarkStep(b *testing.B, m *graph.Model, set kernel.Set, records int) {
+	b.Helper()
+	n := compile(b, m, set, 1, records)
+	state, out := make([]float32, n.StateSize()), gradientBuffer(n)
+	n.Init(state, 1)
+	data := batch(m, records, 1)
+	step := int64(0)
+	start := cpuSeconds()
+	for b.Loop() {
+		if _, err := n.Gradient(state, data, records, step, 0, 1, out, nil); err != nil {
+			b.Fatal(err)
+		}
+		if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, nil, step); err != nil {
+			b.Fatal(err)
+		}
+		step++
+	}
+	b.ReportMetric(float64(records)*float64(step)/(cpuSeconds()-start), "records/cpu-s")
 }

@@ -29,6 +29,7 @@ type conv struct {
 	dy       tensor
 	pad      int
 	written  bool      // the layer behind writes dy itself
+	dyPanels tensor    // per thread: dy without its zeros in panels, for the kernel's gradient; empty where dy is one panel
 	blockSum []float32 // per block: the kernel's and the bias' gradient
 }
 
@@ -63,10 +64,9 @@ func (c *compiler) addConv(node, next *graph.Node) error {
 	}
 	if c.trainable {
 		l.dIn = c.gradient
-		if l.strideH == 1 && l.strideW == 1 {
+		if l.unstrided() {
 			l.pad = l.kernelW - 1
-		}
-		if l.border != (border{}) {
+		} else if l.border != (border{}) {
 			l.border.gradient = &tensor{size: l.border.image.size, perThread: true}
 			c.gradients = append(c.gradients, l.border.gradient)
 		}
@@ -92,6 +92,10 @@ func (c *compiler) addConv(node, next *graph.Node) error {
 	}
 	l.dy = tensor{size: l.outH * (l.outW + 2*l.pad) * l.outC, perThread: true}
 	c.gradients = append(c.gradients, &l.dy)
+	if l.outC > l.panelOut && l.outC >= manyChannels {
+		l.dyPanels = tensor{size: kernel.PackedSize(l.outH*l.outW, l.outC, l.panelOut), perThread: true}
+		c.gradients = append(c.gradients, &l.dyPanels)
+	}
 	c.arena.reserve(&l.blockSum, kernel.MaxBlocks*l.sumSize())
 
 	c.forward = append(c.forward, operation{true, l.forward})
@@ -124,6 +128,8 @@ func (l *conv) packReverse(ky int) {
 		}
 	}
 }
+
+func (l *conv) unstrided() bool { return l.strideH == 1 && l.strideW == 1 }
 
 func (l *conv) forward(t *thread, s span) {
 	panel := l.panelOut
@@ -175,55 +181,75 @@ func (l *conv) backward(t *thread, s span) {
 	}
 }
 
-// chunkRows is how many image rows of dW's factors stay in the first cache level at a time.
-const chunkRows = 4
+const (
+	// chunkRows is how many image rows of dW's factors stay in the first cache level at a time, chunkPixels how many pixels
+	// where rows are shorter.
+	chunkRows   = 4
+	chunkPixels = 64
+
+	// manyChannels is where it pays to have dy in panels: pixels that are a power of two of bytes apart share a few lines of
+	// the cache.
+	manyChannels = 128
+)
 
 func (l *conv) kernelGradient(t *thread, s span, dw []float32) {
-	in, dy := l.image(t, s), l.dy.record(t, 0)
-	inWidth, dyWidth := l.paddedW()*l.inC, (l.outW+2*l.pad)*l.outC
-	for y := 0; y < l.outH; y += chunkRows {
-		l.n.kernel.Gemm(kernel.Gemm{
-			M: l.kernelW * l.inC, N: l.outC, Segments: min(chunkRows, l.outH-y), K: l.outW,
-			A: in[y*l.strideH*inWidth:], ARow: 1, AStep: l.strideW * l.inC, ASegment: l.strideH * inWidth,
-			B: dy[y*dyWidth+l.pad*l.outC:], BRow: l.outC, BSegment: dyWidth,
-			C: dw, CRow: l.outC,
-			Load:   !s.first || y > 0,
-			Repeat: l.kernelH, ARepeat: inWidth, CRepeat: l.kernelW * l.inC * l.outC,
-		})
+	in, inWidth := l.image(t, s), l.paddedW()*l.inC
+	g := kernel.Gemm{
+		M: l.kernelW * l.inC, N: l.outC, K: l.outW,
+		ARow: 1, AStep: l.strideW * l.inC, ASegment: l.strideH * inWidth,
+		BRow: l.outC, BSegment: (l.outW + 2*l.pad) * l.outC,
+		C: dw, CRow: l.outC,
+		Repeat: l.kernelH, ARepeat: inWidth, CRepeat: l.kernelW * l.inC * l.outC,
+	}
+	dy := l.dy.record(t, 0)[l.pad*l.outC:]
+	if l.dyPanels.size > 0 {
+		dy = l.dyPanels.record(t, 0)
+		for y := range l.outH {
+			for x, row := 0, l.dyRow(t, y); x < l.outW; x++ {
+				kernel.Pack(dy, row[x*l.outC:][:l.outC], y*l.outW+x, l.outH*l.outW, l.panelOut)
+			}
+		}
+		g.BRow, g.BSegment, g.BPanel = l.panelOut, l.outW*l.panelOut, l.outH*l.outW*l.panelOut
+	}
+	rows := max(chunkRows, chunkPixels/l.outW)
+	for y := 0; y < l.outH; y += rows {
+		g.Segments, g.Load = min(rows, l.outH-y), !s.first || y > 0
+		g.A, g.B = in[y*l.strideH*inWidth:], dy[y*g.BSegment:]
+		l.n.kernel.Gemm(g)
 	}
 }
 
-// inputGradient makes the gradient of the image, whose border is thrown away.
+// inputGradient makes the gradient of the input.
 func (l *conv) inputGradient(t *thread, s span) {
-	dIn := l.dIn.record(t, s.from)
-	dst := dIn
-	if l.border.gradient != nil {
-		dst = l.border.gradient.record(t, 0)
-	}
-	if l.strideH == 1 && l.strideW == 1 {
-		l.correlate(dst, l.dy.record(t, 0))
-	} else {
-		l.spread(dst, l.dy.record(t, 0))
-	}
-	if l.border.gradient != nil {
-		l.crop(dIn, dst)
+	dIn, dy := l.dIn.record(t, s.from), l.dy.record(t, 0)
+	switch {
+	case l.unstrided():
+		l.correlate(dIn, dy)
+	case l.border.gradient == nil:
+		l.spread(dIn, dy)
+	default:
+		dImage := l.border.gradient.record(t, 0)
+		l.spread(dImage, dy)
+		l.crop(dIn, dImage)
 	}
 }
 
-// correlate is a full correlation of dy with the turned kernel: chains in the order of dy's pixels.
+// correlate is a full correlation of dy with the turned kernel, of which the border of the image is left out: chains in the
+// order of dy's pixels.
 func (l *conv) correlate(dIn, dy []float32) {
 	panel, k := l.panelIn, l.kernelW*l.outC
-	dyWidth, dInWidth := (l.outW+2*l.pad)*l.outC, l.paddedW()*l.inC
-	for y := 0; y < l.paddedH(); {
-		from, to := max(0, y-l.kernelH+1), min(l.outH, y+1) // rows of dy that row y of the input had a part in
+	dyWidth, dInWidth := (l.outW+2*l.pad)*l.outC, l.inW*l.inC
+	for y := 0; y < l.inH; {
+		at := l.border.top + y                                // the row of the image with its border
+		from, to := max(0, at-l.kernelH+1), min(l.outH, at+1) // rows of dy that it had a part in
 		rows := 1
-		if y == l.kernelH-1 && to-from == l.kernelH {
-			rows = l.outH - l.kernelH + 1 // all rows to which the whole kernel applies
+		if to-from == l.kernelH {
+			rows = min(l.outH-at, l.inH-y) // all rows to which the whole kernel applies
 		}
 		l.n.kernel.Gemm(kernel.Gemm{
-			M: l.paddedW(), N: l.inC, Segments: to - from, K: k,
-			A: dy[from*dyWidth:], ARow: l.outC, AStep: 1, ASegment: dyWidth,
-			B: l.packedReverse[(l.kernelH-1-y+from)*k*panel:], BRow: panel, BSegment: k * panel, BPanel: l.kernelH * k * panel,
+			M: l.inW, N: l.inC, Segments: to - from, K: k,
+			A: dy[from*dyWidth+l.border.left*l.outC:], ARow: l.outC, AStep: 1, ASegment: dyWidth,
+			B: l.packedReverse[(l.kernelH-1-at+from)*k*panel:], BRow: panel, BSegment: k * panel, BPanel: l.kernelH * k * panel,
 			C: dIn[y*dInWidth:], CRow: l.inC,
 			Repeat: rows, ARepeat: dyWidth, CRepeat: dInWidth,
 		})

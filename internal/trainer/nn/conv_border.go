@@ -6,7 +6,7 @@ import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/
 type border struct {
 	top, left, bottom, right int
 	image                    *tensor // with its border, per thread
-	gradient                 *tensor // likewise; nil if nothing before the layer needs it
+	gradient                 *tensor // likewise, of a layer with strides; nil if nothing before it needs that
 }
 
 // sameBorder is TensorFlow's: as much as makes the output ⌈in/stride⌉ large, the odd row below and the odd column right.

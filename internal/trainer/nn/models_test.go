@@ -182,6 +182,27 @@ func cifar10() *graph.Model {
 	return b.flatten().dense(10).build()
 }
 
+// resnet20 is the zoo's resnet.
+func resnet20() *graph.Model {
+	b := model(32, 32, 3).convWith(16, 3, 3, 1, 1, "same").batchNorm().relu()
+	for stage, filters := range []int{16, 32, 64} {
+		for i := range 3 {
+			stride, shortcut := 1, b.head
+			if stage > 0 && i == 0 {
+				stride = 2
+			}
+			b.convWith(filters, 3, 3, stride, stride, "same").batchNorm().relu().convWith(filters, 3, 3, 1, 1, "same").batchNorm()
+			block := b.head
+			b.at(shortcut)
+			if stride > 1 {
+				b.convWith(filters, 1, 1, stride, stride, "same")
+			}
+			b.merge(graph.Add, block).relu()
+		}
+	}
+	return b.globalAveragePool().dense(10).build()
+}
+
 // batch makes records that a model can learn: a noisy pattern per class, and row numbers that go with it.
 func batch(m *graph.Model, n int, seed uint64) *graph.Batch {
 	classes := max(2, m.Nodes[m.Output].Shape[0])
