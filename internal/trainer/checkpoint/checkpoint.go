@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
 )
@@ -25,12 +26,12 @@ type Checkpoint struct {
 	Step       int64
 	Generation int64   // of the master that wrote it; of no effect
 	LossSum    float64 // of the records of the last step
-	Correct    int     // likewise
+	Counts     []int64 // likewise, of the metrics
 	Tensors    []safetensors.Tensor
 }
 
 // format is the version of what stands in the metadata.
-const format = "elastic-trainer checkpoint 1"
+const format = "elastic-trainer checkpoint 2"
 
 // Keys of the metadata.
 const (
@@ -39,7 +40,7 @@ const (
 	keyStep       = "step"
 	keyGeneration = "generation"
 	keyLossSum    = "loss_sum"
-	keyCorrect    = "correct"
+	keyCounts     = "counts"
 	keySHA256     = "sha256"
 )
 
@@ -55,7 +56,7 @@ func Encode(c Checkpoint) ([]byte, error) {
 		keyStep:       strconv.FormatInt(c.Step, 10),
 		keyGeneration: strconv.FormatInt(c.Generation, 10),
 		keyLossSum:    strconv.FormatFloat(c.LossSum, 'g', -1, 64),
-		keyCorrect:    strconv.Itoa(c.Correct),
+		keyCounts:     joined(c.Counts),
 		keySHA256:     c.sum(),
 	})
 	return file.Bytes(), err
@@ -87,7 +88,7 @@ func decode(file []byte) (c Checkpoint, err error) {
 	number(keyStep, func(s string) (e error) { c.Step, e = strconv.ParseInt(s, 10, 64); return e })
 	number(keyGeneration, func(s string) (e error) { c.Generation, e = strconv.ParseInt(s, 10, 64); return e })
 	number(keyLossSum, func(s string) (e error) { c.LossSum, e = strconv.ParseFloat(s, 64); return e })
-	number(keyCorrect, func(s string) (e error) { c.Correct, e = strconv.Atoi(s); return e })
+	number(keyCounts, func(s string) (e error) { c.Counts, e = split(s); return e })
 	if err != nil {
 		return c, err
 	}
@@ -107,9 +108,10 @@ func (c Checkpoint) sum() string {
 		h.Write(b)
 	}
 	field([]byte(c.Lineage))
-	for _, n := range []uint64{uint64(c.Step), math.Float64bits(c.LossSum), uint64(c.Correct)} {
+	for _, n := range []uint64{uint64(c.Step), math.Float64bits(c.LossSum)} {
 		field(binary.LittleEndian.AppendUint64(nil, n))
 	}
+	field([]byte(joined(c.Counts)))
 	for _, t := range c.Tensors {
 		field([]byte(t.Name))
 		field([]byte(t.DType))
@@ -119,4 +121,32 @@ func (c Checkpoint) sum() string {
 		field(t.Data)
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// joined writes integers as "3,0,12".
+func joined(counts []int64) string {
+	var b strings.Builder
+	for i, n := range counts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(n, 10))
+	}
+	return b.String()
+}
+
+// split is the inverse of joined.
+func split(text string) ([]int64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var counts []int64
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
 }

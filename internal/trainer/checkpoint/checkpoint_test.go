@@ -19,7 +19,7 @@ import (
 
 func small() checkpoint.Checkpoint {
 	return checkpoint.Checkpoint{
-		Lineage: "5f1c", Step: 120, Generation: 3, LossSum: 12.3456789, Correct: 17,
+		Lineage: "5f1c", Step: 120, Generation: 3, LossSum: 12.3456789, Counts: []int64{17, 0, 3},
 		Tensors: []safetensors.Tensor{
 			safetensors.Float32("conv2d/kernel", []int{2, 3}, []float32{1, -2, 3.5, 0, float32(math.Copysign(0, -1)), 1e-40}),
 			safetensors.Float32("conv2d/bias", []int{3}, []float32{0.1, 0.2, 0.3}),

@@ -224,11 +224,10 @@ func (n *Network) result(m measured, records int) (nn.Result, error) {
 	if len(m.Counts) != len(n.description.Metrics) {
 		return nn.Result{}, fmt.Errorf("%s answered with %d counts for %d metrics", n.options.Name, len(m.Counts), len(n.description.Metrics))
 	}
-	r := nn.Result{LossSum: m.LossSum, Records: records}
-	if len(m.Counts) > 0 {
-		r.Correct = int(m.Counts[0])
+	if len(m.Counts) == 0 {
+		m.Counts = []int64{0} // as metric.Shares counts
 	}
-	return r, nil
+	return nn.Result{LossSum: m.LossSum, Counts: m.Counts, Records: records}, nil
 }
 
 func sizes(records [][]byte) []int {

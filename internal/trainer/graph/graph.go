@@ -142,17 +142,22 @@ const (
 // MetricKind names a metric.
 type MetricKind string
 
-// The metrics; each goes with one loss (MetricOf).
+// The metrics. Each goes with the losses of its kind of output: Accuracy with logits of classes, BinaryAccuracy and AUC with
+// the logit of a yes, SquaredError with the loss of that name.
 const (
 	// Accuracy is the share of records whose largest output (the first of equals) is the label.
 	Accuracy MetricKind = "accuracy"
-	// BinaryAccuracy is the share of records whose logit is above 0 where the target is 1, and not above 0 where it is 0.
+	// BinaryAccuracy is the share of records whose logit is above the threshold where the target is 1, and not above it where
+	// the target is 0.
 	BinaryAccuracy MetricKind = "binary_accuracy"
+	// AUC is the area under the ROC curve of the logit's sigmoid, at Keras' 200 thresholds.
+	AUC MetricKind = "auc"
 	// SquaredError is the mean of the records' squared errors.
 	SquaredError MetricKind = "mean_squared_error"
 )
 
-// MetricOf is the metric that goes with a loss.
+// MetricOf is the metric that is reported of a loss where a model file names none: the share of right answers where there
+// are any.
 func MetricOf(l LossKind) MetricKind {
 	switch l {
 	case SigmoidCrossEntropy:
@@ -165,8 +170,9 @@ func MetricOf(l LossKind) MetricKind {
 
 // Metric is a metric under the name that the model file gave it.
 type Metric struct {
-	Name string     `json:"name"`
-	Kind MetricKind `json:"kind"`
+	Name      string     `json:"name"`
+	Kind      MetricKind `json:"kind"`
+	Threshold float64    `json:"threshold,omitempty"` // of BinaryAccuracy, of logits
 }
 
 // Model is a whole model file.

@@ -19,6 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
@@ -87,6 +88,7 @@ type Job struct {
 	Kernel    kernel.Set
 	Schedule  *schedule.Schedule
 	Identity  coordinator.Identity
+	Metrics   metric.Set
 
 	Training   *data.Dataset
 	Validation *data.Dataset    // nil without validation data
@@ -153,6 +155,7 @@ func (j *Job) modelFile(name string, o Options) (_ json.RawMessage, err error) {
 	if j.Graph, j.Report, err = modelfile.Load(name, j.ModelText, modelfile.Options{LearningRate: t.LearningRate}); err != nil {
 		return nil, err
 	}
+	j.Metrics = metric.New(j.Graph)
 	if o.Compile == nil {
 		o.Compile = func(m *graph.Model, o nn.Options) (Network, error) { return nn.Compile(m, o) }
 	}

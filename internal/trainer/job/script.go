@@ -8,6 +8,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/framework"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
 )
 
@@ -31,9 +32,10 @@ func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessa
 	d := n.Description()
 	j.Report = &modelfile.Report{}
 	j.Graph = &graph.Model{Name: d.Model, Optimizer: graph.Optimizer{Kind: graph.OptimizerKind(d.Optimizer)}, Feed: graph.Feed{Raw: true}}
-	for _, metric := range d.Metrics {
-		j.Graph.Metrics = append(j.Graph.Metrics, graph.Metric{Name: metric, Kind: graph.Accuracy})
+	for _, name := range d.Metrics {
+		j.Graph.Metrics = append(j.Graph.Metrics, graph.Metric{Name: name, Kind: graph.Accuracy})
 	}
+	j.Metrics = metric.Shares(d.Metrics)
 	return json.Marshal(struct {
 		Command      []string `json:"command"`
 		Script       string   `json:"script"`

@@ -18,6 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
@@ -27,7 +28,10 @@ import (
 // counting is a network with one parameter for each record. A record's gradient is −1 at its own parameter, and an
 // update with rate 1 adds exactly 1 for each time a record was applied: after E epochs every parameter is E, or a
 // record was lost or counted twice.
-type counting struct{ records int }
+type counting struct {
+	records int
+	counts  []int64 // of the metrics, of which there is nothing to count
+}
 
 func (c counting) StateSize() int     { return c.records }
 func (c counting) TrainableSize() int { return c.records }
@@ -43,7 +47,7 @@ func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _
 	for _, record := range b.Labels {
 		out[record]--
 	}
-	return nn.Result{Records: b.N}, nil
+	return nn.Result{Records: b.N, Counts: c.counts}, nil
 }
 
 func (c counting) Apply(state []float32, sum gradient.Sum, _ [][]float32, _ int64) error {
@@ -71,7 +75,9 @@ func (counting) Restore(state []float32, tensors []nn.Tensor) error {
 const countedRecords = 700
 
 func countingOptions(o job.Options) job.Options {
-	o.Compile = func(*graph.Model, nn.Options) (job.Network, error) { return counting{countedRecords}, nil }
+	o.Compile = func(m *graph.Model, _ nn.Options) (job.Network, error) {
+		return counting{countedRecords, make([]int64, metric.New(m).Size())}, nil
+	}
 	return o
 }
 

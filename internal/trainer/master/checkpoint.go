@@ -53,7 +53,7 @@ func (m *Master) goOnFromCheckpoint() int64 {
 			continue
 		}
 		m.state = state
-		m.last = m.measuredAt(c.Step, c.LossSum, c.Correct)
+		m.last = m.measuredAt(c.Step, c.LossSum, c.Counts)
 		m.kept = c.Step
 		m.notice(coordinator.Notice{Reason: "Resumed", Message: fmt.Sprintf("training goes on from step %d of %d, whose checkpoint is %s", c.Step, m.cfg.Job.Schedule.Steps(), s.Path)})
 		return c.Step
@@ -98,7 +98,7 @@ func (m *Master) checkpoint(step int64) {
 		m.files.Lock() // the model's files are written one after the other with these
 		defer m.files.Unlock()
 		file, err := checkpoint.Encode(checkpoint.Checkpoint{
-			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Correct: last.Correct, Tensors: tensors(m.network.Snapshot(state)),
+			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Tensors: tensors(m.network.Snapshot(state)),
 		})
 		if err == nil {
 			err = m.cfg.Store.SaveCheckpoint(ctx, name, file, m.cfg.Fence.Check)
@@ -131,9 +131,14 @@ func (m *Master) checkpointEvery(stateBytes int) int64 {
 }
 
 // measuredAt is how well the step before a state went, from what is kept of it.
-func (m *Master) measuredAt(step int64, lossSum float64, correct int) nn.Result {
+func (m *Master) measuredAt(step int64, lossSum float64, counts []int64) nn.Result {
 	if step == 0 {
 		return nn.Result{}
 	}
-	return nn.Result{Records: m.cfg.Job.Schedule.Step(step - 1).Records, LossSum: lossSum, Correct: correct}
+	if size := m.cfg.Job.Metrics.Size(); len(counts) != size { // the model file's metrics were others then: they are not of the lineage
+		known := counts
+		counts = make([]int64, size)
+		copy(counts[:1], known) // the right answers
+	}
+	return nn.Result{Records: m.cfg.Job.Schedule.Step(step - 1).Records, LossSum: lossSum, Counts: counts}
 }

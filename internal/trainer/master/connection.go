@@ -124,9 +124,9 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 		switch {
 		case g != nil:
 			span := int(g.Hi) - int(g.Lo)
-			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Correct) != span {
+			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Counts) != span*m.cfg.Job.Metrics.Size() {
 				f.Release()
-				return fmt.Errorf("a gradient of virtual workers %d to %d with %d losses", g.Lo, g.Hi, len(g.LossSums))
+				return fmt.Errorf("a gradient of virtual workers %d to %d with %d losses and %d counts", g.Lo, g.Hi, len(g.LossSums), len(g.Counts))
 			}
 			unpacked := n.TrainableSize() + span*n.StatsSize()
 			packed, err := gradient.PackedLen(m.tables, g.Rows, span*m.cfg.Job.Spec.Training.MinibatchSize)

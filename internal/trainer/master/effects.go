@@ -169,7 +169,7 @@ func (m *Master) takeState(step int64, hash string, f fetched) {
 	for _, c := range m.conns {
 		c.subscribed = false // the updates to come are of another state than theirs
 	}
-	m.last = m.measuredAt(step, f.last.GetLossSum(), int(f.last.GetCorrect()))
+	m.last = m.measuredAt(step, f.last.GetLossSum(), f.last.GetCounts())
 	m.resetTree(step)
 }
 
@@ -182,7 +182,7 @@ func (m *Master) resetTree(step int64) {
 
 // measured is what travels with a state or an update of how well the last step went.
 func measured(r nn.Result) *wirepb.Measured {
-	return &wirepb.Measured{LossSum: r.LossSum, Correct: int64(r.Correct)}
+	return &wirepb.Measured{LossSum: r.LossSum, Counts: r.Counts}
 }
 
 // sendUpdates brings a worker that is a little behind up to date.

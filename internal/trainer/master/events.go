@@ -72,7 +72,11 @@ func (m *Master) take(i input) {
 		m.takeGradient(c, k.Gradient, i)
 	case *wirepb.Message_Evaluated:
 		e := k.Evaluated
-		m.handPart = nn.Result{LossSum: e.LossSum, Correct: int(e.Correct), Records: int(e.Records)}
+		if len(e.Counts) != m.cfg.Job.Metrics.Size() {
+			m.breaks(c, fmt.Sprintf("sent %d counts of metrics, and the model has %d", len(e.Counts), m.cfg.Job.Metrics.Size()))
+			return
+		}
+		m.handPart = nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}
 		m.step(coordinator.EvaluationPart{Worker: c.worker, Part: int(e.Part)})
 	case *wirepb.Message_StateHash:
 		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
@@ -139,15 +143,12 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 // takeGradient offers a gradient to the coordinator; if it is the first answer, Accept gives it to the tree.
 func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 	m.inHand = offered{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: i.gradient, rows: i.rows}
-	records := m.cfg.Job.Schedule
+	records, counts := m.cfg.Job.Schedule, m.cfg.Job.Metrics.Size()
 	for i := range g.LossSums {
-		m.inHand.results = append(m.inHand.results, nn.Result{LossSum: g.LossSums[i], Correct: int(g.Correct[i])})
+		m.inHand.results = append(m.inHand.results, nn.Result{LossSum: g.LossSums[i], Counts: g.Counts[i*counts : (i+1)*counts]})
 	}
 	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), m.inHand.span) {
-		reason := fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span)
-		c.said, c.subscribed = true, false
-		c.end(errors.New(reason))
-		m.step(coordinator.Lost{Worker: c.worker, Reason: reason})
+		m.breaks(c, fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span))
 	} else {
 		m.step(coordinator.Gradient{Worker: c.worker, Step: g.Step, Lo: int(g.Lo), Hi: int(g.Hi)})
 	}
@@ -155,6 +156,13 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 		m.buffers.Put(m.inHand.floats)
 		m.inHand.floats = nil
 	}
+}
+
+// breaks ends the stream of a worker that broke the protocol.
+func (m *Master) breaks(c *connection, reason string) {
+	c.said, c.subscribed = true, false
+	c.end(errors.New(reason))
+	m.step(coordinator.Lost{Worker: c.worker, Reason: reason})
 }
 
 // ownHash is the hash of the state, computed once for each step at which it is asked for.

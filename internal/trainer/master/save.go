@@ -17,19 +17,20 @@ import (
 // ModelInfo is model.json: what the final model is. It holds nothing that depends on time, workers or restarts, so
 // that it is the same for every run of a job. Its presence with a job's digest is the job's completion.
 type ModelInfo struct {
-	SHA256    string   `json:"sha256"` // of model.safetensors
-	Steps     int64    `json:"steps"`
-	Epochs    int      `json:"epochs"`
-	Loss      float64  `json:"loss"`     // mean over the records of MeasuredOn
-	Accuracy  float64  `json:"accuracy"` // share of them that were answered right; 0 where the loss knows no right answers
-	Measured  string   `json:"measured_on"`
-	Records   int      `json:"records"` // measured
-	Job       string   `json:"job_digest"`
-	Lineage   string   `json:"lineage"`
-	Model     string   `json:"model"`
-	Numerics  int      `json:"numerics_version"`
-	Files     []string `json:"-"` // where the store has put them
-	Algorithm string   `json:"optimizer"`
+	SHA256    string             `json:"sha256"` // of model.safetensors
+	Steps     int64              `json:"steps"`
+	Epochs    int                `json:"epochs"`
+	Loss      float64            `json:"loss"`              // mean over the records of MeasuredOn
+	Accuracy  float64            `json:"accuracy"`          // share of them that were answered right; 0 where the loss knows no right answers
+	Metrics   map[string]float64 `json:"metrics,omitempty"` // of the same records, by the names that the model file gives them
+	Measured  string             `json:"measured_on"`
+	Records   int                `json:"records"` // measured
+	Job       string             `json:"job_digest"`
+	Lineage   string             `json:"lineage"`
+	Model     string             `json:"model"`
+	Numerics  int                `json:"numerics_version"`
+	Files     []string           `json:"-"` // where the store has put them
+	Algorithm string             `json:"optimizer"`
 }
 
 // RunInfo is run.json: how this run went.
@@ -130,14 +131,13 @@ func (m *Master) describe() ModelInfo {
 	if len(m.parts) > 0 {
 		measured, on = nn.Result{}, "validation data"
 		for _, p := range m.parts {
-			measured.LossSum += p.LossSum
-			measured.Correct += p.Correct
-			measured.Records += p.Records
+			measured.Add(p)
 		}
 	}
+	loss, metrics := m.means(measured)
 	return ModelInfo{
 		Steps: j.Schedule.Steps(), Epochs: j.Spec.Training.Epochs,
-		Loss: measured.LossSum / float64(measured.Records), Accuracy: float64(measured.Correct) / float64(measured.Records),
+		Loss: *loss, Accuracy: j.Metrics.Accuracy(measured.Counts, measured.Records), Metrics: metrics,
 		Measured: on, Records: measured.Records,
 		Job: j.Identity.Job, Lineage: j.Identity.Lineage, Model: j.Graph.Name, Numerics: j.Identity.Numerics,
 		Algorithm: string(j.Graph.Optimizer.Kind),

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
@@ -16,11 +15,11 @@ import (
 
 // observe keeps what the status says of the step just published: sums in the order of virtual workers.
 func (m *Master) observe(step int64, k int) {
-	m.last = nn.Result{Records: m.cfg.Job.Schedule.Step(step).Records}
+	m.last = nn.Result{}
 	for v := range k {
-		m.last.LossSum += m.results[v].LossSum
-		m.last.Correct += m.results[v].Correct
+		m.last.Add(m.results[v])
 	}
+	m.last.Records = m.cfg.Job.Schedule.Step(step).Records
 	m.cfg.History.Stepped(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
 }
 
@@ -146,11 +145,7 @@ func (m *Master) finishedStatus() trainingjob.Status {
 	loss := m.info.Loss
 	s := trainingjob.Status{
 		Phase: trainingjob.PhaseSucceeded, Generation: m.cfg.Fence.Generation(), Epoch: m.cfg.Job.Spec.Training.Epochs - 1,
-		StepsDone: steps, StepsTotal: steps, Loss: &loss, ModelSHA256: m.info.SHA256, JobDigest: m.info.Job, OutputFiles: m.info.Files,
-	}
-	s.Metrics = map[string]float64{}
-	for _, metric := range m.cfg.Job.Graph.Metrics {
-		s.Metrics[metric.Name] = metricValue(metric.Kind, m.info.Loss, m.info.Accuracy)
+		StepsDone: steps, StepsTotal: steps, Loss: &loss, ModelSHA256: m.info.SHA256, JobDigest: m.info.Job, OutputFiles: m.info.Files, Metrics: m.info.Metrics,
 	}
 	return s
 }
@@ -158,17 +153,5 @@ func (m *Master) finishedStatus() trainingjob.Status {
 // means are loss and metrics over the records of a result.
 func (m *Master) means(r nn.Result) (*float64, map[string]float64) {
 	loss := r.LossSum / float64(r.Records)
-	metrics := map[string]float64{}
-	for _, metric := range m.cfg.Job.Graph.Metrics {
-		metrics[metric.Name] = metricValue(metric.Kind, loss, float64(r.Correct)/float64(r.Records))
-	}
-	return &loss, metrics
-}
-
-// metricValue is a metric of the kind that goes with the job's loss.
-func metricValue(kind graph.MetricKind, loss, accuracy float64) float64 {
-	if kind == graph.SquaredError {
-		return loss
-	}
-	return accuracy
+	return &loss, m.cfg.Job.Metrics.Values(loss, r.Counts, r.Records)
 }

@@ -52,7 +52,7 @@ func (tally) Init(state []float32, _ uint64) { clear(state) }
 func (tally) Gradient(_ []float32, b *graph.Batch, _ int, step int64, v int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
 	clear(out)
 	out[step*virtualWorkers+int64(v)] = 1
-	return nn.Result{Records: b.N}, nil
+	return nn.Result{Records: b.N, Counts: []int64{0}}, nil
 }
 
 func (n tally) Apply(state []float32, sum gradient.Sum, _ [][]float32, step int64) error {

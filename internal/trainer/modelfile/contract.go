@@ -220,15 +220,15 @@ func (l *loader) metric(m *graph.Model, early bool, key string, v starlark.Value
 			return err
 		}
 	}
-	kind, ok := metricOf(v, m.Nodes[m.Output].Shape)
+	found, ok := metricOf(v, m.Nodes[m.Output].Shape)
 	if !ok {
-		return l.refuse("eval_metrics_fn", "metric %q is %s; only accuracy, tf.equal(tf.argmax(predictions, 1), labels), is implemented, "+
-			"and tf.keras.metrics.BinaryAccuracy(threshold=0.0) and MeanSquaredError()", key, printed(v))
+		return l.refuse("eval_metrics_fn", "metric %q is %s; implemented are %s", key, printed(v), implementedMetrics)
 	}
-	if want := graph.MetricOf(m.Loss); kind != want {
-		return l.refuse("eval_metrics_fn", "metric %q is %s, which does not go with the loss %s; %s does", key, kind, m.Loss, want)
+	if with := metricsWith(m.Loss); !slices.Contains(with, found.Kind) {
+		return l.refuse("eval_metrics_fn", "metric %q is %s, which does not go with the loss %s; %s does", key, found.Kind, m.Loss, kinds(with))
 	}
-	m.Metrics = append(m.Metrics, graph.Metric{Name: key, Kind: kind})
+	found.Name = key
+	m.Metrics = append(m.Metrics, found)
 	return nil
 }
 

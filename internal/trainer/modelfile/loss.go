@@ -99,23 +99,43 @@ func isLabels(s *symbol) bool {
 	return s.op == opLabels
 }
 
-// isAccuracy recognizes equal(argmax(output, 1), labels) in either order, cast to a float and averaged or not.
-func isAccuracy(s *symbol) bool {
+// accuracyOf recognizes the share of right answers, equal(prediction, labels) in either order, cast to a float and averaged
+// or not. The prediction is argmax(output, 1), or of one value for each record whether it is above a number.
+func accuracyOf(s *symbol) (graph.Metric, bool) {
 	if s.op == opReduceMean {
 		s = s.args[0]
 		if s.op != opCast || !s.dtype.float() {
-			return false
+			return graph.Metric{}, false
 		}
 	}
 	if s.op == opCast && s.dtype.float() {
 		s = s.args[0]
 	}
 	if s.op != opEqual {
-		return false
+		return graph.Metric{}, false
 	}
 	x, y := s.args[0], s.args[1]
-	return isPrediction(x) && isLabels(y) || isPrediction(y) && isLabels(x)
+	if isPrediction(x) && isLabels(y) || isPrediction(y) && isLabels(x) {
+		return graph.Metric{Kind: graph.Accuracy}, true
+	}
+	if threshold, ok := isYes(x); ok && isFlatLabels(y) {
+		return graph.Metric{Kind: graph.BinaryAccuracy, Threshold: threshold}, true
+	}
+	threshold, ok := isYes(y)
+	return graph.Metric{Kind: graph.BinaryAccuracy, Threshold: threshold}, ok && isFlatLabels(x)
 }
+
+// isYes recognizes cast(flat output > threshold, a number's type).
+func isYes(s *symbol) (threshold float64, ok bool) {
+	if s.op != opCast || s.dtype == boolType || s.args[0].op != opGreater {
+		return 0, false
+	}
+	return s.args[0].number, isFlatOutput(s.args[0].args[0])
+}
+
+// isFlatLabels recognizes the labels as whole numbers, flattened: unless labels and output both are, TensorFlow may compare
+// every label with every output.
+func isFlatLabels(s *symbol) bool { return flattens(s) && isLabels(s) }
 
 func isPrediction(s *symbol) bool {
 	for s.op == opCast && (s.dtype == int32Type || s.dtype == int64Type) {

@@ -21,6 +21,7 @@ const (
 	opCast              = "cast"
 	opArgmax            = "argmax"
 	opEqual             = "equal"
+	opGreater           = "greater"
 	opReduceMean        = "reduce_mean"
 	opSparseXent        = "sparse_softmax_cross_entropy_with_logits"
 	opSoftmaxXent       = "softmax_cross_entropy_with_logits"

@@ -16,7 +16,7 @@ func tensorFunctions() map[string]starlark.Value {
 		}, func(t *starlark.Thread, a *arguments) (starlark.Value, error) { return a.tensorLike(t, "value"), nil }),
 	}
 	for name, f := range map[string]starlark.Value{
-		"reduce_mean": reduceMean(), "reshape": reshapeFunction(), "cast": castFunction(), "argmax": argmaxFunction(), "equal": equalFunction(),
+		"reduce_mean": reduceMean(), "reshape": reshapeFunction(), "cast": castFunction(), "argmax": argmaxFunction(), "equal": equalFunction(), "greater": greaterFunction(),
 		"divide": binaryFunction("divide", syntax.SLASH), "multiply": binaryFunction("multiply", syntax.STAR),
 		"add": binaryFunction("add", syntax.PLUS), "subtract": binaryFunction("subtract", syntax.MINUS),
 	} {
@@ -115,6 +115,31 @@ func equalFunction() starlark.Value {
 	return function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
 		return &symbol{op: opEqual, args: []*symbol{a.symbol("x"), a.symbol("y")}, dtype: boolType}, nil
 	})
+}
+
+func greaterFunction() starlark.Value {
+	sig := signature{name: "tf.greater", positional: []string{"x", "y"}, keywords: []string{"name"}}
+	return function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
+		y := a.number("y")
+		return above(a.symbol("x"), y), nil
+	})
+}
+
+// greater is a traced value that is compared with a number: x > 0.0 or 0.0 < x.
+func greater(op syntax.Token, x, y starlark.Value) (starlark.Value, bool) {
+	if op == syntax.LT {
+		op, x, y = syntax.GT, y, x
+	}
+	s, traced := x.(*symbol)
+	number, known := asNumber(y)
+	if op != syntax.GT || !traced || !known {
+		return nil, false
+	}
+	return above(s, number), true
+}
+
+func above(x *symbol, threshold float64) *symbol {
+	return &symbol{op: opGreater, args: []*symbol{x}, detail: fmt.Sprint(threshold), number: threshold, dtype: boolType}
 }
 
 func binaryFunction(name string, op syntax.Token) starlark.Value {

@@ -5,27 +5,36 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 )
 
 // loss is the last layer: the sum of the records' losses, in float64, and the derivative by the output.
 type loss struct {
-	n       *Network
-	z, dz   *tensor
-	record  recordLoss
-	sums    [kernel.MaxBlocks]float64
-	correct [kernel.MaxBlocks]int
+	n      *Network
+	z, dz  *tensor
+	record recordLoss
+	count  func(counts []int64, r int, z []float32) // adds record r with output z
+	sums   [kernel.MaxBlocks]float64
+	counts [kernel.MaxBlocks][]int64
+	total  []int64
 }
 
-// recordLoss is the loss of record r with output z, and whether the answer is right. It fills dz, unless that is nil, with the
-// derivative times the run's start.
-type recordLoss func(t *thread, r int, z, dz []float32) (loss float64, correct bool)
+// recordLoss is the loss of record r with output z. It fills dz, unless that is nil, with the derivative times the run's
+// start.
+type recordLoss func(t *thread, r int, z, dz []float32) float64
 
 func (c *compiler) addLoss() error {
 	n := c.n
-	l := &loss{n: n, z: c.value, dz: c.gradient}
+	metrics := metric.New(n.model)
+	l := &loss{n: n, z: c.value, dz: c.gradient, total: make([]int64, metrics.Size())}
+	for block := range l.counts {
+		l.counts[block] = make([]int64, metrics.Size())
+	}
+	l.count = func(counts []int64, r int, z []float32) { metrics.Targeted(counts, z[0], n.target(r)) }
 	switch kind := n.model.Loss; kind {
 	case graph.SparseSoftmaxCrossEntropy:
 		l.record = n.softmaxLoss(l.z.size)
+		l.count = func(counts []int64, r int, z []float32) { metrics.Labelled(counts, z, int(n.labels[r])) }
 		n.classes = l.z.size
 	case graph.SigmoidCrossEntropy, graph.MeanSquaredError:
 		if l.z.size != 1 {
@@ -46,27 +55,27 @@ func (c *compiler) addLoss() error {
 }
 
 func (l *loss) run(t *thread, s span, training bool) {
-	sum, hits := 0.0, 0
+	sum, counts := 0.0, l.counts[s.block]
+	clear(counts)
 	for r := s.from; r < s.to; r++ {
 		var dz []float32
 		if training {
 			dz = l.dz.record(t, r)
 		}
-		value, correct := l.record(t, r, l.z.record(t, r), dz)
-		sum += value
-		if correct {
-			hits++
-		}
+		z := l.z.record(t, r)
+		sum += l.record(t, r, z, dz)
+		l.count(counts, r, z)
 	}
-	l.sums[s.block], l.correct[s.block] = sum, hits
+	l.sums[s.block] = sum
 }
 
 func (l *loss) result(records int) Result {
-	result := Result{Records: records}
+	clear(l.total)
+	result := Result{Counts: l.total}
 	for block := range kernel.Blocks(records) {
-		result.LossSum += l.sums[block]
-		result.Correct += l.correct[block]
+		result.Add(Result{LossSum: l.sums[block], Counts: l.counts[block]})
 	}
+	result.Records = records
 	return result
 }
 
@@ -77,7 +86,7 @@ func (n *Network) softmaxLoss(classes int) recordLoss {
 	for i := range perThread {
 		perThread[i] = make([]float64, classes)
 	}
-	return func(t *thread, r int, z, dz []float32) (float64, bool) {
+	return func(t *thread, r int, z, dz []float32) float64 {
 		exps, label := perThread[t.id], int(n.labels[r])
 		best := 0
 		for c, v := range z {
@@ -93,7 +102,7 @@ func (n *Network) softmaxLoss(classes int) recordLoss {
 			}
 			dz[c] = float32(p) * n.run.start
 		}
-		return kernel.Log(denominator) + (float64(z[best]) - float64(z[label])), best == label
+		return kernel.Log(denominator) + (float64(z[best]) - float64(z[label]))
 	}
 }
 
@@ -107,7 +116,7 @@ func (n *Network) target(r int) float32 {
 
 // sigmoidLoss is TensorFlow's stable form of the cross-entropy of a logit: (max(z, 0) − z·y) + log(1 + e^−|z|), in float64.
 // Its derivative by z is float32(sigmoid(z) − y) × the run's start.
-func (n *Network) sigmoidLoss(_ *thread, r int, z, dz []float32) (float64, bool) {
+func (n *Network) sigmoidLoss(_ *thread, r int, z, dz []float32) float64 {
 	x, y := float64(z[0]), float64(n.target(r))
 	if dz != nil {
 		dz[0] = float32(kernel.Sigmoid(x)-y) * n.run.start
@@ -116,14 +125,14 @@ func (n *Network) sigmoidLoss(_ *thread, r int, z, dz []float32) (float64, bool)
 	if !(x > 0) {
 		positive, size = 0, -x
 	}
-	return (positive - float64(x*y)) + kernel.Log(1+kernel.Exp(-size)), (x > 0) == (y > 0.5)
+	return (positive - float64(x*y)) + kernel.Log(1+kernel.Exp(-size))
 }
 
-// squaredError is (z − y)², in float64. Its derivative by z is float32(2(z − y)) × the run's start. No answer is right.
-func (n *Network) squaredError(_ *thread, r int, z, dz []float32) (float64, bool) {
+// squaredError is (z − y)², in float64. Its derivative by z is float32(2(z − y)) × the run's start.
+func (n *Network) squaredError(_ *thread, r int, z, dz []float32) float64 {
 	d := float64(z[0]) - float64(n.target(r))
 	if dz != nil {
 		dz[0] = float32(2*d) * n.run.start
 	}
-	return float64(d * d), false
+	return float64(d * d)
 }

@@ -11,6 +11,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -35,11 +36,29 @@ type Param struct {
 	Transposed   bool // the state holds a Dense kernel as [out, in]; see numerics rule 4
 }
 
-// Result is what a minibatch gave.
+// Result is what records gave.
 type Result struct {
 	LossSum float64 // sum of the records' losses
-	Correct int     // records that were answered right, as graph.Accuracy and graph.BinaryAccuracy say; 0 for others
+	Counts  []int64 // of the model's metrics; what metric.Set says of them
 	Records int
+}
+
+// Add adds the result of other records.
+func (r *Result) Add(o Result) {
+	r.LossSum += o.LossSum
+	r.Records += o.Records
+	if r.Counts == nil {
+		r.Counts = make([]int64, len(o.Counts))
+	}
+	for i, n := range o.Counts {
+		r.Counts[i] += n
+	}
+}
+
+// Clone is a copy that nobody else changes.
+func (r Result) Clone() Result {
+	r.Counts = slices.Clone(r.Counts)
+	return r
 }
 
 // ErrNotFinite is wrapped by the errors about an infinity or a NaN.
@@ -110,8 +129,8 @@ func (n *Network) Close() { n.threads.close() }
 // Gradient computes the gradient of the sum of the minibatch's losses divided by stepRecords into out (TrainableSize +
 // StatsSize floats): that is the minibatch's part of the mean over all records of the step, so that the gradients of
 // a step's virtual workers are added; of the embedding tables into rows, one for each, whose memory is used again. step and
-// virtualWorker choose the dropout masks. An infinity or a NaN in loss or
-// gradient is an error that wraps ErrNotFinite and names the layer.
+// virtualWorker choose the dropout masks. An infinity or a NaN in loss or gradient is an error that wraps ErrNotFinite and
+// names the layer. The counts of the result are valid until the next call.
 func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32, rows []gradient.Rows) (Result, error) {
 	if len(out) != n.trainable+n.stats || len(rows) != len(n.tables) {
 		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats and rows of %d tables, the network's gradient and statistics %d and %d",
@@ -143,7 +162,7 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 	return result, nil
 }
 
-// Evaluate computes loss and hits in inference mode: moving statistics, no dropout.
+// Evaluate computes loss and counts in inference mode: moving statistics, no dropout. The counts are valid until the next call.
 func (n *Network) Evaluate(state []float32, b *graph.Batch) (Result, error) {
 	if err := n.begin(state, b); err != nil {
 		return Result{}, fmt.Errorf("evaluation: %w", err)

@@ -254,7 +254,7 @@ func compareWithReference(t *testing.T, m *graph.Model, n *nn.Network, state []f
 	ref := newReference(m, n.Export(state))
 	ref.seed, ref.step, ref.worker = seed, step, worker
 	ref.run(b, 1.0/stepRecords)
-	if math.Abs(got.LossSum-ref.loss) > 1e-5*(1+math.Abs(ref.loss)) || got.Correct != ref.correct || got.Records != b.N {
+	if math.Abs(got.LossSum-ref.loss) > 1e-5*(1+math.Abs(ref.loss)) || got.Counts[0] != ref.correct || got.Records != b.N {
 		t.Errorf("%d records: result %+v, reference: loss %v, correct %d", b.N, got, ref.loss, ref.correct)
 	}
 	total := 0.0 // a bias before BatchNorm has a gradient of rounding errors of this
@@ -281,7 +281,7 @@ func compareWithReference(t *testing.T, m *graph.Model, n *nn.Network, state []f
 	}
 	ref.infer = true
 	ref.run(b, 0)
-	if math.Abs(evaluated.LossSum-ref.loss) > 1e-5*(1+math.Abs(ref.loss)) || evaluated.Correct != ref.correct {
+	if math.Abs(evaluated.LossSum-ref.loss) > 1e-5*(1+math.Abs(ref.loss)) || evaluated.Counts[0] != ref.correct {
 		t.Errorf("%d records: evaluation %+v, reference: loss %v, correct %d", b.N, evaluated, ref.loss, ref.correct)
 	}
 }

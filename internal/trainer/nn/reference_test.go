@@ -20,7 +20,7 @@ type reference struct {
 	infer  bool
 
 	loss    float64
-	correct int
+	correct int64
 }
 
 func newReference(m *graph.Model, tensors []nn.Tensor) *reference {
@@ -118,7 +118,7 @@ func (r *reference) layer(node graph.Node, operands [][]float64, shapes [][]int,
 }
 
 // output is the loss, the hits, and the derivative of the output.
-func (r *reference) output(x []float64, b *graph.Batch, weight float64) (loss float64, correct int, d []float64) {
+func (r *reference) output(x []float64, b *graph.Batch, weight float64) (loss float64, correct int64, d []float64) {
 	classes := len(x) / b.N
 	d = make([]float64, len(x))
 	if r.m.Loss != graph.SparseSoftmaxCrossEntropy {

@@ -133,7 +133,7 @@ func (w *worker) compute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.results[v] = result
+	w.results[v] = result.Clone()
 	copy(w.stats[v], out[n.TrainableSize():])
 	if err := w.tree.Add(reduce.Span{Lo: v, Hi: v + 1}, gradient.Sum{Dense: out[:n.TrainableSize()], Rows: rows}); err != nil {
 		return err
@@ -194,9 +194,7 @@ func (w *worker) evaluate(ctx context.Context, r schedule.Range) (nn.Result, err
 		if err != nil {
 			return nn.Result{}, err
 		}
-		sum.LossSum += part.LossSum
-		sum.Correct += part.Correct
-		sum.Records += part.Records
+		sum.Add(part)
 	}
 	return sum, nil
 }

@@ -412,7 +412,7 @@ func (s *session) sendGradients() {
 		for i := range span.Len() {
 			v := span.Lo + i
 			g.LossSums = append(g.LossSums, s.results[v].LossSum)
-			g.Correct = append(g.Correct, int32(s.results[v].Correct))
+			g.Counts = append(g.Counts, s.results[v].Counts...)
 			copy(floats[n.TrainableSize()+i*n.StatsSize():], s.stats[v])
 		}
 		g.Rows, floats = gradient.Counts(sum.Rows), gradient.AppendPacked(floats, sum.Rows)
@@ -437,7 +437,7 @@ func (s *session) evaluateParts(ctx context.Context, parts []int32) error {
 			return s.report(err)
 		}
 		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluated{Evaluated: &wirepb.Evaluated{
-			Part: p, LossSum: r.LossSum, Correct: int64(r.Correct), Records: int64(r.Records),
+			Part: p, LossSum: r.LossSum, Counts: r.Counts, Records: int64(r.Records),
 		}}})
 	}
 	return nil

@@ -685,8 +685,8 @@ type Gradient struct {
 	Lo            int32                  `protobuf:"varint,2,opt,name=lo,proto3" json:"lo,omitempty"`
 	Hi            int32                  `protobuf:"varint,3,opt,name=hi,proto3" json:"hi,omitempty"`
 	LossSums      []float64              `protobuf:"fixed64,4,rep,packed,name=loss_sums,json=lossSums,proto3" json:"loss_sums,omitempty"` // by virtual worker
-	Correct       []int32                `protobuf:"varint,5,rep,packed,name=correct,proto3" json:"correct,omitempty"`
-	Rows          []int32                `protobuf:"varint,10,rep,packed,name=rows,proto3" json:"rows,omitempty"` // of each embedding table
+	Counts        []int64                `protobuf:"varint,5,rep,packed,name=counts,proto3" json:"counts,omitempty"`                      // of the metrics, one virtual worker's behind the other's
+	Rows          []int32                `protobuf:"varint,10,rep,packed,name=rows,proto3" json:"rows,omitempty"`                         // of each embedding table
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -750,9 +750,9 @@ func (x *Gradient) GetLossSums() []float64 {
 	return nil
 }
 
-func (x *Gradient) GetCorrect() []int32 {
+func (x *Gradient) GetCounts() []int64 {
 	if x != nil {
-		return x.Correct
+		return x.Counts
 	}
 	return nil
 }
@@ -775,7 +775,7 @@ type Evaluated struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Part          int32                  `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
 	LossSum       float64                `protobuf:"fixed64,2,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"`
-	Correct       int64                  `protobuf:"varint,3,opt,name=correct,proto3" json:"correct,omitempty"`
+	Counts        []int64                `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	Records       int64                  `protobuf:"varint,4,opt,name=records,proto3" json:"records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -825,11 +825,11 @@ func (x *Evaluated) GetLossSum() float64 {
 	return 0
 }
 
-func (x *Evaluated) GetCorrect() int64 {
+func (x *Evaluated) GetCounts() []int64 {
 	if x != nil {
-		return x.Correct
+		return x.Counts
 	}
-	return 0
+	return nil
 }
 
 func (x *Evaluated) GetRecords() int64 {
@@ -1053,7 +1053,7 @@ func (x *State) GetPiece() *Piece {
 type Measured struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	LossSum       float64                `protobuf:"fixed64,1,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"`
-	Correct       int64                  `protobuf:"varint,2,opt,name=correct,proto3" json:"correct,omitempty"`
+	Counts        []int64                `protobuf:"varint,2,rep,packed,name=counts,proto3" json:"counts,omitempty"` // of the metrics
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1095,11 +1095,11 @@ func (x *Measured) GetLossSum() float64 {
 	return 0
 }
 
-func (x *Measured) GetCorrect() int64 {
+func (x *Measured) GetCounts() []int64 {
 	if x != nil {
-		return x.Correct
+		return x.Counts
 	}
-	return 0
+	return nil
 }
 
 // Update is the sum of a step's gradients, in the same layout, and what its receiver computes next.
@@ -1507,20 +1507,20 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04hash\x18\x04 \x01(\tR\x04hash\"\x1d\n" +
 	"\aApplied\x12\x12\n" +
-	"\x04step\x18\x01 \x01(\x03R\x04step\"\xba\x01\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\"\xb8\x01\n" +
 	"\bGradient\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x0e\n" +
 	"\x02lo\x18\x02 \x01(\x05R\x02lo\x12\x0e\n" +
 	"\x02hi\x18\x03 \x01(\x05R\x02hi\x12\x1b\n" +
-	"\tloss_sums\x18\x04 \x03(\x01R\blossSums\x12\x18\n" +
-	"\acorrect\x18\x05 \x03(\x05R\acorrect\x12\x12\n" +
+	"\tloss_sums\x18\x04 \x03(\x01R\blossSums\x12\x16\n" +
+	"\x06counts\x18\x05 \x03(\x03R\x06counts\x12\x12\n" +
 	"\x04rows\x18\n" +
 	" \x03(\x05R\x04rows\x12/\n" +
-	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"n\n" +
+	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"l\n" +
 	"\tEvaluated\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\x05R\x04part\x12\x19\n" +
-	"\bloss_sum\x18\x02 \x01(\x01R\alossSum\x12\x18\n" +
-	"\acorrect\x18\x03 \x01(\x03R\acorrect\x12\x18\n" +
+	"\bloss_sum\x18\x02 \x01(\x01R\alossSum\x12\x16\n" +
+	"\x06counts\x18\x03 \x03(\x03R\x06counts\x12\x18\n" +
 	"\arecords\x18\x04 \x01(\x03R\arecords\"3\n" +
 	"\tStateHash\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
@@ -1533,10 +1533,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x05State\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x120\n" +
 	"\x04last\x18\x02 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\x04last\x12/\n" +
-	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"?\n" +
+	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"=\n" +
 	"\bMeasured\x12\x19\n" +
-	"\bloss_sum\x18\x01 \x01(\x01R\alossSum\x12\x18\n" +
-	"\acorrect\x18\x02 \x01(\x03R\acorrect\"\xc3\x01\n" +
+	"\bloss_sum\x18\x01 \x01(\x01R\alossSum\x12\x16\n" +
+	"\x06counts\x18\x02 \x03(\x03R\x06counts\"\xc3\x01\n" +
 	"\x06Update\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04next\x18\x02 \x03(\x05R\x04next\x12\x12\n" +
