@@ -11,7 +11,7 @@ func (c *Coordinator) checkpoint() {
 		c.due = true
 	default:
 		c.writing, c.due = true, false
-		c.emit(Checkpoint{Step: c.step})
+		c.emit(Checkpoint{Step: c.step, Trusted: c.trustedStep()})
 	}
 }
 

@@ -10,6 +10,7 @@ package coordinator
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Config is what a coordinator knows before the first event. Counts are positive unless said otherwise.
@@ -52,6 +53,9 @@ type Config struct {
 	RetainedUpdates int64
 	// HashEvery is the number of steps between two comparisons of all members' states.
 	HashEvery int64
+	// CheckEvery is the number of steps in which every virtual worker is computed twice once, on purpose, by two workers
+	// where there are two; 0 is never. 1000 costs a thousandth.
+	CheckEvery int64
 	// CheckpointEvery is the number of steps between two checkpoints; 0 when there is nowhere to write any. Besides there
 	// is one after the last step, from which more epochs can follow, and one when the master is asked to stop.
 	CheckpointEvery int64
@@ -104,6 +108,13 @@ type Coordinator struct {
 	work    ledger // of the current step, or of the evaluation
 	evals   bool   // work is the evaluation's
 
+	now     time.Duration // as last told
+	pace    pace
+	answers answers // to the current step
+	earlier answers // to the one before
+	checks  []int   // virtual workers that are to be computed twice, in this step or the next one that can
+	trusted int64   // the newest step whose state all have confirmed by its hash
+
 	gathering   int          // ticks left to wait for the workers of an earlier master
 	awaited     map[int]bool // those that have not said hello yet
 	source      int          // the member whose state is being fetched, or nobody
@@ -144,8 +155,8 @@ func New(cfg Config) *Coordinator {
 		panic(fmt.Sprintf("coordinator: impossible configuration %+v", cfg))
 	}
 	c := &Coordinator{
-		cfg: cfg, step: cfg.Step, history: cfg.Step, kept: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
-		lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1,
+		cfg: cfg, step: cfg.Step, history: cfg.Step, kept: cfg.Step, trusted: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
+		lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1, answers: answers{step: -1}, earlier: answers{step: -1},
 	}
 	if cfg.FloorIsGiven {
 		c.lastID = max(c.lastID, cfg.Min-1)
@@ -201,9 +212,13 @@ func (c *Coordinator) Step(e Event) []Effect {
 		c.stop(e)
 	case Tick:
 		c.tick(e)
+	case Clock:
+		c.clock(e.At)
 	default:
 		panic(fmt.Sprintf("coordinator: unknown event %T", e))
 	}
+	c.dealSeconds()
+	c.completeStep()
 	c.settleState()
 	c.settlePhase()
 	c.reconcilePods()
@@ -261,30 +276,44 @@ func (c *Coordinator) enough() bool {
 // gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
 func (c *Coordinator) gradient(e Gradient) {
 	m := c.members[e.Worker]
-	if m == nil || !c.training() || e.Step != c.step || c.leaving != "" {
+	if m == nil || !c.training() || c.leaving != "" || !c.compare(m, e) || e.Step != c.step {
 		return // of a step that is complete: another worker was given the same work meanwhile
 	}
+	c.answered(m, e)
 	for v := e.Lo; v < e.Hi; v++ {
-		if !c.work.valid(v) || c.work.done[v] {
-			return // the same bits are here already
+		if !c.work.valid(v) {
+			return
 		}
+	}
+	if slices.Contains(c.work.done[e.Lo:e.Hi], true) { // the same bits are here already
+		for v := e.Lo; v < e.Hi; v++ {
+			c.work.relinquish(v, e.Worker) // what else is in the sum cannot be had from it
+		}
+		return
 	}
 	for v := e.Lo; v < e.Hi; v++ {
 		c.work.finish(v)
 		m.gradients++
 	}
-	c.failures = 0
-	c.emit(Accept(e))
-	if c.work.missing == 0 {
-		c.completeStep()
+	if m.unchecked < 0 {
+		m.unchecked = e.Step
 	}
+	c.failures = 0
+	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi})
 }
 
-// completeStep publishes the update of the current step together with what everybody computes next.
+// completeStep publishes the update of the current step, once all of it is there, together with what everybody computes
+// next.
 func (c *Coordinator) completeStep() {
+	if !c.training() || c.leaving != "" || !c.work.complete() || c.awaitsSecond() {
+		return
+	}
+	c.endHands()
 	done := c.step
 	c.step++
-	publish := Publish{Step: done, Hash: c.step%c.cfg.HashEvery == 0 && c.step < c.cfg.Steps}
+	every := c.cfg.CheckpointEvery
+	checkpoint := every > 0 && c.step%every == 0
+	publish := Publish{Step: done, Hash: (checkpoint || c.step%c.cfg.HashEvery == 0) && c.step < c.cfg.Steps}
 	if publish.Hash {
 		c.openVote(c.step)
 	}
@@ -297,14 +326,17 @@ func (c *Coordinator) completeStep() {
 		previous := c.work.owner
 		c.beginStep()
 		if c.enough() {
-			publish.Next = deal(len(c.work.owner), c.ready(), previous)
+			publish.Next = deal(len(c.work.owner), c.dealable(), previous)
 			c.work.assign(publish.Next)
+			for id, vs := range publish.Next {
+				c.members[id].hand.add(c.now, vs)
+			}
 		}
 		c.emit(publish)
 		if c.stopping > 0 {
 			c.stopping = 0
 			c.leave("stopped after the step in hand")
-		} else if every := c.cfg.CheckpointEvery; every > 0 && c.step%every == 0 {
+		} else if checkpoint {
 			c.checkpoint()
 		}
 		return
@@ -328,7 +360,7 @@ func (c *Coordinator) evaluationPart(e EvaluationPart) {
 
 // dealOrphans gives work of the current step that nobody has to the ready members, evenly.
 func (c *Coordinator) dealOrphans() {
-	ready := c.ready()
+	ready := c.dealable()
 	if len(ready) == 0 || !c.work.hasOrphans() {
 		return
 	}
@@ -340,6 +372,7 @@ func (c *Coordinator) dealOrphans() {
 		if c.evals {
 			c.emit(Evaluate{Worker: w, Parts: given[w]})
 		} else {
+			c.members[w].hand.add(c.now, given[w])
 			c.emit(Assign{Worker: w, Step: c.step, VirtualWorkers: given[w]})
 		}
 	}

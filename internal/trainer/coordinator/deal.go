@@ -10,12 +10,13 @@ const nobody = -1
 // ledger is the work of one step: who has which virtual worker, and what has come back.
 type ledger struct {
 	owner   []int // virtual worker → worker, or nobody
+	second  []int // virtual worker → the worker that computes it as well, or nobody
 	done    []bool
 	missing int
 }
 
 func (l *ledger) reset(n int) {
-	l.owner, l.done, l.missing = slices.Repeat([]int{nobody}, n), make([]bool, n), n
+	l.owner, l.second, l.done, l.missing = slices.Repeat([]int{nobody}, n), slices.Repeat([]int{nobody}, n), make([]bool, n), n
 }
 
 func (l *ledger) valid(v int) bool { return v >= 0 && v < len(l.owner) }
@@ -33,12 +34,23 @@ func (l *ledger) assign(dealt map[int][]int) {
 	}
 }
 
+// complete reports whether there was work, and all of it is done.
+func (l *ledger) complete() bool { return len(l.owner) > 0 && l.missing == 0 }
+
 // orphan takes what a worker still had to do away from it.
 func (l *ledger) orphan(worker int) {
-	for v, w := range l.owner {
-		if w == worker && !l.done[v] {
-			l.owner[v] = nobody
-		}
+	for v := range l.owner {
+		l.relinquish(v, worker)
+	}
+}
+
+// relinquish says that a worker does not compute a virtual worker any more. A second one that does has it then.
+func (l *ledger) relinquish(v, worker int) {
+	switch {
+	case l.second[v] == worker:
+		l.second[v] = nobody
+	case l.owner[v] == worker && !l.done[v]:
+		l.owner[v], l.second[v] = l.second[v], nobody
 	}
 }
 

@@ -1,5 +1,7 @@
 package coordinator
 
+import "time"
+
 // Event is something that happened.
 type Event interface{ event() }
 
@@ -16,6 +18,7 @@ type (
 		Step     int64 // updates applied to its state
 		Hash     string
 		OwnHash  string
+		Machine  Machine // that it computes on
 	}
 
 	// Applied is a worker's word that its state is at Step.
@@ -24,11 +27,13 @@ type (
 		Step   int64
 	}
 
-	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full.
+	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full. Hashes are of what the worker has
+	// computed for each of them before it added them up: gradient, statistics and loss; nil where that is not known.
 	Gradient struct {
 		Worker int
 		Step   int64
 		Lo, Hi int
+		Hashes []uint32
 	}
 
 	// EvaluationPart is the result of one range of validation data.
@@ -107,6 +112,10 @@ type (
 		Heard []int
 		Late  bool
 	}
+
+	// Clock tells the time, since any moment: before each event that it matters to, and when Deadline has come. A run
+	// that is never told it has no stragglers.
+	Clock struct{ At time.Duration }
 )
 
 // LostInOrder is the Reason of a Lost that is no news.
@@ -144,6 +153,7 @@ func (Unhealthy) event()            {}
 func (GenerationLost) event()       {}
 func (Stop) event()                 {}
 func (Tick) event()                 {}
+func (Clock) event()                {}
 
 // Effect is something that has to be done.
 type Effect interface{ effect() }
@@ -231,8 +241,12 @@ type (
 		Reason string
 	}
 
-	// Checkpoint writes the current state, that of Step, to where the next master finds it. There is one at a time.
-	Checkpoint struct{ Step int64 }
+	// Checkpoint writes the current state, that of Step, to where the next master finds it. There is one at a time. The
+	// newest one up to Trusted is kept, however many there are: it is what is left if what came later is withdrawn.
+	Checkpoint struct{ Step, Trusted int64 }
+
+	// Withdraw says that what was written after a step is not to be gone on from: a machine computes wrongly.
+	Withdraw struct{ After int64 }
 
 	// SaveModel writes the final model.
 	SaveModel struct{}
@@ -277,6 +291,7 @@ func (Dismiss) effect()          {}
 func (CreatePod) effect()        {}
 func (DeletePod) effect()        {}
 func (Checkpoint) effect()       {}
+func (Withdraw) effect()         {}
 func (SaveModel) effect()        {}
 func (Report) effect()           {}
 func (Notice) effect()           {}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -105,6 +106,8 @@ func (w *world) effect(e Effect) {
 			w.t.Fatalf("a pod for worker %d, which is the floor's", e.Worker)
 		}
 		w.pods[e.Worker] = true
+	case Withdraw:
+		w.t.Fatalf("all compute the same, and what was written after step %d is withdrawn", e.After)
 	case SaveModel:
 		w.saved = true
 	case Exit:
@@ -117,13 +120,20 @@ func (w *world) deal(id int, vs []int) {
 		w.t.Fatalf("worker %d was dealt step %d but its state is at %d (connected %v)", id, w.step, at, there)
 	}
 	for _, v := range vs {
-		if w.accepted[fmt.Sprint(w.step, "/", v)] {
-			w.t.Fatalf("virtual worker %d of step %d was dealt again after it was accepted", v, w.step)
+		if w.accepted[fmt.Sprint(w.step, "/", v)] && !slices.Contains(w.c.checks, v) {
+			w.t.Fatalf("virtual worker %d of step %d was dealt again after it was accepted, and not for a check", v, w.step)
 		}
-		for other, todo := range w.todo {
-			if todo[v] {
-				w.t.Fatalf("virtual worker %d of step %d is with workers %d and %d", v, w.step, other, id)
+		var with []int
+		for _, other := range sortedKeys(w.todo) {
+			if w.todo[other][v] {
+				with = append(with, other)
 			}
+		}
+		if len(with) > 1 || slices.Contains(with, id) {
+			w.t.Fatalf("virtual worker %d of step %d is with workers %v, and now with %d", v, w.step, with, id)
+		}
+		if len(with) == 1 && !slices.Contains(w.c.checks, v) && !w.c.late(w.c.members[with[0]]) {
+			w.t.Fatalf("virtual worker %d of step %d is with worker %d, which is not late, and now with %d", v, w.step, with[0], id)
 		}
 		w.todo[id][v] = true
 	}
@@ -187,7 +197,32 @@ func (w *world) lose(id int) {
 
 func (w *world) compute(id, v int) {
 	delete(w.todo[id], v)
-	w.do(Gradient{Worker: id, Step: w.step, Lo: v, Hi: v + 1})
+	w.do(Gradient{Worker: id, Step: w.step, Lo: v, Hi: v + 1, Hashes: hashes(w.step, v, v+1)})
+}
+
+// computeAll is the sum of the first virtual workers in hand that are neighbours.
+func (w *world) computeAll(id int) {
+	vs := sortedKeys(w.todo[id])
+	lo, hi := vs[0], vs[0]
+	for ; slices.Contains(vs, hi); hi++ {
+		delete(w.todo[id], hi)
+	}
+	w.do(Gradient{Worker: id, Step: w.step, Lo: lo, Hi: hi, Hashes: hashes(w.step, lo, hi)})
+}
+
+// answerLate is of the step before, which others have completed.
+func (w *world) answerLate(id, v int) {
+	if w.step > 0 {
+		w.do(Gradient{Worker: id, Step: w.step - 1, Lo: v, Hi: v + 1, Hashes: hashes(w.step-1, v, v+1)})
+	}
+}
+
+// hashes are everybody's: equal input gives equal bits.
+func hashes(step int64, lo, hi int) (h []uint32) {
+	for v := lo; v < hi; v++ {
+		h = append(h, uint32(step)<<8|uint32(v))
+	}
+	return h
 }
 
 func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJobEnds(t *testing.T) {
@@ -199,12 +234,14 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 		w.c = New(Config{
 			Steps: steps, Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
 			Min: minimum, Max: minimum + 2, FloorIsGiven: rapid.Bool().Draw(t, "floor is given"), LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
+			CheckEvery: rapid.Int64Range(0, 3).Draw(t, "check every"),
 		})
 		w.do(Start{})
+		var now time.Duration
 		for range rapid.IntRange(0, 150).Draw(t, "events") {
 			id := rapid.IntRange(0, 5).Draw(t, "worker")
 			_, connected := w.state[id]
-			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "answer late", "clock", "clock", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched"}).Draw(t, "event") {
 			case "hello":
 				if !connected {
 					w.hello(id, rapid.SampledFrom([]int64{0, w.step, max(0, w.step-2)}).Draw(t, "at"))
@@ -222,8 +259,20 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 				if vs := sortedKeys(w.todo[id]); len(vs) > 0 {
 					w.compute(id, vs[0])
 				}
+			case "compute all":
+				if len(w.todo[id]) > 0 {
+					w.computeAll(id)
+				}
+			case "answer late":
+				if connected {
+					w.answerLate(id, rapid.IntRange(0, k-1).Draw(t, "virtual worker"))
+				}
+			case "clock":
+				now += time.Duration(rapid.IntRange(1, 80).Draw(t, "ms")) * time.Millisecond
+				w.do(Clock{At: now})
 			case "restart":
 				w.restart()
+				w.do(Clock{At: now})
 			case "fetched":
 				w.fetched()
 			case "applied":

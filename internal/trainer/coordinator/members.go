@@ -10,6 +10,13 @@ type member struct {
 	ready     bool   // holds the newest state, or will before it can be dealt work
 	silent    int    // ticks since the last frame
 	gradients int64
+
+	machine   Machine
+	hand      hand
+	behind    bool  // it computes something of an earlier step
+	lapses    int   // how often it was late, and never in time between them
+	rests     int64 // the step from which on it is dealt work again
+	unchecked int64 // the first step to which it gave what no other has confirmed yet; −1 for none
 }
 
 // hello takes a worker in, or refuses it; settleState decides whose state is brought up to date, the worker's or ours.
@@ -29,7 +36,7 @@ func (c *Coordinator) hello(e Hello) {
 		c.emit(Refuse{Worker: e.Worker, Reason: fmt.Sprintf("its state is at step %d of a job of %d steps", e.Step, c.cfg.Steps)})
 		return
 	}
-	c.members[e.Worker] = &member{step: e.Step, hash: e.Hash}
+	c.members[e.Worker] = &member{step: e.Step, hash: e.Hash, machine: e.Machine, unchecked: -1}
 	c.ownHash, c.ownHashStep = e.OwnHash, c.step
 	c.gathering = min(c.gathering, helloTicks)
 	c.heardOf(e.Worker)
@@ -77,6 +84,9 @@ func (c *Coordinator) applied(e Applied) {
 	if m.step >= c.step {
 		m.ready = true
 	}
+	if e.Step >= c.step {
+		m.behind = false
+	}
 }
 
 // remove forgets a member; what it had in hand is nobody's until settlePhase deals it again.
@@ -106,7 +116,7 @@ func (c *Coordinator) overflow(worker int) {
 	if m == nil || !m.admitted {
 		return
 	}
-	m.ready = false
+	m.ready, m.hand = false, hand{}
 	c.work.orphan(worker)
 	c.emit(SendState{Worker: worker})
 }
@@ -148,9 +158,6 @@ func (c *Coordinator) settleVote() {
 	}
 	step := c.voteStep
 	c.voteStep = -1
-	if different < 0 {
-		return
-	}
 	if c.cfg.Approximate {
 		for _, id := range sortedKeys(c.votes) {
 			if c.votes[id] != c.ownVote {
@@ -159,9 +166,12 @@ func (c *Coordinator) settleVote() {
 		}
 		return
 	}
-	if agree <= len(c.votes)+1-agree {
-		c.fail(fmt.Sprintf("the states of master and workers differ at step %d and no majority agrees (%d of %d with the master): a processor computes wrongly", step, agree, len(c.votes)+1))
+	if agree <= len(c.votes)+1-agree && different >= 0 {
+		c.corrupt(fmt.Sprintf("the states of master and workers differ at step %d and no majority agrees (%d of %d with the master): a processor computes wrongly", step, agree, len(c.votes)+1), c.trusted)
 		return
+	}
+	if agree > 1 {
+		c.trusted = step
 	}
 	for id, hash := range c.votes {
 		if hash != c.ownVote {
@@ -174,10 +184,18 @@ func (c *Coordinator) settleVote() {
 func (c *Coordinator) differs(worker int, step int64, reason string) {
 	c.mismatches++
 	if c.mismatches > 1 {
-		c.fail(fmt.Sprintf("for the second time a worker's state differs at step %d (worker %d): a processor or its memory computes wrongly", step, worker))
+		machine := Machine{}
+		if m := c.members[worker]; m != nil {
+			machine = m.machine
+		}
+		c.corrupt(fmt.Sprintf("for the second time a worker's state differs at step %d (worker %d%s): a processor or its memory computes wrongly", step, worker, machine), c.trusted)
 		return
 	}
-	c.emit(Notice{Warning: true, Reason: "StateDiffers", Message: fmt.Sprintf("worker %d is replaced: %s", worker, reason)})
+	machine := Machine{}
+	if m := c.members[worker]; m != nil {
+		machine = m.machine
+	}
+	c.emit(Notice{Warning: true, Reason: "StateDiffers", Message: fmt.Sprintf("worker %d%s is replaced: %s", worker, machine, reason)})
 	c.emit(Refuse{Worker: worker, Reason: reason})
 	c.remove(worker, "was dropped")
 	if p := c.pods[worker]; p != nil {
@@ -195,6 +213,9 @@ func (c *Coordinator) tick(e Tick) {
 		if m := c.members[id]; m != nil {
 			m.silent = 0
 		}
+	}
+	if e.Late {
+		c.forgiveLateness()
 	}
 	for _, id := range sortedKeys(c.members) {
 		m := c.members[id]

@@ -55,7 +55,7 @@ func (c *Coordinator) settleState() {
 	step := c.members[ahead[0]].step
 	source, votes := c.majority(ahead)
 	if 2*votes <= len(ahead) && !c.cfg.Approximate {
-		c.fail(fmt.Sprintf("workers %s hold different states of step %d, the newest there is, and no majority agrees: a processor computes wrongly", list(ahead), step))
+		c.corrupt(fmt.Sprintf("workers %s hold different states of step %d, the newest there is, and no majority agrees: a processor computes wrongly", list(ahead), step), c.trusted)
 		return
 	}
 	c.source = source
@@ -115,7 +115,7 @@ func (c *Coordinator) goOnFrom(step int64, hash string) {
 	c.ownHash, c.ownHashStep = hash, step
 	c.voteStep = -1
 	for _, m := range c.members {
-		m.admitted, m.ready = false, false
+		m.admitted, m.ready, m.behind, m.hand = false, false, false, hand{}
 	}
 	c.beginStep()
 }
@@ -125,6 +125,7 @@ func (c *Coordinator) beginStep() {
 	switch {
 	case c.step < c.cfg.Steps:
 		c.work.reset(c.cfg.Minibatches(c.step))
+		c.beginAnswers(len(c.work.owner))
 	case c.cfg.EvaluationParts > 0:
 		c.phase, c.evals = Evaluating, true
 		c.work.reset(c.cfg.EvaluationParts)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 )
@@ -28,10 +29,13 @@ func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
 				}
 				var out strings.Builder
 				for _, line := range append([]string{strings.TrimSpace(d.Cmd + " " + joinArgs(d.CmdArgs))}, lines(d.Input)...) {
+					line, at := cutTime(t, d, line)
 					event, times := parseEvent(t, d, line)
 					for range times {
-						for _, e := range c.Step(event) {
-							out.WriteString(describe(e) + "\n")
+						for _, event := range append(at, event) {
+							for _, e := range c.Step(event) {
+								out.WriteString(describe(e) + "\n")
+							}
 						}
 					}
 				}
@@ -46,8 +50,8 @@ func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
 
 func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 	t.Helper()
-	steps, step, k, minimum, maximum, evaluation, hashEvery, failures, checkpoints := 3, 0, 2, 1, 2, 0, 100, 3, 0
-	for key, into := range map[string]*int{"step": &step, "checkpoint-every": &checkpoints, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
+	steps, step, k, minimum, maximum, evaluation, hashEvery, failures, checkpoints, checkEvery := 3, 0, 2, 1, 2, 0, 100, 3, 0, 0
+	for key, into := range map[string]*int{"step": &step, "check-every": &checkEvery, "checkpoint-every": &checkpoints, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
 		if d.HasArg(key) {
 			d.ScanArgs(t, key, into)
 		}
@@ -57,7 +61,7 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
 		Min:      minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
-		CheckpointEvery: int64(checkpoints),
+		CheckpointEvery: int64(checkpoints), CheckEvery: int64(checkEvery),
 	}
 }
 
@@ -71,6 +75,21 @@ func joinArgs(args []datadriven.CmdArg) string {
 
 func lines(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+}
+
+// cutTime takes `at=120ms` off a line: the time is told before the event.
+func cutTime(t *testing.T, d *datadriven.TestData, line string) (rest string, clock []Event) {
+	t.Helper()
+	fields := strings.Fields(line)
+	i := slices.IndexFunc(fields, func(f string) bool { return strings.HasPrefix(f, "at=") })
+	if i < 0 {
+		return line, nil
+	}
+	at, err := time.ParseDuration(strings.TrimPrefix(fields[i], "at="))
+	if err != nil {
+		d.Fatalf(t, "%q: %v", line, err)
+	}
+	return strings.Join(slices.Delete(fields, i, i+1), " "), []Event{Clock{At: at}}
 }
 
 // parseEvent reads one line of a story, such as `gradient w0 step=0 v0-v1` or `tick heard=w0 times=11`.
@@ -112,7 +131,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return Start{}, times
 	case "hello":
 		identity := Identity{Lineage: text("lineage", "lineage"), Job: text("digest", "job"), Numerics: arg("numerics", 1)}
-		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good"}, times
+		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good", Machine: Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")}}, times
 	case "applied":
 		return Applied{Worker: worker(), Step: int64(arg("step", 0))}, times
 	case "gradient":
@@ -120,6 +139,11 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		g := Gradient{Worker: worker(), Step: int64(arg("step", 0)), Lo: number(lo), Hi: number(lo) + 1}
 		if isRange {
 			g.Hi = number(hi) + 1
+		}
+		for _, h := range strings.Split(text("is", ""), ",") {
+			if h != "" {
+				g.Hashes = append(g.Hashes, uint32(number(h)))
+			}
 		}
 		return g, times
 	case "evaluated":
@@ -174,6 +198,8 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return GenerationLost{Reason: "generation 4 has taken over"}, times
 	case "stop":
 		return Stop{Evicted: slices.Contains(positional, "evicted")}, times
+	case "clock": // with at=, or there is nothing to tell
+		return Clock{}, times
 	case "tick":
 		e := Tick{Late: slices.Contains(positional, "late")}
 		if h, ok := named["heard"]; ok {
@@ -233,6 +259,8 @@ func describe(e Effect) string {
 		return fmt.Sprintf("delete pod w%d: %s", e.Worker, e.Reason)
 	case Checkpoint:
 		return fmt.Sprintf("checkpoint step=%d", e.Step)
+	case Withdraw:
+		return fmt.Sprintf("withdraw what was written after step %d", e.After)
 	case SaveModel:
 		return "save the model"
 	case Report:
