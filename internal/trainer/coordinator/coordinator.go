@@ -358,13 +358,24 @@ func (c *Coordinator) evaluationPart(e EvaluationPart) {
 	}
 }
 
-// dealOrphans gives work of the current step that nobody has to the ready members, evenly.
+// dealOrphans gives work of the current step that nobody has to the ready members: what one of them has computed already to
+// that one, and the rest evenly.
 func (c *Coordinator) dealOrphans() {
 	ready := c.dealable()
 	if len(ready) == 0 || !c.work.hasOrphans() {
 		return
 	}
+	reclaimed := map[int][]int{}
+	for _, w := range ready {
+		if m := c.members[w]; !c.evals && m.inHandOf == c.step {
+			reclaimed[w] = c.work.reclaim(w, m.inHand)
+			m.inHand = nil
+		}
+	}
 	given := c.work.dealOrphans(ready)
+	for w, vs := range reclaimed {
+		given[w] = append(vs, given[w]...)
+	}
 	for _, w := range ready {
 		if len(given[w]) == 0 {
 			continue

@@ -63,6 +63,21 @@ func (l *ledger) hasOrphans() bool {
 	return false
 }
 
+// reclaim gives a worker the orphans that it has computed already, and returns them.
+func (l *ledger) reclaim(worker int, computed []Span) (vs []int) {
+	for _, s := range computed {
+		free := s.Lo < s.Hi
+		for v := s.Lo; v < s.Hi; v++ {
+			free = free && l.valid(v) && l.owner[v] == nobody && !l.done[v]
+		}
+		for v := s.Lo; free && v < s.Hi; v++ {
+			l.owner[v] = worker
+			vs = append(vs, v)
+		}
+	}
+	return vs
+}
+
 // dealOrphans gives every orphan to the worker that has least left to do, the lowest number first among equals,
 // and returns what each was given.
 func (l *ledger) dealOrphans(workers []int) map[int][]int {

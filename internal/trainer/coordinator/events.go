@@ -19,6 +19,7 @@ type (
 		Hash     string
 		OwnHash  string
 		Machine  Machine // that it computes on
+		InHand   []Span  // sums of Step that it has computed for an earlier master
 	}
 
 	// Applied is a worker's word that its state is at Step.
@@ -120,6 +121,9 @@ type (
 
 // LostInOrder is the Reason of a Lost that is no news.
 const LostInOrder = "ended"
+
+// Span is the virtual workers Lo ≤ v < Hi.
+type Span struct{ Lo, Hi int }
 
 // PodState is as much of a pod's phase as matters here.
 type PodState int

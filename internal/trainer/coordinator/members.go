@@ -11,6 +11,8 @@ type member struct {
 	silent    int    // ticks since the last frame
 	gradients int64
 
+	inHand    []Span // of the step that its hello said
+	inHandOf  int64  // which one that is
 	machine   Machine
 	hand      hand
 	behind    bool  // it computes something of an earlier step
@@ -36,7 +38,7 @@ func (c *Coordinator) hello(e Hello) {
 		c.emit(Refuse{Worker: e.Worker, Reason: fmt.Sprintf("its state is at step %d of a job of %d steps", e.Step, c.cfg.Steps)})
 		return
 	}
-	c.members[e.Worker] = &member{step: e.Step, hash: e.Hash, machine: e.Machine, unchecked: -1}
+	c.members[e.Worker] = &member{step: e.Step, hash: e.Hash, machine: e.Machine, inHand: e.InHand, inHandOf: e.Step, unchecked: -1}
 	c.ownHash, c.ownHashStep = e.OwnHash, c.step
 	c.gathering = min(c.gathering, helloTicks)
 	c.heardOf(e.Worker)

@@ -124,6 +124,17 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		}
 		return otherwise
 	}
+	spans := func(s string) (spans []Span) {
+		for _, word := range strings.Fields(strings.ReplaceAll(s, ",", " ")) {
+			lo, hi, isRange := strings.Cut(word, "-")
+			span := Span{Lo: number(lo), Hi: number(lo) + 1}
+			if isRange {
+				span.Hi = number(hi) + 1
+			}
+			spans = append(spans, span)
+		}
+		return spans
+	}
 	worker := func() int { return number(positional[0]) }
 	times := arg("times", 1)
 	switch fields[0] {
@@ -131,7 +142,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return Start{}, times
 	case "hello":
 		identity := Identity{Lineage: text("lineage", "lineage"), Job: text("digest", "job"), Numerics: arg("numerics", 1)}
-		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good", Machine: Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")}}, times
+		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good", Machine: Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")}, InHand: spans(text("in-hand", ""))}, times
 	case "applied":
 		return Applied{Worker: worker(), Step: int64(arg("step", 0))}, times
 	case "gradient":

@@ -3,7 +3,10 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
@@ -14,6 +17,7 @@ import (
 const (
 	checkpointKey     = "checkpoint.safetensors"
 	checkpointStepKey = "checkpoint.step"
+	withdrawnKey      = "withdrawn.safetensors" // what was not to be gone on from
 )
 
 // headerRoom is what a checkpoint may have besides its tensors.
@@ -38,12 +42,33 @@ func (s Store) Checkpoints(lineage string) ([]master.StoredCheckpoint, error) {
 	if !there {
 		return nil, nil
 	}
-	path := fmt.Sprintf("configmap://%s/%s/%s", configMap.Namespace, configMap.Name, checkpointKey)
+	path := checkpointPath(configMap)
 	step, err := strconv.ParseInt(configMap.Data[checkpointStepKey], 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%s: its step: %w", path, err)
 	}
 	return []master.StoredCheckpoint{{Step: step, Path: path, Read: func() ([]byte, error) { return file, nil }}}, nil
+}
+
+// WithdrawCheckpoints implements master.Store. There is one, and the job begins anew without it.
+func (s Store) WithdrawCheckpoints(ctx context.Context, lineage string, steps []int64) ([]string, error) {
+	if s.Output != nil {
+		return s.Output.WithdrawCheckpoints(ctx, lineage, steps)
+	}
+	configMap, err := s.configMap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	step, err := strconv.ParseInt(configMap.Data[checkpointStepKey], 10, 64)
+	if file, there := configMap.BinaryData[checkpointKey]; there && err == nil && slices.Contains(steps, step) {
+		configMap.BinaryData = map[string][]byte{withdrawnKey: file}
+		return []string{checkpointPath(configMap)}, s.put(ctx, configMap)
+	}
+	return nil, nil
+}
+
+func checkpointPath(configMap *corev1.ConfigMap) string {
+	return fmt.Sprintf("configmap://%s/%s/%s", configMap.Namespace, configMap.Name, checkpointKey)
 }
 
 // SaveCheckpoint implements master.Store. A final model is not overwritten: nothing follows it in the same job.

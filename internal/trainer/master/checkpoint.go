@@ -17,6 +17,9 @@ type CheckpointName struct {
 	Step       int64
 	Job        string // digest of the job whose master writes it: two may be of one lineage
 	Generation int64  // of that master
+	// Trusted is a step up to which nothing is doubted. The newest checkpoint up to there is kept, however many there are:
+	// those after it may be withdrawn.
+	Trusted int64
 }
 
 // StoredCheckpoint is one that a store has.
@@ -86,9 +89,9 @@ func (m *Master) restore(s StoredCheckpoint) (checkpoint.Checkpoint, []float32, 
 }
 
 // checkpoint writes the current state beside the loop.
-func (m *Master) checkpoint(step int64) {
+func (m *Master) checkpoint(step, trusted int64) {
 	id := m.cfg.Job.Identity
-	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation()}
+	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation(), Trusted: trusted}
 	last, state := m.last, slices.Clone(m.state)
 	m.saving.Add(1)
 	go func() {
@@ -112,10 +115,42 @@ func (m *Master) checkpointWritten(w writtenCheckpoint) {
 		m.step(coordinator.CheckpointNotWritten{Step: w.step, Reason: w.err.Error()})
 		return
 	}
-	m.kept = w.step
+	m.kept, m.written = w.step, append(m.written, w.step)
 	m.cfg.History.Checkpointed()
 	m.log.Info("wrote a checkpoint", "step", w.step)
 	m.step(coordinator.CheckpointWritten{Step: w.step})
+}
+
+// withdraw marks what this master has written since a machine may have computed wrongly, when nothing is written any more,
+// so that no later master goes on from it.
+func (m *Master) withdraw(ctx context.Context) {
+	if m.withdrawAfter == nil {
+		return
+	}
+	select {
+	case w := <-m.checkpointed: // it was under way when the loop ended
+		if w.err == nil {
+			m.written = append(m.written, w.step)
+		}
+	default:
+	}
+	doubted := slices.DeleteFunc(m.written, func(step int64) bool { return step <= *m.withdrawAfter })
+	if len(doubted) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkpointTimeout)
+	defer cancel()
+	err := m.cfg.Fence.Check(ctx)
+	var paths []string
+	if err == nil {
+		paths, err = m.cfg.Store.WithdrawCheckpoints(ctx, m.cfg.Job.Identity.Lineage, doubted)
+	}
+	if err != nil {
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointsNotWithdrawn", Message: fmt.Sprintf("the checkpoints after step %d may hold what was computed wrongly and cannot be withdrawn: %v; remove them before the job is started again", *m.withdrawAfter, err)})
+	}
+	for _, path := range paths {
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointWithdrawn", Message: fmt.Sprintf("checkpoint %s may hold what was computed wrongly: it has another name now, and no run goes on from it", path)})
+	}
 }
 
 // checkpointEvery is the number of steps between two checkpoints: an epoch's where the job says nothing. 0: the store

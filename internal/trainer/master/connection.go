@@ -124,7 +124,7 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 		switch {
 		case g != nil:
 			span := int(g.Hi) - int(g.Lo)
-			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Counts) != span*m.cfg.Job.Metrics.Size() {
+			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Counts) != span*m.cfg.Job.Metrics.Size() || len(g.Hashes) != span {
 				f.Release()
 				return fmt.Errorf("a gradient of virtual workers %d to %d with %d losses and %d counts", g.Lo, g.Hi, len(g.LossSums), len(g.Counts))
 			}

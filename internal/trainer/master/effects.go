@@ -68,7 +68,9 @@ func (m *Master) do(e coordinator.Effect) {
 		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
 		m.cfg.Launcher.Delete(e.Worker)
 	case coordinator.Checkpoint:
-		m.checkpoint(e.Step)
+		m.checkpoint(e.Step, e.Trusted)
+	case coordinator.Withdraw:
+		m.withdrawAfter = &e.After
 	case coordinator.SaveModel:
 		m.save()
 	case coordinator.Report:

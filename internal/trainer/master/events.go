@@ -57,6 +57,7 @@ func (m *Master) take(i input) {
 		m.step(coordinator.Hello{
 			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
 			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics},
+			Machine:  coordinator.Machine{Node: c.node, CPU: h.Cpu, Kernel: h.Kernel}, InHand: spans(h.InHand),
 		})
 	case *wirepb.Message_State:
 		if i.state == nil {
@@ -97,6 +98,14 @@ func (m *Master) take(i input) {
 	default:
 		m.log.Warn("a worker sent what only masters say", "worker", c.worker, "message", fmt.Sprintf("%T", k))
 	}
+}
+
+func spans(of []*wirepb.Span) []coordinator.Span {
+	var s []coordinator.Span
+	for _, span := range of {
+		s = append(s, coordinator.Span{Lo: int(span.Lo), Hi: int(span.Hi)})
+	}
+	return s
 }
 
 // explained adds a worker's last words to the end of its pod, which knows its exit code alone.
@@ -150,7 +159,7 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), m.inHand.span) {
 		m.breaks(c, fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span))
 	} else {
-		m.step(coordinator.Gradient{Worker: c.worker, Step: g.Step, Lo: int(g.Lo), Hi: int(g.Hi)})
+		m.step(coordinator.Gradient{Worker: c.worker, Step: g.Step, Lo: int(g.Lo), Hi: int(g.Hi), Hashes: g.Hashes})
 	}
 	if m.inHand.floats != nil {
 		m.buffers.Put(m.inHand.floats)

@@ -77,6 +77,7 @@ const (
 	silentTicks     = 10
 	retainedUpdates = 4
 	hashEvery       = 100
+	checkEvery      = 1000
 	maxFailures     = 6
 	statusEvery     = 2 * time.Second
 	queueUpdates    = 8
@@ -117,23 +118,25 @@ type Master struct {
 	parts    []nn.Result // of the validation data
 	handPart nn.Result   // of the validation data, likewise
 
-	last         nn.Result          // of the last step
-	dirty        bool               // something changed since the history was told
-	newest       trainingjob.Status // that it was told
-	stale        bool               // and that has not been reported
-	reported     time.Time
-	began        time.Time
-	info         *ModelInfo
-	unfit        string // why the final model could never be kept
-	saved        chan savedModel
-	kept         int64 // the step of the newest checkpoint
-	checkpointed chan writtenCheckpoint
-	saving       sync.WaitGroup
-	files        sync.Mutex         // held while one is written
-	writing      context.Context    // of that
-	giveUp       context.CancelFunc // writing, when the loop has ended
-	streams      sync.WaitGroup     // their goroutines
-	result       *Result
+	last          nn.Result          // of the last step
+	dirty         bool               // something changed since the history was told
+	newest        trainingjob.Status // that it was told
+	stale         bool               // and that has not been reported
+	reported      time.Time
+	began         time.Time
+	info          *ModelInfo
+	unfit         string // why the final model could never be kept
+	saved         chan savedModel
+	kept          int64   // the step of the newest checkpoint
+	written       []int64 // the steps of those that this master has written
+	withdrawAfter *int64  // what was written after that step is not to be gone on from
+	checkpointed  chan writtenCheckpoint
+	saving        sync.WaitGroup
+	files         sync.Mutex         // held while one is written
+	writing       context.Context    // of that
+	giveUp        context.CancelFunc // writing, when the loop has ended
+	streams       sync.WaitGroup     // their goroutines
+	result        *Result
 }
 
 // update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of the
@@ -181,6 +184,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	stopWithin(server, lastWords)
 	m.streams.Wait()
 	m.saving.Wait()
+	m.withdraw(ctx)
 	m.saveReport(ctx)
 	return *m.result, nil
 }
@@ -209,7 +213,7 @@ func (m *Master) prepare() error {
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
 		Identity: j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
-		SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, MaxFailures: maxFailures,
+		SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
 	})
 	if err := m.cfg.Store.Fits(size); err != nil {
 		m.unfit = err.Error()
@@ -228,10 +232,15 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 	m.step(coordinator.Start{})
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
 	last := time.Now()
 	stop := ctx.Done()
 	for m.result == nil {
+		m.setAlarm(alarm)
 		select {
+		case <-alarm.C:
+			m.step(m.clock())
 		case i := <-m.in:
 			m.take(i)
 		case e := <-m.cfg.Launcher.Events():
@@ -258,9 +267,21 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 	}
 }
 
+// clock is the time, for the coordinator.
+func (m *Master) clock() coordinator.Event { return coordinator.Clock{At: time.Since(m.began)} }
+
+// setAlarm sets a timer for when the coordinator wants to be told the time.
+func (m *Master) setAlarm(t *time.Timer) {
+	if at, ok := m.core.Deadline(); ok {
+		t.Reset(at - time.Since(m.began))
+	} else {
+		t.Stop()
+	}
+}
+
 // step feeds the coordinator and carries out what it decides, and what follows from that.
 func (m *Master) step(e coordinator.Event) {
-	m.pending = append(m.pending, e)
+	m.pending = append(m.pending, m.clock(), e)
 	for len(m.pending) > 0 && m.result == nil {
 		e := m.pending[0]
 		m.pending = m.pending[1:]

@@ -60,6 +60,9 @@ type Store interface {
 	Checkpoints(lineage string) ([]StoredCheckpoint, error)
 	// SaveCheckpoint writes one atomically, and removes the oldest where there are too many. check is asked as by Save.
 	SaveCheckpoint(ctx context.Context, name CheckpointName, file []byte, check func(context.Context) error) error
+	// WithdrawCheckpoints gives those of the steps that are there names by which Checkpoints does not list them, and
+	// returns the old ones, for messages.
+	WithdrawCheckpoints(ctx context.Context, lineage string, steps []int64) (paths []string, err error)
 
 	// SaveReport writes the page of a run that is over, where there is a place for it, over that of an earlier one. It
 	// returns where it is; "" where there is no place. check is asked as by Save.

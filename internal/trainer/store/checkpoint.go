@@ -20,6 +20,7 @@ const CheckpointsDir = "checkpoints"
 const (
 	checkpointPrefix = "step-"
 	checkpointSuffix = ".safetensors"
+	withdrawnPrefix  = "withdrawn-"
 	stepDigits       = 12
 )
 
@@ -67,10 +68,31 @@ func (d Directory) SaveCheckpoint(ctx context.Context, name master.CheckpointNam
 		return err
 	}
 	older := steps[:slices.Index(steps, name.Step)+1] // what is newer is another job's, with more epochs
-	for _, step := range older[:max(0, len(older)-d.KeepCheckpoints)] {
-		_ = os.Remove(filepath.Join(dir, checkpointFile(step)))
+	trusted, found := slices.BinarySearch(older, name.Trusted)
+	if !found {
+		trusted--
+	}
+	for i, step := range older[:max(0, len(older)-d.KeepCheckpoints)] {
+		if i != trusted {
+			_ = os.Remove(filepath.Join(dir, checkpointFile(step)))
+		}
 	}
 	return nil
+}
+
+// WithdrawCheckpoints implements master.Store. They stay where they are, for whoever looks for the fault.
+func (d Directory) WithdrawCheckpoints(_ context.Context, lineage string, steps []int64) (paths []string, err error) {
+	dir := d.checkpoints(lineage)
+	for _, step := range steps {
+		path := filepath.Join(dir, checkpointFile(step))
+		switch renamed := os.Rename(path, filepath.Join(dir, withdrawnPrefix+checkpointFile(step))); {
+		case renamed == nil:
+			paths = append(paths, path)
+		case !errors.Is(renamed, os.ErrNotExist): // there were too many, and it was removed
+			err = errors.Join(err, renamed)
+		}
+	}
+	return paths, err
 }
 
 func checkpointFile(step int64) string {

@@ -42,6 +42,8 @@ type worker struct {
 	tree    *reduce.Tree
 	results []nn.Result // by virtual worker
 	stats   [][]float32 // by virtual worker: batch statistics, behind the sums when they are sent
+	hashes  []uint32    // by virtual worker: see answerHash
+	inHand  []*sum      // what is computed
 	batch   graph.Batch
 	buffers *wire.Buffers
 }
@@ -65,12 +67,13 @@ func (w *worker) load(j *job.Job) error {
 	w.buffers = wire.NewBuffers(j.Network.TrainableSize() + k*j.Network.StatsSize() + gradient.LongestPacked(w.tables, k*j.Spec.Training.MinibatchSize))
 	w.tree = reduce.NewTree(j.Kernel.Add, func(s gradient.Sum) { w.buffers.Put(s.Dense) })
 	w.results = make([]nn.Result, k)
+	w.hashes = make([]uint32, k)
 	w.stats = make([][]float32, k)
 	for v := range w.stats {
 		w.stats[v] = make([]float32, j.Network.StatsSize())
 	}
 	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
-	w.step, w.last, w.planned, w.todo = 0, nil, -1, nil
+	w.step, w.last, w.planned, w.todo, w.inHand = 0, nil, -1, nil, nil
 	return nil
 }
 
@@ -133,7 +136,7 @@ func (w *worker) compute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.results[v] = result.Clone()
+	w.results[v], w.hashes[v] = result.Clone(), answerHash(result, out, rows)
 	copy(w.stats[v], out[n.TrainableSize():])
 	if err := w.tree.Add(reduce.Span{Lo: v, Hi: v + 1}, gradient.Sum{Dense: out[:n.TrainableSize()], Rows: rows}); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,6 @@ const (
 	masterSilence = 5 * time.Second
 	// leaveTimeout bounds how long the last gradients may take to be sent.
 	leaveTimeout = 5 * time.Second
-	queueTensors = 8
 )
 
 // received is a whole message, with its tensor.
@@ -49,6 +49,7 @@ type session struct {
 	broken chan error             // why the stream cannot go on; the first reason
 	over   chan struct{}          // closed when the stream has ended
 	loaded atomic.Pointer[worker] // set once the job is loaded: only then may tensors come
+	again  int                    // so many of the sums in hand were computed for an earlier master
 }
 
 // session works on one stream until it ends. met says whether the job's master answered. Each stream has a connection
@@ -70,7 +71,7 @@ func (w *worker) session(ctx context.Context) (met bool, err error) {
 	if err != nil {
 		return false, asRefusal(err)
 	}
-	s := &session{worker: w, stream: stream, queue: wire.NewQueue(queueTensors), in: make(chan received, 4), broken: make(chan error, 1), over: make(chan struct{})}
+	s := &session{worker: w, stream: stream, queue: wire.NewQueue(math.MaxInt), in: make(chan received, 4), broken: make(chan error, 1), over: make(chan struct{})}
 	stop := s.start(streamCtx, cancel)
 	defer stop()
 
@@ -258,7 +259,10 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 		return fmt.Errorf("%w: this one has generation %d, the newer %d", errSuperseded, j.Generation, s.generation)
 	}
 	s.generation = j.Generation
-	s.todo, s.planned = nil, -1 // what another stream was dealt is void
+	if s.job != nil {
+		s.gather()
+	}
+	s.todo, s.planned, s.again = nil, -1, len(s.inHand) // what another stream was dealt is void, and what was computed is not
 	if s.job == nil || s.source != string(j.JobJson)+string(j.Model) {
 		if err := s.loadFrom(ctx, j); err != nil {
 			if ctx.Err() != nil {
@@ -271,9 +275,13 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	}
 	s.loaded.Store(s.worker)
 	id := s.job.Identity
-	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Hello{Hello: &wirepb.Hello{
-		Lineage: id.Lineage, JobDigest: id.Job, Step: s.step, Hash: s.hash(),
-	}}})
+	hello := &wirepb.Hello{
+		Lineage: id.Lineage, JobDigest: id.Job, Step: s.step, Hash: s.hash(), Cpu: processor(), Kernel: s.job.Kernel.Name,
+	}
+	for _, g := range s.inHand {
+		hello.InHand = append(hello.InHand, &wirepb.Span{Lo: g.message.Lo, Hi: g.message.Hi})
+	}
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Hello{Hello: hello}})
 	return nil
 }
 
@@ -352,6 +360,7 @@ func (s *session) handle(ctx context.Context, r received) error {
 	switch k := r.message.Kind.(type) {
 	case *wirepb.Message_State:
 		s.state, s.step, s.last, s.planned, s.todo = r.floats, k.State.Step, k.State.Last, -1, nil
+		s.forget()
 		s.sendApplied()
 	case *wirepb.Message_Fetch:
 		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last}}}
@@ -360,7 +369,7 @@ func (s *session) handle(ctx context.Context, r received) error {
 		return s.update(k.Update, r.floats)
 	case *wirepb.Message_Assign:
 		if k.Assign.Step == s.step {
-			s.deal(k.Assign.VirtualWorkers)
+			s.deal(s.sendAgain(k.Assign.VirtualWorkers))
 		}
 	case *wirepb.Message_Evaluate:
 		return s.evaluateParts(ctx, k.Evaluate.Parts)
@@ -382,6 +391,7 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 	if err := s.apply(floats, u.Rows); err != nil {
 		return s.report(err)
 	}
+	s.forget()
 	s.last = u.Measured
 	if u.Hash {
 		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_StateHash{StateHash: &wirepb.StateHash{Step: s.step, Hash: s.hash()}}})
@@ -396,32 +406,6 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 
 func (s *session) sendApplied() {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Applied{Applied: &wirepb.Applied{Step: s.step}}})
-}
-
-// sendGradients sends the sums of the whole subtrees that are in hand. Sums of a step that others have completed stay
-// where they are until the tree is used again: sent now they would count for another step.
-func (s *session) sendGradients() {
-	if s.planned != s.step {
-		return
-	}
-	n := s.job.Network
-	for _, span := range s.tree.Spans() {
-		sum := s.tree.Take(span)
-		g := &wirepb.Gradient{Step: s.step, Lo: int32(span.Lo), Hi: int32(span.Hi)}
-		floats := sum.Dense[:n.TrainableSize()+span.Len()*n.StatsSize()]
-		for i := range span.Len() {
-			v := span.Lo + i
-			g.LossSums = append(g.LossSums, s.results[v].LossSum)
-			g.Counts = append(g.Counts, s.results[v].Counts...)
-			copy(floats[n.TrainableSize()+i*n.StatsSize():], s.stats[v])
-		}
-		g.Rows, floats = gradient.Counts(sum.Rows), gradient.AppendPacked(floats, sum.Rows)
-		m := &wirepb.Message{Kind: &wirepb.Message_Gradient{Gradient: g}}
-		// The queue cannot be full: it holds at most the spans of one step, and the master answers each step.
-		if !s.queue.SendTensor(m, floats, func() { s.buffers.Put(floats) }) {
-			s.buffers.Put(floats)
-		}
-	}
 }
 
 func (s *session) evaluateParts(ctx context.Context, parts []int32) error {

@@ -410,7 +410,6 @@ type Join struct {
 	Build         string                 `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
 	Generation    int64                  `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"` // the newest that it has seen; 0 for none
 	Node          string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	Kernel        string                 `protobuf:"bytes,6,opt,name=kernel,proto3" json:"kernel,omitempty"` // the kernels it computes with, for messages
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -476,13 +475,6 @@ func (x *Join) GetGeneration() int64 {
 func (x *Join) GetNode() string {
 	if x != nil {
 		return x.Node
-	}
-	return ""
-}
-
-func (x *Join) GetKernel() string {
-	if x != nil {
-		return x.Kernel
 	}
 	return ""
 }
@@ -571,6 +563,9 @@ type Hello struct {
 	JobDigest     string                 `protobuf:"bytes,2,opt,name=job_digest,json=jobDigest,proto3" json:"job_digest,omitempty"`
 	Step          int64                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
 	Hash          string                 `protobuf:"bytes,4,opt,name=hash,proto3" json:"hash,omitempty"`
+	InHand        []*Span                `protobuf:"bytes,16,rep,name=in_hand,json=inHand,proto3" json:"in_hand,omitempty"` // sums of that step which it has computed, and sends again when it is asked for them
+	Cpu           string                 `protobuf:"bytes,17,opt,name=cpu,proto3" json:"cpu,omitempty"`                     // that it computes on, and with which kernels: for messages
+	Kernel        string                 `protobuf:"bytes,18,opt,name=kernel,proto3" json:"kernel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -633,6 +628,80 @@ func (x *Hello) GetHash() string {
 	return ""
 }
 
+func (x *Hello) GetInHand() []*Span {
+	if x != nil {
+		return x.InHand
+	}
+	return nil
+}
+
+func (x *Hello) GetCpu() string {
+	if x != nil {
+		return x.Cpu
+	}
+	return ""
+}
+
+func (x *Hello) GetKernel() string {
+	if x != nil {
+		return x.Kernel
+	}
+	return ""
+}
+
+// Span is the virtual workers lo ≤ v < hi.
+type Span struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lo            int32                  `protobuf:"varint,1,opt,name=lo,proto3" json:"lo,omitempty"`
+	Hi            int32                  `protobuf:"varint,2,opt,name=hi,proto3" json:"hi,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span) Reset() {
+	*x = Span{}
+	mi := &file_wire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span) ProtoMessage() {}
+
+func (x *Span) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span.ProtoReflect.Descriptor instead.
+func (*Span) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Span) GetLo() int32 {
+	if x != nil {
+		return x.Lo
+	}
+	return 0
+}
+
+func (x *Span) GetHi() int32 {
+	if x != nil {
+		return x.Hi
+	}
+	return 0
+}
+
 type Applied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
@@ -642,7 +711,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +723,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +736,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{5}
+	return file_wire_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Applied) GetStep() int64 {
@@ -688,13 +757,14 @@ type Gradient struct {
 	Counts        []int64                `protobuf:"varint,5,rep,packed,name=counts,proto3" json:"counts,omitempty"`                      // of the metrics, one virtual worker's behind the other's
 	Rows          []int32                `protobuf:"varint,10,rep,packed,name=rows,proto3" json:"rows,omitempty"`                         // of each embedding table
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
+	Hashes        []uint32               `protobuf:"fixed32,16,rep,packed,name=hashes,proto3" json:"hashes,omitempty"` // by virtual worker, of what was computed for it: two answers to it are compared by them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Gradient) Reset() {
 	*x = Gradient{}
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +776,7 @@ func (x *Gradient) String() string {
 func (*Gradient) ProtoMessage() {}
 
 func (x *Gradient) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +789,7 @@ func (x *Gradient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gradient.ProtoReflect.Descriptor instead.
 func (*Gradient) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Gradient) GetStep() int64 {
@@ -771,6 +841,13 @@ func (x *Gradient) GetPiece() *Piece {
 	return nil
 }
 
+func (x *Gradient) GetHashes() []uint32 {
+	if x != nil {
+		return x.Hashes
+	}
+	return nil
+}
+
 type Evaluated struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Part          int32                  `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
@@ -783,7 +860,7 @@ type Evaluated struct {
 
 func (x *Evaluated) Reset() {
 	*x = Evaluated{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +872,7 @@ func (x *Evaluated) String() string {
 func (*Evaluated) ProtoMessage() {}
 
 func (x *Evaluated) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +885,7 @@ func (x *Evaluated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluated.ProtoReflect.Descriptor instead.
 func (*Evaluated) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Evaluated) GetPart() int32 {
@@ -849,7 +926,7 @@ type StateHash struct {
 
 func (x *StateHash) Reset() {
 	*x = StateHash{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +938,7 @@ func (x *StateHash) String() string {
 func (*StateHash) ProtoMessage() {}
 
 func (x *StateHash) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +951,7 @@ func (x *StateHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateHash.ProtoReflect.Descriptor instead.
 func (*StateHash) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StateHash) GetStep() int64 {
@@ -901,7 +978,7 @@ type Leaving struct {
 
 func (x *Leaving) Reset() {
 	*x = Leaving{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +990,7 @@ func (x *Leaving) String() string {
 func (*Leaving) ProtoMessage() {}
 
 func (x *Leaving) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1003,7 @@ func (x *Leaving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
 func (*Leaving) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Leaving) GetReason() string {
@@ -947,7 +1024,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1036,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1049,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Problem) GetReason() string {
@@ -1000,7 +1077,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1089,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1102,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *State) GetStep() int64 {
@@ -1060,7 +1137,7 @@ type Measured struct {
 
 func (x *Measured) Reset() {
 	*x = Measured{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1149,7 @@ func (x *Measured) String() string {
 func (*Measured) ProtoMessage() {}
 
 func (x *Measured) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1162,7 @@ func (x *Measured) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Measured.ProtoReflect.Descriptor instead.
 func (*Measured) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Measured) GetLossSum() float64 {
@@ -1117,7 +1194,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1206,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1219,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Update) GetStep() int64 {
@@ -1197,7 +1274,7 @@ type Assign struct {
 
 func (x *Assign) Reset() {
 	*x = Assign{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1286,7 @@ func (x *Assign) String() string {
 func (*Assign) ProtoMessage() {}
 
 func (x *Assign) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1299,7 @@ func (x *Assign) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assign.ProtoReflect.Descriptor instead.
 func (*Assign) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Assign) GetStep() int64 {
@@ -1248,7 +1325,7 @@ type Evaluate struct {
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1337,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1350,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Evaluate) GetParts() []int32 {
@@ -1292,7 +1369,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1381,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1394,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Refusal) GetReason() string {
@@ -1336,7 +1413,7 @@ type Dismissal struct {
 
 func (x *Dismissal) Reset() {
 	*x = Dismissal{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1425,7 @@ func (x *Dismissal) String() string {
 func (*Dismissal) ProtoMessage() {}
 
 func (x *Dismissal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1438,7 @@ func (x *Dismissal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dismissal.ProtoReflect.Descriptor instead.
 func (*Dismissal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Dismissal) GetReason() string {
@@ -1380,7 +1457,7 @@ type Fetch struct {
 
 func (x *Fetch) Reset() {
 	*x = Fetch{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1469,7 @@ func (x *Fetch) String() string {
 func (*Fetch) ProtoMessage() {}
 
 func (x *Fetch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1482,7 @@ func (x *Fetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
 func (*Fetch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 type Heartbeat struct {
@@ -1417,7 +1494,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1506,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1519,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Heartbeat) GetGeneration() int64 {
@@ -1480,7 +1557,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04kind\"5\n" +
 	"\x05Piece\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x03R\x05total\"\x9c\x01\n" +
+	"\x05total\x18\x02 \x01(\x03R\x05total\"\x84\x01\n" +
 	"\x04Join\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\x03R\x06worker\x12\x1a\n" +
 	"\bnumerics\x18\x02 \x01(\x05R\bnumerics\x12\x14\n" +
@@ -1488,8 +1565,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
 	"generation\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\x12\x16\n" +
-	"\x06kernel\x18\x06 \x01(\tR\x06kernel\"\x94\x01\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\x94\x01\n" +
 	"\x03Job\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
@@ -1499,15 +1575,21 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"model_name\x18\x04 \x01(\tR\tmodelName\x12\x1d\n" +
 	"\n" +
-	"data_files\x18\x05 \x01(\fR\tdataFiles\"h\n" +
+	"data_files\x18\x05 \x01(\fR\tdataFiles\"\xc5\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\alineage\x18\x01 \x01(\tR\alineage\x12\x1d\n" +
 	"\n" +
 	"job_digest\x18\x02 \x01(\tR\tjobDigest\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04hash\x18\x04 \x01(\tR\x04hash\"\x1d\n" +
+	"\x04hash\x18\x04 \x01(\tR\x04hash\x121\n" +
+	"\ain_hand\x18\x10 \x03(\v2\x18.elastic.trainer.v1.SpanR\x06inHand\x12\x10\n" +
+	"\x03cpu\x18\x11 \x01(\tR\x03cpu\x12\x16\n" +
+	"\x06kernel\x18\x12 \x01(\tR\x06kernel\"&\n" +
+	"\x04Span\x12\x0e\n" +
+	"\x02lo\x18\x01 \x01(\x05R\x02lo\x12\x0e\n" +
+	"\x02hi\x18\x02 \x01(\x05R\x02hi\"\x1d\n" +
 	"\aApplied\x12\x12\n" +
-	"\x04step\x18\x01 \x01(\x03R\x04step\"\xb8\x01\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\"\xd0\x01\n" +
 	"\bGradient\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x0e\n" +
 	"\x02lo\x18\x02 \x01(\x05R\x02lo\x12\x0e\n" +
@@ -1516,7 +1598,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x06counts\x18\x05 \x03(\x03R\x06counts\x12\x12\n" +
 	"\x04rows\x18\n" +
 	" \x03(\x05R\x04rows\x12/\n" +
-	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"l\n" +
+	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\x12\x16\n" +
+	"\x06hashes\x18\x10 \x03(\aR\x06hashes\"l\n" +
 	"\tEvaluated\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\x05R\x04part\x12\x19\n" +
 	"\bloss_sum\x18\x02 \x01(\x01R\alossSum\x12\x16\n" +
@@ -1572,57 +1655,59 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_wire_proto_goTypes = []any{
 	(*Message)(nil),   // 0: elastic.trainer.v1.Message
 	(*Piece)(nil),     // 1: elastic.trainer.v1.Piece
 	(*Join)(nil),      // 2: elastic.trainer.v1.Join
 	(*Job)(nil),       // 3: elastic.trainer.v1.Job
 	(*Hello)(nil),     // 4: elastic.trainer.v1.Hello
-	(*Applied)(nil),   // 5: elastic.trainer.v1.Applied
-	(*Gradient)(nil),  // 6: elastic.trainer.v1.Gradient
-	(*Evaluated)(nil), // 7: elastic.trainer.v1.Evaluated
-	(*StateHash)(nil), // 8: elastic.trainer.v1.StateHash
-	(*Leaving)(nil),   // 9: elastic.trainer.v1.Leaving
-	(*Problem)(nil),   // 10: elastic.trainer.v1.Problem
-	(*State)(nil),     // 11: elastic.trainer.v1.State
-	(*Measured)(nil),  // 12: elastic.trainer.v1.Measured
-	(*Update)(nil),    // 13: elastic.trainer.v1.Update
-	(*Assign)(nil),    // 14: elastic.trainer.v1.Assign
-	(*Evaluate)(nil),  // 15: elastic.trainer.v1.Evaluate
-	(*Refusal)(nil),   // 16: elastic.trainer.v1.Refusal
-	(*Dismissal)(nil), // 17: elastic.trainer.v1.Dismissal
-	(*Fetch)(nil),     // 18: elastic.trainer.v1.Fetch
-	(*Heartbeat)(nil), // 19: elastic.trainer.v1.Heartbeat
+	(*Span)(nil),      // 5: elastic.trainer.v1.Span
+	(*Applied)(nil),   // 6: elastic.trainer.v1.Applied
+	(*Gradient)(nil),  // 7: elastic.trainer.v1.Gradient
+	(*Evaluated)(nil), // 8: elastic.trainer.v1.Evaluated
+	(*StateHash)(nil), // 9: elastic.trainer.v1.StateHash
+	(*Leaving)(nil),   // 10: elastic.trainer.v1.Leaving
+	(*Problem)(nil),   // 11: elastic.trainer.v1.Problem
+	(*State)(nil),     // 12: elastic.trainer.v1.State
+	(*Measured)(nil),  // 13: elastic.trainer.v1.Measured
+	(*Update)(nil),    // 14: elastic.trainer.v1.Update
+	(*Assign)(nil),    // 15: elastic.trainer.v1.Assign
+	(*Evaluate)(nil),  // 16: elastic.trainer.v1.Evaluate
+	(*Refusal)(nil),   // 17: elastic.trainer.v1.Refusal
+	(*Dismissal)(nil), // 18: elastic.trainer.v1.Dismissal
+	(*Fetch)(nil),     // 19: elastic.trainer.v1.Fetch
+	(*Heartbeat)(nil), // 20: elastic.trainer.v1.Heartbeat
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: elastic.trainer.v1.Message.join:type_name -> elastic.trainer.v1.Join
 	4,  // 1: elastic.trainer.v1.Message.hello:type_name -> elastic.trainer.v1.Hello
-	5,  // 2: elastic.trainer.v1.Message.applied:type_name -> elastic.trainer.v1.Applied
-	6,  // 3: elastic.trainer.v1.Message.gradient:type_name -> elastic.trainer.v1.Gradient
-	7,  // 4: elastic.trainer.v1.Message.evaluated:type_name -> elastic.trainer.v1.Evaluated
-	8,  // 5: elastic.trainer.v1.Message.state_hash:type_name -> elastic.trainer.v1.StateHash
-	9,  // 6: elastic.trainer.v1.Message.leaving:type_name -> elastic.trainer.v1.Leaving
-	10, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
+	6,  // 2: elastic.trainer.v1.Message.applied:type_name -> elastic.trainer.v1.Applied
+	7,  // 3: elastic.trainer.v1.Message.gradient:type_name -> elastic.trainer.v1.Gradient
+	8,  // 4: elastic.trainer.v1.Message.evaluated:type_name -> elastic.trainer.v1.Evaluated
+	9,  // 5: elastic.trainer.v1.Message.state_hash:type_name -> elastic.trainer.v1.StateHash
+	10, // 6: elastic.trainer.v1.Message.leaving:type_name -> elastic.trainer.v1.Leaving
+	11, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
 	3,  // 8: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
-	11, // 9: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
-	13, // 10: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
-	14, // 11: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
-	15, // 12: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
-	16, // 13: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
-	17, // 14: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
-	18, // 15: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
-	19, // 16: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
-	1,  // 17: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
-	12, // 18: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
-	1,  // 19: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
-	12, // 20: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 21: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	12, // 9: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
+	14, // 10: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
+	15, // 11: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
+	16, // 12: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
+	17, // 13: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
+	18, // 14: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
+	19, // 15: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
+	20, // 16: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
+	5,  // 17: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
+	1,  // 18: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
+	13, // 19: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
+	1,  // 20: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
+	13, // 21: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 22: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -1655,7 +1740,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
