@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -29,6 +30,8 @@ type Client struct {
 	host   string
 	kube   kubernetes.Interface
 	kueue  *kueueclient.Client
+	// metadata reads of any kind what all objects have.
+	metadata metadata.Interface
 	kinds  runtime.ObjectTyper // of every Go type that kube and kueue handle
 
 	identity sync.Mutex // held while the cluster's identity is being asked for
@@ -63,8 +66,12 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
 	}
+	partial, err := metadata.NewForConfigAndClient(restConfig, httpClient)
+	if err != nil {
+		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
+	}
 	return &Client{
-		config: config, host: restConfig.Host, kube: kube, kueue: kueue,
+		config: config, host: restConfig.Host, kube: kube, kueue: kueue, metadata: partial,
 		kinds: runtime.MultiObjectTyper{scheme.Scheme, kueue.Kinds()},
 	}, nil
 }

@@ -25,6 +25,7 @@ type elastic struct {
 
 var (
 	_ provider.ProviderWithFunctions      = &elastic{}
+	_ provider.ProviderWithListResources  = &elastic{}
 	_ provider.ProviderWithValidateConfig = &elastic{}
 )
 
@@ -83,6 +84,7 @@ func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, 
 	connection := newConnection(config, unknown, forecasts)
 	resp.ResourceData = connection
 	resp.DataSourceData = connection
+	resp.ListResourceData = connection
 }
 
 // Resources lists the kinds of resources, in the order of the documentation.

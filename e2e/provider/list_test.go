@@ -1,0 +1,142 @@
+package provider_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// searcher drives the provider as `terraform query` does, which this machine's terraform may not have.
+type searcher struct {
+	*testing.T
+	server  tfprotov6.ProviderServerWithListResource
+	schemas *tfprotov6.GetProviderSchemaResponse
+}
+
+func newSearcher(t *testing.T) searcher {
+	t.Helper()
+	server, err := factories(t, nil)["elastic"]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	noErrors(t, err, schemas.Diagnostics)
+	config := encoded(t, schemas.Provider.ValueType(), map[string]string{"config_path": adminKubeconfig()})
+	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: config})
+	noErrors(t, err, configured.Diagnostics)
+	searching, ok := server.(tfprotov6.ProviderServerWithListResource)
+	if !ok {
+		t.Fatalf("%T cannot be searched", server)
+	}
+	return searcher{t, searching, schemas}
+}
+
+// search gives what is found, and of each the UID where the whole resource is asked for.
+func (s searcher) search(kind string, config map[string]string, whole bool, limit int64) (names, uids []string) {
+	s.Helper()
+	stream, err := s.server.ListResource(s.Context(), &tfprotov6.ListResourceRequest{
+		TypeName: kind, Config: encoded(s.T, s.schemas.ListResourceSchemas[kind].ValueType(), config), IncludeResource: whole, Limit: limit,
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for result := range stream.Results {
+		noErrors(s.T, nil, result.Diagnostics)
+		names = append(names, result.DisplayName)
+		if whole {
+			value, err := result.Resource.Unmarshal(s.schemas.ResourceSchemas[kind].ValueType())
+			if err != nil {
+				s.Fatal(err)
+			}
+			attributes, uid := map[string]tftypes.Value{}, ""
+			if err := value.As(&attributes); err != nil {
+				s.Fatal(err)
+			}
+			if err := attributes["uid"].As(&uid); err != nil {
+				s.Fatal(err)
+			}
+			uids = append(uids, uid)
+		}
+	}
+	return names, uids
+}
+
+func TestEveryKindOfKueuesIsFoundByASearch(t *testing.T) {
+	s := newSearcher(t)
+	for _, k := range kueueKinds() {
+		t.Run(k.resource, func(t *testing.T) {
+			s.T = t
+			var want, uids []string
+			for _, name := range []string{"searched-a", "searched-b"} {
+				created := k.create(t, name, "somebody", k.createdFields)
+				if k.namespaced {
+					name = created.GetNamespace() + "/" + name
+				}
+				want, uids = append(want, name), append(uids, string(created.GetUID()))
+				k.patch(t, created.GetName(), "somebody", fmt.Sprintf(`{"metadata":{"labels":{"searched":%q}}}`, created.GetName()))
+			}
+			selected := map[string]string{"label_selector": "searched"}
+			if got, _ := s.search(k.resource, selected, false, 0); !slices.Equal(got, want) {
+				t.Errorf("found %v, want %v", got, want)
+			}
+			if got, read := s.search(k.resource, selected, true, 0); !slices.Equal(got, want) || !slices.Equal(read, uids) {
+				t.Errorf("read %v with UIDs %v, want %v with %v", got, read, want, uids)
+			}
+			if got, _ := s.search(k.resource, selected, true, 1); !slices.Equal(got, want[:1]) {
+				t.Errorf("at most one: found %v", got)
+			}
+			if got, _ := s.search(k.resource, map[string]string{"label_selector": "searched=searched-b"}, false, 0); !slices.Equal(got, want[1:]) {
+				t.Errorf("by a label: found %v", got)
+			}
+			if got, _ := s.search(k.resource, nil, false, 0); !slices.Contains(got, want[0]) {
+				t.Errorf("without a selector: found %v", got)
+			}
+		})
+	}
+}
+
+func TestTrainingJobsAreFoundByASearchWithoutTheirParts(t *testing.T) {
+	const name = "searched"
+	s := newSearcher(t)
+	steps(t, resource.TestStep{
+		Config: asAdmin("") + trainingJob(name, `labels = { searched = "yes" }`),
+		Check: func(*terraform.State) error {
+			live := liveJob(t, name)
+			got, uids := s.search("elastic_training_job", map[string]string{"namespace": "default", "label_selector": "searched"}, true, 0)
+			if !slices.Equal(got, []string{"default/" + name}) || !slices.Equal(uids, []string{string(live.UID)}) {
+				return fmt.Errorf("found %v with UIDs %v, want the one with UID %s", got, uids, live.UID)
+			}
+			if got, _ := s.search("elastic_task", map[string]string{"label_selector": "searched"}, false, 0); len(got) > 0 {
+				return fmt.Errorf("found tasks %v", got)
+			}
+			if got, _ := s.search("elastic_training_job", map[string]string{"namespace": metav1.NamespacePublic}, false, 0); len(got) > 0 {
+				return fmt.Errorf("found %v in another namespace", got)
+			}
+			return nil
+		},
+	})
+}
+
+func TestASearchWithWhatIsNoSelectorNamesTheAttribute(t *testing.T) {
+	s := newSearcher(t)
+	stream, err := s.server.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
+		TypeName: "elastic_cohort", Config: encoded(t, s.schemas.ListResourceSchemas["elastic_cohort"].ValueType(), map[string]string{"label_selector": "a==,"}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for result := range stream.Results {
+		for _, d := range result.Diagnostics {
+			if d.Severity == tfprotov6.DiagnosticSeverityError && d.Attribute.String() == `AttributeName("label_selector")` {
+				return
+			}
+		}
+	}
+	t.Error("no error at label_selector")
+}

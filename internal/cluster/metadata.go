@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
+)
+
+// ListMetadata reads the metadata of the selected objects of a kind as they are now, in pages, in the order of the API
+// server (namespace and name). An empty namespace is all of them.
+func ListMetadata(ctx context.Context, c *Client, kind string, of schema.GroupVersionResource, namespace string, selected metav1.ListOptions) ([]*metav1.PartialObjectMetadata, error) {
+	if err := c.Verify(ctx); err != nil {
+		return nil, err
+	}
+	ref := Ref{Kind: kind, Namespace: namespace}
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return c.metadata.Resource(of).Namespace(namespace).List(ctx, opts)
+	})
+	var found []*metav1.PartialObjectMetadata
+	err := pages.EachListItem(ctx, selected, func(item runtime.Object) error {
+		object, ok := item.(*metav1.PartialObjectMetadata)
+		if !ok {
+			return fmt.Errorf("got a list of %T", item)
+		}
+		found = append(found, object)
+		return nil
+	})
+	return found, c.Wrap("list", ref, err)
+}
