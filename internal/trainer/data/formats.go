@@ -42,6 +42,8 @@ func (d *Dataset) openFiles(ctx context.Context, in storage) error {
 		return d.openPair(ctx, entries)
 	case RecordIO:
 		open = openRecordIO
+	case TFRecord:
+		open = d.openTFRecord
 	case CSV:
 		open = d.openCSV
 	default:

@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 	"sort"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
 // Index is the chunks of a file, in file order.
@@ -119,15 +121,9 @@ func otherFormat(h []byte) string {
 		return " (this is a gzip file: decompress it, or set format = \"idx\" if it is one of MNIST's)"
 	case len(h) >= 4 && h[0] == 0 && h[1] == 0 && h[2] == 8 && h[3] >= 1 && h[3] <= 4:
 		return " (this looks like MNIST's IDX: set format = \"idx\")"
-	case len(h) >= 12 && maskedCastagnoli(h[:8]) == binary.LittleEndian.Uint32(h[8:]):
-		return " (this is a TFRecord file: write it again as RecordIO)"
+	case tfrecord.Begins(h):
+		return " (this is a TFRecord file: set format = \"tfrecord\")"
 	default:
 		return ""
 	}
-}
-
-// maskedCastagnoli is TFRecord's checksum (tensorflow/core/lib/hash/crc32c.h).
-func maskedCastagnoli(b []byte) uint32 {
-	sum := crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
-	return (sum>>15 | sum<<17) + 0xa282ead8
 }
