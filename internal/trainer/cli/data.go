@@ -17,6 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -33,24 +35,41 @@ func newData() *cobra.Command {
 
 // source are the flags of a data set that is read.
 type source struct {
-	spec data.Spec
-	csv  csvFlags
+	spec  data.Spec
+	csv   csvFlags
+	model string
 }
 
 func (s *source) register(f *pflag.FlagSet) {
 	f.StringVar(&s.spec.Format, "data-format", "", "recordio, tfrecord, csv or idx; empty goes by the files' names")
 	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
 	s.csv.register(f)
+	f.StringVar(&s.model, "model", "", "a model file or a built-in model, which says what the records hold")
 }
 
 // of is the data set at path.
 func (s *source) of(path string) (data.Spec, error) {
 	s.spec.Path = path
 	csv, err := s.csv.finish()
+	if err != nil {
+		return data.Spec{}, err
+	}
 	if csv != nil {
 		s.spec.Table = table.Options{Columns: csv.Columns, Words: csv.Words}
 	}
-	return s.spec, err
+	if s.model == "" {
+		return s.spec, nil
+	}
+	name, text, err := readModel(s.model)
+	if err != nil {
+		return data.Spec{}, err
+	}
+	m, _, err := modelfile.Load(name, text, modelfile.Options{})
+	if err != nil {
+		return data.Spec{}, err
+	}
+	s.spec.Features = m.Feed.Features
+	return s.spec, nil
 }
 
 // csvFlags are what CSV files and a model's schema do not say.
@@ -102,18 +121,25 @@ type output struct {
 
 func (o *output) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Dir, "output", "", "directory for the files (required)")
-	f.StringVar(&o.Format, "format", data.RecordIO, "recordio or idx")
-	f.StringVar(&o.compressor, "compressor", "snappy", "of RecordIO's chunks: none, snappy or gzip")
+	f.StringVar(&o.Format, "format", data.RecordIO, "recordio, tfrecord or idx")
+	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
 	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
-	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk; 0 fills chunks by size. One range (record-per-task) suits large data")
+	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk of RecordIO; 0 fills chunks by size. One range (record-per-task) suits large data")
 	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
 }
 
-var compressors = map[string]recordio.Compressor{"none": recordio.None, "snappy": recordio.Snappy, "gzip": recordio.Gzip}
+var (
+	compressors  = map[string]recordio.Compressor{"": recordio.Snappy, "none": recordio.None, "snappy": recordio.Snappy, "gzip": recordio.Gzip}
+	compressions = map[string]tfrecord.Compression{"": tfrecord.None, "none": tfrecord.None, "gzip": tfrecord.Gzip, "zlib": tfrecord.Zlib}
+)
 
 func (o *output) finish() error {
 	var ok bool
-	if o.Compressor, ok = compressors[o.compressor]; !ok {
+	if o.Format == data.TFRecord {
+		if o.Compression, ok = compressions[o.compressor]; !ok {
+			return commandline.UsageError("--compressor=%s: TFRecord files are compressed with gzip or zlib, or none", o.compressor)
+		}
+	} else if o.Compressor, ok = compressors[o.compressor]; !ok {
 		return commandline.UsageError("--compressor=%s: use none, snappy or gzip", o.compressor)
 	}
 	o.Progress = bar("writing")
@@ -153,7 +179,7 @@ func newSynth() *cobra.Command {
 		},
 	}
 	o.register(c.Flags())
-	c.Flags().StringVar(&o.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
+	c.Flags().StringVar(&o.Codec, "codec-type", "", "how records are encoded: bytes (default) or tf_example (default for tfrecord)")
 	c.Flags().Int64Var(&records, "records", 10000, "number of digits")
 	c.Flags().Uint64Var(&seed, "seed", 1, "of the digits")
 	required(c, "output")
@@ -166,12 +192,15 @@ func newConvert() *cobra.Command {
 	var records string
 	c := &cobra.Command{
 		Use:   "convert SOURCE --output DIR",
-		Short: "Write a data set anew: IDX to RecordIO, another codec, another compression, a part of it",
+		Short: "Write a data set anew: in another format, codec or compression, or a part of it",
 		Long: `Write a data set anew. Images and labels (MNIST's IDX files, synthetic digits) become
 what ElasticDL's generator wrote: image float32[1,28,28] with pixels 0 to 255, label
-int64[1]. A validation split is a conversion of the other records.`,
+int64[1]. The rows of CSV become tf_examples with a feature for every column. A
+validation split is a conversion of the other records.`,
 		Example: `  elastic-trainer data convert mnist --output mnist/train --records 0:8000
-  elastic-trainer data convert mnist --output mnist/test --records 8000:`,
+  elastic-trainer data convert mnist --output mnist/test --records 8000:
+  elastic-trainer data convert iris.csv --output iris --format tfrecord \
+      --csv-columns label=species --csv-words species=setosa,versicolor,virginica`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(); err != nil {
@@ -190,7 +219,7 @@ int64[1]. A validation split is a conversion of the other records.`,
 	}
 	s.register(c.Flags())
 	o.register(c.Flags())
-	c.Flags().StringVar(&o.Codec, "to-codec", "", "codec of the new records; empty keeps the source's, and means bytes for images")
+	c.Flags().StringVar(&o.Codec, "to-codec", "", "codec of the new records; empty keeps the source's (CSV: tf_example; images: bytes, in tfrecord tf_example)")
 	c.Flags().StringVar(&records, "records", "", "the part to write, as LO:HI counted over all files; empty for all")
 	required(c, "output")
 	return c

@@ -136,11 +136,11 @@ func (b *Batcher) Fill(ctx context.Context, file int, indices []int64, dst *grap
 		}
 		example := b.examples[min(n, len(b.examples)-1)]
 		if err := b.decoder.Decode(records[index-first], example); err != nil {
-			return b.dataset.recordError(file, index, err)
+			return b.dataset.RecordError(file, index, err)
 		}
 		if b.feed.Function == nil {
 			if err := b.place(n, example, dst); err != nil {
-				return b.dataset.recordError(file, index, err)
+				return b.dataset.RecordError(file, index, err)
 			}
 		}
 	}

@@ -43,6 +43,8 @@ func (s *csvFile) first(chunk int) int64 { return s.index.Chunks[chunk].First }
 
 func (s *csvFile) chunkOf(record int64) int { return s.index.Find(record) }
 
+func (s *csvFile) offset(chunk int) int64 { return s.index.Chunks[chunk].Offset }
+
 func (s *csvFile) load(ctx context.Context, chunk int) ([][]byte, error) {
 	c := s.index.Chunks[chunk]
 	text := make([]byte, 0, 2*c.Bytes) // names and lengths take about as much again as the cells

@@ -44,6 +44,9 @@ type Spec struct {
 	// Features is the model's schema: the first record of every file is checked against it. Without one nothing is
 	// checked, and the records can only be read as bytes.
 	Features []graph.Feature
+	// Damaged, when not nil, is told of every file that cannot be opened, which is left out then instead of ending Open; and
+	// first records are not checked against Features. It is for those who look for all that is wrong.
+	Damaged func(path string, err error)
 	// CacheBytes bounds the memory of decoded chunks (--data-cache); 0 means DefaultCacheBytes().
 	CacheBytes int64
 }
@@ -95,7 +98,7 @@ func Open(ctx context.Context, spec Spec) (*Dataset, error) {
 	if len(d.files) == 0 {
 		return nil, fmt.Errorf("data %q holds no records%s", spec.Path, because(d.notices))
 	}
-	if len(spec.Features) > 0 {
+	if len(spec.Features) > 0 && spec.Damaged == nil {
 		if err := d.checkSchema(ctx); err != nil {
 			return nil, err
 		}
@@ -141,7 +144,7 @@ func (d *Dataset) checkSchema(ctx context.Context) error {
 			return err
 		}
 		if err := decoder.Decode(record, values); err != nil {
-			return d.recordError(i, 0, err)
+			return d.RecordError(i, 0, err)
 		}
 	}
 	return nil
@@ -190,9 +193,13 @@ func (d *Dataset) NewDecoder(features []graph.Feature) (codec.Decoder, error) {
 	return codec.NewDecoder(d.Codec(), features)
 }
 
-// recordError says which record an error is about.
-func (d *Dataset) recordError(file int, record int64, err error) error {
-	return fmt.Errorf("data %q: record %d: %w", d.sources[file].name(), record, err)
+// RecordError says which record an error is about, and where it is.
+func (d *Dataset) RecordError(file int, record int64, err error) error {
+	s, place := d.sources[file], ""
+	if at := s.offset(s.chunkOf(record)); at >= 0 {
+		place = fmt.Sprintf(" (of those from offset %d on)", at)
+	}
+	return fmt.Errorf("data %q: record %d%s: %w", s.name(), record, place, err)
 }
 
 // Files lists the files that hold records, in bytewise order of their paths. The caller must not change it.

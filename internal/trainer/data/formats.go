@@ -58,10 +58,14 @@ func (d *Dataset) openFiles(ctx context.Context, in storage) error {
 			continue
 		}
 		s, err := open(ctx, e)
-		if err != nil {
-			return err
+		if err == nil {
+			err = d.add(ctx, e.relative, s)
 		}
-		if err := d.add(ctx, e.relative, s); err != nil {
+		switch {
+		case err == nil:
+		case d.spec.Damaged != nil && ctx.Err() == nil:
+			d.spec.Damaged(e.relative, err)
+		default:
 			return err
 		}
 	}

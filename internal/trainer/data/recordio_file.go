@@ -31,6 +31,8 @@ func (s *recordioFile) bytes() int64             { return s.stamp.size }
 func (s *recordioFile) chunkOf(record int64) int { return s.index.Find(record) }
 func (s *recordioFile) first(chunk int) int64    { return s.index.Chunks[chunk].First }
 
+func (s *recordioFile) offset(chunk int) int64 { return s.index.Chunks[chunk].Offset }
+
 func (s *recordioFile) load(ctx context.Context, chunk int) (records [][]byte, err error) {
 	err = s.open(ctx, func(r io.ReaderAt) error {
 		records, err = s.index.Chunks[chunk].Read(r, s.absolute)

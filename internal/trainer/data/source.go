@@ -17,6 +17,8 @@ type source interface {
 	// chunkOf returns the position of the chunk that holds record, and first returns the number of a chunk's first record.
 	chunkOf(record int64) int
 	first(chunk int) int64
+	// offset is where a chunk begins in the file, decompressed; −1 where that says nothing.
+	offset(chunk int) int64
 	load(ctx context.Context, chunk int) ([][]byte, error)
 	// firstRecord is the first record as the codec reads it, as cheaply as it can be had.
 	firstRecord(ctx context.Context) ([]byte, error)
@@ -50,6 +52,7 @@ type even struct {
 func (s even) records() int64           { return s.total }
 func (s even) chunkOf(record int64) int { return int(record / s.perChunk) }
 func (s even) first(chunk int) int64    { return int64(chunk) * s.perChunk }
+func (s even) offset(int) int64         { return -1 }
 func (s even) span(chunk int) (lo, hi int64) {
 	lo = s.first(chunk)
 	return lo, min(lo+s.perChunk, s.total)

@@ -15,6 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
@@ -24,16 +25,18 @@ const DefaultRecordsPerFile = 16384
 // Output says where and how records are written.
 type Output struct {
 	Dir string // made when it is not there
-	// Format is data.RecordIO ("" means it; files data-0000, data-0001, …) or data.IDX (one pair of files, plain; only from
-	// images and labels).
+	// Format is data.RecordIO ("" means it; files data-0000, data-0001, …), data.TFRecord (data-0000.tfrecord, …) or data.IDX
+	// (one pair of files, plain; only from images and labels).
 	Format string
-	// Codec of RecordIO's records; "" keeps the source's, and means codec.Bytes for images and labels.
+	// Codec of the records; "" keeps the source's. Of images and labels it makes codec.Bytes in RecordIO, as ElasticDL did, and
+	// codec.TFExample in TFRecord.
 	Codec           string
-	Compressor      recordio.Compressor
-	RecordsPerFile  int64  // 0 means DefaultRecordsPerFile
-	RecordsPerChunk int    // 0 means no limit but recordio.DefaultMaxChunkBytes; one range (records per task) is best for large data
-	IDXPrefix       string // of the names of an IDX pair; "" means "train"
-	Force           bool   // replace files of the same names
+	Compressor      recordio.Compressor  // of RecordIO's chunks
+	Compression     tfrecord.Compression // of TFRecord files
+	RecordsPerFile  int64                // 0 means DefaultRecordsPerFile
+	RecordsPerChunk int                  // of RecordIO; 0 means no limit but recordio.DefaultMaxChunkBytes; one range (records per task) is best for large data
+	IDXPrefix       string               // of the names of an IDX pair; "" means "train"
+	Force           bool                 // replace files of the same names
 	// Progress, when not nil, is called now and then with the number of records written and their total.
 	Progress func(done, total int64)
 }
@@ -65,9 +68,9 @@ func Synth(ctx context.Context, records int64, seed uint64, out Output) ([]strin
 
 // Convert writes records lo … hi−1 of a data set, counted over all its files, anew; hi −1 is the end. Images and labels
 // (IDX, synthetic) become what ElasticDL's generator wrote: image float32[1, height, width] with pixels 0 to 255 and
-// label int64[1]. RecordIO's records are copied as they are, or, to another codec, decoded by from.Features; a
-// tf_example source needs none and then writes its features in the order of their names. It returns the paths of the
-// files.
+// label int64[1]. The rows of CSV become tf_examples. Other records are copied as they are, or, to another codec, decoded by
+// from.Features; a tf_example source needs none and then writes its features in the order of their names. It returns the
+// paths of the files.
 func Convert(ctx context.Context, from data.Spec, lo, hi int64, out Output) (paths []string, err error) {
 	if from.CacheBytes == 0 {
 		from.CacheBytes = 1 // every chunk is needed once
@@ -154,22 +157,24 @@ func newConverter(ctx context.Context, ds *data.Dataset, from data.Spec, out Out
 		return &converter{copies: true}, nil
 	case out.Format == data.IDX:
 		return nil, fmt.Errorf("converting %q: only IDX and synthetic data can be written as IDX", from.Path)
-	case out.Format != data.RecordIO && out.Format != "":
-		return nil, fmt.Errorf("output format %q is not known; use %q or %q", out.Format, data.RecordIO, data.IDX)
+	case out.Format != data.RecordIO && out.Format != data.TFRecord && out.Format != "":
+		return nil, fmt.Errorf("output format %q is not known; use %q, %q or %q", out.Format, data.RecordIO, data.TFRecord, data.IDX)
+	case out.Format == data.TFRecord && out.RecordsPerChunk > 0:
+		return nil, fmt.Errorf("converting %q: TFRecord has no chunks of records; leave out the %d records per chunk, or write RecordIO", from.Path, out.RecordsPerChunk)
 	}
 	target, features := out.Codec, from.Features
 	if pixels {
 		if target == "" {
 			target = codec.Bytes
+			if out.Format == data.TFRecord {
+				target = codec.TFExample
+			}
 		}
 		if len(features) == 0 {
 			features = PixelFeatures(shape)
 		}
 	} else {
-		source := from.Codec
-		if source == "" {
-			source = codec.Bytes
-		}
+		source := ds.Codec()
 		if target == "" || target == source {
 			return &converter{copies: true}, nil
 		}

@@ -2,6 +2,7 @@ package datacmd_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"image/png"
@@ -17,6 +18,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
@@ -198,7 +201,8 @@ func TestNothingIsLost(t *testing.T) {
 			from data.Spec
 			out  datacmd.Output
 		}{
-			`"tfrecord" is not known`:  {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: "tfrecord"}},
+			`"parquet" is not known`:   {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: "parquet"}},
+			"has no chunks of records": {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: data.TFRecord, RecordsPerChunk: 5}},
 			`codec "csv" is not known`: {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Codec: "csv"}},
 			"written as IDX":           {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Format: data.IDX}},
 			"give the model file":      {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Codec: codec.TFExample}},
@@ -208,6 +212,113 @@ func TestNothingIsLost(t *testing.T) {
 			if _, err := datacmd.Convert(ctx, c.from, 0, -1, c.out); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%v, want %q", err, says)
 			}
+		}
+	})
+}
+
+// flowers are two rows of CSV.
+const flowers = "length,petals,species\n1.5,5,setosa\n2,6,versicolor\n"
+
+// digits writes a data set of 40 digits.
+func digits(t *testing.T, out datacmd.Output) {
+	t.Helper()
+	if _, err := datacmd.Synth(t.Context(), 40, 1, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cut takes a byte off a file's end.
+func cut(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.Truncate(path, info.Size()-1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// zip puts a compressed file in the place of a plain one.
+func zip(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(path+".gz", z.Bytes(), 0o600), os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTFRecordAndCSV(t *testing.T) {
+	ctx := t.Context()
+	t.Run("a digit set goes through every format and comes back the same", func(t *testing.T) {
+		source, root := data.Spec{Path: "synthetic://digits?records=100&seed=3"}, t.TempDir()
+		var made []data.Spec
+		step := func(from data.Spec, codecName string, out datacmd.Output) data.Spec {
+			t.Helper()
+			out.Dir = filepath.Join(root, fmt.Sprint(len(made)))
+			out.RecordsPerFile = 60
+			if _, err := datacmd.Convert(ctx, from, 0, -1, out); err != nil {
+				t.Fatal(err)
+			}
+			made = append(made, data.Spec{Path: out.Dir, Codec: codecName})
+			same(t, made[len(made)-1], source, 0, 100)
+			return made[len(made)-1]
+		}
+		idx := step(source, "", datacmd.Output{Format: data.IDX})
+		plain := step(idx, codec.TFExample, datacmd.Output{Format: data.TFRecord})
+		gzipped := step(plain, codec.TFExample, datacmd.Output{Format: data.TFRecord, Compression: tfrecord.Gzip})
+		zlibbed := step(gzipped, codec.TFExample, datacmd.Output{Format: data.TFRecord, Compression: tfrecord.Zlib})
+		chunks := step(zlibbed, codec.TFExample, datacmd.Output{Format: data.RecordIO, RecordsPerChunk: 10})
+		other := step(chunks, codec.Bytes, datacmd.Output{Format: data.RecordIO, Codec: codec.Bytes, Compressor: recordio.Snappy})
+		other.Features = mnist
+		step(other, codec.TFExample, datacmd.Output{Format: data.TFRecord, Codec: codec.TFExample})
+	})
+	t.Run("rows become records of either format, by the names of the columns", func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "flowers.csv")
+		if err := os.WriteFile(path, []byte(flowers), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		from := data.Spec{Path: path, Table: table.Options{
+			Columns: map[string][]string{"features": {"petals", "length"}, "label": {"species"}},
+			Words:   map[string][]string{"species": {"setosa", "versicolor"}},
+		}}
+		features := []graph.Feature{{Name: "features", DType: graph.Float32, Shape: []int{2}}, {Name: "label", DType: graph.Int64, Shape: []int{1}}}
+		for name, out := range map[string]datacmd.Output{
+			"TFRecord": {Format: data.TFRecord}, "RecordIO": {}, "RecordIO of bytes": {Codec: codec.Bytes},
+		} {
+			t.Run(name, func(t *testing.T) {
+				out.Dir = filepath.Join(dir, name)
+				if _, err := datacmd.Convert(ctx, from, 1, 2, out); err != nil {
+					t.Fatal(err)
+				}
+				name := codec.TFExample
+				if out.Codec != "" {
+					name = out.Codec
+				}
+				ds, err := data.Open(ctx, data.Spec{Path: out.Dir, Codec: name, Features: features})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer ds.Close() //nolint:errcheck // it has no errors
+				record, err := ds.Read(ctx, 0, 0, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				decoder, err := ds.NewDecoder(features)
+				values := codec.NewExample(features)
+				if err = errors.Join(err, decoder.Decode(record[0], values)); err != nil || fmt.Sprint(values) != "[{[6 2] [] []} {[] [1] []}]" {
+					t.Errorf("%v, %v", values, err)
+				}
+			})
 		}
 	})
 }
@@ -238,6 +349,11 @@ func TestInspectAndVerify(t *testing.T) {
 	asBytes := write("bytes", datacmd.Output{RecordsPerFile: 300, Compressor: recordio.Gzip})
 	asExample := write("example", datacmd.Output{Codec: codec.TFExample, RecordsPerChunk: 50})
 	asIDX := write("idx", datacmd.Output{Format: data.IDX})
+	asTFRecord := write("tfrecord", datacmd.Output{Format: data.TFRecord, Compression: tfrecord.Zlib})
+	asCSV := filepath.Join(root, "flowers.csv")
+	if err := os.WriteFile(asCSV, []byte(flowers), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		path string
 		says []string
@@ -245,6 +361,8 @@ func TestInspectAndVerify(t *testing.T) {
 	}{
 		"RecordIO of the bytes codec": {asBytes, []string{"data-0001", "2 files", "gzip", "3144 bytes", "codec bytes", "as ElasticDL wrote MNIST", "label        [", "300 records, which is 6 ranges of 50"}, "which is 3 ranges"},
 		"RecordIO of tf_example":      {asExample, []string{"codec tf_example", `"image" float_list of 784`, `"label" int64_list of 1`, "label        ["}, "note:"},
+		"TFRecord":                    {asTFRecord, []string{"data-0000.tfrecord.zlib", "tfrecord", "zlib", "codec tf_example", `"image" float_list of 784`}, "note:"},
+		"CSV":                         {asCSV, []string{"csv", "rows, read as tf_example", `"length" float_list of 1`, `"petals" int64_list of 1`, `"species" bytes_list of 1`, "petals       [5 6] …"}, "note:"},
 		"IDX":                         {asIDX, []string{"train-images-idx3-ubyte", "image uint8[28 28] and label", "labels       ["}, "note:"},
 		"synthetic data":              {"synthetic://digits?records=450", []string{"synthetic", "450"}, "note:"},
 	} {
@@ -275,6 +393,62 @@ func TestInspectAndVerify(t *testing.T) {
 		err := datacmd.Verify(ctx, data.Spec{Path: asBytes}, nil, &text)
 		if !errors.Is(err, recordio.ErrDamaged) || !strings.Contains(text.String(), "data-0000: NOT RIGHT") || !strings.Contains(text.String(), "data-0001: 150 records are right") {
 			t.Errorf("%v\n%s", err, text.String())
+		}
+	})
+	t.Run("a file compressed as a whole that does not fit the cache is pointed out", func(t *testing.T) {
+		var text strings.Builder
+		if err := datacmd.Inspect(ctx, data.Spec{Path: asTFRecord, CacheBytes: 1 << 20}, datacmd.InspectOptions{}, &text); err != nil || !strings.Contains(text.String(), "decompresses all before that") {
+			t.Errorf("%v\n%s", err, text.String())
+		}
+	})
+	t.Run("verify names file and offset of what is damaged, in every format, and reads the others", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			good, bad string // names of files
+			make      func(t *testing.T, dir string)
+			says      string
+			spec      data.Spec
+		}{
+			"a TFRecord file that ends early": {"data-0000.tfrecord", "data-0001.tfrecord", func(t *testing.T, dir string) {
+				digits(t, datacmd.Output{Dir: dir, Format: data.TFRecord, RecordsPerFile: 20})
+				cut(t, filepath.Join(dir, "data-0001.tfrecord"))
+			}, "within its", data.Spec{}},
+			"a TFRecord record that is damaged": {"data-0000.tfrecord", "data-0001.tfrecord", func(t *testing.T, dir string) {
+				digits(t, datacmd.Output{Dir: dir, Format: data.TFRecord, RecordsPerFile: 20})
+				damage(t, filepath.Join(dir, "data-0001.tfrecord"))
+			}, "record at offset", data.Spec{}},
+			"a record of another model": {"", "data-0000", func(t *testing.T, dir string) {
+				digits(t, datacmd.Output{Dir: dir, Codec: codec.TFExample, RecordsPerChunk: 30})
+			}, `record 0 (of those from offset 0 on): feature "pixels" is missing`, data.Spec{Codec: codec.TFExample, Features: []graph.Feature{{Name: "pixels", DType: graph.Float32, Shape: []int{1}}}}},
+			"a record that is no tf_example": {"", "data-0000", func(t *testing.T, dir string) {
+				digits(t, datacmd.Output{Dir: dir, Codec: codec.Bytes})
+			}, "not a tf.train.Example", data.Spec{Codec: codec.TFExample}},
+			"a row with a cell too many": {"a.csv", "b.csv", func(t *testing.T, dir string) {
+				for name, text := range map[string]string{"a.csv": flowers, "b.csv": flowers + "1,2,3,4\n"} {
+					if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}, "line 4: the row has 4 cells", data.Spec{}},
+			"a compressed pair that ends early": {"", "train-images-idx3-ubyte.gz", func(t *testing.T, dir string) {
+				digits(t, datacmd.Output{Dir: dir, Format: data.IDX})
+				for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"} {
+					zip(t, filepath.Join(dir, name))
+				}
+				cut(t, filepath.Join(dir, "train-images-idx3-ubyte.gz"))
+			}, "offset", data.Spec{}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c.spec.Path = t.TempDir()
+				c.make(t, c.spec.Path)
+				var text strings.Builder
+				err := datacmd.Verify(ctx, c.spec, nil, &text)
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), filepath.Join(c.spec.Path, c.bad)) || !strings.Contains(text.String(), c.bad+": NOT RIGHT") {
+					t.Errorf("%v; want %q\n%s", err, c.says, text.String())
+				}
+				if c.good != "" && !strings.Contains(text.String(), c.good+": ") {
+					t.Errorf("nothing is said of %s:\n%s", c.good, text.String())
+				}
+			})
 		}
 	})
 	t.Run("a sheet is a picture of the digits", func(t *testing.T) {

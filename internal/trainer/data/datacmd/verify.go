@@ -8,30 +8,34 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
 )
 
-// Verify reads every record of a data set, which verifies every checksum, decodes it where spec.Features says how, and
-// writes a line per file. It goes on after a file that is not right; its error holds one finding for each.
+// Verify reads every record of a data set, which verifies every checksum and count, decodes it (where spec.Features does
+// not say how, a tf_example has to be one), and writes a line per file. It goes on after a file that is not right; its
+// error holds one finding for each, with file and offset.
 func Verify(ctx context.Context, spec data.Spec, progress func(done, total int64), w io.Writer) (err error) {
 	if spec.CacheBytes == 0 {
 		spec.CacheBytes = 1 // every chunk is needed once
 	}
+	var damaged []error
+	spec.Damaged = func(path string, err error) { damaged = append(damaged, fileError{path, err}) }
 	ds, err := data.Open(ctx, spec)
+	if err != nil {
+		return errors.Join(append(damaged, err)...)
+	}
+	defer func() { err = errors.Join(err, ds.Close()) }()
+	check, err := checkOf(ds, spec)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ds.Close()) }()
-	check := func([]byte) error { return nil }
-	if len(spec.Features) > 0 {
-		decoder, err := ds.NewDecoder(spec.Features)
-		if err != nil {
+	findings := damaged
+	done := int64(0)
+	for _, finding := range damaged {
+		if _, err := io.WriteString(w, line(finding)); err != nil {
 			return err
 		}
-		values := codec.NewExample(spec.Features)
-		check = func(record []byte) error { return decoder.Decode(record, values) }
 	}
-	var findings []error
-	done := int64(0)
 	for i, f := range ds.Files() {
 		finding := verifyFile(ctx, ds, i, check, func(records int64) {
 			if progress != nil {
@@ -42,16 +46,51 @@ func Verify(ctx context.Context, spec data.Spec, progress func(done, total int64
 			return context.Cause(ctx)
 		}
 		done += f.Records
-		line := fmt.Sprintf("%s: %d records are right\n", f.Path, f.Records)
+		text := fmt.Sprintf("%s: %d records are right\n", f.Path, f.Records)
 		if finding != nil {
+			finding = fileError{f.Path, finding}
 			findings = append(findings, finding)
-			line = fmt.Sprintf("%s: NOT RIGHT: %v\n", f.Path, finding)
+			text = line(finding)
 		}
-		if _, err := io.WriteString(w, line); err != nil {
+		if _, err := io.WriteString(w, text); err != nil {
 			return err
 		}
 	}
 	return errors.Join(findings...)
+}
+
+// fileError is what is not right with a file.
+type fileError struct {
+	path string
+	error
+}
+
+func (e fileError) Unwrap() error { return e.error }
+
+func line(finding error) string {
+	var f fileError
+	errors.As(finding, &f)
+	return fmt.Sprintf("%s: NOT RIGHT: %v\n", f.path, f.error)
+}
+
+// checkOf is what is done with every record besides reading it.
+func checkOf(ds *data.Dataset, spec data.Spec) (func([]byte) error, error) {
+	switch {
+	case len(spec.Features) > 0:
+		decoder, err := ds.NewDecoder(spec.Features)
+		if err != nil {
+			return nil, err
+		}
+		values := codec.NewExample(spec.Features)
+		return func(record []byte) error { return decoder.Decode(record, values) }, nil
+	case ds.Codec() == codec.TFExample:
+		return func(record []byte) error {
+			_, err := example.Look(record)
+			return err
+		}, nil
+	default:
+		return func([]byte) error { return nil }, nil
+	}
 }
 
 func verifyFile(ctx context.Context, ds *data.Dataset, file int, check func([]byte) error, progress func(int64)) error {
@@ -63,7 +102,7 @@ func verifyFile(ctx context.Context, ds *data.Dataset, file int, check func([]by
 		}
 		for i, r := range records {
 			if err := check(r); err != nil {
-				return fmt.Errorf("data %q: record %d: %w", ds.Files()[file].Path, at+int64(i), err)
+				return ds.RecordError(file, at+int64(i), err)
 			}
 		}
 		progress(at + int64(len(records)))

@@ -13,6 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
 // writer writes records to files under temporary names and gives them their own at the end.
@@ -45,8 +46,12 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 		}
 		w.names = []string{prefix + "-images-idx3-ubyte", prefix + "-labels-idx1-ubyte"}
 	} else {
+		end := ""
+		if out.Format == data.TFRecord {
+			end = tfrecordEnds[out.Compression]
+		}
 		for i := range (total + out.RecordsPerFile - 1) / out.RecordsPerFile {
-			w.names = append(w.names, fmt.Sprintf("data-%04d", i))
+			w.names = append(w.names, fmt.Sprintf("data-%04d%s", i, end))
 		}
 	}
 	if err := os.MkdirAll(out.Dir, 0o777); err != nil {
@@ -59,12 +64,15 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 		shape, _ := ds.Pixels()
 		return w, w.beginIDX(total, shape)
 	}
-	w.format = &recordioWriter{w: w}
+	w.format = &filesWriter{w: w}
 	return w, nil
 }
 
 // ours recognizes the names that a converter gives.
-var ours = regexp.MustCompile(`^data-\d{4,}$`)
+var ours = regexp.MustCompile(`^data-\d{4,}(\.tfrecord(\.gz|\.zlib)?)?$`)
+
+// tfrecordEnds are the ends of names by which a reader tells the format.
+var tfrecordEnds = map[tfrecord.Compression]string{tfrecord.None: ".tfrecord", tfrecord.Gzip: ".tfrecord.gz", tfrecord.Zlib: ".tfrecord.zlib"}
 
 // checkDir refuses a directory in which the new files would replace others, or be mixed with those of an earlier run.
 func (w *writer) checkDir() error {
@@ -163,39 +171,50 @@ func (w *writer) sync() error {
 	return nil
 }
 
-// recordioWriter begins a new file after RecordsPerFile records; the one before is closed then, so that any number of
+// filesWriter begins a new file after RecordsPerFile records; the one before is closed then, so that any number of
 // files needs one file descriptor.
-type recordioWriter struct {
+type filesWriter struct {
 	w       *writer
-	current *recordio.Writer
+	current encoder
 	records int64
 }
 
-func (r *recordioWriter) write(record []byte) error {
-	if r.current == nil || r.records == r.w.out.RecordsPerFile {
-		if err := errors.Join(r.close(), r.w.sync()); err != nil {
+// encoder writes the records of one file.
+type encoder interface {
+	Write(record []byte) error
+	Close() error
+}
+
+func (f *filesWriter) write(record []byte) error {
+	if f.current == nil || f.records == f.w.out.RecordsPerFile {
+		if err := errors.Join(f.close(), f.w.sync()); err != nil {
 			return err
 		}
-		f, err := r.w.create()
+		file, err := f.w.create()
 		if err != nil {
 			return err
 		}
-		if r.current, err = recordio.NewWriter(f.buffer, recordio.WriterOptions{
-			MaxChunkRecords: r.w.out.RecordsPerChunk, Compressor: r.w.out.Compressor,
-		}); err != nil {
+		if f.current, err = f.w.out.encoder(file.buffer); err != nil {
 			return err
 		}
-		r.records = 0
+		f.records = 0
 	}
-	r.records++
-	return r.current.Write(record)
+	f.records++
+	return f.current.Write(record)
 }
 
-func (r *recordioWriter) close() error {
-	if r.current == nil {
+func (f *filesWriter) close() error {
+	if f.current == nil {
 		return nil
 	}
-	return r.current.Close()
+	return f.current.Close()
+}
+
+func (o Output) encoder(w io.Writer) (encoder, error) {
+	if o.Format == data.TFRecord {
+		return tfrecord.NewWriter(w, o.Compression)
+	}
+	return recordio.NewWriter(w, recordio.WriterOptions{MaxChunkRecords: o.RecordsPerChunk, Compressor: o.Compressor})
 }
 
 // idxWriter splits records into pixels and label.
