@@ -25,9 +25,12 @@ import (
 const (
 	// connectTimeout is how long it may take until it connects: to import a framework from a slow disk.
 	connectTimeout = 5 * time.Minute
-	// endTimeout is how long it may take to end when it is asked nothing more.
-	endTimeout = 5 * time.Second
+	// endTimeout is how long it may take to end when it is asked nothing more. It holds nothing that could be lost.
+	endTimeout = 2 * time.Second
 )
+
+// maxSocketPath is what fits into the shortest sockaddr_un of the systems that this is built for, with a zero behind it.
+const maxSocketPath = 103
 
 // tailLines is how many of a script's last lines are told when it has died: a traceback's worth.
 const tailLines = 12
@@ -67,6 +70,9 @@ func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 		return nil, err
 	}
 	socket := filepath.Join(p.dir, "socket")
+	if len(socket) > maxSocketPath {
+		return nil, fmt.Errorf("the path of the socket to %s, %s, has %d characters, and a socket's may have %d; set TMPDIR to a shorter one", o.Name, socket, len(socket), maxSocketPath)
+	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("listen for %s: %w", o.Name, err)
