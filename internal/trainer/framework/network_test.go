@@ -100,7 +100,7 @@ func TestAScriptComputesGradientsUpdatesAndEvaluations(t *testing.T) {
 	}
 	out := make([]float32, counted+2)
 	r, err := n.Gradient(state, minibatch(4, 7, 8), 3, 0, 1, 3, out, nil)
-	if err != nil || r.LossSum != 19 || r.Correct != 2 || r.Records != 3 {
+	if err != nil || r.LossSum != 19 || r.Counts[0] != 2 || r.Records != 3 {
 		t.Errorf("%+v %v", r, err)
 	}
 	if want := []float32{0, 0, 0, 0, -1, 0, 0, -1, -1, 0, 1, 1}; !slices.Equal(out, want) {
@@ -112,7 +112,7 @@ func TestAScriptComputesGradientsUpdatesAndEvaluations(t *testing.T) {
 	if want := []float32{0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 2, 2, 3, 1}; !slices.Equal(state, want) {
 		t.Errorf("state %v", state)
 	}
-	if r, err := n.Evaluate(state, minibatch(1, 2)); err != nil || r.LossSum != 3 || r.Correct != 1 || r.Records != 2 {
+	if r, err := n.Evaluate(state, minibatch(1, 2)); err != nil || r.LossSum != 3 || r.Counts[0] != 1 || r.Records != 2 {
 		t.Errorf("%+v %v", r, err)
 	}
 	if names := n.Export(state); len(names) != 3 || names[0].Name != "count" || len(n.Snapshot(state)) != 4 {
