@@ -122,7 +122,18 @@ type Training struct {
 	GradsToWait   int      `json:"grads_to_wait"` // virtual workers
 	Seed          uint64   `json:"seed"`
 	LearningRate  *float64 `json:"learning_rate,omitempty"` // overrides the model file's
+	Aggregation   string   `json:"aggregation,omitempty"`   // where gradients are added: one of Aggregations; "" is AggregationMaster. Of no effect on the result
 }
+
+// Where the gradients of a step are added.
+const (
+	AggregationMaster    = "master"    // all workers send theirs to the master, and it sends the sum to all
+	AggregationAllReduce = "allreduce" // between the workers, each of which finishes a slice of the sum
+	AggregationAuto      = "auto"      // where it takes less time, by the model's size and the number of workers
+)
+
+// Aggregations are the values of Training.Aggregation.
+var Aggregations = []string{AggregationMaster, AggregationAllReduce, AggregationAuto}
 
 // Workers is workers.json: how many workers, and what their pods look like. The master watches it.
 type Workers struct {

@@ -74,6 +74,9 @@ func (j Job) Problems() []Problem {
 		out.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(Codecs()))
 	}
 	out.csv(j.Data)
+	if a := j.Training.Aggregation; a != "" && !slices.Contains(Aggregations, a) {
+		out.add("training.aggregation", "is %q; gradients are added at the %s, or %s chooses", a, `"master" or by "allreduce" between the workers`, `"auto"`)
+	}
 	if c := j.Checkpoint; c != nil {
 		if c.Steps < 0 {
 			out.add("checkpoint.steps", "is %d; give a number of steps, or 0 for one checkpoint each epoch", c.Steps)
@@ -111,6 +114,9 @@ func (p *problems) command(j Job) {
 			}
 		}
 		return
+	}
+	if a := j.Training.Aggregation; a != "" && a != AggregationMaster {
+		p.add("training.aggregation", "is %q, and the job's command computes it: what its framework adds, and where, is its own matter", a)
 	}
 	if j.Command[0] == "" {
 		p.add("workers.command", "names no program; give what runs the script, as in [\"python3\"]")

@@ -9,6 +9,8 @@ func (c *Coordinator) checkpoint() {
 	case c.cfg.CheckpointEvery == 0 || c.kept == c.step:
 	case c.writing:
 		c.due = true
+	case c.StateStep() != c.step:
+		c.group.checkpoint = true // once the state is here
 	default:
 		c.writing, c.due = true, false
 		c.emit(Checkpoint{Step: c.step, Trusted: c.trustedStep()})

@@ -31,6 +31,12 @@ type Config struct {
 	// that differs from the master's at the same step is then no fault, and is replaced by the master's.
 	Approximate bool
 
+	// AllReduce says whether so many workers, 2 or more, add the gradients of a step between themselves instead of at the
+	// master. It is pure; nil: never.
+	AllReduce func(workers int) bool
+	// FirstRound is below the numbers of this master's rounds, and above those of every earlier master's.
+	FirstRound int64
+
 	// Restarted says that the job had a master before: workers that run already may hold a newer state than this one,
 	// and are awaited for a moment before anything is computed.
 	Restarted bool
@@ -115,6 +121,10 @@ type Coordinator struct {
 	checks  []int   // virtual workers that are to be computed twice, in this step or the next one that can
 	trusted int64   // the newest step whose state all have confirmed by its hash
 
+	group    *group // while the workers add between themselves; nil: the master does
+	round    int64  // the newest round's number
+	starOnly bool   // workers could not reach each other
+
 	gathering   int          // ticks left to wait for the workers of an earlier master
 	awaited     map[int]bool // those that have not said hello yet
 	source      int          // the member whose state is being fetched, or nobody
@@ -156,7 +166,7 @@ func New(cfg Config) *Coordinator {
 	}
 	c := &Coordinator{
 		cfg: cfg, step: cfg.Step, history: cfg.Step, kept: cfg.Step, trusted: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
-		lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1, answers: answers{step: -1}, earlier: answers{step: -1},
+		round: cfg.FirstRound, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1, answers: answers{step: -1}, earlier: answers{step: -1},
 	}
 	if cfg.FloorIsGiven {
 		c.lastID = max(c.lastID, cfg.Min-1)
@@ -181,6 +191,10 @@ func (c *Coordinator) Step(e Event) []Effect {
 		c.gradient(e)
 	case EvaluationPart:
 		c.evaluationPart(e)
+	case Unreachable:
+		c.unreachable(e)
+	case Leaving:
+		c.leavingAfterStep(e)
 	case Left:
 		c.remove(e.Worker, "left")
 	case Lost:
@@ -219,6 +233,7 @@ func (c *Coordinator) Step(e Event) []Effect {
 	}
 	c.dealSeconds()
 	c.completeStep()
+	c.settleGroup()
 	c.settleState()
 	c.settlePhase()
 	c.reconcilePods()
@@ -258,13 +273,26 @@ func (c *Coordinator) settlePhase() {
 	}
 	enough := c.enough()
 	if enough {
-		c.dealOrphans()
+		c.dealStep()
 	}
 	if c.training() {
 		c.phase = Waiting
 		if enough || (c.stopping > 0 && len(c.ready()) > 0) {
 			c.phase = Running
 		}
+	}
+}
+
+// dealStep gives out what nobody computes, in a round where the workers add between themselves.
+func (c *Coordinator) dealStep() {
+	if c.group == nil && c.wantsGroup() && c.work.untouched() {
+		c.form()
+	}
+	switch {
+	case c.group == nil || !c.training():
+		c.dealOrphans()
+	case !c.group.running && !c.group.closing:
+		c.beginRound()
 	}
 }
 
@@ -276,7 +304,7 @@ func (c *Coordinator) enough() bool {
 // gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
 func (c *Coordinator) gradient(e Gradient) {
 	m := c.members[e.Worker]
-	if m == nil || !c.training() || c.leaving != "" || !c.compare(m, e) || e.Step != c.step {
+	if m == nil || !c.training() || c.leaving != "" || !c.compare(m, e) || e.Step != c.step || c.group != nil {
 		return // of a step that is complete: another worker was given the same work meanwhile
 	}
 	c.answered(m, e)
@@ -325,7 +353,7 @@ func (c *Coordinator) completeStep() {
 	if c.step < c.cfg.Steps {
 		previous := c.work.owner
 		c.beginStep()
-		if c.enough() {
+		if c.enough() && !c.wantsGroup() {
 			publish.Next = deal(len(c.work.owner), c.dealable(), previous)
 			c.work.assign(publish.Next)
 			for id, vs := range publish.Next {

@@ -54,6 +54,22 @@ func (l *ledger) relinquish(v, worker int) {
 	}
 }
 
+// untouched reports whether nobody has been given anything.
+func (l *ledger) untouched() bool {
+	return l.missing == len(l.owner) && !slices.ContainsFunc(l.owner, func(w int) bool { return w != nobody })
+}
+
+// dealt lists what each worker was given.
+func (l *ledger) dealt() map[int][]int {
+	given := map[int][]int{}
+	for v, w := range l.owner {
+		if w != nobody {
+			given[w] = append(given[w], v)
+		}
+	}
+	return given
+}
+
 func (l *ledger) hasOrphans() bool {
 	for v, w := range l.owner {
 		if w == nobody && !l.done[v] {

@@ -274,7 +274,7 @@ func (c *Coordinator) corrupt(reason string, trusted int64) {
 
 // dealSeconds gives what is late, and what is to be checked, to idle workers as well; never to a third.
 func (c *Coordinator) dealSeconds() {
-	if !c.training() || !c.enough() || c.leaving != "" || len(c.members) < 2 {
+	if !c.training() || !c.enough() || c.leaving != "" || len(c.members) < 2 || c.group != nil {
 		return
 	}
 	var idle []int

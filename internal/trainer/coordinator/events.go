@@ -40,6 +40,17 @@ type (
 	// EvaluationPart is the result of one range of validation data.
 	EvaluationPart struct{ Worker, Part int }
 
+	// Unreachable is a worker's word that it cannot send to another one, a peer of a round.
+	Unreachable struct {
+		Worker, Peer int
+		Round        int64
+		Reason       string
+	}
+
+	// Leaving is a worker that is asked to end and takes part in a round: it goes when the step in hand is complete, and a
+	// Dismiss has told it.
+	Leaving struct{ Worker int }
+
 	// Left is a worker that ends in good order: it has sent what it had.
 	Left struct{ Worker int }
 
@@ -142,6 +153,8 @@ func (Hello) event()                {}
 func (Applied) event()              {}
 func (Gradient) event()             {}
 func (EvaluationPart) event()       {}
+func (Unreachable) event()          {}
+func (Leaving) event()              {}
 func (Left) event()                 {}
 func (Lost) event()                 {}
 func (Overflow) event()             {}
@@ -182,6 +195,28 @@ type (
 		Next map[int][]int // worker → virtual workers of Step+1
 		Hash bool
 	}
+
+	// Round says that the owners compute a step and add it up between themselves: each of them what Deal gives it, whether
+	// it has it already from an earlier round of the step or not, and each owns a slice of the sum, in the order of Owners.
+	// Finished slices go to the listeners too, who join. With Hash everybody hashes its state first.
+	Round struct {
+		Number    int64 // greater than every earlier round's
+		Step      int64
+		Owners    []int
+		Listeners []int
+		Deal      map[int][]int // worker → virtual workers of Step
+		Hash      bool
+	}
+
+	// Relay has a worker that has applied a step send its sum to others, as of a round.
+	Relay struct {
+		Round, Step int64
+		From        int
+		To          []int
+	}
+
+	// Advance says that every worker has applied a step, whose sum the master has never seen.
+	Advance struct{ Step int64 }
 
 	// Assign gives a worker more virtual workers of the current step.
 	Assign struct {
@@ -282,6 +317,9 @@ const (
 func (Accept) effect()           {}
 func (AcceptEvaluation) effect() {}
 func (Publish) effect()          {}
+func (Round) effect()            {}
+func (Relay) effect()            {}
+func (Advance) effect()          {}
 func (Assign) effect()           {}
 func (Evaluate) effect()         {}
 func (SendState) effect()        {}

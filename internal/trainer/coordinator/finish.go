@@ -79,7 +79,11 @@ func (c *Coordinator) stop(e Stop) {
 		return
 	}
 	c.stopping = stopTicks
-	if c.work.missing == len(c.work.owner) || len(c.ready()) == 0 {
+	idle := c.work.missing == len(c.work.owner)
+	if c.group != nil {
+		idle = !c.group.running
+	}
+	if idle || len(c.ready()) == 0 {
 		c.stopping = 0
 		c.leave("stopped between two steps")
 	}

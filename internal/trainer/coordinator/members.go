@@ -6,6 +6,7 @@ import "fmt"
 type member struct {
 	step      int64  // updates applied, as far as known
 	hash      string // of its state, as its hello said
+	welcomed  bool   // a person has been told of it
 	admitted  bool   // its state has been brought up to date, or is being
 	ready     bool   // holds the newest state, or will before it can be dealt work
 	silent    int    // ticks since the last frame
@@ -19,6 +20,12 @@ type member struct {
 	lapses    int   // how often it was late, and never in time between them
 	rests     int64 // the step from which on it is dealt work again
 	unchecked int64 // the first step to which it gave what no other has confirmed yet; −1 for none
+
+	leaving   bool  // it goes when the step in hand is complete
+	needs     bool  // joining a group: the state has not been sent
+	listening bool  // it is sent the slices of every step …
+	from      int64 // … from this one on
+	stuck     int   // ticks since it last applied a step
 }
 
 // hello takes a worker in, or refuses it; settleState decides whose state is brought up to date, the worker's or ours.
@@ -39,7 +46,7 @@ func (c *Coordinator) hello(e Hello) {
 		return
 	}
 	c.members[e.Worker] = &member{step: e.Step, hash: e.Hash, machine: e.Machine, inHand: e.InHand, inHandOf: e.Step, unchecked: -1}
-	c.ownHash, c.ownHashStep = e.OwnHash, c.step
+	c.ownHash, c.ownHashStep = e.OwnHash, c.StateStep()
 	c.gathering = min(c.gathering, helloTicks)
 	c.heardOf(e.Worker)
 }
@@ -48,7 +55,7 @@ func (c *Coordinator) hello(e Hello) {
 func (c *Coordinator) admit(worker int, m *member) {
 	m.admitted = true
 	switch behind := c.step - m.step; {
-	case behind == 0 && c.ownHashStep == c.step && m.hash != c.ownHash && !c.cfg.Approximate:
+	case behind == 0 && c.ownHashStep == c.step && m.hash != c.ownHash && m.hash != "" && !c.cfg.Approximate:
 		c.differs(worker, m.step, notTheMasters(m.step))
 		return
 	case behind == 0 && c.ownHashStep == c.step && m.hash == c.ownHash:
@@ -59,7 +66,15 @@ func (c *Coordinator) admit(worker int, m *member) {
 	default: // too far behind, or level with us while its hash cannot be compared, or differs by rounding
 		c.emit(SendState{Worker: worker})
 	}
-	c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("worker %d joined at step %d", worker, c.step)})
+	c.welcome(worker, m)
+}
+
+// welcome tells of a member once, however often it is brought up to date.
+func (c *Coordinator) welcome(worker int, m *member) {
+	if !m.welcomed {
+		m.welcomed = true
+		c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("worker %d joined at step %d", worker, c.step)})
+	}
 }
 
 // refusal says why a worker of identity got cannot take part, or nothing.
@@ -82,12 +97,16 @@ func (c *Coordinator) applied(e Applied) {
 	if m == nil || !m.admitted {
 		return
 	}
+	if e.Step >= c.step {
+		m.behind = false
+	}
+	if c.group != nil {
+		c.appliedInGroup(m, e.Step)
+		return
+	}
 	m.step = max(m.step, e.Step)
 	if m.step >= c.step {
 		m.ready = true
-	}
-	if e.Step >= c.step {
-		m.behind = false
 	}
 }
 
@@ -102,6 +121,9 @@ func (c *Coordinator) remove(worker int, reason string) {
 	if c.source == worker {
 		c.source = nobody
 	}
+	if c.group != nil {
+		c.lostFromGroup(worker)
+	}
 	if c.phase == Dismissing && len(c.members) == 0 {
 		c.done()
 		return
@@ -115,7 +137,7 @@ func (c *Coordinator) remove(worker int, reason string) {
 // overflow drops a slow reader, or one that rounds otherwise, back to joining, with a fresh state.
 func (c *Coordinator) overflow(worker int) {
 	m := c.members[worker]
-	if m == nil || !m.admitted {
+	if m == nil || !m.admitted || c.group != nil {
 		return
 	}
 	m.ready, m.hand = false, hand{}
@@ -140,43 +162,52 @@ func (c *Coordinator) stateHash(e StateHash) {
 	c.settleVote()
 }
 
-// settleVote acts on a difference once every member that was in step has voted.
+// settleVote acts on a difference once every member that was in step has voted. The master's own state has a vote too,
+// and the last word, unless the workers add between themselves: then the majority of them has it.
 func (c *Coordinator) settleVote() {
-	if c.voteStep < 0 || c.ownVote == "" || c.finished() {
+	if c.voteStep < 0 || (c.ownVote == "" && c.group == nil) || c.finished() {
 		return
 	}
-	different := -1
-	agree := 1 // the master's own
+	voters := sortedKeys(c.votes)
+	count := map[string]int{}
+	whose, right := "with the master", c.ownVote
+	if c.group == nil {
+		count[c.ownVote]++
+	} else {
+		whose = "with most of the others"
+	}
 	for id, m := range c.members {
-		hash, voted := c.votes[id]
-		switch {
-		case !voted && m.ready && m.step >= c.voteStep:
+		if _, voted := c.votes[id]; !voted && m.ready && m.step >= c.voteStep {
 			return
-		case voted && hash == c.ownVote:
-			agree++
-		case voted && (different < 0 || id < different):
-			different = id
 		}
 	}
-	step := c.voteStep
+	for _, id := range voters {
+		if count[c.votes[id]]++; c.group != nil && count[c.votes[id]] > count[right] {
+			right = c.votes[id]
+		}
+	}
+	step, agree, all := c.voteStep, count[right], 0
+	for _, n := range count {
+		all += n
+	}
 	c.voteStep = -1
 	if c.cfg.Approximate {
-		for _, id := range sortedKeys(c.votes) {
+		for _, id := range voters {
 			if c.votes[id] != c.ownVote {
 				c.overflow(id)
 			}
 		}
 		return
 	}
-	if agree <= len(c.votes)+1-agree && different >= 0 {
-		c.corrupt(fmt.Sprintf("the states of master and workers differ at step %d and no majority agrees (%d of %d with the master): a processor computes wrongly", step, agree, len(c.votes)+1), c.trusted)
+	if 2*agree <= all && agree < all {
+		c.corrupt(fmt.Sprintf("the states of master and workers differ at step %d and no majority agrees (%d of %d %s): a processor computes wrongly", step, agree, all, whose), c.trusted)
 		return
 	}
 	if agree > 1 {
 		c.trusted = step
 	}
-	for id, hash := range c.votes {
-		if hash != c.ownVote {
+	for _, id := range voters {
+		if c.votes[id] != right {
 			c.differs(id, step, notTheMasters(step))
 		}
 	}
@@ -231,6 +262,7 @@ func (c *Coordinator) tick(e Tick) {
 			c.remove(id, "fell silent")
 		}
 	}
+	c.tickGroup()
 	if c.gathering > 0 {
 		if c.gathering--; c.gathering == 0 {
 			clear(c.awaited)

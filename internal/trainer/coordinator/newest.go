@@ -40,7 +40,7 @@ func (c *Coordinator) unsettled() bool { return c.gathering > 0 || c.source != n
 
 // settleState fetches the newest state if a member is ahead, and otherwise admits those that have said hello.
 func (c *Coordinator) settleState() {
-	if c.phase > Evaluating || c.leaving != "" || c.unsettled() {
+	if c.phase > Evaluating || c.leaving != "" || c.unsettled() || c.group != nil {
 		return
 	}
 	ahead := c.newest()
@@ -93,6 +93,10 @@ func (c *Coordinator) majority(ids []int) (first, votes int) {
 
 // stateFetched goes on from a fetched state, unless training has got there meanwhile.
 func (c *Coordinator) stateFetched(e StateFetched) {
+	if c.group != nil {
+		c.fetchedInGroup(e)
+		return
+	}
 	m := c.members[e.Worker]
 	if e.Worker != c.source || m == nil {
 		return
@@ -100,13 +104,19 @@ func (c *Coordinator) stateFetched(e StateFetched) {
 	c.source = nobody
 	switch {
 	case c.finished() || c.leaving != "":
+	case m.hash == "" && e.Step >= m.step && e.Step > c.step: // it applied more after it was asked
+		c.takeBack(e)
 	case e.Step != m.step || e.Hash != m.hash:
 		c.differs(e.Worker, e.Step, fmt.Sprintf("the state of step %d that it sent has another hash than it had said", e.Step))
 	case e.Step > c.step:
-		c.emit(TakeState(e))
-		c.emit(Notice{Reason: "StateTakenBack", Message: fmt.Sprintf("training goes on from step %d, whose state worker %d holds; the master held that of step %d", e.Step, e.Worker, c.step)})
-		c.goOnFrom(e.Step, e.Hash)
+		c.takeBack(e)
 	}
+}
+
+func (c *Coordinator) takeBack(e StateFetched) {
+	c.emit(TakeState(e))
+	c.emit(Notice{Reason: "StateTakenBack", Message: fmt.Sprintf("training goes on from step %d, whose state worker %d holds; the master held that of step %d", e.Step, e.Worker, c.step)})
+	c.goOnFrom(e.Step, e.Hash)
 }
 
 // goOnFrom makes the state at step, with that hash, the master's. Everybody else's is compared with it anew.

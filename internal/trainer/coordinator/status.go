@@ -8,6 +8,7 @@ type Status struct {
 	Min, Max    int
 	Preemptions int
 	ModelSHA256 string
+	AllReduce   bool           // the workers add the gradients between themselves
 	Workers     []WorkerStatus // by number
 }
 
@@ -23,7 +24,7 @@ type WorkerStatus struct {
 
 // Status returns the state of the run as of the last event.
 func (c *Coordinator) Status() Status {
-	s := Status{Phase: c.phase, Step: c.step, Reason: c.reason, Min: c.min, Max: c.max, Preemptions: c.preemptions, ModelSHA256: c.finalHash}
+	s := Status{Phase: c.phase, Step: c.step, Reason: c.reason, Min: c.min, Max: c.max, Preemptions: c.preemptions, ModelSHA256: c.finalHash, AllReduce: c.group != nil}
 	if c.phase == Waiting {
 		s.Reason = c.unsettledReason()
 	}

@@ -18,15 +18,18 @@ import (
 
 // connection is one worker's stream.
 type connection struct {
-	worker     int
-	node       string
-	numerics   int
-	queue      *wire.Queue
-	end        context.CancelCauseFunc // ends the stream at once, whatever is being sent
-	heard      atomic.Bool
-	fetching   atomic.Bool // its state has been asked for
-	subscribed bool        // it is sent every update; owned by the loop
-	said       bool        // it has said its last word, or been told it; owned by the loop
+	worker      int
+	node        string
+	numerics    int
+	address     string // where other workers reach it; owned by the loop, as what follows
+	certificate []byte
+	knows       map[int]string // other workers, and where it has been told that they are
+	queue       *wire.Queue
+	end         context.CancelCauseFunc // ends the stream at once, whatever is being sent
+	heard       atomic.Bool
+	fetching    atomic.Bool // its state has been asked for
+	subscribed  bool        // it is sent every update; owned by the loop
+	said        bool        // it has said its last word, or been told it; owned by the loop
 }
 
 // input is what a stream's goroutine hands to the loop: a message, with the gradient or the state that it carries, or
@@ -53,7 +56,7 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	if join == nil {
 		return fmt.Errorf("a worker began with %T", first.Kind)
 	}
-	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), queue: wire.NewQueue(queueUpdates), end: end}
+	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), knows: map[int]string{}, queue: wire.NewQueue(queueUpdates), end: end}
 	if !m.hand(input{conn: c, message: first}) {
 		return errEnded
 	}

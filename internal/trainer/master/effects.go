@@ -21,6 +21,12 @@ func (m *Master) do(e coordinator.Effect) {
 		m.parts[e.Part] = m.handPart
 	case coordinator.Publish:
 		m.publish(e)
+	case coordinator.Round:
+		m.beginRound(e)
+	case coordinator.Relay:
+		m.relay(e)
+	case coordinator.Advance:
+		m.advance(e.Step)
 	case coordinator.Assign:
 		if c := m.conns[e.Worker]; c != nil {
 			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Assign{Assign: &wirepb.Assign{Step: e.Step, VirtualWorkers: narrow(e.VirtualWorkers)}}})
@@ -155,7 +161,7 @@ func (m *Master) sendState(id int) {
 		return
 	}
 	c.subscribed = true
-	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StepsDone(), Last: measured(m.last)}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last)}}}
 	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
 }
 

@@ -54,6 +54,7 @@ func (m *Master) take(i input) {
 	switch k := i.message.Kind.(type) {
 	case *wirepb.Message_Hello:
 		h := k.Hello
+		c.address, c.certificate = h.Address, h.Certificate
 		m.step(coordinator.Hello{
 			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
 			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics},
@@ -68,6 +69,7 @@ func (m *Master) take(i input) {
 		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state)})
 		m.fetched = fetched{}
 	case *wirepb.Message_Applied:
+		m.said(k.Applied)
 		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
 	case *wirepb.Message_Gradient:
 		m.takeGradient(c, k.Gradient, i)
@@ -81,7 +83,14 @@ func (m *Master) take(i input) {
 		m.step(coordinator.EvaluationPart{Worker: c.worker, Part: int(e.Part)})
 	case *wirepb.Message_StateHash:
 		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
+	case *wirepb.Message_Unreachable:
+		u := k.Unreachable
+		m.step(coordinator.Unreachable{Worker: c.worker, Peer: int(u.Peer), Round: u.Round, Reason: u.Reason})
 	case *wirepb.Message_Leaving:
+		if k.Leaving.AfterStep {
+			m.step(coordinator.Leaving{Worker: c.worker})
+			return
+		}
 		c.said = true
 		m.step(coordinator.Left{Worker: c.worker})
 	case *wirepb.Message_Problem:
@@ -176,7 +185,7 @@ func (m *Master) breaks(c *connection, reason string) {
 
 // ownHash is the hash of the state, computed once for each step at which it is asked for.
 func (m *Master) ownHash() string {
-	if step := m.core.StepsDone(); m.hashStep != step {
+	if step := m.core.StateStep(); m.hashStep != step {
 		m.hash, m.hashStep = worker.Hash(m.state), step
 	}
 	return m.hash

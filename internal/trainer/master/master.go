@@ -105,18 +105,19 @@ type Master struct {
 	gaveUp  map[int]string      // a worker's last words, until its pod has ended
 	pending []coordinator.Event // caused by effects; they come before the next from outside
 
-	state    []float32
-	hash     string // of state at hashStep
-	hashStep int64
-	tree     *reduce.Tree
-	results  []nn.Result // of the step in hand, by virtual worker
-	stats    [][]float32
-	inHand   offered  // what the current event is about
-	fetched  fetched  // likewise
-	updates  []update // the newest, oldest first
-	buffers  *wire.Buffers
-	parts    []nn.Result // of the validation data
-	handPart nn.Result   // of the validation data, likewise
+	state      []float32
+	hash       string // of state at hashStep
+	hashStep   int64
+	tree       *reduce.Tree
+	results    []nn.Result // of the step in hand, by virtual worker
+	stats      [][]float32
+	inHand     offered         // what the current event is about
+	fetched    fetched         // likewise
+	newestSaid *wirepb.Applied // of the steps that workers do between themselves
+	updates    []update        // the newest, oldest first
+	buffers    *wire.Buffers
+	parts      []nn.Result // of the validation data
+	handPart   nn.Result   // of the validation data, likewise
 
 	last          nn.Result          // of the last step
 	dirty         bool               // something changed since the history was told
@@ -213,7 +214,7 @@ func (m *Master) prepare() error {
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
 		Identity: j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
-		SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
+		AllReduce: m.allReduce(), FirstRound: firstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
 	})
 	if err := m.cfg.Store.Fits(size); err != nil {
 		m.unfit = err.Error()

@@ -132,6 +132,9 @@ func (t *Tree) Spans() []Span {
 	return spans
 }
 
+// At is the sum of a node that Spans lists. The tree keeps owning it.
+func (t *Tree) At(s Span) gradient.Sum { return t.sums[s] }
+
 // Take removes the sum of a node that Spans lists and hands it to the caller.
 func (t *Tree) Take(s Span) gradient.Sum {
 	sum := t.sums[s]

@@ -28,8 +28,8 @@ type Frame struct {
 	body    mem.BufferSlice // as received
 }
 
-// FloatsLen is the number of floats behind a received message.
-func (f *Frame) FloatsLen() int { return f.body.Len() / 4 }
+// FloatsLen is the number of floats behind a message.
+func (f *Frame) FloatsLen() int { return len(f.floats) + f.body.Len()/4 }
 
 // ReadFloats copies the received floats to dst, which must have their length.
 func (f *Frame) ReadFloats(dst []float32) error {

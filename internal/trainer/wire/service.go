@@ -105,7 +105,7 @@ func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) e
 }
 
 // Dial prepares a connection to a master; it connects when a stream is opened.
-func Dial(address string, c Credentials) (*grpc.ClientConn, error) {
+func Dial(address string, c Credentials, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(c.Certificate) {
 		return nil, errors.New("the job's certificate is not PEM")
@@ -114,13 +114,13 @@ func Dial(address string, c Credentials) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return grpc.NewClient("passthrough:///"+address,
+	return grpc.NewClient("passthrough:///"+address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13})),
 		grpc.WithPerRPCCredentials(bearer(c.Token)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
 		grpc.WithNoProxy(), // workers reach their master directly, whatever the environment says
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxFrameBytes), grpc.MaxCallSendMsgSize(maxFrameBytes)),
-	)
+	}, options...)...)
 }
 
 // Open opens the one stream of a worker.

@@ -55,6 +55,8 @@ func setPiece(m *wirepb.Message, p *wirepb.Piece) {
 		k.State.Piece = p
 	case *wirepb.Message_Update:
 		k.Update.Piece = p
+	case *wirepb.Message_Slice:
+		k.Slice.Piece = p
 	default:
 		panic(fmt.Sprintf("wire: %T carries no tensor", m.Kind))
 	}

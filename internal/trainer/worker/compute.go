@@ -46,6 +46,8 @@ type worker struct {
 	inHand  []*sum      // what is computed
 	batch   graph.Batch
 	buffers *wire.Buffers
+
+	between // workers, where they add the gradients themselves
 }
 
 // load prepares a job for computing, at step 0.
@@ -74,10 +76,11 @@ func (w *worker) load(j *job.Job) error {
 	}
 	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
 	w.step, w.last, w.planned, w.todo, w.inHand = 0, nil, -1, nil, nil
-	return nil
+	return w.meet()
 }
 
 func (w *worker) close() {
+	w.part()
 	if w.job != nil {
 		if err := w.job.Close(); err != nil {
 			w.log.Warn("closing the job's data", "error", err)

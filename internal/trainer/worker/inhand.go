@@ -88,7 +88,7 @@ func (s *session) sendAgain(vs []int32) []int32 {
 		}
 		return true
 	}
-	for _, g := range s.inHand[:s.again] {
+	for _, g := range s.inHand[:min(s.again, len(s.inHand))] {
 		if asked(g) {
 			s.send(g)
 			vs = slices.DeleteFunc(slices.Clone(vs), func(v int32) bool { return g.span.Lo <= int(v) && int(v) < g.span.Hi })

@@ -262,7 +262,7 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	if s.job != nil {
 		s.gather()
 	}
-	s.todo, s.planned, s.again = nil, -1, len(s.inHand) // what another stream was dealt is void, and what was computed is not
+	s.todo, s.planned, s.round, s.again = nil, -1, nil, len(s.inHand) // what another stream was dealt is void, and what was computed is not
 	if s.job == nil || s.source != string(j.JobJson)+string(j.Model) {
 		if err := s.loadFrom(ctx, j); err != nil {
 			if ctx.Err() != nil {
@@ -280,6 +280,10 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	}
 	for _, g := range s.inHand {
 		hello.InHand = append(hello.InHand, &wirepb.Span{Lo: g.message.Lo, Hi: g.message.Hi})
+	}
+	if s.exchange != nil {
+		self := s.exchange.Self()
+		hello.Address, hello.Certificate = self.Address, self.Certificate
 	}
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Hello{Hello: hello}})
 	return nil
@@ -311,38 +315,81 @@ func problem(err error, fatal bool) *wirepb.Message {
 
 // work does what the master says, and between two messages what is in hand.
 func (s *session) work(ctx context.Context) error {
+	stop := ctx.Done()
+	var late <-chan time.Time // of a worker that is asked to stop and takes part in a round
 	for {
-		if len(s.todo) > 0 && s.planned == s.step {
-			select {
-			case r := <-s.in:
-				if err := s.handle(ctx, r); err != nil {
-					return err
-				}
-				continue
-			case err := <-s.broken:
-				return s.lastWord(err)
-			case <-ctx.Done():
-				return s.leave()
-			default:
+		if err := s.takeSums(); err != nil {
+			return err
+		}
+		busy := len(s.todo) > 0 && s.planned == s.step
+		turn, err := s.turn(stop, late, busy)
+		switch {
+		case err != nil:
+			return err
+		case turn.message != nil:
+			err := s.handle(ctx, turn.received)
+			if errors.Is(err, errDismissed) && ctx.Err() != nil {
+				return ErrLeft // the step in hand is complete
 			}
+			if err != nil {
+				return err
+			}
+		case turn.stop && s.round != nil && late == nil:
+			s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Leaving{Leaving: &wirepb.Leaving{Reason: "asked to stop", AfterStep: true}}})
+			stop, late = nil, time.After(stepTimeout)
+		case turn.stop:
+			return s.leave()
+		case turn.woken || !busy:
+		default:
 			if err := s.compute(ctx); err != nil {
 				return s.report(err)
 			}
-			if len(s.todo) == 0 {
-				s.sendGradients()
+			if len(s.todo) > 0 {
+				continue
 			}
-			continue
+			if s.round == nil {
+				s.sendGradients()
+			} else if err := s.contribute(); err != nil {
+				return s.report(err)
+			}
 		}
-		r, err := s.next(ctx)
-		if errors.Is(err, ErrLeft) {
-			return s.leave()
+	}
+}
+
+// turn is what comes next: a message, the wish that this worker stops, or that the exchange has something; nothing of it
+// where there is something to compute.
+type turn struct {
+	received
+	stop, woken bool
+}
+
+func (s *session) turn(stop <-chan struct{}, late <-chan time.Time, busy bool) (turn, error) {
+	ready := make(chan struct{})
+	if busy {
+		close(ready)
+		select { // what has come goes before what is to be computed
+		case r := <-s.in:
+			return turn{received: r}, nil
+		case err := <-s.broken:
+			return turn{}, s.lastWord(err)
+		case <-stop:
+			return turn{stop: true}, nil
+		default:
 		}
-		if err == nil {
-			err = s.handle(ctx, r)
-		}
-		if err != nil {
-			return err
-		}
+	}
+	select {
+	case r := <-s.in:
+		return turn{received: r}, nil
+	case err := <-s.broken:
+		return turn{}, s.lastWord(err)
+	case <-stop:
+		return turn{stop: true}, nil
+	case <-late:
+		return turn{stop: true}, nil
+	case <-s.wake():
+		return turn{woken: true}, nil
+	case <-ready:
+		return turn{}, nil
 	}
 }
 
@@ -359,15 +406,23 @@ func (s *session) handle(ctx context.Context, r received) error {
 	}
 	switch k := r.message.Kind.(type) {
 	case *wirepb.Message_State:
-		s.state, s.step, s.last, s.planned, s.todo = r.floats, k.State.Step, k.State.Last, -1, nil
-		s.forget()
+		if s.exchange == nil || k.State.Step >= s.step { // what was applied since an older one was sent stays
+			s.state, s.step, s.last, s.planned, s.todo = r.floats, k.State.Step, k.State.Last, -1, nil
+			s.forget()
+			s.stateTaken()
+		}
 		s.sendApplied()
+	case *wirepb.Message_Round:
+		return s.beginRound(k.Round)
+	case *wirepb.Message_Relay:
+		s.relay(k.Relay)
 	case *wirepb.Message_Fetch:
 		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last}}}
 		s.queue.SendTensor(m, slices.Clone(s.state), nil) // nothing else is queued before a worker is admitted
 	case *wirepb.Message_Update:
 		return s.update(k.Update, r.floats)
 	case *wirepb.Message_Assign:
+		s.round = nil
 		if k.Assign.Step == s.step {
 			s.deal(s.sendAgain(k.Assign.VirtualWorkers))
 		}
@@ -382,6 +437,7 @@ func (s *session) handle(ctx context.Context, r received) error {
 // update applies s → s+1 and ignores what it has applied.
 func (s *session) update(u *wirepb.Update, floats []float32) error {
 	defer s.buffers.Put(floats)
+	s.round = nil
 	switch {
 	case u.Step < s.step:
 		return nil
@@ -405,7 +461,7 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 }
 
 func (s *session) sendApplied() {
-	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Applied{Applied: &wirepb.Applied{Step: s.step}}})
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Applied{Applied: &wirepb.Applied{Step: s.step, Measured: s.last}}})
 }
 
 func (s *session) evaluateParts(ctx context.Context, parts []int32) error {
@@ -429,7 +485,9 @@ func (s *session) evaluateParts(ctx context.Context, parts []int32) error {
 
 // leave sends what is done of the step, says so, and ends.
 func (s *session) leave() error {
-	s.sendGradients()
+	if s.round == nil {
+		s.sendGradients()
+	}
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Leaving{Leaving: &wirepb.Leaving{Reason: "asked to stop"}}})
 	s.flush()
 	return ErrLeft

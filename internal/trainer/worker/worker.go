@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/exchange"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 )
@@ -31,7 +32,12 @@ type Config struct {
 	// Pace makes every gradient last at least as long, so that N workers on a few processors behave as on N. 0 is
 	// full speed.
 	Pace time.Duration
-	Log  *slog.Logger
+	// PeerHost is where other workers reach this one, if gradients are added between them. "" is the address by which it
+	// reaches the master.
+	PeerHost string
+	// At is told of the points that a step passes between workers; tests end the process there. It may be nil.
+	At  func(p exchange.Point, step int64)
+	Log *slog.Logger
 }
 
 // How a worker ends other than by dismissal.

@@ -36,6 +36,7 @@ type Message struct {
 	//	*Message_StateHash
 	//	*Message_Leaving
 	//	*Message_Problem
+	//	*Message_Unreachable
 	//	*Message_Job
 	//	*Message_State
 	//	*Message_Update
@@ -44,6 +45,9 @@ type Message struct {
 	//	*Message_Refusal
 	//	*Message_Dismissal
 	//	*Message_Fetch
+	//	*Message_Round
+	//	*Message_Relay
+	//	*Message_Slice
 	//	*Message_Heartbeat
 	Kind          isMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -159,6 +163,15 @@ func (x *Message) GetProblem() *Problem {
 	return nil
 }
 
+func (x *Message) GetUnreachable() *Unreachable {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_Unreachable); ok {
+			return x.Unreachable
+		}
+	}
+	return nil
+}
+
 func (x *Message) GetJob() *Job {
 	if x != nil {
 		if x, ok := x.Kind.(*Message_Job); ok {
@@ -231,6 +244,33 @@ func (x *Message) GetFetch() *Fetch {
 	return nil
 }
 
+func (x *Message) GetRound() *Round {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_Round); ok {
+			return x.Round
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetRelay() *Relay {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_Relay); ok {
+			return x.Relay
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetSlice() *Slice {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_Slice); ok {
+			return x.Slice
+		}
+	}
+	return nil
+}
+
 func (x *Message) GetHeartbeat() *Heartbeat {
 	if x != nil {
 		if x, ok := x.Kind.(*Message_Heartbeat); ok {
@@ -277,6 +317,10 @@ type Message_Problem struct {
 	Problem *Problem `protobuf:"bytes,8,opt,name=problem,proto3,oneof"`
 }
 
+type Message_Unreachable struct {
+	Unreachable *Unreachable `protobuf:"bytes,10,opt,name=unreachable,proto3,oneof"`
+}
+
 type Message_Job struct {
 	// From the master.
 	Job *Job `protobuf:"bytes,16,opt,name=job,proto3,oneof"`
@@ -310,6 +354,19 @@ type Message_Fetch struct {
 	Fetch *Fetch `protobuf:"bytes,23,opt,name=fetch,proto3,oneof"`
 }
 
+type Message_Round struct {
+	Round *Round `protobuf:"bytes,24,opt,name=round,proto3,oneof"`
+}
+
+type Message_Relay struct {
+	Relay *Relay `protobuf:"bytes,25,opt,name=relay,proto3,oneof"`
+}
+
+type Message_Slice struct {
+	// From a worker to another one.
+	Slice *Slice `protobuf:"bytes,9,opt,name=slice,proto3,oneof"`
+}
+
 type Message_Heartbeat struct {
 	// From both. So is State: a worker answers Fetch with its own.
 	Heartbeat *Heartbeat `protobuf:"bytes,31,opt,name=heartbeat,proto3,oneof"`
@@ -331,6 +388,8 @@ func (*Message_Leaving) isMessage_Kind() {}
 
 func (*Message_Problem) isMessage_Kind() {}
 
+func (*Message_Unreachable) isMessage_Kind() {}
+
 func (*Message_Job) isMessage_Kind() {}
 
 func (*Message_State) isMessage_Kind() {}
@@ -346,6 +405,12 @@ func (*Message_Refusal) isMessage_Kind() {}
 func (*Message_Dismissal) isMessage_Kind() {}
 
 func (*Message_Fetch) isMessage_Kind() {}
+
+func (*Message_Round) isMessage_Kind() {}
+
+func (*Message_Relay) isMessage_Kind() {}
+
+func (*Message_Slice) isMessage_Kind() {}
 
 func (*Message_Heartbeat) isMessage_Kind() {}
 
@@ -563,6 +628,8 @@ type Hello struct {
 	JobDigest     string                 `protobuf:"bytes,2,opt,name=job_digest,json=jobDigest,proto3" json:"job_digest,omitempty"`
 	Step          int64                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
 	Hash          string                 `protobuf:"bytes,4,opt,name=hash,proto3" json:"hash,omitempty"`
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`              // where other workers reach this one; empty unless they add gradients between themselves
+	Certificate   []byte                 `protobuf:"bytes,6,opt,name=certificate,proto3" json:"certificate,omitempty"`      // PEM, and by which they know it
 	InHand        []*Span                `protobuf:"bytes,16,rep,name=in_hand,json=inHand,proto3" json:"in_hand,omitempty"` // sums of that step which it has computed, and sends again when it is asked for them
 	Cpu           string                 `protobuf:"bytes,17,opt,name=cpu,proto3" json:"cpu,omitempty"`                     // that it computes on, and with which kernels: for messages
 	Kernel        string                 `protobuf:"bytes,18,opt,name=kernel,proto3" json:"kernel,omitempty"`
@@ -626,6 +693,20 @@ func (x *Hello) GetHash() string {
 		return x.Hash
 	}
 	return ""
+}
+
+func (x *Hello) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Hello) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
 }
 
 func (x *Hello) GetInHand() []*Span {
@@ -705,6 +786,7 @@ func (x *Span) GetHi() int32 {
 type Applied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	Measured      *Measured              `protobuf:"bytes,2,opt,name=measured,proto3" json:"measured,omitempty"` // of the last step, where the master has not seen it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -744,6 +826,13 @@ func (x *Applied) GetStep() int64 {
 		return x.Step
 	}
 	return 0
+}
+
+func (x *Applied) GetMeasured() *Measured {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
 }
 
 // Gradient is the sum over virtual workers lo ≤ v < hi; behind it, in the same tensor, each one's batch statistics, and then
@@ -972,6 +1061,7 @@ func (x *StateHash) GetHash() string {
 type Leaving struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	AfterStep     bool                   `protobuf:"varint,2,opt,name=after_step,json=afterStep,proto3" json:"after_step,omitempty"` // it is not: it takes part in a round, and stays until the step is complete and it is dismissed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1011,6 +1101,13 @@ func (x *Leaving) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Leaving) GetAfterStep() bool {
+	if x != nil {
+		return x.AfterStep
+	}
+	return false
 }
 
 // Problem is why the job cannot go on as seen by a worker: a loss that is not finite, a file that differs.
@@ -1485,6 +1582,408 @@ func (*Fetch) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
+// Round has its receiver compute a step together with others, and add it up between them.
+type Round struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Number         int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Step           int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	VirtualWorkers []int32                `protobuf:"varint,3,rep,packed,name=virtual_workers,json=virtualWorkers,proto3" json:"virtual_workers,omitempty"` // that its receiver contributes, none where it only listens
+	Owners         []int32                `protobuf:"varint,4,rep,packed,name=owners,proto3" json:"owners,omitempty"`                                       // workers, in the order of the slices
+	Listeners      []int32                `protobuf:"varint,5,rep,packed,name=listeners,proto3" json:"listeners,omitempty"`                                 // workers that finished slices are sent to besides
+	Hash           bool                   `protobuf:"varint,6,opt,name=hash,proto3" json:"hash,omitempty"`                                                  // answer with StateHash before it begins
+	Peers          []*Peer                `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`                                                 // those that the receiver has not been told of before
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Round) Reset() {
+	*x = Round{}
+	mi := &file_wire_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Round) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Round) ProtoMessage() {}
+
+func (x *Round) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Round.ProtoReflect.Descriptor instead.
+func (*Round) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Round) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Round) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Round) GetVirtualWorkers() []int32 {
+	if x != nil {
+		return x.VirtualWorkers
+	}
+	return nil
+}
+
+func (x *Round) GetOwners() []int32 {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
+func (x *Round) GetListeners() []int32 {
+	if x != nil {
+		return x.Listeners
+	}
+	return nil
+}
+
+func (x *Round) GetHash() bool {
+	if x != nil {
+		return x.Hash
+	}
+	return false
+}
+
+func (x *Round) GetPeers() []*Peer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+// Peer is how a worker is reached by others.
+type Peer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Worker        int32                  `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Certificate   []byte                 `protobuf:"bytes,3,opt,name=certificate,proto3" json:"certificate,omitempty"` // PEM
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Peer) Reset() {
+	*x = Peer{}
+	mi := &file_wire_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Peer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Peer) ProtoMessage() {}
+
+func (x *Peer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Peer.ProtoReflect.Descriptor instead.
+func (*Peer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Peer) GetWorker() int32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Peer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Peer) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+// Relay has a worker send the sum of a step that it has applied to others.
+type Relay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Round         int64                  `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	To            []*Peer                `protobuf:"bytes,3,rep,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relay) Reset() {
+	*x = Relay{}
+	mi := &file_wire_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relay) ProtoMessage() {}
+
+func (x *Relay) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relay.ProtoReflect.Descriptor instead.
+func (*Relay) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Relay) GetRound() int64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Relay) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Relay) GetTo() []*Peer {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// Unreachable says that a peer of a round cannot be sent to.
+type Unreachable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Round         int64                  `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	Peer          int32                  `protobuf:"varint,2,opt,name=peer,proto3" json:"peer,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unreachable) Reset() {
+	*x = Unreachable{}
+	mi := &file_wire_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unreachable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unreachable) ProtoMessage() {}
+
+func (x *Unreachable) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unreachable.ProtoReflect.Descriptor instead.
+func (*Unreachable) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Unreachable) GetRound() int64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Unreachable) GetPeer() int32 {
+	if x != nil {
+		return x.Peer
+	}
+	return 0
+}
+
+func (x *Unreachable) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Slice is a part of a sum: a range of the dense gradient, the same share of the statistics of each virtual worker, and the
+// rows of a share of each embedding table, packed. Before it is finished it is the sum over virtual workers lo ≤ v < hi.
+type Slice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Round         int64                  `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	From          int32                  `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"` // worker
+	Lo            int32                  `protobuf:"varint,4,opt,name=lo,proto3" json:"lo,omitempty"`
+	Hi            int32                  `protobuf:"varint,5,opt,name=hi,proto3" json:"hi,omitempty"`
+	Finished      bool                   `protobuf:"varint,6,opt,name=finished,proto3" json:"finished,omitempty"`
+	Index         int32                  `protobuf:"varint,7,opt,name=index,proto3" json:"index,omitempty"`       // of the slice …
+	Count         int32                  `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`       // … among so many
+	Rows          []int32                `protobuf:"varint,9,rep,packed,name=rows,proto3" json:"rows,omitempty"`  // of each embedding table
+	Measured      []*Measured            `protobuf:"bytes,10,rep,name=measured,proto3" json:"measured,omitempty"` // with slice 0: of each virtual worker, or of the whole step
+	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Slice) Reset() {
+	*x = Slice{}
+	mi := &file_wire_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Slice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Slice) ProtoMessage() {}
+
+func (x *Slice) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Slice.ProtoReflect.Descriptor instead.
+func (*Slice) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Slice) GetRound() int64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Slice) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Slice) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Slice) GetLo() int32 {
+	if x != nil {
+		return x.Lo
+	}
+	return 0
+}
+
+func (x *Slice) GetHi() int32 {
+	if x != nil {
+		return x.Hi
+	}
+	return 0
+}
+
+func (x *Slice) GetFinished() bool {
+	if x != nil {
+		return x.Finished
+	}
+	return false
+}
+
+func (x *Slice) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Slice) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Slice) GetRows() []int32 {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *Slice) GetMeasured() []*Measured {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
+}
+
+func (x *Slice) GetPiece() *Piece {
+	if x != nil {
+		return x.Piece
+	}
+	return nil
+}
+
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -1494,7 +1993,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +2005,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +2018,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Heartbeat) GetGeneration() int64 {
@@ -1534,7 +2033,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\x12elastic.trainer.v1\"\xcc\a\n" +
+	"wire.proto\x12\x12elastic.trainer.v1\"\xaa\t\n" +
 	"\aMessage\x12.\n" +
 	"\x04join\x18\x01 \x01(\v2\x18.elastic.trainer.v1.JoinH\x00R\x04join\x121\n" +
 	"\x05hello\x18\x02 \x01(\v2\x19.elastic.trainer.v1.HelloH\x00R\x05hello\x127\n" +
@@ -1544,7 +2043,9 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x06 \x01(\v2\x1d.elastic.trainer.v1.StateHashH\x00R\tstateHash\x127\n" +
 	"\aleaving\x18\a \x01(\v2\x1b.elastic.trainer.v1.LeavingH\x00R\aleaving\x127\n" +
-	"\aproblem\x18\b \x01(\v2\x1b.elastic.trainer.v1.ProblemH\x00R\aproblem\x12+\n" +
+	"\aproblem\x18\b \x01(\v2\x1b.elastic.trainer.v1.ProblemH\x00R\aproblem\x12C\n" +
+	"\vunreachable\x18\n" +
+	" \x01(\v2\x1f.elastic.trainer.v1.UnreachableH\x00R\vunreachable\x12+\n" +
 	"\x03job\x18\x10 \x01(\v2\x17.elastic.trainer.v1.JobH\x00R\x03job\x121\n" +
 	"\x05state\x18\x11 \x01(\v2\x19.elastic.trainer.v1.StateH\x00R\x05state\x124\n" +
 	"\x06update\x18\x12 \x01(\v2\x1a.elastic.trainer.v1.UpdateH\x00R\x06update\x124\n" +
@@ -1552,7 +2053,10 @@ const file_wire_proto_rawDesc = "" +
 	"\bevaluate\x18\x14 \x01(\v2\x1c.elastic.trainer.v1.EvaluateH\x00R\bevaluate\x127\n" +
 	"\arefusal\x18\x15 \x01(\v2\x1b.elastic.trainer.v1.RefusalH\x00R\arefusal\x12=\n" +
 	"\tdismissal\x18\x16 \x01(\v2\x1d.elastic.trainer.v1.DismissalH\x00R\tdismissal\x121\n" +
-	"\x05fetch\x18\x17 \x01(\v2\x19.elastic.trainer.v1.FetchH\x00R\x05fetch\x12=\n" +
+	"\x05fetch\x18\x17 \x01(\v2\x19.elastic.trainer.v1.FetchH\x00R\x05fetch\x121\n" +
+	"\x05round\x18\x18 \x01(\v2\x19.elastic.trainer.v1.RoundH\x00R\x05round\x121\n" +
+	"\x05relay\x18\x19 \x01(\v2\x19.elastic.trainer.v1.RelayH\x00R\x05relay\x121\n" +
+	"\x05slice\x18\t \x01(\v2\x19.elastic.trainer.v1.SliceH\x00R\x05slice\x12=\n" +
 	"\theartbeat\x18\x1f \x01(\v2\x1d.elastic.trainer.v1.HeartbeatH\x00R\theartbeatB\x06\n" +
 	"\x04kind\"5\n" +
 	"\x05Piece\x12\x16\n" +
@@ -1575,21 +2079,24 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"model_name\x18\x04 \x01(\tR\tmodelName\x12\x1d\n" +
 	"\n" +
-	"data_files\x18\x05 \x01(\fR\tdataFiles\"\xc5\x01\n" +
+	"data_files\x18\x05 \x01(\fR\tdataFiles\"\x81\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\alineage\x18\x01 \x01(\tR\alineage\x12\x1d\n" +
 	"\n" +
 	"job_digest\x18\x02 \x01(\tR\tjobDigest\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04hash\x18\x04 \x01(\tR\x04hash\x121\n" +
+	"\x04hash\x18\x04 \x01(\tR\x04hash\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12 \n" +
+	"\vcertificate\x18\x06 \x01(\fR\vcertificate\x121\n" +
 	"\ain_hand\x18\x10 \x03(\v2\x18.elastic.trainer.v1.SpanR\x06inHand\x12\x10\n" +
 	"\x03cpu\x18\x11 \x01(\tR\x03cpu\x12\x16\n" +
 	"\x06kernel\x18\x12 \x01(\tR\x06kernel\"&\n" +
 	"\x04Span\x12\x0e\n" +
 	"\x02lo\x18\x01 \x01(\x05R\x02lo\x12\x0e\n" +
-	"\x02hi\x18\x02 \x01(\x05R\x02hi\"\x1d\n" +
+	"\x02hi\x18\x02 \x01(\x05R\x02hi\"W\n" +
 	"\aApplied\x12\x12\n" +
-	"\x04step\x18\x01 \x01(\x03R\x04step\"\xd0\x01\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\x128\n" +
+	"\bmeasured\x18\x02 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\bmeasured\"\xd0\x01\n" +
 	"\bGradient\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x0e\n" +
 	"\x02lo\x18\x02 \x01(\x05R\x02lo\x12\x0e\n" +
@@ -1607,9 +2114,11 @@ const file_wire_proto_rawDesc = "" +
 	"\arecords\x18\x04 \x01(\x03R\arecords\"3\n" +
 	"\tStateHash\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\tR\x04hash\"!\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\"@\n" +
 	"\aLeaving\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"7\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1d\n" +
+	"\n" +
+	"after_step\x18\x02 \x01(\bR\tafterStep\"7\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05fatal\x18\x02 \x01(\bR\x05fatal\"~\n" +
@@ -1637,7 +2146,40 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"#\n" +
 	"\tDismissal\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\a\n" +
-	"\x05Fetch\"+\n" +
+	"\x05Fetch\"\xd6\x01\n" +
+	"\x05Round\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12'\n" +
+	"\x0fvirtual_workers\x18\x03 \x03(\x05R\x0evirtualWorkers\x12\x16\n" +
+	"\x06owners\x18\x04 \x03(\x05R\x06owners\x12\x1c\n" +
+	"\tlisteners\x18\x05 \x03(\x05R\tlisteners\x12\x12\n" +
+	"\x04hash\x18\x06 \x01(\bR\x04hash\x12.\n" +
+	"\x05peers\x18\a \x03(\v2\x18.elastic.trainer.v1.PeerR\x05peers\"Z\n" +
+	"\x04Peer\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
+	"\vcertificate\x18\x03 \x01(\fR\vcertificate\"[\n" +
+	"\x05Relay\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x03R\x05round\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12(\n" +
+	"\x02to\x18\x03 \x03(\v2\x18.elastic.trainer.v1.PeerR\x02to\"O\n" +
+	"\vUnreachable\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x03R\x05round\x12\x12\n" +
+	"\x04peer\x18\x02 \x01(\x05R\x04peer\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xac\x02\n" +
+	"\x05Slice\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x03R\x05round\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x05R\x04from\x12\x0e\n" +
+	"\x02lo\x18\x04 \x01(\x05R\x02lo\x12\x0e\n" +
+	"\x02hi\x18\x05 \x01(\x05R\x02hi\x12\x1a\n" +
+	"\bfinished\x18\x06 \x01(\bR\bfinished\x12\x14\n" +
+	"\x05index\x18\a \x01(\x05R\x05index\x12\x14\n" +
+	"\x05count\x18\b \x01(\x05R\x05count\x12\x12\n" +
+	"\x04rows\x18\t \x03(\x05R\x04rows\x128\n" +
+	"\bmeasured\x18\n" +
+	" \x03(\v2\x1c.elastic.trainer.v1.MeasuredR\bmeasured\x12/\n" +
+	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"+\n" +
 	"\tHeartbeat\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
@@ -1655,29 +2197,34 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_wire_proto_goTypes = []any{
-	(*Message)(nil),   // 0: elastic.trainer.v1.Message
-	(*Piece)(nil),     // 1: elastic.trainer.v1.Piece
-	(*Join)(nil),      // 2: elastic.trainer.v1.Join
-	(*Job)(nil),       // 3: elastic.trainer.v1.Job
-	(*Hello)(nil),     // 4: elastic.trainer.v1.Hello
-	(*Span)(nil),      // 5: elastic.trainer.v1.Span
-	(*Applied)(nil),   // 6: elastic.trainer.v1.Applied
-	(*Gradient)(nil),  // 7: elastic.trainer.v1.Gradient
-	(*Evaluated)(nil), // 8: elastic.trainer.v1.Evaluated
-	(*StateHash)(nil), // 9: elastic.trainer.v1.StateHash
-	(*Leaving)(nil),   // 10: elastic.trainer.v1.Leaving
-	(*Problem)(nil),   // 11: elastic.trainer.v1.Problem
-	(*State)(nil),     // 12: elastic.trainer.v1.State
-	(*Measured)(nil),  // 13: elastic.trainer.v1.Measured
-	(*Update)(nil),    // 14: elastic.trainer.v1.Update
-	(*Assign)(nil),    // 15: elastic.trainer.v1.Assign
-	(*Evaluate)(nil),  // 16: elastic.trainer.v1.Evaluate
-	(*Refusal)(nil),   // 17: elastic.trainer.v1.Refusal
-	(*Dismissal)(nil), // 18: elastic.trainer.v1.Dismissal
-	(*Fetch)(nil),     // 19: elastic.trainer.v1.Fetch
-	(*Heartbeat)(nil), // 20: elastic.trainer.v1.Heartbeat
+	(*Message)(nil),     // 0: elastic.trainer.v1.Message
+	(*Piece)(nil),       // 1: elastic.trainer.v1.Piece
+	(*Join)(nil),        // 2: elastic.trainer.v1.Join
+	(*Job)(nil),         // 3: elastic.trainer.v1.Job
+	(*Hello)(nil),       // 4: elastic.trainer.v1.Hello
+	(*Span)(nil),        // 5: elastic.trainer.v1.Span
+	(*Applied)(nil),     // 6: elastic.trainer.v1.Applied
+	(*Gradient)(nil),    // 7: elastic.trainer.v1.Gradient
+	(*Evaluated)(nil),   // 8: elastic.trainer.v1.Evaluated
+	(*StateHash)(nil),   // 9: elastic.trainer.v1.StateHash
+	(*Leaving)(nil),     // 10: elastic.trainer.v1.Leaving
+	(*Problem)(nil),     // 11: elastic.trainer.v1.Problem
+	(*State)(nil),       // 12: elastic.trainer.v1.State
+	(*Measured)(nil),    // 13: elastic.trainer.v1.Measured
+	(*Update)(nil),      // 14: elastic.trainer.v1.Update
+	(*Assign)(nil),      // 15: elastic.trainer.v1.Assign
+	(*Evaluate)(nil),    // 16: elastic.trainer.v1.Evaluate
+	(*Refusal)(nil),     // 17: elastic.trainer.v1.Refusal
+	(*Dismissal)(nil),   // 18: elastic.trainer.v1.Dismissal
+	(*Fetch)(nil),       // 19: elastic.trainer.v1.Fetch
+	(*Round)(nil),       // 20: elastic.trainer.v1.Round
+	(*Peer)(nil),        // 21: elastic.trainer.v1.Peer
+	(*Relay)(nil),       // 22: elastic.trainer.v1.Relay
+	(*Unreachable)(nil), // 23: elastic.trainer.v1.Unreachable
+	(*Slice)(nil),       // 24: elastic.trainer.v1.Slice
+	(*Heartbeat)(nil),   // 25: elastic.trainer.v1.Heartbeat
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: elastic.trainer.v1.Message.join:type_name -> elastic.trainer.v1.Join
@@ -1688,26 +2235,35 @@ var file_wire_proto_depIdxs = []int32{
 	9,  // 5: elastic.trainer.v1.Message.state_hash:type_name -> elastic.trainer.v1.StateHash
 	10, // 6: elastic.trainer.v1.Message.leaving:type_name -> elastic.trainer.v1.Leaving
 	11, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
-	3,  // 8: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
-	12, // 9: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
-	14, // 10: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
-	15, // 11: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
-	16, // 12: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
-	17, // 13: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
-	18, // 14: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
-	19, // 15: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
-	20, // 16: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
-	5,  // 17: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
-	1,  // 18: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
-	13, // 19: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
-	1,  // 20: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
-	13, // 21: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 22: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	23, // 8: elastic.trainer.v1.Message.unreachable:type_name -> elastic.trainer.v1.Unreachable
+	3,  // 9: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
+	12, // 10: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
+	14, // 11: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
+	15, // 12: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
+	16, // 13: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
+	17, // 14: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
+	18, // 15: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
+	19, // 16: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
+	20, // 17: elastic.trainer.v1.Message.round:type_name -> elastic.trainer.v1.Round
+	22, // 18: elastic.trainer.v1.Message.relay:type_name -> elastic.trainer.v1.Relay
+	24, // 19: elastic.trainer.v1.Message.slice:type_name -> elastic.trainer.v1.Slice
+	25, // 20: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
+	5,  // 21: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
+	13, // 22: elastic.trainer.v1.Applied.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 23: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
+	13, // 24: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
+	1,  // 25: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
+	13, // 26: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 27: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
+	21, // 28: elastic.trainer.v1.Round.peers:type_name -> elastic.trainer.v1.Peer
+	21, // 29: elastic.trainer.v1.Relay.to:type_name -> elastic.trainer.v1.Peer
+	13, // 30: elastic.trainer.v1.Slice.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 31: elastic.trainer.v1.Slice.piece:type_name -> elastic.trainer.v1.Piece
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -1724,6 +2280,7 @@ func file_wire_proto_init() {
 		(*Message_StateHash)(nil),
 		(*Message_Leaving)(nil),
 		(*Message_Problem)(nil),
+		(*Message_Unreachable)(nil),
 		(*Message_Job)(nil),
 		(*Message_State)(nil),
 		(*Message_Update)(nil),
@@ -1732,6 +2289,9 @@ func file_wire_proto_init() {
 		(*Message_Refusal)(nil),
 		(*Message_Dismissal)(nil),
 		(*Message_Fetch)(nil),
+		(*Message_Round)(nil),
+		(*Message_Relay)(nil),
+		(*Message_Slice)(nil),
 		(*Message_Heartbeat)(nil),
 	}
 	type x struct{}
@@ -1740,7 +2300,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,419 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+)
+
+// All-reduce: the ready workers add the gradients of a step between themselves, and the master adds and applies nothing. It
+// is an excursion from the star: the master's own state stays where it was, and the newest of the workers' is fetched when
+// a checkpoint, a joining worker or the end of the excursion asks for it.
+//
+// A step is computed in a round: a set of owners, each of which computes virtual workers and finishes the sum of a slice.
+// Every owner applies the sum of the step when it has all slices of it, and the step is complete when all have said so.
+// When an owner is lost before that, whoever has the whole sum sends it to the others; where nobody has, another round of
+// the same step begins, with other owners, in which only what the lost one had is computed anew. The sum of a step is a
+// function of the job alone, so that it does not matter by which round a worker gets it, and nothing is ever rolled back
+// while one worker lives that holds the newest state.
+
+// In ticks of 100 ms.
+const (
+	complaintTicks = 3  // a worker that cannot be reached by another may be dead: its own stream tells soon
+	joinTicks      = 50 // a joining worker in which nothing moves for so long is sent the state again
+)
+
+// maxComplaints is how often workers may fail to reach each other, while the master reaches them all, before the job goes
+// back to the star for good.
+const maxComplaints = 3
+
+// group is the excursion.
+type group struct {
+	own      int64 // the step of the master's own state
+	running  bool  // a round of the current step is under way
+	owners   []int // of the newest round
+	previous []int // virtual worker → owner in the step before
+	hash     bool  // the next round begins with everybody hashing the state
+
+	lost      bool        // an owner was lost since the newest round began, or cannot be reached
+	disturbed bool        // or an earlier round's of the same step: who has the sum sends it to the others
+	relays    map[int]int // worker that lacks the sum of the current step → worker that was told to send it
+
+	fetching   int  // the member whose state is being fetched, or nobody
+	checkpoint bool // a checkpoint is written when it is there
+	closing    bool // no further step begins: the star goes on once the master holds the newest state
+
+	complaints int
+	suspicion  int // ticks until a complaint is acted on; 0: there is none
+	complaint  string
+}
+
+// wantsGroup reports whether the current step should be added up between the workers.
+func (c *Coordinator) wantsGroup() bool {
+	n := len(c.staying())
+	return c.cfg.AllReduce != nil && !c.starOnly && c.step < c.cfg.Steps && c.training() && n >= max(2, c.min) && c.cfg.AllReduce(n)
+}
+
+// staying lists the ready members that have not asked to leave, by number.
+func (c *Coordinator) staying() []int {
+	return slices.DeleteFunc(c.ready(), func(id int) bool { return c.members[id].leaving })
+}
+
+// form begins an excursion at a step of which nothing has been dealt.
+func (c *Coordinator) form() {
+	c.group = &group{own: c.step, fetching: nobody, relays: map[int]int{}}
+	for _, m := range c.members {
+		m.listening, m.from = m.admitted && !m.ready, c.step // the star has sent it all there is until now
+	}
+	c.emit(Notice{Reason: "AllReduce", Message: fmt.Sprintf("%d workers add their gradients between themselves from step %d on", len(c.ready()), c.step)})
+}
+
+// beginRound deals the current step, or what is nobody's of it, and makes all ready members owners.
+func (c *Coordinator) beginRound() {
+	g := c.group
+	g.owners = c.ready()
+	if c.work.untouched() {
+		c.work.assign(deal(len(c.work.owner), g.owners, g.previous))
+	} else {
+		c.work.dealOrphans(g.owners)
+	}
+	c.round++
+	round := Round{Number: c.round, Step: c.step, Owners: g.owners, Deal: c.work.dealt(), Hash: g.hash}
+	for _, id := range sortedKeys(c.members) {
+		if m := c.members[id]; m.admitted && !m.ready {
+			round.Listeners = append(round.Listeners, id)
+		}
+	}
+	g.running, g.lost, g.hash, g.suspicion = true, false, false, 0
+	clear(g.relays)
+	c.emit(round)
+}
+
+// appliedInGroup takes a worker's word that it has applied a step. A joining worker that is level with the others is in
+// step from now on: it has been sent every slice since.
+func (c *Coordinator) appliedInGroup(m *member, step int64) {
+	m.step, m.stuck = max(m.step, step), 0
+	if !m.ready && !m.needs && m.step >= c.step {
+		m.ready = true
+	}
+}
+
+// lostFromGroup is the end of a member. Joining workers begin anew: some of its slices may not have reached them.
+func (c *Coordinator) lostFromGroup(worker int) {
+	g := c.group
+	if g.fetching == worker {
+		g.fetching = nobody
+	}
+	delete(g.relays, worker)
+	if !g.running || !slices.Contains(g.owners, worker) {
+		return
+	}
+	c.disturb()
+}
+
+// disturb has the current step mended: what was on its way may be lost, also to joining workers.
+func (c *Coordinator) disturb() {
+	c.group.lost, c.group.disturbed = true, true
+	clear(c.group.relays)
+	for _, m := range c.members {
+		m.rejoin()
+	}
+}
+
+// rejoin has a joining worker sent the state anew.
+func (m *member) rejoin() {
+	if !m.ready {
+		m.needs, m.listening, m.stuck = true, false, 0
+	}
+}
+
+// settleGroup does what follows from the event: completes the step, mends it, fetches the state, or ends the excursion.
+func (c *Coordinator) settleGroup() {
+	if c.group == nil || c.phase >= Done {
+		return
+	}
+	if len(c.ready()) == 0 {
+		c.dissolve("all workers that computed it are gone")
+		return
+	}
+	for _, id := range sortedKeys(c.members) {
+		m := c.members[id]
+		if m.admitted {
+			continue
+		}
+		if m.step > c.step+1 {
+			c.dissolve(fmt.Sprintf("worker %d holds a newer state", id))
+			return
+		}
+		m.admitted, m.needs = true, true
+		c.welcome(id, m)
+	}
+	c.settleSum()
+	if !c.group.running {
+		for _, m := range c.members {
+			if !m.ready && !m.listening {
+				m.listening, m.from = true, c.step // the next round is this step's
+			}
+		}
+	}
+	c.fetch()
+}
+
+// settleSum completes the step when all have applied it, and mends it when an owner was lost.
+func (c *Coordinator) settleSum() {
+	g := c.group
+	holder := nobody
+	var lacking []int
+	for _, id := range c.ready() {
+		switch {
+		case c.members[id].step <= c.step:
+			lacking = append(lacking, id)
+		case holder == nobody:
+			holder = id
+		}
+	}
+	switch {
+	case holder != nobody && len(lacking) == 0:
+		c.completeGroupStep()
+	case holder == nobody && g.lost:
+		g.running = false // settlePhase begins another round
+	case holder != nobody && g.disturbed:
+		lacking = slices.DeleteFunc(lacking, func(id int) bool { _, asked := g.relays[id]; return asked })
+		if len(lacking) == 0 {
+			return
+		}
+		for _, id := range lacking {
+			g.relays[id] = holder
+		}
+		c.emit(Relay{Round: c.round, Step: c.step, From: holder, To: lacking})
+	}
+}
+
+// completeGroupStep goes on to the next step: every ready member has applied the one in hand.
+func (c *Coordinator) completeGroupStep() {
+	g := c.group
+	for _, w := range c.work.owner {
+		if m := c.members[w]; m != nil {
+			m.gradients++
+			if m.unchecked < 0 {
+				m.unchecked = c.step
+			}
+		}
+	}
+	c.failures = 0
+	if !g.disturbed {
+		g.complaints = 0
+	}
+	g.previous, g.running, g.lost, g.disturbed = c.work.owner, false, false, false
+	clear(g.relays)
+	c.emit(Advance{Step: c.step})
+	c.step++
+	every := c.cfg.CheckpointEvery
+	checkpoint := every > 0 && c.step%every == 0
+	if c.step == c.cfg.Steps {
+		c.work.reset(0)
+		g.closing = true
+	} else {
+		c.beginStep()
+		if g.hash = checkpoint || c.step%c.cfg.HashEvery == 0; g.hash {
+			c.openVote(c.step)
+		}
+	}
+	c.releaseLeaving()
+	if !c.wantsGroup() {
+		g.closing = true
+	}
+	if c.step == c.cfg.Steps {
+		return
+	}
+	if c.stopping > 0 {
+		c.stopping = 0
+		c.leave("stopped after the step in hand")
+	} else if checkpoint {
+		c.checkpoint()
+	}
+}
+
+// releaseLeaving lets those go that have asked to, between two steps. The last that holds the state stays until the
+// master holds it too.
+func (c *Coordinator) releaseLeaving() {
+	keep := nobody
+	if len(c.staying()) == 0 {
+		keep = c.ready()[0]
+	}
+	for _, id := range sortedKeys(c.members) {
+		if c.members[id].leaving && id != keep {
+			c.release(id)
+		}
+	}
+}
+
+func (c *Coordinator) release(worker int) {
+	c.emit(Dismiss{Worker: worker})
+	c.remove(worker, "left")
+}
+
+// leavingAfterStep is a worker that stays to the end of the step in hand, so that nothing of it is computed twice.
+func (c *Coordinator) leavingAfterStep(e Leaving) {
+	m := c.members[e.Worker]
+	if m == nil {
+		return
+	}
+	m.leaving = true
+	if g := c.group; g == nil || !m.ready || (!g.running && len(c.staying()) > 0) {
+		c.release(e.Worker)
+	} else if !g.running {
+		g.closing = true
+	}
+}
+
+// fetch asks a member for its state where somebody waits for it.
+func (c *Coordinator) fetch() {
+	g := c.group
+	if g.fetching != nobody || c.phase >= Done {
+		return
+	}
+	wanted := g.checkpoint || (g.closing && !g.running)
+	for _, id := range sortedKeys(c.members) {
+		wanted = wanted || c.members[id].awaitsState()
+	}
+	if wanted {
+		g.fetching = c.ready()[0]
+		c.emit(FetchState{Worker: g.fetching})
+	}
+}
+
+// awaitsState reports whether a joining worker is to be sent the next state that is fetched: it is sent the slices of all
+// steps from that one on.
+func (m *member) awaitsState() bool { return m.needs && m.listening }
+
+// fetchedInGroup passes a fetched state on to those that waited for it.
+func (c *Coordinator) fetchedInGroup(e StateFetched) {
+	g := c.group
+	if e.Worker != g.fetching || c.members[e.Worker] == nil {
+		return
+	}
+	g.fetching = nobody
+	if e.Step < c.step || e.Step > c.step+1 {
+		c.differs(e.Worker, e.Step, fmt.Sprintf("it sent the state of step %d while step %d was computed", e.Step, c.step))
+		return
+	}
+	g.own = e.Step
+	c.history, c.ownHash, c.ownHashStep = e.Step, e.Hash, e.Step
+	c.emit(TakeState(e))
+	if g.checkpoint && (c.leaving == "" || g.own == c.step) {
+		g.checkpoint, c.writing, c.due = false, true, false
+		c.emit(Checkpoint{Step: g.own})
+	}
+	if g.closing && !g.running && g.own == c.step {
+		c.closeGroup()
+		return
+	}
+	for _, id := range sortedKeys(c.members) {
+		if m := c.members[id]; m.awaitsState() && m.from <= e.Step {
+			m.needs = false
+			c.emit(SendState{Worker: id})
+		}
+	}
+}
+
+// closeGroup is the end of the excursion in good order: the master holds the newest state, and goes on as the star's
+// middle.
+func (c *Coordinator) closeGroup() {
+	c.group = nil
+	for _, id := range sortedKeys(c.members) {
+		switch m := c.members[id]; {
+		case m.leaving:
+			c.release(id)
+		case m.ready:
+			m.step = c.step
+			c.emit(Subscribe{Worker: id})
+		default:
+			m.startAgain()
+		}
+	}
+	if c.step == c.cfg.Steps {
+		c.checkpoint()
+		c.beginStep()
+		return
+	}
+	c.emit(Notice{Reason: "Star", Message: fmt.Sprintf("the master adds the gradients from step %d on", c.step)})
+}
+
+// dissolve ends the excursion where no worker can go on with it: the newest state that anybody holds wins, as after a
+// master's restart.
+func (c *Coordinator) dissolve(reason string) {
+	own := c.group.own
+	c.emit(Notice{Warning: true, Reason: "AllReduceEnded", Message: fmt.Sprintf("the workers' own adding ends at step %d: %s; the master's own state is that of step %d", c.step, reason, own)})
+	c.group, c.step, c.voteStep = nil, own, -1
+	for _, id := range sortedKeys(c.members) {
+		if m := c.members[id]; m.leaving {
+			c.release(id)
+		} else {
+			m.startAgain()
+		}
+	}
+	c.beginStep()
+	if c.leaving != "" {
+		c.leave(c.leaving)
+	}
+}
+
+// startAgain has a member brought up to date as if it had just said hello; what its state's hash is, is not known.
+func (m *member) startAgain() {
+	m.admitted, m.ready, m.needs, m.listening, m.hash = false, false, false, false, ""
+}
+
+// unreachable is a worker's complaint that it cannot reach another one that the master reaches.
+func (c *Coordinator) unreachable(e Unreachable) {
+	g, peer := c.group, c.members[e.Peer]
+	if g == nil || e.Round != c.round || peer == nil || c.members[e.Worker] == nil || !g.running {
+		return // of a round that is over, or about somebody that is gone
+	}
+	if !peer.ready {
+		peer.rejoin()
+		return
+	}
+	if g.suspicion > 0 {
+		return
+	}
+	g.suspicion = complaintTicks
+	g.complaint = fmt.Sprintf("worker %d cannot send to worker %d at step %d: %s", e.Worker, e.Peer, c.step, e.Reason)
+}
+
+// tickGroup acts on complaints whose subject is still there, and on joining workers in which nothing moves.
+func (c *Coordinator) tickGroup() {
+	g := c.group
+	if g == nil {
+		return
+	}
+	for _, m := range c.members {
+		if m.ready || m.needs {
+			continue
+		}
+		if m.stuck++; m.stuck > joinTicks {
+			m.rejoin()
+		}
+	}
+	if g.suspicion == 0 {
+		return
+	}
+	if g.suspicion--; g.suspicion > 0 || !g.running {
+		return
+	}
+	c.emit(Notice{Warning: true, Reason: "WorkerUnreachable", Message: g.complaint})
+	if g.complaints++; g.complaints < maxComplaints {
+		c.disturb()
+		return
+	}
+	c.starOnly = true
+	c.dissolve(fmt.Sprintf("workers could not reach each other %d times; the master adds the gradients from here on", g.complaints))
+}
+
+// StateStep is the number of updates applied to the master's own state: fewer than StepsDone while the workers add
+// between themselves.
+func (c *Coordinator) StateStep() int64 {
+	if c.group != nil {
+		return c.group.own
+	}
+	return c.step
+}

@@ -1,0 +1,388 @@
+// Package exchange adds the gradients of a step between the workers of a round, without the master: a direct
+// reduce-scatter and all-gather. Each worker sends every owner that owner's slice of the sums it holds, whole subtrees of
+// the fixed tree (package reduce); the owner finishes the tree for its slice and sends the finished slice to everybody.
+// Whoever has all slices has the sum of the step, with the bits that the master would have added it to.
+//
+// It promises that what it delivers is the sum of all virtual workers of the step, whatever was lost, late or sent twice
+// on the way, and it says whom it cannot send to. Who takes part, which step is computed and what happens when somebody
+// dies is decided elsewhere (package coordinator), and reaches it as rounds and relays.
+package exchange
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Config is what an exchange is made with.
+type Config struct {
+	Self           int    // this worker's number
+	Host           string // where others reach this process
+	Token          string // the job's: what workers show each other
+	Layout         Layout
+	VirtualWorkers func(step int64) int   // of a step; at least 1, and 0 where there is no such step
+	Most           int                    // the most that any step has
+	Add            func(dst, a []float32) // dst[i] ← dst[i] + a[i], rounded once
+	// At is told of the points that a step passes, from whatever goroutine; tests end the process there. It may be nil.
+	At  func(p Point, step int64)
+	Log *slog.Logger
+}
+
+// Point is a moment of a step at which a worker may die.
+type Point int
+
+// The points, in the order of a step.
+const (
+	BeforeSending  Point = iota // it has computed what it was dealt, and sent nothing of it
+	SentSome                    // an owner has been sent its slice
+	BeforeFinished              // it has finished its own slice, and sent nothing of that
+	FinishedSome                // somebody has been sent the finished slice
+	BeforeApplying              // it has the whole sum
+	BeforeSaying                // it has applied it, and not said so
+	AfterSaying
+)
+
+// Peer is another worker.
+type Peer struct {
+	Worker      int
+	Address     string // host:port
+	Certificate []byte // PEM
+}
+
+// Round is who computes a step together.
+type Round struct {
+	Number    int64 // of two, the higher one counts
+	Step      int64
+	Owners    []int // in the order of their slices
+	Listeners []int // are sent finished slices too
+}
+
+// Complaint is that a peer cannot be sent to.
+type Complaint struct {
+	Round  int64
+	Peer   int
+	Reason string
+}
+
+// Traffic is what an exchange has sent: values, and everything around them but TLS's and TCP's own.
+type Traffic struct{ Payload, Framing int64 }
+
+// maxOwners bounds what a peer can make us allocate for slices.
+const maxOwners = 4096
+
+// keptSteps is how many steps may be half gathered: a worker that joins waits for its state meanwhile.
+const keptSteps = 16
+
+// Exchange is one worker's part in the exchange. It is safe for concurrent use.
+type Exchange struct {
+	cfg     Config
+	self    Peer
+	server  *grpc.Server
+	ctx     context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+	wake    chan struct{} // capacity 1
+
+	payload, sent atomic.Int64 // bytes
+
+	mu         sync.Mutex
+	changed    *sync.Cond // the round, or the end
+	round      Round
+	tree       *reduce.Tree // of the slice that is ours in this round
+	stats      [][]float32  // of it, by virtual worker
+	measured   []*wirepb.Measured
+	peers      map[int]Peer
+	links      map[int]*link
+	step       int64 // slices of steps before are of no use
+	gathered   map[int64]*gathering
+	sums       []Sum
+	complaints []Complaint
+}
+
+// New returns an exchange that takes part in nothing yet, and listens on a free port of cfg.Host. It makes a certificate
+// for itself: others know this process by it, and it knows them by the job's token. Close ends it.
+func New(cfg Config) (*Exchange, error) {
+	if cfg.At == nil {
+		cfg.At = func(Point, int64) {}
+	}
+	own, err := trainingjob.NewCredentials(rand.Reader, time.Now(), fmt.Sprintf("worker-%d", cfg.Self))
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(cfg.Host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("listen for other workers: %w", err)
+	}
+	e := &Exchange{
+		cfg: cfg, self: Peer{Worker: cfg.Self, Address: listener.Addr().String(), Certificate: own.Certificate},
+		wake: make(chan struct{}, 1), tree: reduce.NewTree(cfg.Add, nil),
+		peers: map[int]Peer{}, links: map[int]*link{}, gathered: map[int64]*gathering{},
+	}
+	e.ctx, e.end = context.WithCancel(context.Background())
+	e.changed = sync.NewCond(&e.mu)
+	credentials := wire.Credentials{Certificate: own.Certificate, PrivateKey: own.PrivateKey, Token: cfg.Token}
+	if e.server, err = wire.NewServer(credentials, cfg.Log, e.serve); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	e.running.Add(1)
+	go func() {
+		defer e.running.Done()
+		if err := e.server.Serve(listener); err != nil && e.ctx.Err() == nil {
+			cfg.Log.Error("other workers cannot reach this one any more", "error", err)
+		}
+	}()
+	return e, nil
+}
+
+// Close ends all connections and waits for their goroutines.
+func (e *Exchange) Close() {
+	e.end()
+	e.mu.Lock()
+	e.changed.Broadcast()
+	e.mu.Unlock()
+	e.server.Stop()
+	e.running.Wait()
+}
+
+// Self is how others reach this worker.
+func (e *Exchange) Self() Peer { return e.self }
+
+// Wake is signalled when Next or Complaint may have something new.
+func (e *Exchange) Wake() <-chan struct{} { return e.wake }
+
+func (e *Exchange) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next returns the sum of a step that has become whole, each once, or false.
+func (e *Exchange) Next() (Sum, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.sums) == 0 {
+		return Sum{}, false
+	}
+	s := e.sums[0]
+	e.sums = e.sums[1:]
+	return s, true
+}
+
+// Complaint returns whom it could not send to, each once, or false.
+func (e *Exchange) Complaint() (Complaint, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.complaints) == 0 {
+		return Complaint{}, false
+	}
+	c := e.complaints[0]
+	e.complaints = e.complaints[1:]
+	return c, true
+}
+
+// Traffic is what has been sent until now.
+func (e *Exchange) Traffic() Traffic {
+	payload := e.payload.Load()
+	return Traffic{Payload: payload, Framing: e.sent.Load() - payload}
+}
+
+// Know takes how peers are reached.
+func (e *Exchange) Know(peers []Peer) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range peers {
+		if old, known := e.peers[p.Worker]; known && old.Address != p.Address {
+			e.unlink(p.Worker) // another process under the same number
+		}
+		e.peers[p.Worker] = p
+	}
+}
+
+// Applied says that the state is at a step: slices of those before are of no use any more.
+func (e *Exchange) Applied(step int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.step = step
+	for s := range e.gathered {
+		if s < step {
+			delete(e.gathered, s)
+		}
+	}
+	e.sums = slices.DeleteFunc(e.sums, func(s Sum) bool { return s.Step < step })
+}
+
+// Begin takes part in a round. What was gathered in an earlier one of the same step is void.
+func (e *Exchange) Begin(r Round) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.Number <= e.round.Number {
+		return
+	}
+	e.round = r
+	k := e.cfg.VirtualWorkers(r.Step)
+	e.tree = reduce.NewTree(e.cfg.Add, nil)
+	e.tree.Reset(k)
+	e.stats, e.measured = make([][]float32, k), make([]*wirepb.Measured, k)
+	for worker := range e.links {
+		if !slices.Contains(r.Owners, worker) && !slices.Contains(r.Listeners, worker) {
+			e.unlink(worker)
+		}
+	}
+	e.changed.Broadcast()
+}
+
+// Contribute sends every owner of the round its slice of the parts, all that this worker has for it. It is called once
+// in a round; the parts may change when it has returned.
+func (e *Exchange) Contribute(parts []Part) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.round
+	e.cfg.At(BeforeSending, r.Step)
+	own := slices.Index(r.Owners, e.cfg.Self)
+	if own < 0 {
+		return fmt.Errorf("worker %d contributes to round %d, of which it is no owner", e.cfg.Self, r.Number)
+	}
+	for step := range r.Owners { // each begins with the next one, so that they do not all send to the same
+		i := (own + step + 1) % len(r.Owners)
+		share := e.cfg.Layout.share(i, len(r.Owners))
+		for _, p := range parts {
+			floats, rows := share.pack(p)
+			if i == own {
+				sum, stats, err := e.cfg.Layout.unpack(share, p.Span.Len(), floats, rows)
+				if err != nil {
+					return err
+				}
+				if err := e.merge(p.Span, sum, stats, p.Measured); err != nil {
+					return err
+				}
+				continue
+			}
+			s := &wirepb.Slice{
+				Round: r.Number, Step: r.Step, From: int32(e.cfg.Self), Lo: int32(p.Span.Lo), Hi: int32(p.Span.Hi),
+				Index: int32(i), Count: int32(len(r.Owners)), Rows: rows,
+			}
+			if i == 0 {
+				s.Measured = p.Measured
+			}
+			e.send(r.Owners[i], s, floats)
+		}
+	}
+	return nil
+}
+
+// merge adds a part of our slice, and sends the slice to everybody when it is finished.
+func (e *Exchange) merge(span reduce.Span, sum gradient.Sum, stats [][]float32, measured []*wirepb.Measured) error {
+	if err := e.tree.Add(span, sum); err != nil {
+		return err
+	}
+	copy(e.stats[span.Lo:], stats)
+	copy(e.measured[span.Lo:], measured)
+	whole, ok := e.tree.Sum()
+	if !ok {
+		return nil
+	}
+	r := e.round
+	e.cfg.At(BeforeFinished, r.Step)
+	i, n := slices.Index(r.Owners, e.cfg.Self), len(r.Owners)
+	s := &wirepb.Slice{Round: r.Number, Step: r.Step, From: int32(e.cfg.Self), Hi: int32(len(e.stats)), Finished: true, Index: int32(i), Count: int32(n), Rows: gradient.Counts(whole.Rows)}
+	if i == 0 {
+		s.Measured = []*wirepb.Measured{total(e.measured)}
+	}
+	floats := slices.Clone(whole.Dense)
+	for _, part := range e.stats {
+		floats = append(floats, part...)
+	}
+	floats = gradient.AppendPacked(floats, whole.Rows)
+	for _, worker := range slices.Concat(r.Owners, r.Listeners) {
+		if worker != e.cfg.Self {
+			e.send(worker, s, floats)
+		}
+	}
+	e.gather(s, whole, e.stats)
+	return nil
+}
+
+// total adds what was measured in the order of virtual workers.
+func total(parts []*wirepb.Measured) *wirepb.Measured {
+	sum := &wirepb.Measured{}
+	for _, m := range parts {
+		sum.LossSum += m.GetLossSum()
+		if counts := m.GetCounts(); len(counts) > len(sum.Counts) {
+			sum.Counts = append(sum.Counts, make([]int64, len(counts)-len(sum.Counts))...)
+		}
+		for i, n := range m.GetCounts() {
+			sum.Counts[i] += n
+		}
+	}
+	return sum
+}
+
+// gather takes a finished slice.
+func (e *Exchange) gather(s *wirepb.Slice, sum gradient.Sum, stats [][]float32) {
+	if s.Step < e.step {
+		return
+	}
+	g := e.gathered[s.Step]
+	switch {
+	case g != nil && (g.missing == 0 || s.Round < g.round):
+		return
+	case g == nil || s.Round > g.round || int(s.Count) != len(g.have):
+		if len(e.gathered) >= keptSteps && g == nil {
+			delete(e.gathered, oldest(e.gathered))
+		}
+		g = e.cfg.Layout.newGathering(s.Round, s.Step, int(s.Hi), int(s.Count))
+		e.gathered[s.Step] = g
+	}
+	var measured *wirepb.Measured
+	if len(s.Measured) > 0 {
+		measured = s.Measured[0]
+	}
+	if e.cfg.Layout.add(g, int(s.Index), sum, stats, measured) {
+		e.cfg.At(BeforeApplying, s.Step)
+		e.sums = append(e.sums, g.sum)
+		g.sum, g.tables = Sum{}, nil // it is somebody else's now
+		e.signal()
+	}
+}
+
+func oldest(gathered map[int64]*gathering) int64 {
+	first := int64(-1)
+	for step := range gathered {
+		if first < 0 || step < first {
+			first = step
+		}
+	}
+	return first
+}
+
+// Relay sends the whole sum of a step to others, as of a round: it is slice 0 of 1.
+func (e *Exchange) Relay(round int64, sum Sum, to []int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := &wirepb.Slice{
+		Round: round, Step: sum.Step, From: int32(e.cfg.Self), Hi: int32(e.cfg.VirtualWorkers(sum.Step)), Finished: true, Count: 1, Rows: sum.Rows,
+		Measured: []*wirepb.Measured{sum.Measured},
+	}
+	for _, worker := range to {
+		e.send(worker, s, sum.Floats)
+	}
+}
+
+// errOver ends what waits for a round that is not coming.
+var errOver = errors.New("the exchange is over")
