@@ -118,7 +118,7 @@ func layerArithmetic(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (
 		a, number = b, x
 	}
 	factor, ok := asNumber(number)
-	if op != syntax.STAR || !ok || !(aok || bok) {
+	if op != syntax.STAR || !ok || !aok && !bok {
 		return nil, false, nil
 	}
 	v, err = tensorLayer(t, "mul", graph.Node{Op: graph.Scale, Shape: a.dims, Scale: &graph.ScaleAttrs{Value: factor}}, a)
