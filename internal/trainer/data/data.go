@@ -32,12 +32,12 @@ const (
 
 // Spec says what to open.
 type Spec struct {
-	// Path is a file, a directory, synthetic://digits?records=10000&seed=1, or indices://NAME?records=60000.
+	// Path is a file, a directory, synthetic://digits?records=10000&seed=1 (or frappe or census), or indices://NAME?records=60000.
 	Path string
 	// Format is RecordIO, TFRecord, CSV or IDX; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
-	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic data, whose records are an
-	// image and a label, and on CSV, whose rows are read as codec.TFExample.
+	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic digits, whose records are
+	// an image and a label, and on CSV and the other synthetic data, which are read as codec.TFExample.
 	Codec string
 	// Table says what CSV files and the model's schema do not.
 	Table table.Options
@@ -150,7 +150,7 @@ func (d *Dataset) checkSchema(ctx context.Context) error {
 	return nil
 }
 
-// Pixels says that the records are an image and a label, as IDX and synthetic data have them, and returns the shape of
+// Pixels says that the records are an image and a label, as IDX and synthetic digits have them, and returns the shape of
 // the image. Such records have no codec.
 func (d *Dataset) Pixels() (shape []int, ok bool) {
 	switch s := d.sources[0].(type) {

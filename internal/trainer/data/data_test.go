@@ -509,8 +509,8 @@ func TestSynthetic(t *testing.T) {
 		"synthetic://digits?records=99999999999": "not a number from 1 to",
 		"synthetic://digits?seed=-1":             `seed="-1"`,
 		"synthetic://digits?seed=1&seed=2":       "2 times",
-		"synthetic://letters":                    "one synthetic data set",
-		"synthetic://digits/train":               "one synthetic data set",
+		"synthetic://letters":                    "no such synthetic data set",
+		"synthetic://digits/train":               "no such synthetic data set",
 		"synthetic://digits?seed=%zz":            "synthetic",
 	} {
 		t.Run(fmt.Sprintf("%s is refused", path), func(t *testing.T) {

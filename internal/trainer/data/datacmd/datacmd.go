@@ -14,6 +14,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -60,10 +61,14 @@ func ParseRange(text string) (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// Synth writes the digit set of a seed. It returns the paths of the files.
-func Synth(ctx context.Context, records int64, seed uint64, out Output) ([]string, error) {
-	path := fmt.Sprintf("synthetic://digits?records=%d&seed=%d", records, seed)
-	return Convert(ctx, data.Spec{Path: path}, 0, -1, out)
+// Synth writes a synthetic data set of a seed: data.Digits, or one of package planted's, as tf_examples unless out has another
+// codec. It returns the paths of the files.
+func Synth(ctx context.Context, set string, records int64, seed uint64, out Output) ([]string, error) {
+	from := data.Spec{Path: data.Synthetic(set, records, seed)}
+	if table, ok := planted.ByName(set); ok {
+		from.Features = table.Features
+	}
+	return Convert(ctx, from, 0, -1, out)
 }
 
 // Convert writes records lo … hi−1 of a data set, counted over all its files, anew; hi −1 is the end. Images and labels

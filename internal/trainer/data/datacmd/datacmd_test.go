@@ -17,6 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -66,7 +68,7 @@ func TestSynthAndConvert(t *testing.T) {
 	t.Run("a digit set in RecordIO has the file names, records and chunks that were asked for", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "train")
 		var calls []int64
-		paths, err := datacmd.Synth(ctx, 300, 5, datacmd.Output{
+		paths, err := datacmd.Synth(ctx, data.Digits, 300, 5, datacmd.Output{
 			Dir: dir, RecordsPerFile: 120, RecordsPerChunk: 50, Compressor: recordio.Snappy,
 			Progress: func(done, total int64) { calls = append(calls, done, total) },
 		})
@@ -99,7 +101,7 @@ func TestSynthAndConvert(t *testing.T) {
 	})
 	t.Run("records that fill the last file exactly leave no empty file behind", func(t *testing.T) {
 		dir := t.TempDir()
-		paths, err := datacmd.Synth(ctx, 40, 1, datacmd.Output{Dir: dir, RecordsPerFile: 20})
+		paths, err := datacmd.Synth(ctx, data.Digits, 40, 1, datacmd.Output{Dir: dir, RecordsPerFile: 20})
 		entries, _ := os.ReadDir(dir)
 		if err != nil || len(paths) != 2 || len(entries) != 2 {
 			t.Errorf("%q, %d entries, %v", paths, len(entries), err)
@@ -150,37 +152,37 @@ func TestNothingIsLost(t *testing.T) {
 	t.Run("a file that is there is replaced only with Force", func(t *testing.T) {
 		dir := t.TempDir()
 		out := datacmd.Output{Dir: dir}
-		if _, err := datacmd.Synth(ctx, 10, 1, out); err != nil {
+		if _, err := datacmd.Synth(ctx, data.Digits, 10, 1, out); err != nil {
 			t.Fatal(err)
 		}
 		before, err := os.ReadFile(filepath.Join(dir, "data-0000"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := datacmd.Synth(ctx, 10, 2, out); err == nil || !strings.Contains(err.Error(), "data-0000") || !strings.Contains(err.Error(), "--force") {
+		if _, err := datacmd.Synth(ctx, data.Digits, 10, 2, out); err == nil || !strings.Contains(err.Error(), "data-0000") || !strings.Contains(err.Error(), "--force") {
 			t.Error(err)
 		}
 		if after, err := os.ReadFile(filepath.Join(dir, "data-0000")); err != nil || !bytes.Equal(before, after) {
 			t.Error("the file was changed")
 		}
 		out.Force = true
-		if _, err := datacmd.Synth(ctx, 10, 2, out); err != nil {
+		if _, err := datacmd.Synth(ctx, data.Digits, 10, 2, out); err != nil {
 			t.Error(err)
 		}
 		same(t, data.Spec{Path: dir}, data.Spec{Path: "synthetic://digits?records=10&seed=2"}, 0, 10)
 	})
 	t.Run("files of an earlier, larger run are not mixed with new ones, even with Force", func(t *testing.T) {
 		dir := t.TempDir()
-		if _, err := datacmd.Synth(ctx, 30, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10}); err != nil {
+		if _, err := datacmd.Synth(ctx, data.Digits, 30, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := datacmd.Synth(ctx, 20, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10, Force: true}); err == nil || !strings.Contains(err.Error(), "data-0002") {
+		if _, err := datacmd.Synth(ctx, data.Digits, 20, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10, Force: true}); err == nil || !strings.Contains(err.Error(), "data-0002") {
 			t.Error(err)
 		}
 	})
 	t.Run("a source that turns out to be damaged leaves nothing behind", func(t *testing.T) {
 		from, dir := t.TempDir(), t.TempDir()
-		paths, err := datacmd.Synth(ctx, 100, 1, datacmd.Output{Dir: from, RecordsPerFile: 50, RecordsPerChunk: 10})
+		paths, err := datacmd.Synth(ctx, data.Digits, 100, 1, datacmd.Output{Dir: from, RecordsPerFile: 50, RecordsPerChunk: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +196,7 @@ func TestNothingIsLost(t *testing.T) {
 	})
 	t.Run("what cannot be written is refused", func(t *testing.T) {
 		dir := t.TempDir()
-		if _, err := datacmd.Synth(ctx, 10, 1, datacmd.Output{Dir: filepath.Join(dir, "records")}); err != nil {
+		if _, err := datacmd.Synth(ctx, data.Digits, 10, 1, datacmd.Output{Dir: filepath.Join(dir, "records")}); err != nil {
 			t.Fatal(err)
 		}
 		for says, c := range map[string]struct {
@@ -222,7 +224,7 @@ const flowers = "length,petals,species\n1.5,5,setosa\n2,6,versicolor\n"
 // digits writes a data set of 40 digits.
 func digits(t *testing.T, out datacmd.Output) {
 	t.Helper()
-	if _, err := datacmd.Synth(t.Context(), 40, 1, out); err != nil {
+	if _, err := datacmd.Synth(t.Context(), data.Digits, 40, 1, out); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -341,7 +343,7 @@ func TestInspectAndVerify(t *testing.T) {
 	write := func(name string, out datacmd.Output) string {
 		t.Helper()
 		out.Dir = filepath.Join(root, name)
-		if _, err := datacmd.Synth(ctx, 450, 1, out); err != nil {
+		if _, err := datacmd.Synth(ctx, data.Digits, 450, 1, out); err != nil {
 			t.Fatal(err)
 		}
 		return out.Dir
@@ -475,6 +477,45 @@ func TestParseRange(t *testing.T) {
 	for _, text := range []string{"5", "a:b", "-1:5", "5:3", "1:2:3", "0:-5"} {
 		if lo, hi, err := datacmd.ParseRange(text); err == nil {
 			t.Errorf("%q: %d, %d", text, lo, hi)
+		}
+	}
+}
+
+func TestASetWithAPlantedStructureIsWrittenInEitherCodecAndReadAsTheSameRecords(t *testing.T) {
+	made, dir := t.TempDir(), t.TempDir()
+	for path, name := range map[string]string{made: "", dir: codec.Bytes} {
+		if _, err := datacmd.Synth(t.Context(), "census", 30, 4, datacmd.Output{Dir: path, Codec: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, _ := planted.ByName("census")
+	decoder, values := example.NewDecoder(table.Features), codec.NewExample(table.Features)
+	for i, spec := range []data.Spec{{Path: data.Synthetic("census", 30, 4)}, {Path: made, Codec: codec.TFExample}, {Path: dir, Codec: codec.Bytes}} {
+		spec.Features = table.Features
+		ds, err := data.Open(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, err := ds.Read(t.Context(), 0, 0, 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, record := range records {
+			want := table.Record(4, uint32(r))
+			if i == 2 { // the values in the order of the features
+				if err := decoder.Decode(want, values); err != nil {
+					t.Fatal(err)
+				}
+				if want, err = codec.Append(nil, codec.Bytes, table.Features, values); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(record, want) {
+				t.Fatalf("%+v: record %d is %x, want %x", spec, r, record, want)
+			}
+		}
+		if err := ds.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

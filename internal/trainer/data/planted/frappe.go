@@ -39,4 +39,4 @@ func frappe() Table {
 }
 
 // frappeThreshold is where a third of the scores are above.
-const frappeThreshold = -8
+const frappeThreshold = -7
