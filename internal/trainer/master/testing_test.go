@@ -102,15 +102,24 @@ func newSite(t *testing.T, epochs int) *site {
 	if s.model, err = os.ReadFile("../local/testdata/reference_model.py"); err != nil {
 		t.Fatal(err)
 	}
+	s.options = job.Options{Threads: 1, Kernel: "portable", Compile: func(*graph.Model, nn.Options) (job.Network, error) { return tally{&s.step}, nil }}
 	s.spec = trainingjob.Job{
 		Name: "tally", Namespace: "default", Model: trainingjob.Model{File: "model.py"},
 		Data:     trainingjob.Data{Training: "synthetic://digits?records=1200&seed=1", Format: "recordio", Codec: "bytes", RecordsPerTask: 50},
 		Training: trainingjob.Training{Epochs: epochs, MinibatchSize: 10, GradsToWait: virtualWorkers, Seed: 1},
 	}
+	s.prepare()
+	return s
+}
+
+// prepare loads the job that spec, model and options say, and listens for its workers.
+func (s *site) prepare() {
+	t := s.T
+	t.Helper()
+	var err error
 	if s.text, err = json.Marshal(s.spec); err != nil {
 		t.Fatal(err)
 	}
-	s.options = job.Options{Threads: 1, Kernel: "portable", Compile: func(*graph.Model, nn.Options) (job.Network, error) { return tally{&s.step}, nil }}
 	if s.job, err = job.Load(t.Context(), s.spec, "model.py", s.model, s.options); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +141,6 @@ func newSite(t *testing.T, epochs int) *site {
 		Log: slog.New(slog.DiscardHandler),
 	}
 	s.listen()
-	return s
 }
 
 func (s *site) listen() {

@@ -80,4 +80,4 @@ def feed(dataset, mode, metadata):
 
 
 def eval_metrics_fn():
-    return {"accuracy": tf.keras.metrics.BinaryAccuracy(threshold=0.0)}
+    return {"accuracy": tf.keras.metrics.BinaryAccuracy(threshold=0.0), "auc": tf.keras.metrics.AUC(from_logits=True)}
