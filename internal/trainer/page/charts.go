@@ -22,7 +22,7 @@ func raw(s string) picture.Raw { return picture.Raw(s) }
 
 // points is the series as coarse as it is drawn. The last point is left out while it is short: half a second is no speed.
 func (v view) points(most int) history.Series {
-	least := max(v.now/time.Duration(most), stepsPerPoint*v.Times.Mean(), time.Second)
+	least := max(v.now/time.Duration(most), stepsPerPoint*v.Times.Mean(), v.Series.Width)
 	s := v.Series.Grouped(max(1, int((least+v.Series.Width-1)/v.Series.Width)))
 	if n := len(s.Points); n > 1 && v.now < time.Duration(n)*s.Width {
 		s.Points = s.Points[:n-1]
@@ -72,20 +72,23 @@ func (a scale) share(value float64) float64 {
 
 // linear is an axis with round ends.
 func linear(lowest, highest float64) scale {
-	if highest <= lowest {
-		highest = lowest + math.Max(1e-9, math.Abs(lowest)/10)
+	if least := math.Max(1e-9, math.Abs(lowest)/1000); highest-lowest < least {
+		highest = lowest + least // what differs less is one line, and its ticks would be one number
 	}
 	step := picture.Tick((highest - lowest) / (chartTicks - 1))
-	a := scale{bottom: math.Floor(lowest/step) * step}
-	for a.top = a.bottom; a.top < highest; a.top += step {
-		a.ticks = append(a.ticks, a.top)
+	first, last := math.Floor(lowest/step), math.Ceil(highest/step)
+	a := scale{bottom: first * step, top: last * step}
+	for i := first; i <= last; i++ {
+		a.ticks = append(a.ticks, i*step)
 	}
-	a.ticks = append(a.ticks, a.top)
 	return a
 }
 
 // logarithmic is an axis for values above 0, with ticks at as many of 1, 2 and 5 × 10ⁿ as there is room for.
 func logarithmic(lowest, highest float64) scale {
+	lowest = math.Max(lowest, highest*1e-12)
+	room := math.Pow(highest/lowest, 0.06) // so that the curve does not lie on the edges
+	lowest, highest = lowest/room, highest*room
 	a := scale{bottom: lowest, top: highest, logarithmic: true}
 	for _, factors := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		a.ticks = nil

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	mostLanes   = 24    // with more workers in all, those that did not live at the same time share one
+	mostLanes   = 32    // with more workers in all, those that did not live at the same time share one
 	lanesHeight = 560.0 // of all lanes, where there are many
 	laneHeight  = 22.0
 	lowestLane  = 5.0
 	laneGap     = 3.0
+	digitWidth  = 7.0  // of a worker's number, an upper estimate
 	nameHeight  = 14.0 // of a worker's name, which must not cover another's
 )
 
@@ -47,6 +48,9 @@ func (d *drawing) lanes(y float64) (bottom float64) {
 		for _, life := range row {
 			d.life(life, top, height)
 		}
+		for _, life := range row {
+			d.marks(life, top+height/2)
+		}
 	}
 	return bottom
 }
@@ -75,15 +79,27 @@ func rowsOf(lives []*history.Life) [][]*history.Life {
 	return rows
 }
 
-// name is what stands before a lane: the worker's number, that of the newest where several share it.
+// name is what stands before a lane: the worker's number, or of several that share it as many of the newest as there is
+// room for.
 func (d *drawing) name(row []*history.Life) (name string, gone bool) {
 	if len(row) == 0 {
 		return "", false
 	}
 	last := row[len(row)-1]
 	name = strconv.Itoa(last.Worker)
-	if !d.narrow {
-		name = "worker " + name
+	if len(row) == 1 && !d.narrow {
+		return "worker " + name, last.Gone
+	}
+	room := int((d.x0 - 8) / digitWidth)
+	for _, life := range slices.Backward(row[:len(row)-1]) {
+		longer := strconv.Itoa(life.Worker) + ", " + name
+		if len(longer) > room {
+			if len(name)+len("… ") <= room {
+				name = "… " + name
+			}
+			break
+		}
+		name = longer
 	}
 	return name, last.Gone
 }
@@ -107,11 +123,15 @@ func (d *drawing) life(l *history.Life, y, height float64) {
 		d.Put(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f"/>`, string(span.State), x, y, width, height, radius)
 	}
 	d.Put(`</g>`)
+}
+
+// marks lie over all bars of their lane: whoever comes next begins where they are.
+func (d *drawing) marks(l *history.Life, y float64) {
 	for _, mark := range l.Marks {
 		x := math.Min(math.Max(d.x(mark.At), d.x0+7), d.x1-7)
-		drawn := lostMark(x, y+height/2)
+		drawn := lostMark(x, y)
 		if mark.Kind == history.Preempted {
-			drawn = takenMark(x, y+height/2)
+			drawn = takenMark(x, y)
 		}
 		d.Put(`<g><title>%s</title>%s</g>`, markText(l, mark), raw(drawn))
 	}

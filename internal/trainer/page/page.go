@@ -27,10 +27,10 @@ var style string
 var script string
 
 // Policy is the Content-Security-Policy of a live page: it runs its own script alone, and talks to its own server.
-var Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src 'sha256-" + digest(script) + "'"
+var Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; script-src 'sha256-" + digest(script) + "'"
 
 // reportPolicy is that of a report, which has no script.
-const reportPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'"
+const reportPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:"
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -16,10 +16,11 @@ const (
 	wideWidth, narrowWidth   = 1008, 343
 	wideGutter, narrowGutter = 66, 40 // left of the lanes: workers' names, and the charts' values
 
+	headHeight  = 10.0 // for names and marks that are higher than their lane
 	axisHeight  = 26.0
 	chartHeight = 104.0
 	chartGap    = 34.0
-	footHeight  = 4.0
+	footHeight  = 8.0
 	leastWidth  = 1.5 // of what was short, so that it is seen
 )
 
@@ -55,7 +56,7 @@ func (d *drawing) x(t time.Duration) float64 {
 
 // draw draws lanes, axis and charts from the top down; bands of the job's phases lie under all of them.
 func (d *drawing) draw() picture.Raw {
-	bottom := d.lanes(0)
+	bottom := d.lanes(headHeight)
 	d.axis(bottom + 4)
 	y := bottom + 4 + axisHeight
 	for _, chart := range []func(y float64) bool{d.throughput, d.loss} {
@@ -146,17 +147,15 @@ func (v view) legend(m *picture.Markup) {
 	if present[history.Lost] || present[history.Failed] || present[history.Deleted] {
 		key(lostMark(11, 7), "lost, failed or deleted")
 	}
+	took := map[trainingjob.Phase]time.Duration{}
 	for _, p := range v.Phases {
-		if p.Name == trainingjob.PhaseWaiting {
-			key(`<rect class="band waits" width="22" height="14" rx="3"/>`, "the job waits")
-			break
-		}
+		took[p.Name] += p.To - p.From
 	}
-	for _, p := range v.Phases {
-		if p.Name == trainingjob.PhaseEvaluating {
-			key(`<rect class="band evaluates" width="22" height="14" rx="3"/>`, "evaluating and saving")
-			break
-		}
+	if took[trainingjob.PhaseWaiting] > v.now/200 {
+		key(`<rect class="band waits" width="22" height="14" rx="3"/>`, "the job waits")
+	}
+	if took[trainingjob.PhaseEvaluating]+took[trainingjob.PhaseCannotSave] > v.now/200 {
+		key(`<rect class="band evaluates" width="22" height="14" rx="3"/>`, "evaluating and saving")
 	}
 	m.Put(`</div>`)
 }

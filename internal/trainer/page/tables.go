@@ -39,14 +39,10 @@ func (v view) workers(m *picture.Markup) {
 	rows = rows[:min(len(rows), mostRows)]
 	m.Put(`<section id="workers"><h2>The workers</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="The workers, as a table"><table>
-<tr><th>worker</th><th>state</th><th>from</th><th>there for</th><th class="number">gradients</th><th>why</th></tr>`)
+<tr><th>worker</th><th>state</th><th>from</th><th>there for</th><th class="number">gradients</th><th>why</th><th>pod</th></tr>`)
 	for _, l := range rows {
-		name := fmt.Sprint(l.Worker)
-		if l.Pod != "" {
-			name = l.Pod
-		}
-		m.Put(`<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td class="number">%s</td><td class="reason">%s</td></tr>`,
-			name, tableState(l), wording.Duration(l.From()), wording.Duration(v.lived(l)), wording.Count(l.Gradients), why(l))
+		m.Put(`<tr><td>%d</td><td>%s</td><td>%s</td><td>%s</td><td class="number">%s</td><td class="reason">%s</td><td>%s</td></tr>`,
+			l.Worker, tableState(l), wording.Duration(l.From()), wording.Duration(v.lived(l)), wording.Count(l.Gradients), why(l), l.Pod)
 	}
 	m.Put(`</table></div>`)
 	if left > 0 {

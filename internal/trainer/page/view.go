@@ -96,7 +96,7 @@ func ended(h *history.History) string {
 
 // timing is how long it has taken, and will.
 func (v view) timing(share float64) string {
-	text := fmt.Sprintf("%.0f %%", 100*share)
+	text := wording.Percent(share)
 	if left, known := v.Left(); known && !v.Over && v.Status.Phase == trainingjob.PhaseRunning {
 		return text + " · about " + wording.Duration(left.Round(time.Second)) + " left"
 	}
@@ -125,9 +125,9 @@ func (v view) facts(m *picture.Markup) {
 		fact(name, fmt.Sprintf("%.4g", s.Metrics[name]), of)
 	}
 	if steps, records := v.Rate(v.now); steps > 0 && !v.Over {
-		fact("records per second", wording.Count(int64(records+0.5)), fmt.Sprintf("%.3g steps per second", steps))
+		fact("records/s", wording.Count(int64(records+0.5)), fmt.Sprintf("%.3g steps/s", steps))
 	} else if seconds := v.now.Seconds(); v.Records > 0 && seconds > 0 {
-		fact("records per second", wording.Count(int64(float64(v.Records)/seconds+0.5)), "on the average")
+		fact("records/s", wording.Count(int64(float64(v.Records)/seconds+0.5)), "on the average")
 	}
 	if !v.Over {
 		note := ""

@@ -1,0 +1,150 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t *testing.T) (*web.Server, *history.Recorder) {
+	t.Helper()
+	r := history.NewRecorder(history.Job{Name: "job"})
+	s, err := web.Start(t.Context(), "127.0.0.1:0", r, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, r
+}
+
+func request(t *testing.T, method, url string) *http.Response {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	q, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+func TestPagesMetricsAndHealthAreServedAndNothingElse(t *testing.T) {
+	s, r := start(t)
+	defer s.Close()
+	r.Reported(trainingjob.Status{Phase: trainingjob.PhaseRunning})
+	for name, test := range map[string]struct {
+		method, path string
+		status       int
+		kind, body   string
+	}{
+		"the page":                {"GET", "", 200, "text/html; charset=utf-8", "<main"},
+		"the metrics":             {"GET", "metrics", 200, "text/plain; version=0.0.4; charset=utf-8", "elastic_trainer_phase"},
+		"health":                  {"GET", "healthz", 200, "", "ok"},
+		"readiness":               {"GET", "readyz", 200, "", "ok"},
+		"another path":            {"GET", "etc/passwd", 404, "", ""},
+		"a change of what is not": {"POST", "", 405, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := request(t, test.method, s.URL()+test.path)
+			body, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != test.status || !strings.Contains(string(body), test.body) {
+				t.Errorf("%s, %v: %s", response.Status, err, body)
+			}
+			if kind := response.Header.Get("Content-Type"); test.kind != "" && kind != test.kind {
+				t.Errorf("content type %q", kind)
+			}
+			if response.Header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Error("what is served may be taken for something else")
+			}
+		})
+	}
+	if policy := request(t, "GET", s.URL()).Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+		t.Errorf("policy %q", policy)
+	}
+}
+
+func TestAMasterThatHasNotBegunIsNotReady(t *testing.T) {
+	s, _ := start(t)
+	defer s.Close()
+	if response := request(t, "GET", s.URL()+"readyz"); response.StatusCode != http.StatusServiceUnavailable {
+		t.Error(response.Status)
+	}
+}
+
+func TestAViewerIsToldWhatChangesAndThatTheRunHasEnded(t *testing.T) {
+	s, r := start(t)
+	response := request(t, "GET", s.URL()+"events")
+	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Fatalf("content type %q", kind)
+	}
+	lines := bufio.NewScanner(response.Body)
+	await := func(what string) {
+		t.Helper()
+		for lines.Scan() {
+			line := lines.Text()
+			if line != "" && !strings.HasPrefix(line, "data: ") && !strings.HasPrefix(line, "event: ") {
+				t.Fatalf("%q is no line of an event", line)
+			}
+			if strings.Contains(line, what) {
+				return
+			}
+		}
+		t.Fatalf("%q never came: %v", what, lines.Err())
+	}
+	await("event: message")
+	r.Reported(trainingjob.Status{Phase: trainingjob.PhaseWaiting, Message: "no\rworkers\nevent: forged"})
+	await("workers")
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Close() }()
+	await("event: end")
+	await("</main>")
+	for lines.Scan() { //nolint:revive // to the end
+	}
+	<-ended
+}
+
+func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, err = web.Start(t.Context(), l.Addr().String(), history.NewRecorder(history.Job{}), slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
+		t.Error(err)
+	}
+}
+
+func TestAViewerWhoDoesNotReadHoldsNobodyUp(t *testing.T) {
+	s, _ := start(t)
+	response := request(t, "GET", s.URL()+"events") // is never read
+	if response.StatusCode != http.StatusOK {
+		t.Fatal(response.Status)
+	}
+	began := make(chan struct{})
+	go func() { defer close(began); s.Close() }()
+	select {
+	case <-began:
+	case <-time.After(15 * time.Second):
+		t.Fatal("the server waits for a viewer who does not read")
+	}
+}
