@@ -107,6 +107,7 @@ type workersModel struct {
 	Min                    types.Int64  `tfsdk:"min"`
 	Max                    types.Int64  `tfsdk:"max"`
 	FloorPriorityClassName types.String `tfsdk:"floor_priority_class_name"`
+	Command                types.List   `tfsdk:"command"`
 	podModel
 }
 
@@ -204,6 +205,9 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			Master:             r.pod(path.Root("master"), into[podModel](r, m.Master)),
 			Workers:            r.pod(path.Root("workers"), workers.podModel),
 		},
+	}
+	for _, word := range elements[types.String](r, workers.Command) {
+		d.Job.Command = append(d.Job.Command, word.ValueString())
 	}
 	for _, name := range elements[types.String](r, m.ImagePullSecrets) {
 		d.ImagePullSecrets = append(d.ImagePullSecrets, name.ValueString())

@@ -103,6 +103,7 @@ func replacements(queued bool) []replacement {
 		{"model", decidesResult, func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }},
 		{"data", decidesResult, func(d trainingjob.Definition) any { return d.Job.Data }},
 		{"training", decidesResult, func(d trainingjob.Definition) any { return d.Job.Training }},
+		{"workers.command", decidesResult, func(d trainingjob.Definition) any { return d.Job.Command }},
 		{"output", ofTheRun, func(d trainingjob.Definition) any { return d.Job.Output }},
 		{"checkpoint", ofItsState, func(d trainingjob.Definition) any { return d.Job.Checkpoint }},
 		{"image", ofTheMaster, func(d trainingjob.Definition) any { return d.Image }},

@@ -202,7 +202,7 @@ func trainingJobDataAttribute() schema.Attribute {
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
 			"training": schema.StringAttribute{
-				MarkdownDescription: "A directory or file, in the image or in a volume, or `synthetic://digits?records=10000&seed=1`.",
+				MarkdownDescription: "A directory or file, in the image or in a volume, `synthetic://digits?records=10000&seed=1`, or, with `workers.command`, `indices://NAME?records=60000`: the numbers of a data set that the script has itself.",
 				Required:            true,
 			},
 			"validation": schema.StringAttribute{
@@ -303,6 +303,13 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		MarkdownDescription: "Priority class of the first `min` workers; should be above `priority_class_name`.",
 		Optional:            true,
 		Validators:          []validator.String{subdomain{}},
+	}
+	attributes["command"] = schema.ListAttribute{
+		MarkdownDescription: "Compute with a framework of your own, such as PyTorch: `model.file` is a script then, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
+			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master runs the same. The job has the same schedule, membership and restarts, and the bits that the framework promises. Pods get a writable `/tmp`. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+		ElementType: types.StringType,
+		Optional:    true,
+		Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
 	}
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "How many workers, and their pods. Changes in place: pods that exist keep what they have, those to come get the new.",

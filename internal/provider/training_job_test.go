@@ -123,6 +123,8 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 	}
 	if rapid.Bool().Draw(t, "is built in") {
 		d.ModelText, d.Job.Model.Name = "", rapid.SampledFrom([]string{"mnist", "iris"}).Draw(t, "model")
+	} else if rapid.Bool().Draw(t, "is a script") {
+		d.Job.Command = []string{"python3", "-u"}
 	}
 	if rapid.Bool().Draw(t, "is queued") {
 		d.Queue = &trainingjob.Queue{

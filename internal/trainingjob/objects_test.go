@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -287,4 +288,43 @@ func TestRenderChangesNothingOfItsInput(t *testing.T) {
 			t.Error(cmp.Diff(want, d))
 		}
 	})
+}
+
+func TestAScriptsPodsHaveADirectoryToWriteToUnlessTheUserHasOneThere(t *testing.T) {
+	scratch := func(d Definition) (volumes []string, home string) {
+		for _, template := range []func() (corev1.PodTemplateSpec, error){d.MasterTemplate, d.WorkerTemplate} {
+			made, err := template()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := made.Spec.Containers[0]
+			for _, m := range c.VolumeMounts {
+				if m.MountPath == "/tmp" && !m.ReadOnly {
+					volumes = append(volumes, m.Name)
+				}
+			}
+			for _, v := range c.Env {
+				if v.Name == "HOME" {
+					home = v.Value
+				}
+			}
+		}
+		return volumes, home
+	}
+	d := tutorial()
+	if volumes, home := scratch(d); len(volumes) != 0 || home != "" {
+		t.Errorf("without a command: %v, HOME %q", volumes, home)
+	}
+	d.Job.Command = []string{"python3"}
+	if volumes, home := scratch(d); !slices.Equal(volumes, []string{"elastic-scratch", "elastic-scratch"}) || home != "/tmp" {
+		t.Errorf("with a command: %v, HOME %q", volumes, home)
+	}
+	d.Workers.Env = map[string]string{"HOME": "/home/me"}
+	d.Volumes = append(d.Volumes, Volume{Name: "fast", MountPath: "/tmp", EmptyDir: &EmptyDir{}, ReadOnly: new(false)})
+	if volumes, home := scratch(d); !slices.Equal(volumes, []string{"fast", "fast"}) || home != "/home/me" {
+		t.Errorf("with the user's own: %v, HOME %q", volumes, home)
+	}
+	if problems := d.Problems(); len(problems) > 0 {
+		t.Errorf("%v", problems)
+	}
 }

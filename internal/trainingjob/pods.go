@@ -16,7 +16,11 @@ import (
 const (
 	jobVolume         = "elastic-job"
 	credentialsVolume = "elastic-credentials"
+	scratchVolume     = "elastic-scratch" // where a script computes
 )
+
+// scratchDir is the one directory that a script may write to: the root file system is read-only.
+const scratchDir = "/tmp"
 
 // jobSelectorLabels are the labels by which the Job controller finds its pods. On a worker they would make the Job
 // count it as its own.
@@ -68,6 +72,13 @@ func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSp
 		grace = *s.TerminationGracePeriodSeconds
 	}
 	volumes, mounts := d.volumes(role)
+	if len(d.Job.Command) > 0 {
+		s.Env = merge(map[string]string{"HOME": scratchDir}, s.Env) // frameworks keep caches there
+		if !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return m.MountPath == scratchDir }) {
+			volumes = append(volumes, corev1.Volume{Name: scratchVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+			mounts = append(mounts, corev1.VolumeMount{Name: scratchVolume, MountPath: scratchDir})
+		}
+	}
 
 	t := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
