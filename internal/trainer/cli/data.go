@@ -167,11 +167,12 @@ func newSynth() *cobra.Command {
 	var records int64
 	var seed uint64
 	c := &cobra.Command{
-		Use:   "synth [digits|frappe|census] --output DIR",
+		Use:   "synth [digits|shapes|frappe|census] --output DIR",
 		Short: "Make a data set, a function of the seed alone",
-		Long: `Make a data set, a function of the seed alone: digits, 28×28 (the default); frappe, who uses
-which app in which context, ten categories of 5,382 a record (for the model deepfm); census,
-who earns much, categories and numbers (for wide_deep and census_dnn).`,
+		Long: `Make a data set, a function of the seed alone: digits, 28×28 (the default), for mnist; shapes,
+coloured and 32×32, for cifar10 and resnet; frappe, who uses which app in which context,
+ten categories of 5,382 a record, for deepfm; census, who earns much, categories and
+numbers, for wide_deep and census_dnn.`,
 		Example: "  elastic-trainer data synth --output digits/train --records 10000 --seed 1",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,11 +32,11 @@ const (
 
 // Spec says what to open.
 type Spec struct {
-	// Path is a file, a directory, synthetic://digits?records=10000&seed=1 (or frappe or census), or indices://NAME?records=60000.
+	// Path is a file, a directory, synthetic://digits?records=10000&seed=1 (or shapes, frappe or census), or indices://NAME?records=60000.
 	Path string
 	// Format is RecordIO, TFRecord, CSV or IDX; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
-	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic digits, whose records are
+	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic images, whose records are
 	// an image and a label, and on CSV and the other synthetic data, which are read as codec.TFExample.
 	Codec string
 	// Table says what CSV files and the model's schema do not.
@@ -150,14 +150,14 @@ func (d *Dataset) checkSchema(ctx context.Context) error {
 	return nil
 }
 
-// Pixels says that the records are an image and a label, as IDX and synthetic digits have them, and returns the shape of
+// Pixels says that the records are an image and a label, as IDX and synthetic images have them, and returns the shape of
 // the image. Such records have no codec.
 func (d *Dataset) Pixels() (shape []int, ok bool) {
 	switch s := d.sources[0].(type) {
 	case *idxFile:
 		return s.pair.Shape, true
 	case *syntheticFile:
-		return syntheticShape(), true
+		return s.set.Shape, true
 	default:
 		return nil, false
 	}

@@ -20,9 +20,8 @@ const maxSyntheticRecords = 1 << 31
 
 func isSynthetic(path string) bool { return strings.HasPrefix(path, syntheticPrefix) }
 
-func syntheticShape() []int { return []int{synth.Side, synth.Side} }
-
-// Digits is the synthetic data set of images; the others are package planted's.
+// Digits is the synthetic data set that is made where none is named. There are package synth's, of images, and package
+// planted's.
 const Digits = "digits"
 
 // Synthetic is the path of a synthetic data set, in its canonical form with every parameter.
@@ -42,7 +41,8 @@ func (d *Dataset) openSynthetic(ctx context.Context) error {
 		d.spec.Codec = codec.TFExample
 		return d.add(ctx, path, &plantedFile{chunks, path, table, seed})
 	}
-	return d.add(ctx, path, &syntheticFile{chunks, path, seed})
+	images, _ := synth.ByName(set)
+	return d.add(ctx, path, &syntheticFile{chunks, path, images, seed})
 }
 
 func parseSynthetic(path string) (set string, records int64, seed uint64, err error) {
@@ -53,8 +53,10 @@ func parseSynthetic(path string) (set string, records int64, seed uint64, err er
 	if err != nil {
 		return fail("%w", err)
 	}
-	if _, known := planted.ByName(u.Host); !known && u.Host != Digits || u.Path != "" || u.Fragment != "" || u.User != nil {
-		return fail("there is no such synthetic data set; there are synthetic://digits?records=10000&seed=1, and the same of %s", plantedNames())
+	_, images := synth.ByName(u.Host)
+	_, table := planted.ByName(u.Host)
+	if !images && !table || u.Path != "" || u.Fragment != "" || u.User != nil {
+		return fail("there is no such synthetic data set; there are synthetic://digits?records=10000&seed=1, and the same of %s", otherSets())
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -82,10 +84,11 @@ func parseSynthetic(path string) (set string, records int64, seed uint64, err er
 	return u.Host, records, seed, nil
 }
 
-// syntheticFile is the generated digit set.
+// syntheticFile is a generated set of images.
 type syntheticFile struct {
 	even
 	path string // the canonical form
+	set  synth.Set
 	seed uint64
 }
 
@@ -93,22 +96,23 @@ type syntheticFile struct {
 const syntheticChunkRecords = 128
 
 func (s *syntheticFile) name() string { return s.path }
-func (s *syntheticFile) bytes() int64 { return s.total * synth.RecordBytes }
+func (s *syntheticFile) bytes() int64 { return s.total * int64(s.set.Pixels()+1) }
 
 func (s *syntheticFile) load(_ context.Context, chunk int) ([][]byte, error) {
 	lo, hi := s.span(chunk)
-	buffer := make([]byte, (hi-lo)*synth.RecordBytes)
+	size := s.set.Pixels() + 1
+	buffer := make([]byte, int(hi-lo)*size)
 	records := make([][]byte, hi-lo)
 	for i := range records {
-		records[i] = buffer[i*synth.RecordBytes : (i+1)*synth.RecordBytes : (i+1)*synth.RecordBytes]
-		records[i][synth.Pixels] = synth.Digit(s.seed, uint32(lo)+uint32(i), records[i][:synth.Pixels])
+		records[i] = buffer[i*size : (i+1)*size : (i+1)*size]
+		s.set.Record(s.seed, uint32(lo)+uint32(i), records[i])
 	}
 	return records, nil
 }
 
 func (s *syntheticFile) firstRecord(context.Context) ([]byte, error) {
-	record := make([]byte, synth.RecordBytes)
-	record[synth.Pixels] = synth.Digit(s.seed, 0, record[:synth.Pixels])
+	record := make([]byte, s.set.Pixels()+1)
+	s.set.Record(s.seed, 0, record)
 	return record, nil
 }
 
@@ -116,7 +120,7 @@ func (s *syntheticFile) layout() Layout { return s.made() }
 
 // identify needs nothing but the generator's version: the parameters are in the path.
 func (s *syntheticFile) identify(_ context.Context, w hash.Hash) error {
-	hashString(w, synth.Version)
+	hashString(w, s.set.Version)
 	return nil
 }
 
@@ -128,12 +132,18 @@ type plantedFile struct {
 	seed  uint64
 }
 
-func plantedNames() string {
+// otherSets are the names of the sets besides Digits.
+func otherSets() string {
 	var names []string
+	for _, s := range synth.Sets() {
+		if s.Name != Digits {
+			names = append(names, s.Name)
+		}
+	}
 	for _, t := range planted.All() {
 		names = append(names, t.Name)
 	}
-	return strings.Join(names, " and ")
+	return strings.Join(names, ", ")
 }
 
 func (s *plantedFile) name() string { return s.path }

@@ -61,8 +61,8 @@ func ParseRange(text string) (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// Synth writes a synthetic data set of a seed: data.Digits, or one of package planted's, as tf_examples unless out has another
-// codec. It returns the paths of the files.
+// Synth writes a synthetic data set of a seed: one of package synth's, or of package planted's, as tf_examples unless out has
+// another codec. It returns the paths of the files.
 func Synth(ctx context.Context, set string, records int64, seed uint64, out Output) ([]string, error) {
 	from := data.Spec{Path: data.Synthetic(set, records, seed)}
 	if table, ok := planted.ByName(set); ok {
@@ -158,10 +158,10 @@ type converter struct {
 func newConverter(ctx context.Context, ds *data.Dataset, from data.Spec, out Output) (*converter, error) {
 	shape, pixels := ds.Pixels()
 	switch {
-	case out.Format == data.IDX && pixels:
+	case out.Format == data.IDX && pixels && len(shape) == 2:
 		return &converter{copies: true}, nil
 	case out.Format == data.IDX:
-		return nil, fmt.Errorf("converting %q: only IDX and synthetic data can be written as IDX", from.Path)
+		return nil, fmt.Errorf("converting %q: only grey images, of IDX and synthetic://digits, can be written as IDX", from.Path)
 	case out.Format != data.RecordIO && out.Format != data.TFRecord && out.Format != "":
 		return nil, fmt.Errorf("output format %q is not known; use %q, %q or %q", out.Format, data.RecordIO, data.TFRecord, data.IDX)
 	case out.Format == data.TFRecord && out.RecordsPerChunk > 0:

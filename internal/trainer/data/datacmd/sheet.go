@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"io"
 
@@ -24,8 +25,8 @@ func Sheet(ctx context.Context, spec data.Spec, count int64, w io.Writer) (err e
 	}
 	defer func() { err = errors.Join(err, ds.Close()) }()
 	shape, ok := ds.Pixels()
-	if !ok || len(shape) != 2 {
-		return fmt.Errorf("data %q has no grey images to show; a sheet is made of IDX and synthetic data", spec.Path)
+	if !ok || len(shape) != 2 && (len(shape) != 3 || shape[2] != 3) {
+		return fmt.Errorf("data %q has no grey or coloured images to show; a sheet is made of IDX and synthetic data", spec.Path)
 	}
 	height, width := shape[0], shape[1]
 	count = min(max(count, 1), ds.Files()[0].Records)
@@ -35,11 +36,19 @@ func Sheet(ctx context.Context, spec data.Spec, count int64, w io.Writer) (err e
 	}
 	const gap = 2
 	rows := (len(records) + sheetColumns - 1) / sheetColumns
-	sheet := image.NewGray(image.Rect(0, 0, sheetColumns*(width+gap), rows*(height+gap)))
+	area := image.Rect(0, 0, sheetColumns*(width+gap), rows*(height+gap))
+	var sheet draw.Image = image.NewGray(area)
+	if len(shape) == 3 {
+		sheet = image.NewNRGBA(area)
+	}
 	for i, r := range records {
 		left, top := i%sheetColumns*(width+gap), i/sheetColumns*(height+gap)
-		for k, v := range r[:height*width] {
-			sheet.SetGray(left+k%width, top+k/width, color.Gray{Y: v})
+		for k := range height * width {
+			var pixel color.Color = color.Gray{Y: r[k]}
+			if len(shape) == 3 {
+				pixel = color.NRGBA{R: r[3*k], G: r[3*k+1], B: r[3*k+2], A: 255}
+			}
+			sheet.Set(left+k%width, top+k/width, pixel)
 		}
 	}
 	if err := png.Encode(w, sheet); err != nil {

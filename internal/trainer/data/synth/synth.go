@@ -1,5 +1,5 @@
-// Package synth makes a set of handwritten-looking digits, 28×28 unsigned bytes (0 = paper) and a label 0–9, so that a
-// machine without any data set can train and test. A digit is a pure function of (seed, index): the glyph is one of
+// Package synth makes data sets, so that a machine without any can train and test: handwritten-looking digits, 28×28
+// unsigned bytes (0 = paper) and a label 0–9, and coloured shapes (Shape). A digit is a pure function of (seed, index): the glyph is one of
 // several stroke drawings, whose control points are jittered, sheared, rotated, scaled and shifted, drawn with a pen of
 // random width, and covered with noise and sometimes a stray stroke. With 10,000 of them and minibatches of 20, the
 // tutorial's network gets 98 % of 2,000 others right after one epoch and a linear model 78 % (84 % after three).
@@ -17,11 +17,10 @@ import (
 // Version names the generator in fingerprints.
 const Version = "digits 1"
 
-// The size of an image and of a record: the pixels row by row, then one byte of label.
+// The size of a digit: the pixels row by row.
 const (
-	Side        = 28
-	Pixels      = Side * Side
-	RecordBytes = Pixels + 1
+	Side   = 28
+	Pixels = Side * Side
 )
 
 // Lengths are in 1/256 of a pixel.
