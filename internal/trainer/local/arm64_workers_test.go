@@ -21,12 +21,12 @@ func TestAJobGivesOneHashWithWorkersOnAMD64AndOnARM64(t *testing.T) {
 	if os.Getenv("ELASTIC_SOAK") == "" {
 		spec.Data.Training = "synthetic://digits?records=200&seed=1" // five steps: an emulator takes its time
 	}
-	want := train(t, spec, run{"", 1, 1, 0})
+	want := train(t, spec, run{workers: 1, threads: 1})
 	trainer := arm64test.Build(t, []string{"build"}, "../../../cmd/elastic-trainer")
 	t.Setenv(emulatedTrainer, emulator+string(filepath.ListSeparator)+trainer)
 	for name, workers := range map[string]int{"one worker, on arm64": 1, "a worker on each": 2} {
 		t.Run(name, func(t *testing.T) {
-			if hash := train(t, spec, run{"", workers, 1, 0}); hash != want {
+			if hash := train(t, spec, run{workers: workers, threads: 1}); hash != want {
 				t.Errorf("hash %s, and %s without arm64", hash, want)
 			}
 		})

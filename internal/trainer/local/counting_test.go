@@ -115,7 +115,7 @@ func TestEveryRecordOfEveryEpochIsAppliedExactlyOnce(t *testing.T) {
 		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
 		Training: trainingjob.Training{Epochs: epochs, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
 	}
-	for _, r := range []run{{"portable", 1, 1, 0}, {"portable", 3, 1, 0}, {"portable", 3, 1, 15}, {"portable", 1, 1, 10}} {
+	for _, r := range []run{{kernel: "portable", workers: 1, threads: 1}, {kernel: "portable", workers: 3, threads: 1}, {kernel: "portable", workers: 3, threads: 1, kills: 15}, {kernel: "portable", workers: 1, threads: 1, kills: 10}} {
 		t.Run(r.String(), func(t *testing.T) {
 			j, text := load(t, spec, countingOptions(job.Options{Threads: 1, Kernel: "portable"}))
 			result := trainLoaded(t, j, text, r)

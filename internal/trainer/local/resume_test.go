@@ -60,7 +60,7 @@ func TestARunThatIsInterruptedAndGoesOnEndsWithTheBitsOfOneThatNeverStopped(t *t
 	fastest := kernel.Available()[0].Name
 	spec := reference("testdata/reference_model.py")
 	spec.Training.Epochs = 2
-	want := train(t, spec, run{fastest, 2, 1, 0})
+	want := train(t, spec, run{kernel: fastest, workers: 2, threads: 1})
 
 	spec.Output = t.TempDir()
 	spec.Training.Epochs = 1
@@ -82,7 +82,7 @@ func TestARunThatIsInterruptedAndGoesOnEndsWithTheBitsOfOneThatNeverStopped(t *t
 	}
 	spec.Training.Epochs = 2
 	j, text := load(t, spec, job.Options{Threads: 1, Kernel: fastest})
-	result = trainLoaded(t, j, text, run{fastest, 1, 1, 3})
+	result = trainLoaded(t, j, text, run{kernel: fastest, workers: 1, threads: 1, kills: 3})
 	if result.Model == nil || result.Model.SHA256 != want {
 		t.Errorf("one epoch with %d interruptions, and then another: %+v, and undisturbed the hash is %s", stops, result.Model, want)
 	}

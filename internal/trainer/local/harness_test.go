@@ -1,0 +1,255 @@
+package local_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// TestMain lets the launcher's children be workers: it starts this program again, which is the test binary here.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "worker" {
+		if os.Getenv("COUNTING_MODEL") != "" {
+			os.Exit(countingWorker(os.Args[1:]))
+		}
+		if paths := filepath.SplitList(os.Getenv(emulatedTrainer)); len(paths) > 0 && os.Args[len(os.Args)-1] == "0" {
+			os.Exit(emulatedWorker(paths, os.Args[1:])) // the last argument is the worker's number
+		}
+		os.Exit(cli.Main("test", os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// run is one way of computing a job. None of it may change the model.
+type run struct {
+	kernel      string // "" is the fastest
+	workers     int
+	threads     int
+	kills       int
+	aggregation string // "" is the job's own
+}
+
+func (r run) String() string {
+	kills := "undisturbed"
+	if r.kills > 0 {
+		kills = fmt.Sprintf("%d SIGKILLs", r.kills)
+	}
+	if r.aggregation != "" {
+		kills += ", aggregation " + r.aggregation
+	}
+	return fmt.Sprintf("%s, %d workers, %d threads, %s", cmp.Or(r.kernel, "fastest"), r.workers, r.threads, kills)
+}
+
+// ways are several runs: one of every combination. A list that is empty has one element, its zero value; of the threads 1.
+type ways struct {
+	kernels                 []string
+	workers, threads, kills []int
+	aggregations            []string
+}
+
+func (w ways) runs() (all []run) {
+	for _, kernel := range orZero(w.kernels) {
+		for _, workers := range w.workers {
+			for _, threads := range orZero(w.threads) {
+				for _, kills := range orZero(w.kills) {
+					for _, aggregation := range orZero(w.aggregations) {
+						all = append(all, run{kernel, workers, max(threads, 1), kills, aggregation})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func orZero[T any](list []T) []T {
+	if len(list) == 0 {
+		return make([]T, 1)
+	}
+	return list
+}
+
+// kernels are the names of the sets that this processor can run, the fastest first.
+func kernels() (names []string) {
+	for _, set := range kernel.Available() {
+		names = append(names, set.Name)
+	}
+	return names
+}
+
+// givesOneHash trains a job in several ways, which must give one model: that of the fastest kernel and one undisturbed worker.
+func givesOneHash(t *testing.T, spec trainingjob.Job, runs []run) {
+	t.Helper()
+	want := train(t, spec, run{workers: 1, threads: 1})
+	for _, r := range runs {
+		t.Run(r.String(), func(t *testing.T) {
+			t.Parallel() // a run that is killed all the time is mostly waiting
+			if hash := train(t, spec, r); hash != want {
+				t.Errorf("hash %s, and %s elsewhere", hash, want)
+			}
+		})
+	}
+	if n := len(kernel.Available()); n < 3 {
+		t.Logf("this processor has %d of the four kernels; the others were not run", n)
+	}
+}
+
+// reference is the reference job of numerics.md: 1,200 records, R = 50, B = 10, K = 4, one epoch, 30 steps.
+func reference(model string) trainingjob.Job {
+	return trainingjob.Job{
+		Name: "reference", Namespace: "default", Model: trainingjob.Model{File: model},
+		Data:     trainingjob.Data{Training: "synthetic://digits?records=1200&seed=1", Format: "recordio", Codec: "bytes", RecordsPerTask: 50},
+		Training: trainingjob.Training{Epochs: 1, MinibatchSize: 10, GradsToWait: 4, Seed: 1},
+	}
+}
+
+// train runs a job with worker processes and returns the hash of its model.
+func train(t *testing.T, spec trainingjob.Job, r run) string {
+	t.Helper()
+	if r.aggregation != "" {
+		spec.Training.Aggregation = r.aggregation
+	}
+	j, text := load(t, spec, job.Options{Threads: r.threads, Kernel: r.kernel})
+	result := trainLoaded(t, j, text, r)
+	if result.Model == nil {
+		t.Fatalf("%v: %+v", r, result)
+	}
+	return result.Model.SHA256
+}
+
+func trainLoaded(t *testing.T, j *job.Job, text []byte, r run) master.Result {
+	t.Helper()
+	output := j.Spec.Output
+	if output == "" {
+		output = t.TempDir()
+	}
+	pace, least := "0s", r.workers // undisturbed, all compute, and none is left out for having started late
+	if r.kills > 0 {
+		pace, least = "15ms", 1 // so that the job lasts long enough to be killed so often
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	chaos := make(chan struct{})
+	go func() {
+		defer close(chaos)
+		killWorkers(ctx, output, r.kills)
+	}()
+	log := &testLog{t: t}
+	result, err := local.Train(ctx, local.Config{
+		Job: j, JobJSON: text, ModelName: "model.py", Min: least, Max: r.workers, Output: output,
+		WorkerArgs: []string{"--kernel", r.kernel, "--threads", strconv.Itoa(r.threads), "--pace", pace, "--log-level", "error"},
+		WorkerLog:  log, Listen: "127.0.0.1:0", Reporter: discard{}, Log: slog.New(slog.DiscardHandler),
+	})
+	cancel()
+	<-chaos
+	if err != nil {
+		t.Fatalf("%v: %v", r, err)
+	}
+	return result
+}
+
+func load(t *testing.T, spec trainingjob.Job, o job.Options) (*job.Job, []byte) {
+	t.Helper()
+	path, err := filepath.Abs(spec.Model.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Model.File = path
+	model, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Load(t.Context(), spec, "model.py", model, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	text, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, text
+}
+
+// killWorkers kills n workers of the run that writes to output, at random times.
+func killWorkers(ctx context.Context, output string, n int) {
+	for n > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Duration(20+rand.IntN(60)) * time.Millisecond):
+		}
+		if pids := workersOf(output); len(pids) > 0 {
+			if syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL) == nil {
+				n--
+			}
+		}
+	}
+}
+
+// workersOf lists the child processes that work for the run that writes to output.
+func workersOf(output string) []int {
+	var pids []int
+	tasks, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, field := range strings.Fields(string(text)) {
+			pid, err := strconv.Atoi(field)
+			command, _ := os.ReadFile(filepath.Join("/proc", field, "cmdline"))
+			if err == nil && strings.Contains(string(command), output) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+func only(t *testing.T, pattern string) string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("%v: %v", paths, err)
+	}
+	return paths[0]
+}
+
+// discard is a reporter for nobody.
+type discard struct{}
+
+func (discard) Status(trainingjob.Status) {}
+func (discard) Notice(coordinator.Notice) {}
+
+// testLog writes what workers say to the test's log.
+type testLog struct{ t *testing.T }
+
+func (l *testLog) Write(b []byte) (int, error) {
+	l.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
