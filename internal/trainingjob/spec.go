@@ -71,6 +71,24 @@ type Job struct {
 	Command []string `json:"command,omitempty"`
 
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // nil: one each epoch, and the newest few are kept
+	Evaluation *Evaluation `json:"evaluation,omitempty"` // nil: once, after the last step
+}
+
+// Evaluation says when the validation data are evaluated besides after the last step: training waits meanwhile, and what it
+// comes to does not depend on it.
+type Evaluation struct {
+	Steps  int64 `json:"steps,omitempty"`  // between two of them; 0: not by steps
+	Epochs int64 `json:"epochs,omitempty"` // between two of them; 0: not by epochs
+}
+
+// Due reports whether the state after step updates is evaluated, in a job with so many steps in an epoch. A nil Evaluation
+// is never due.
+func (e *Evaluation) Due(step, stepsPerEpoch int64) bool {
+	if e == nil {
+		return false
+	}
+	every := func(n int64) bool { return n > 0 && step%n == 0 }
+	return every(e.Steps) || every(e.Epochs*stepsPerEpoch)
 }
 
 // Checkpoint says when and where the state is kept, from which an interrupted job goes on.
@@ -176,8 +194,17 @@ type Status struct {
 	ModelSHA256    string             `json:"model_sha256,omitempty"`
 	OutputFiles    []string           `json:"output_files,omitempty"`
 	CheckpointStep int64              `json:"checkpoint_step,omitempty"` // the newest checkpoint's
+	Evaluations    []Measurement      `json:"evaluations,omitempty"`     // of the validation data, the newest ones, oldest first
 	JobDigest      string             `json:"job_digest,omitempty"`
 	Goodput        *float64           `json:"goodput,omitempty"` // of this master's time: steps done, over those that its workers would have done undisturbed
+}
+
+// Measurement is what an evaluation of the validation data gave.
+type Measurement struct {
+	Step    int64              `json:"step"` // updates of the state that was evaluated
+	Loss    float64            `json:"loss"` // mean over the records
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Records int64              `json:"records"`
 }
 
 // WorkerStatus is one worker as its master sees it.

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // Checkpoint is the state of a lineage after Step updates.
@@ -28,6 +30,8 @@ type Checkpoint struct {
 	LossSum    float64 // of the records of the last step
 	Counts     []int64 // likewise, of the metrics
 	Tensors    []safetensors.Tensor
+
+	Evaluations []trainingjob.Measurement // of the states before this one
 }
 
 // format is the version of what stands in the metadata.
@@ -35,13 +39,14 @@ const format = "elastic-trainer checkpoint 2"
 
 // Keys of the metadata.
 const (
-	keyFormat     = "format"
-	keyLineage    = "lineage"
-	keyStep       = "step"
-	keyGeneration = "generation"
-	keyLossSum    = "loss_sum"
-	keyCounts     = "counts"
-	keySHA256     = "sha256"
+	keyFormat      = "format"
+	keyLineage     = "lineage"
+	keyStep        = "step"
+	keyGeneration  = "generation"
+	keyLossSum     = "loss_sum"
+	keyCounts      = "counts"
+	keyEvaluations = "evaluations"
+	keySHA256      = "sha256"
 )
 
 // ErrDamaged is wrapped by the errors about a file that is not what was written.
@@ -50,14 +55,19 @@ var ErrDamaged = errors.New("the checkpoint is damaged")
 // Encode returns the file. Equal checkpoints give equal bytes.
 func Encode(c Checkpoint) ([]byte, error) {
 	var file bytes.Buffer
-	err := safetensors.Write(&file, c.Tensors, map[string]string{
-		keyFormat:     format,
-		keyLineage:    c.Lineage,
-		keyStep:       strconv.FormatInt(c.Step, 10),
-		keyGeneration: strconv.FormatInt(c.Generation, 10),
-		keyLossSum:    strconv.FormatFloat(c.LossSum, 'g', -1, 64),
-		keyCounts:     joined(c.Counts),
-		keySHA256:     c.sum(),
+	evaluations, err := json.Marshal(c.Evaluations)
+	if err != nil {
+		return nil, err
+	}
+	err = safetensors.Write(&file, c.Tensors, map[string]string{
+		keyFormat:      format,
+		keyLineage:     c.Lineage,
+		keyStep:        strconv.FormatInt(c.Step, 10),
+		keyGeneration:  strconv.FormatInt(c.Generation, 10),
+		keyLossSum:     strconv.FormatFloat(c.LossSum, 'g', -1, 64),
+		keyCounts:      joined(c.Counts),
+		keyEvaluations: string(evaluations),
+		keySHA256:      c.sum(evaluations),
 	})
 	return file.Bytes(), err
 }
@@ -89,17 +99,19 @@ func decode(file []byte) (c Checkpoint, err error) {
 	number(keyGeneration, func(s string) (e error) { c.Generation, e = strconv.ParseInt(s, 10, 64); return e })
 	number(keyLossSum, func(s string) (e error) { c.LossSum, e = strconv.ParseFloat(s, 64); return e })
 	number(keyCounts, func(s string) (e error) { c.Counts, e = split(s); return e })
+	number(keyEvaluations, func(s string) error { return json.Unmarshal([]byte(s), &c.Evaluations) })
 	if err != nil {
 		return c, err
 	}
-	if want, got := metadata[keySHA256], c.sum(); got != want {
+	if want, got := metadata[keySHA256], c.sum([]byte(metadata[keyEvaluations])); got != want {
 		return c, fmt.Errorf("its content has SHA-256 %s, and the file says %s", got, want)
 	}
 	return c, nil
 }
 
-// sum is the SHA-256 over everything but the generation, by which equal states have equal sums.
-func (c Checkpoint) sum() string {
+// sum is the SHA-256 over everything but the generation, by which equal states have equal sums. The evaluations are as the
+// file has them.
+func (c Checkpoint) sum(evaluations []byte) string {
 	h := sha256.New()
 	field := func(b []byte) {
 		var length [8]byte
@@ -112,6 +124,7 @@ func (c Checkpoint) sum() string {
 		field(binary.LittleEndian.AppendUint64(nil, n))
 	}
 	field([]byte(joined(c.Counts)))
+	field(evaluations)
 	for _, t := range c.Tensors {
 		field([]byte(t.Name))
 		field([]byte(t.DType))

@@ -15,11 +15,13 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/checkpoint"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 func small() checkpoint.Checkpoint {
 	return checkpoint.Checkpoint{
 		Lineage: "5f1c", Step: 120, Generation: 3, LossSum: 12.3456789, Counts: []int64{17, 0, 3},
+		Evaluations: []trainingjob.Measurement{{Step: 60, Loss: 0.25, Metrics: map[string]float64{"accuracy": 0.875, "auc": 1.0 / 3}, Records: 40}},
 		Tensors: []safetensors.Tensor{
 			safetensors.Float32("conv2d/kernel", []int{2, 3}, []float32{1, -2, 3.5, 0, float32(math.Copysign(0, -1)), 1e-40}),
 			safetensors.Float32("conv2d/bias", []int{3}, []float32{0.1, 0.2, 0.3}),

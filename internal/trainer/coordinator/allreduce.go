@@ -209,9 +209,9 @@ func (c *Coordinator) completeGroupStep() {
 	c.step++
 	every := c.cfg.CheckpointEvery
 	checkpoint := every > 0 && c.step%every == 0
-	if c.step == c.cfg.Steps {
+	if c.step == c.cfg.Steps || c.evaluates() {
 		c.work.reset(0)
-		g.closing = true
+		g.closing = true // the star evaluates, and a later step may be a group's again
 	} else {
 		c.beginStep()
 		if g.hash = checkpoint || c.step%c.cfg.HashEvery == 0; g.hash {
@@ -333,6 +333,8 @@ func (c *Coordinator) closeGroup() {
 	}
 	if c.step == c.cfg.Steps {
 		c.checkpoint()
+	}
+	if c.step == c.cfg.Steps || c.evaluates() {
 		c.beginStep()
 		return
 	}

@@ -23,6 +23,9 @@ type Config struct {
 	Step int64
 	// EvaluationParts is the number of ranges of validation data to evaluate after the last step; 0 for none.
 	EvaluationParts int
+	// EvaluatesAt reports whether they are evaluated besides at the state after step updates, 0 < step < Steps. It is pure;
+	// nil is never.
+	EvaluatesAt func(step int64) bool
 
 	// Identity is what a worker must have in common with this job.
 	Identity Identity
@@ -114,12 +117,14 @@ type Coordinator struct {
 	work    ledger // of the current step, or of the evaluation
 	evals   bool   // work is the evaluation's
 
-	now     time.Duration // as last told
-	pace    pace
-	answers answers // to the current step
-	earlier answers // to the one before
-	checks  []int   // virtual workers that are to be computed twice, in this step or the next one that can
-	trusted int64   // the newest step whose state all have confirmed by its hash
+	now       time.Duration // as last told
+	pace      pace
+	answers   answers // to the current step
+	earlier   answers // to the one before
+	checks    []int   // virtual workers that are to be computed twice, in this step or the next one that can
+	trusted   int64   // the newest step whose state all have confirmed by its hash
+	evaluated int64   // the step whose state was evaluated last; −1 for none
+	dealt     []int   // virtual worker → worker, of the step before the evaluation
 
 	group    *group // while the workers add between themselves; nil: the master does
 	round    int64  // the newest round's number
@@ -166,7 +171,7 @@ func New(cfg Config) *Coordinator {
 	}
 	c := &Coordinator{
 		cfg: cfg, step: cfg.Step, history: cfg.Step, kept: cfg.Step, trusted: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
-		round: cfg.FirstRound, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1, answers: answers{step: -1}, earlier: answers{step: -1},
+		round: cfg.FirstRound, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1, evaluated: -1, answers: answers{step: -1}, earlier: answers{step: -1},
 	}
 	if cfg.FloorIsGiven {
 		c.lastID = max(c.lastID, cfg.Min-1)
@@ -304,7 +309,7 @@ func (c *Coordinator) enough() bool {
 // gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
 func (c *Coordinator) gradient(e Gradient) {
 	m := c.members[e.Worker]
-	if m == nil || !c.training() || c.leaving != "" || !c.compare(m, e) || e.Step != c.step || c.group != nil {
+	if m == nil || c.phase > Evaluating || c.leaving != "" || !c.compare(m, e) || e.Step != c.step || c.evals || c.group != nil {
 		return // of a step that is complete: another worker was given the same work meanwhile
 	}
 	c.answered(m, e)
@@ -353,7 +358,7 @@ func (c *Coordinator) completeStep() {
 	if c.step < c.cfg.Steps {
 		previous := c.work.owner
 		c.beginStep()
-		if c.enough() && !c.wantsGroup() {
+		if !c.evals && c.enough() && !c.wantsGroup() {
 			publish.Next = deal(len(c.work.owner), c.dealable(), previous)
 			c.work.assign(publish.Next)
 			for id, vs := range publish.Next {
@@ -372,18 +377,6 @@ func (c *Coordinator) completeStep() {
 	c.emit(publish)
 	c.checkpoint()
 	c.beginStep()
-}
-
-func (c *Coordinator) evaluationPart(e EvaluationPart) {
-	m := c.members[e.Worker]
-	if m == nil || c.phase != Evaluating || c.leaving != "" || !c.work.valid(e.Part) || c.work.done[e.Part] {
-		return
-	}
-	c.work.finish(e.Part)
-	c.emit(AcceptEvaluation(e))
-	if c.work.missing == 0 {
-		c.save()
-	}
 }
 
 // dealOrphans gives work of the current step that nobody has to the ready members: what one of them has computed already to
@@ -409,7 +402,7 @@ func (c *Coordinator) dealOrphans() {
 			continue
 		}
 		if c.evals {
-			c.emit(Evaluate{Worker: w, Parts: given[w]})
+			c.emit(Evaluate{Worker: w, Step: c.step, Parts: given[w]})
 		} else {
 			c.members[w].hand.add(c.now, given[w])
 			c.emit(Assign{Worker: w, Step: c.step, VirtualWorkers: given[w]})

@@ -37,8 +37,12 @@ type (
 		Hashes []uint32
 	}
 
-	// EvaluationPart is the result of one range of validation data.
-	EvaluationPart struct{ Worker, Part int }
+	// EvaluationPart is the result of one range of validation data at the state after Step updates.
+	EvaluationPart struct {
+		Worker int
+		Step   int64
+		Part   int
+	}
 
 	// Unreachable is a worker's word that it cannot send to another one, a peer of a round.
 	Unreachable struct {
@@ -185,7 +189,14 @@ type (
 	}
 
 	// AcceptEvaluation says the same of an evaluation part.
-	AcceptEvaluation struct{ Worker, Part int }
+	AcceptEvaluation struct {
+		Worker int
+		Step   int64
+		Part   int
+	}
+
+	// Evaluated says that all parts of the evaluation at Step are there.
+	Evaluated struct{ Step int64 }
 
 	// Publish says that all gradients of Step are there: apply the sum, and send it to every subscribed worker,
 	// with what that worker computes in the next step. With Hash everybody, the master included, hashes the state
@@ -225,9 +236,11 @@ type (
 		VirtualWorkers []int
 	}
 
-	// Evaluate gives a worker ranges of validation data.
+	// Evaluate gives a worker ranges of validation data, to be evaluated at the state after Step updates: it holds that
+	// state, or the updates to it are on their way.
 	Evaluate struct {
 		Worker int
+		Step   int64
 		Parts  []int
 	}
 
@@ -316,6 +329,7 @@ const (
 
 func (Accept) effect()           {}
 func (AcceptEvaluation) effect() {}
+func (Evaluated) effect()        {}
 func (Publish) effect()          {}
 func (Round) effect()            {}
 func (Relay) effect()            {}

@@ -72,7 +72,11 @@ func (c *Coordinator) stop(e Stop) {
 		c.leaveWithMaster()
 	}
 	if c.phase == Evaluating || c.phase == CannotSave {
-		c.leave("stopped before the final model was written")
+		reason := "stopped before the final model was written"
+		if c.step < c.cfg.Steps {
+			reason = "stopped in an evaluation, which is made again when the job goes on"
+		}
+		c.leave(reason)
 		return
 	}
 	if !c.training() {

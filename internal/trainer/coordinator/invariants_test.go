@@ -20,6 +20,9 @@ type world struct {
 	follows  map[int]bool         // workers that are sent every update
 	source   int                  // whose state is asked for, or nobody
 	accepted map[string]bool
+	parts    map[int]map[int]bool // worker → parts of the evaluation of the current state in hand
+	answered map[int]bool         // parts of it that were accepted
+	measured int64                // the step whose state was evaluated last, −1 for none
 	step     int64
 	pods     map[int]bool
 	over     bool
@@ -46,7 +49,33 @@ func (w *world) effect(e Effect) {
 			}
 			w.accepted[key] = true
 		}
+	case Evaluate:
+		if at, there := w.state[e.Worker]; !there || at != w.step || e.Step != w.step {
+			w.t.Fatalf("worker %d was dealt the evaluation of step %d, during step %d, and its state is at %d (connected %v)", e.Worker, e.Step, w.step, at, there)
+		}
+		for _, p := range e.Parts {
+			if w.answered[p] {
+				w.t.Fatalf("part %d of the evaluation of step %d was dealt again after it was accepted", p, w.step)
+			}
+			for other, parts := range w.parts {
+				if parts[p] {
+					w.t.Fatalf("part %d of the evaluation of step %d is with workers %d and %d", p, w.step, other, e.Worker)
+				}
+			}
+			w.parts[e.Worker][p] = true
+		}
+	case AcceptEvaluation:
+		if e.Step != w.step || w.answered[e.Part] {
+			w.t.Fatalf("part %d of the evaluation of step %d was accepted during step %d, and %v were before", e.Part, e.Step, w.step, w.answered)
+		}
+		w.answered[e.Part] = true
+	case Evaluated:
+		if e.Step != w.step || len(w.answered) != w.c.cfg.EvaluationParts || w.measured == e.Step {
+			w.t.Fatalf("the evaluation of step %d ended during step %d with parts %v; the last was that of step %d", e.Step, w.step, w.answered, w.measured)
+		}
+		w.measured = e.Step
 	case Publish:
+		w.evaluatedIfDue()
 		if e.Step != w.step {
 			w.t.Fatalf("step %d was published after step %d", e.Step, w.step-1)
 		}
@@ -56,16 +85,21 @@ func (w *world) effect(e Effect) {
 			}
 		}
 		w.step++
+		w.newStep()
 		for id := range w.state {
 			if w.follows[id] && w.state[id] == e.Step {
 				w.state[id] = w.step
 			}
 			w.todo[id] = map[int]bool{}
 		}
+		if len(e.Next) > 0 {
+			w.evaluatedIfDue()
+		}
 		for id, vs := range e.Next {
 			w.deal(id, vs)
 		}
 	case Assign:
+		w.evaluatedIfDue()
 		if e.Step != w.step {
 			w.t.Fatalf("work of step %d was dealt during step %d", e.Step, w.step)
 		}
@@ -90,6 +124,7 @@ func (w *world) effect(e Effect) {
 			w.t.Fatalf("the master goes back from step %d to step %d", w.step, e.Step)
 		}
 		w.step, w.accepted = e.Step, map[string]bool{}
+		w.newStep()
 		clear(w.follows)
 		for id := range w.todo {
 			w.todo[id] = map[int]bool{}
@@ -109,9 +144,26 @@ func (w *world) effect(e Effect) {
 	case Withdraw:
 		w.t.Fatalf("all compute the same, and what was written after step %d is withdrawn", e.After)
 	case SaveModel:
+		w.evaluatedIfDue()
 		w.saved = true
 	case Exit:
 		w.over = true
+	}
+}
+
+// newStep voids what was in hand of an evaluation.
+func (w *world) newStep() {
+	w.answered = map[int]bool{}
+	for id := range w.parts {
+		w.parts[id] = map[int]bool{}
+	}
+}
+
+// evaluatedIfDue: nothing of a step is computed, and no model saved, before the evaluation that comes first.
+func (w *world) evaluatedIfDue() {
+	cfg := w.c.cfg
+	if cfg.EvaluationParts > 0 && w.step > 0 && w.measured != w.step && (w.step == cfg.Steps || cfg.EvaluatesAt(w.step)) {
+		w.t.Fatalf("step %d goes on, and its state has not been evaluated", w.step)
 	}
 }
 
@@ -143,6 +195,7 @@ func (w *world) deal(id int, vs []int) {
 func (w *world) forget(id int) {
 	delete(w.state, id)
 	delete(w.todo, id)
+	delete(w.parts, id)
 	delete(w.follows, id)
 	if w.source == id {
 		w.source = nobody
@@ -159,6 +212,8 @@ func (w *world) restart() {
 		w.alone[id] = w.state[id]
 		w.forget(id)
 	}
+	w.measured = -1
+	w.newStep()
 	for _, id := range sortedKeys(pods) {
 		p := pods[id]
 		if _, runs := w.alone[id]; runs {
@@ -182,7 +237,7 @@ func (w *world) hello(id int, step int64) {
 		step = held
 		delete(w.alone, id)
 	}
-	w.todo[id] = map[int]bool{}
+	w.todo[id], w.parts[id] = map[int]bool{}, map[int]bool{}
 	w.state[id] = step
 	w.do(Hello{Worker: id, Identity: w.c.cfg.Identity, Step: step, Hash: "h", OwnHash: "h"})
 	if _, there := w.state[id]; there {
@@ -225,14 +280,23 @@ func hashes(step int64, lo, hi int) (h []uint32) {
 	return h
 }
 
+// measure answers one part of the evaluation in hand.
+func (w *world) measure(id int) {
+	if parts := sortedKeys(w.parts[id]); len(parts) > 0 {
+		delete(w.parts[id], parts[0])
+		w.do(EvaluationPart{Worker: id, Step: w.step, Part: parts[0]})
+	}
+}
+
 func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJobEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 6).Draw(t, "k")
 		steps := rapid.Int64Range(1, 12).Draw(t, "steps")
 		minimum := rapid.IntRange(1, 3).Draw(t, "min")
 		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, alone: map[int]int64{}, follows: map[int]bool{}, source: nobody, accepted: map[string]bool{}, pods: map[int]bool{}}
+		w.parts, w.answered, w.measured = map[int]map[int]bool{}, map[int]bool{}, -1
 		w.c = New(Config{
-			Steps: steps, Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
+			Steps: steps, Minibatches: func(int64) int { return k }, EvaluationParts: rapid.IntRange(0, 3).Draw(t, "parts"), EvaluatesAt: every(rapid.IntRange(0, 3).Draw(t, "evaluation every")), Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
 			Min: minimum, Max: minimum + 2, FloorIsGiven: rapid.Bool().Draw(t, "floor is given"), LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
 			CheckEvery: rapid.Int64Range(0, 3).Draw(t, "check every"),
 		})
@@ -241,7 +305,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 		for range rapid.IntRange(0, 150).Draw(t, "events") {
 			id := rapid.IntRange(0, 5).Draw(t, "worker")
 			_, connected := w.state[id]
-			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "answer late", "clock", "clock", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "measure", "measure", "answer late", "clock", "clock", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched"}).Draw(t, "event") {
 			case "hello":
 				if !connected {
 					w.hello(id, rapid.SampledFrom([]int64{0, w.step, max(0, w.step-2)}).Draw(t, "at"))
@@ -270,6 +334,8 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 			case "clock":
 				now += time.Duration(rapid.IntRange(1, 80).Draw(t, "ms")) * time.Millisecond
 				w.do(Clock{At: now})
+			case "measure":
+				w.measure(id)
 			case "restart":
 				w.restart()
 				w.do(Clock{At: now})
@@ -281,7 +347,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 				}
 			case "overflow":
 				if w.follows[id] {
-					w.todo[id] = map[int]bool{}
+					w.todo[id], w.parts[id] = map[int]bool{}, map[int]bool{}
 					w.do(Overflow{Worker: id})
 					w.do(Applied{Worker: id, Step: w.step})
 				}
@@ -314,12 +380,13 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 		if alive, floor := w.c.count(); alive > w.c.max+max(0, floor-w.c.min) && w.c.floorReady() && !w.c.finished() {
 			t.Fatalf("%d pods alive, at most %d wanted", alive, w.c.max)
 		}
-		for range int(steps+1) * k * 8 {
+		for range int(steps+1) * (k + 3) * 8 {
 			for _, id := range sortedKeys(w.state) {
 				w.do(Applied{Worker: id, Step: w.state[id]})
 				if vs := sortedKeys(w.todo[id]); len(vs) > 0 {
 					w.compute(id, vs[0])
 				}
+				w.measure(id)
 			}
 		}
 		if !w.saved || w.step != steps {

@@ -130,15 +130,17 @@ func (c *Coordinator) goOnFrom(step int64, hash string) {
 	c.beginStep()
 }
 
-// beginStep prepares the work of the current step, or what follows the last one.
+// beginStep prepares the work of the current step, of the evaluation before it, or what follows the last one.
 func (c *Coordinator) beginStep() {
 	switch {
+	case c.evaluates():
+		c.beginEvaluation()
 	case c.step < c.cfg.Steps:
+		if c.evals {
+			c.phase, c.evals = Waiting, false // settlePhase knows better
+		}
 		c.work.reset(c.cfg.Minibatches(c.step))
 		c.beginAnswers(len(c.work.owner))
-	case c.cfg.EvaluationParts > 0:
-		c.phase, c.evals = Evaluating, true
-		c.work.reset(c.cfg.EvaluationParts)
 	default:
 		c.save()
 	}

@@ -50,19 +50,24 @@ func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
 
 func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 	t.Helper()
-	steps, step, k, minimum, maximum, evaluation, hashEvery, failures, checkpoints, checkEvery := 3, 0, 2, 1, 2, 0, 100, 3, 0, 0
-	for key, into := range map[string]*int{"step": &step, "check-every": &checkEvery, "checkpoint-every": &checkpoints, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "hash-every": &hashEvery, "max-failures": &failures} {
+	steps, step, k, minimum, maximum, evaluation, evaluationEvery, hashEvery, failures, checkpoints, checkEvery := 3, 0, 2, 1, 2, 0, 0, 100, 3, 0, 0
+	for key, into := range map[string]*int{"step": &step, "check-every": &checkEvery, "checkpoint-every": &checkpoints, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "evaluation-every": &evaluationEvery, "hash-every": &hashEvery, "max-failures": &failures} {
 		if d.HasArg(key) {
 			d.ScanArgs(t, key, into)
 		}
 	}
 	return Config{
-		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Approximate: d.HasArg("approximate"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation,
+		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Approximate: d.HasArg("approximate"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation, EvaluatesAt: every(evaluationEvery),
 		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
 		Min:      minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
 		CheckpointEvery: int64(checkpoints), CheckEvery: int64(checkEvery),
 	}
+}
+
+// every is an evaluation every so many steps; 0 is none but the last.
+func every(steps int) func(int64) bool {
+	return func(step int64) bool { return steps > 0 && step%int64(steps) == 0 }
 }
 
 func joinArgs(args []datadriven.CmdArg) string {
@@ -158,7 +163,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		}
 		return g, times
 	case "evaluated":
-		return EvaluationPart{Worker: worker(), Part: number(positional[1])}, times
+		return EvaluationPart{Worker: worker(), Step: int64(arg("step", 0)), Part: number(positional[1])}, times
 	case "leave":
 		return Left{Worker: worker()}, times
 	case "lose":
@@ -231,7 +236,9 @@ func describe(e Effect) string {
 	case Accept:
 		return fmt.Sprintf("accept w%d step=%d v%d…v%d", e.Worker, e.Step, e.Lo, e.Hi-1)
 	case AcceptEvaluation:
-		return fmt.Sprintf("accept w%d part %d", e.Worker, e.Part)
+		return fmt.Sprintf("accept w%d step=%d part %d", e.Worker, e.Step, e.Part)
+	case Evaluated:
+		return fmt.Sprintf("evaluated step=%d", e.Step)
 	case Publish:
 		s := fmt.Sprintf("publish step=%d", e.Step)
 		for _, w := range sortedKeys(e.Next) {
@@ -244,7 +251,7 @@ func describe(e Effect) string {
 	case Assign:
 		return fmt.Sprintf("assign w%d step=%d: v%s", e.Worker, e.Step, list(e.VirtualWorkers))
 	case Evaluate:
-		return fmt.Sprintf("evaluate w%d: parts %s", e.Worker, strings.Trim(fmt.Sprint(e.Parts), "[]"))
+		return fmt.Sprintf("evaluate w%d step=%d: parts %s", e.Worker, e.Step, strings.Trim(fmt.Sprint(e.Parts), "[]"))
 	case SendState:
 		return fmt.Sprintf("send state to w%d", e.Worker)
 	case SendUpdates:

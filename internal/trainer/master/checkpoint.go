@@ -57,6 +57,7 @@ func (m *Master) goOnFromCheckpoint() int64 {
 		}
 		m.state = state
 		m.last = m.measuredAt(c.Step, c.LossSum, c.Counts)
+		m.evaluations.all = c.Evaluations
 		m.kept = c.Step
 		m.notice(coordinator.Notice{Reason: "Resumed", Message: fmt.Sprintf("training goes on from step %d of %d, whose checkpoint is %s", c.Step, m.cfg.Job.Schedule.Steps(), s.Path)})
 		return c.Step
@@ -92,7 +93,7 @@ func (m *Master) restore(s StoredCheckpoint) (checkpoint.Checkpoint, []float32, 
 func (m *Master) checkpoint(step, trusted int64) {
 	id := m.cfg.Job.Identity
 	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation(), Trusted: trusted}
-	last, state := m.last, slices.Clone(m.state)
+	last, before, state := m.last, m.evaluations.before(step), slices.Clone(m.state)
 	m.saving.Add(1)
 	go func() {
 		defer m.saving.Done()
@@ -101,7 +102,7 @@ func (m *Master) checkpoint(step, trusted int64) {
 		m.files.Lock() // the model's files are written one after the other with these
 		defer m.files.Unlock()
 		file, err := checkpoint.Encode(checkpoint.Checkpoint{
-			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Tensors: tensors(m.network.Snapshot(state)),
+			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Evaluations: before, Tensors: tensors(m.network.Snapshot(state)),
 		})
 		if err == nil {
 			err = m.cfg.Store.SaveCheckpoint(ctx, name, file, m.cfg.Fence.Check)

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // do carries out one effect.
@@ -18,7 +20,9 @@ func (m *Master) do(e coordinator.Effect) {
 	case coordinator.Accept:
 		m.accept()
 	case coordinator.AcceptEvaluation:
-		m.parts[e.Part] = m.handPart
+		m.evaluations.parts[e.Part] = m.evaluations.hand
+	case coordinator.Evaluated:
+		m.evaluated(e.Step)
 	case coordinator.Publish:
 		m.publish(e)
 	case coordinator.Round:
@@ -32,9 +36,7 @@ func (m *Master) do(e coordinator.Effect) {
 			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Assign{Assign: &wirepb.Assign{Step: e.Step, VirtualWorkers: narrow(e.VirtualWorkers)}}})
 		}
 	case coordinator.Evaluate:
-		if c := m.conns[e.Worker]; c != nil {
-			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluate{Evaluate: &wirepb.Evaluate{Parts: narrow(e.Parts)}}})
-		}
+		m.evaluate(e)
 	case coordinator.SendState:
 		m.sendState(e.Worker)
 	case coordinator.SendUpdates:
@@ -161,14 +163,15 @@ func (m *Master) sendState(id int) {
 		return
 	}
 	c.subscribed = true
-	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last)}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toldAll(m.evaluations.all)}}}
 	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
 }
 
 // fetched is a worker's state, received in full.
 type fetched struct {
-	floats []float32
-	last   *wirepb.Measured
+	floats      []float32
+	last        *wirepb.Measured
+	evaluations []trainingjob.Measurement
 }
 
 // takeState goes on from another state than the master's own, of which the updates before are not known.
@@ -177,6 +180,7 @@ func (m *Master) takeState(step int64, hash string, f fetched) {
 	for _, c := range m.conns {
 		c.subscribed = false // the updates to come are of another state than theirs
 	}
+	m.evaluations.all, m.evaluations.began = f.evaluations, time.Time{}
 	m.last = m.measuredAt(step, f.last.GetLossSum(), f.last.GetCounts())
 	m.resetTree(step)
 }

@@ -65,7 +65,7 @@ func (m *Master) take(i input) {
 			m.log.Warn("a worker sent a state that nobody had asked for", "worker", c.worker, "node", c.node)
 			return
 		}
-		m.fetched = fetched{floats: i.state, last: k.State.Last}
+		m.fetched = fetched{floats: i.state, last: k.State.Last, evaluations: heardOf(k.State.Evaluations)}
 		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state)})
 		m.fetched = fetched{}
 	case *wirepb.Message_Applied:
@@ -74,13 +74,7 @@ func (m *Master) take(i input) {
 	case *wirepb.Message_Gradient:
 		m.takeGradient(c, k.Gradient, i)
 	case *wirepb.Message_Evaluated:
-		e := k.Evaluated
-		if len(e.Counts) != m.cfg.Job.Metrics.Size() {
-			m.breaks(c, fmt.Sprintf("sent %d counts of metrics, and the model has %d", len(e.Counts), m.cfg.Job.Metrics.Size()))
-			return
-		}
-		m.handPart = nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}
-		m.step(coordinator.EvaluationPart{Worker: c.worker, Part: int(e.Part)})
+		m.takePart(c, k.Evaluated)
 	case *wirepb.Message_StateHash:
 		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
 	case *wirepb.Message_Unreachable:

@@ -116,8 +116,7 @@ type Master struct {
 	newestSaid *wirepb.Applied // of the steps that workers do between themselves
 	updates    []update        // the newest, oldest first
 	buffers    *wire.Buffers
-	parts      []nn.Result // of the validation data
-	handPart   nn.Result   // of the validation data, likewise
+	evaluations evaluations
 
 	last          nn.Result          // of the last step
 	dirty         bool               // something changed since the history was told
@@ -143,10 +142,10 @@ type Master struct {
 // update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of the
 // embedding tables, packed.
 type update struct {
-	step     int64
-	floats   []float32
-	rows     []int32 // how many of each table
-	measured *wirepb.Measured
+	step       int64
+	floats     []float32
+	rows       []int32 // how many of each table
+	measured   *wirepb.Measured
 }
 
 // ErrEvicted is the cause of Run's context when the queue has taken back the quota of master and floor.
@@ -204,7 +203,7 @@ func (m *Master) prepare() error {
 	for v := range m.stats {
 		m.stats[v] = make([]float32, m.network.StatsSize())
 	}
-	m.parts = make([]nn.Result, len(j.Parts))
+	m.evaluations.parts = make([]nn.Result, len(j.Parts))
 	size, err := m.modelBytes()
 	if err != nil {
 		return err
@@ -213,6 +212,7 @@ func (m *Master) prepare() error {
 	m.resetTree(step)
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
+		EvaluatesAt: func(step int64) bool { return j.Spec.Evaluation.Due(step, j.Schedule.StepsPerEpoch()) },
 		Identity: j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		AllReduce: m.allReduce(), FirstRound: firstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
 	})

@@ -12,34 +12,40 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // ModelInfo is model.json: what the final model is. It holds nothing that depends on time, workers or restarts, so
 // that it is the same for every run of a job. Its presence with a job's digest is the job's completion.
 type ModelInfo struct {
-	SHA256    string             `json:"sha256"` // of model.safetensors
-	Steps     int64              `json:"steps"`
-	Epochs    int                `json:"epochs"`
-	Loss      float64            `json:"loss"`              // mean over the records of MeasuredOn
-	Accuracy  float64            `json:"accuracy"`          // share of them that were answered right; 0 where the loss knows no right answers
-	Metrics   map[string]float64 `json:"metrics,omitempty"` // of the same records, by the names that the model file gives them
-	Measured  string             `json:"measured_on"`
-	Records   int                `json:"records"` // measured
-	Job       string             `json:"job_digest"`
-	Lineage   string             `json:"lineage"`
-	Model     string             `json:"model"`
-	Numerics  int                `json:"numerics_version"`
-	Files     []string           `json:"-"` // where the store has put them
-	Algorithm string             `json:"optimizer"`
+	SHA256   string             `json:"sha256"` // of model.safetensors
+	Steps    int64              `json:"steps"`
+	Epochs   int                `json:"epochs"`
+	Loss     float64            `json:"loss"`              // mean over the records of MeasuredOn
+	Accuracy float64            `json:"accuracy"`          // share of them that were answered right; 0 where the loss knows no right answers
+	Metrics  map[string]float64 `json:"metrics,omitempty"` // of the same records, by the names that the model file gives them
+	Measured string             `json:"measured_on"`
+	Records  int                `json:"records"` // measured
+	// RecordsPerTask is the length of the ranges by which losses were added: the same ones give the same sum to the bit.
+	RecordsPerTask int `json:"records_per_task"`
+	// Evaluations are those of the validation data on the way and at the end; of more than 1,000 the newest.
+	Evaluations []trainingjob.Measurement `json:"evaluations,omitempty"`
+	Job         string                    `json:"job_digest"`
+	Lineage     string                    `json:"lineage"`
+	Model       string                    `json:"model"`
+	Numerics    int                       `json:"numerics_version"`
+	Files       []string                  `json:"-"` // where the store has put them
+	Algorithm   string                    `json:"optimizer"`
 }
 
 // RunInfo is run.json: how this run went.
 type RunInfo struct {
-	Seconds     float64 `json:"seconds"`
-	Generation  int64   `json:"generation"`
-	Preemptions int     `json:"preemptions"`
-	LastWorker  int     `json:"last_worker"`
-	Kernel      string  `json:"master_kernel"`
+	Seconds           float64 `json:"seconds"`
+	Generation        int64   `json:"generation"`
+	Preemptions       int     `json:"preemptions"`
+	LastWorker        int     `json:"last_worker"`
+	Kernel            string  `json:"master_kernel"`
+	EvaluationSeconds float64 `json:"evaluation_seconds"` // by this master; training waited meanwhile
 	// Goodput is the steps done, over those that the same workers would have done undisturbed in the time that they lived.
 	Goodput *float64 `json:"goodput,omitempty"`
 }
@@ -127,21 +133,18 @@ func (m *Master) modelSaved(s savedModel) {
 	m.step(coordinator.ModelSaved{SHA256: s.info.SHA256})
 }
 
-// describe is model.json without the hash. The parts of the validation data are added in their order.
+// describe is model.json without the hash.
 func (m *Master) describe() ModelInfo {
 	j := m.cfg.Job
 	measured, on := m.last, "the last training step"
-	if len(m.parts) > 0 {
-		measured, on = nn.Result{}, "validation data"
-		for _, p := range m.parts {
-			measured.Add(p)
-		}
+	if len(j.Parts) > 0 {
+		measured, on = m.evaluations.last, "validation data"
 	}
 	loss, metrics := m.means(measured)
 	return ModelInfo{
 		Steps: j.Schedule.Steps(), Epochs: j.Spec.Training.Epochs,
 		Loss: *loss, Accuracy: j.Metrics.Accuracy(measured.Counts, measured.Records), Metrics: metrics,
-		Measured: on, Records: measured.Records,
+		Measured: on, Records: measured.Records, RecordsPerTask: j.Spec.Data.RecordsPerTask, Evaluations: m.evaluations.all,
 		Job: j.Identity.Job, Lineage: j.Identity.Lineage, Model: j.Graph.Name, Numerics: j.Identity.Numerics,
 		Algorithm: string(j.Graph.Optimizer.Kind),
 	}
@@ -150,7 +153,7 @@ func (m *Master) describe() ModelInfo {
 func (m *Master) run() RunInfo {
 	return RunInfo{
 		Seconds: time.Since(m.began).Seconds(), Generation: m.cfg.Fence.Generation(), Preemptions: m.core.Status().Preemptions,
-		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name, Goodput: m.newest.Goodput,
+		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name, Goodput: m.newest.Goodput, EvaluationSeconds: m.evaluations.took.Seconds(),
 	}
 }
 

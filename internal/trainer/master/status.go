@@ -3,6 +3,7 @@ package master
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func (m *Master) status() trainingjob.Status {
 	s := trainingjob.Status{
 		Phase: phases[c.Phase], Message: c.Reason, Generation: m.cfg.Fence.Generation(),
 		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
-		JobDigest: j.Identity.Job, CheckpointStep: m.kept,
+		JobDigest: j.Identity.Job, CheckpointStep: m.kept, Evaluations: newestOf(m.evaluations.all),
 	}
 	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be taken up again
 		s.Phase = trainingjob.PhaseWaiting
@@ -92,7 +93,8 @@ func (m *Master) status() trainingjob.Status {
 		s.Loss, s.Metrics = m.means(m.last)
 	}
 	s = m.withWorkers(s)
-	if c.Phase == coordinator.Waiting {
+	ready := func(w trainingjob.WorkerStatus) bool { return w.State == "ready" }
+	if c.Phase == coordinator.Waiting || c.Phase == coordinator.Evaluating && !slices.ContainsFunc(s.Workers, ready) {
 		s.Message = cmp.Or(c.Reason, waitingFor(c.Min, s))
 	}
 	return s
@@ -145,7 +147,7 @@ func (m *Master) finishedStatus() trainingjob.Status {
 	loss := m.info.Loss
 	s := trainingjob.Status{
 		Phase: trainingjob.PhaseSucceeded, Generation: m.cfg.Fence.Generation(), Epoch: m.cfg.Job.Spec.Training.Epochs - 1,
-		StepsDone: steps, StepsTotal: steps, Loss: &loss, ModelSHA256: m.info.SHA256, JobDigest: m.info.Job, OutputFiles: m.info.Files, Metrics: m.info.Metrics,
+		StepsDone: steps, StepsTotal: steps, Loss: &loss, ModelSHA256: m.info.SHA256, JobDigest: m.info.Job, OutputFiles: m.info.Files, Metrics: m.info.Metrics, Evaluations: newestOf(m.info.Evaluations),
 	}
 	return s
 }

@@ -15,6 +15,7 @@ type loss struct {
 	record recordLoss
 	count  func(counts []int64, r int, z []float32) // adds record r with output z
 	sums   [kernel.MaxBlocks]float64
+	values []float64 // of the records
 	counts [kernel.MaxBlocks][]int64
 	total  []int64
 }
@@ -26,7 +27,7 @@ type recordLoss func(t *thread, r int, z, dz []float32) float64
 func (c *compiler) addLoss() error {
 	n := c.n
 	metrics := metric.New(n.model)
-	l := &loss{n: n, z: c.value, dz: c.gradient, total: make([]int64, metrics.Size())}
+	l := &loss{n: n, z: c.value, dz: c.gradient, total: make([]int64, metrics.Size()), values: make([]float64, n.options.MaxBatch)}
 	for block := range l.counts {
 		l.counts[block] = make([]int64, metrics.Size())
 	}
@@ -63,7 +64,8 @@ func (l *loss) run(t *thread, s span, training bool) {
 			dz = l.dz.record(t, r)
 		}
 		z := l.z.record(t, r)
-		sum += l.record(t, r, z, dz)
+		l.values[r] = l.record(t, r, z, dz)
+		sum += l.values[r]
 		l.count(counts, r, z)
 	}
 	l.sums[s.block] = sum

@@ -39,13 +39,21 @@ type Param struct {
 // Result is what records gave.
 type Result struct {
 	LossSum float64 // sum of the records' losses
+	// Losses are those of the records one by one, where they are known: sums of several results are then made in the order of
+	// the records, however these were cut into minibatches.
+	Losses  []float64
 	Counts  []int64 // of the model's metrics; what metric.Set says of them
 	Records int
 }
 
-// Add adds the result of other records.
+// Add adds the result of other records. Their losses are not kept one by one.
 func (r *Result) Add(o Result) {
-	r.LossSum += o.LossSum
+	if o.Losses == nil {
+		r.LossSum += o.LossSum
+	}
+	for _, l := range o.Losses {
+		r.LossSum += l
+	}
 	r.Records += o.Records
 	if r.Counts == nil {
 		r.Counts = make([]int64, len(o.Counts))
@@ -57,7 +65,7 @@ func (r *Result) Add(o Result) {
 
 // Clone is a copy that nobody else changes.
 func (r Result) Clone() Result {
-	r.Counts = slices.Clone(r.Counts)
+	r.Counts, r.Losses = slices.Clone(r.Counts), slices.Clone(r.Losses)
 	return r
 }
 
@@ -162,7 +170,8 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 	return result, nil
 }
 
-// Evaluate computes loss and counts in inference mode: moving statistics, no dropout. The counts are valid until the next call.
+// Evaluate computes loss and counts in inference mode: moving statistics, no dropout. Counts and
+// losses are valid until the next call.
 func (n *Network) Evaluate(state []float32, b *graph.Batch) (Result, error) {
 	if err := n.begin(state, b); err != nil {
 		return Result{}, fmt.Errorf("evaluation: %w", err)
@@ -172,6 +181,7 @@ func (n *Network) Evaluate(state []float32, b *graph.Batch) (Result, error) {
 	}
 	n.execute(n.inference)
 	result := n.loss.result(b.N)
+	result.Losses = n.loss.values[:b.N]
 	if !finite(result.LossSum) {
 		return result, fmt.Errorf("evaluation: the loss is %w (%v): the model or the input holds infinities or NaN", ErrNotFinite, result.LossSum)
 	}

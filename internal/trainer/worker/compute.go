@@ -35,6 +35,9 @@ type worker struct {
 	step       int64            // updates applied to state
 	last       *wirepb.Measured // of the last of them; nil at step 0
 
+	evaluations []*wirepb.Evaluation // of the states before, the newest mostEvaluations
+	evaluating  evaluating
+
 	// Of the step in hand.
 	plan    schedule.Step
 	planned int64 // the step that plan is of; −1 for none
@@ -76,6 +79,7 @@ func (w *worker) load(j *job.Job) error {
 	}
 	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
 	w.step, w.last, w.planned, w.todo, w.inHand = 0, nil, -1, nil, nil
+	w.evaluations, w.evaluating = nil, evaluating{}
 	return w.meet()
 }
 
@@ -181,26 +185,4 @@ func ApplyUpdate(n job.Network, state, update []float32, counts []int32, step in
 		stats = append(stats, behind[:size])
 	}
 	return n.Apply(state, gradient.Sum{Dense: sum, Rows: rows}, stats, step)
-}
-
-// evaluate computes one part of the validation data: the sums over its records.
-func (w *worker) evaluate(ctx context.Context, r schedule.Range) (nn.Result, error) {
-	var sum nn.Result
-	size := int64(w.job.Spec.Training.MinibatchSize)
-	indices := make([]int64, 0, size)
-	for lo := r.Lo; lo < r.Hi; lo += size {
-		indices = indices[:0]
-		for i := lo; i < min(lo+size, r.Hi); i++ {
-			indices = append(indices, i)
-		}
-		if err := w.validation.Fill(ctx, r.File, indices, &w.batch); err != nil {
-			return nn.Result{}, err
-		}
-		part, err := w.job.Network.Evaluate(w.state, &w.batch)
-		if err != nil {
-			return nn.Result{}, err
-		}
-		sum.Add(part)
-	}
-	return sum, nil
 }

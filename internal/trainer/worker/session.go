@@ -262,6 +262,7 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	if s.job != nil {
 		s.gather()
 	}
+	s.evaluating = evaluating{}
 	s.todo, s.planned, s.round, s.again = nil, -1, nil, len(s.inHand) // what another stream was dealt is void, and what was computed is not
 	if s.job == nil || s.source != string(j.JobJson)+string(j.Model) {
 		if err := s.loadFrom(ctx, j); err != nil {
@@ -321,7 +322,8 @@ func (s *session) work(ctx context.Context) error {
 		if err := s.takeSums(); err != nil {
 			return err
 		}
-		busy := len(s.todo) > 0 && s.planned == s.step
+		mayCompute := len(s.todo) > 0 && s.planned == s.step
+		busy := mayCompute || s.mayEvaluate()
 		turn, err := s.turn(stop, late, busy)
 		switch {
 		case err != nil:
@@ -341,6 +343,12 @@ func (s *session) work(ctx context.Context) error {
 			return s.leave()
 		case turn.woken || !busy:
 		default:
+			if !mayCompute {
+				if err := s.evaluateNext(ctx); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := s.compute(ctx); err != nil {
 				return s.report(err)
 			}
@@ -408,6 +416,7 @@ func (s *session) handle(ctx context.Context, r received) error {
 	case *wirepb.Message_State:
 		if s.exchange == nil || k.State.Step >= s.step { // what was applied since an older one was sent stays
 			s.state, s.step, s.last, s.planned, s.todo = r.floats, k.State.Step, k.State.Last, -1, nil
+			s.evaluations, s.evaluating = k.State.Evaluations, evaluating{}
 			s.forget()
 			s.stateTaken()
 		}
@@ -417,7 +426,7 @@ func (s *session) handle(ctx context.Context, r received) error {
 	case *wirepb.Message_Relay:
 		s.relay(k.Relay)
 	case *wirepb.Message_Fetch:
-		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last}}}
+		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last, Evaluations: s.evaluations}}}
 		s.queue.SendTensor(m, slices.Clone(s.state), nil) // nothing else is queued before a worker is admitted
 	case *wirepb.Message_Update:
 		return s.update(k.Update, r.floats)
@@ -427,7 +436,10 @@ func (s *session) handle(ctx context.Context, r received) error {
 			s.deal(s.sendAgain(k.Assign.VirtualWorkers))
 		}
 	case *wirepb.Message_Evaluate:
-		return s.evaluateParts(ctx, k.Evaluate.Parts)
+		s.round = nil
+		return s.dealParts(k.Evaluate)
+	case *wirepb.Message_Evaluation:
+		s.remember(k.Evaluation)
 	default:
 		return fmt.Errorf("the master sent an unexpected %T", k)
 	}
@@ -462,25 +474,6 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 
 func (s *session) sendApplied() {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Applied{Applied: &wirepb.Applied{Step: s.step, Measured: s.last}}})
-}
-
-func (s *session) evaluateParts(ctx context.Context, parts []int32) error {
-	for _, p := range parts {
-		if int(p) >= len(s.job.Parts) {
-			return fmt.Errorf("the master dealt part %d of %d of the validation data", p, len(s.job.Parts))
-		}
-		r, err := s.evaluate(ctx, s.job.Parts[p])
-		if err != nil {
-			if ctx.Err() != nil {
-				return s.leave()
-			}
-			return s.report(err)
-		}
-		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluated{Evaluated: &wirepb.Evaluated{
-			Part: p, LossSum: r.LossSum, Counts: r.Counts, Records: int64(r.Records),
-		}}})
-	}
-	return nil
 }
 
 // leave sends what is done of the step, says so, and ends.

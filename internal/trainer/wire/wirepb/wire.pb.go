@@ -47,6 +47,7 @@ type Message struct {
 	//	*Message_Fetch
 	//	*Message_Round
 	//	*Message_Relay
+	//	*Message_Evaluation
 	//	*Message_Slice
 	//	*Message_Heartbeat
 	Kind          isMessage_Kind `protobuf_oneof:"kind"`
@@ -262,6 +263,15 @@ func (x *Message) GetRelay() *Relay {
 	return nil
 }
 
+func (x *Message) GetEvaluation() *Evaluation {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_Evaluation); ok {
+			return x.Evaluation
+		}
+	}
+	return nil
+}
+
 func (x *Message) GetSlice() *Slice {
 	if x != nil {
 		if x, ok := x.Kind.(*Message_Slice); ok {
@@ -362,6 +372,10 @@ type Message_Relay struct {
 	Relay *Relay `protobuf:"bytes,25,opt,name=relay,proto3,oneof"`
 }
 
+type Message_Evaluation struct {
+	Evaluation *Evaluation `protobuf:"bytes,30,opt,name=evaluation,proto3,oneof"`
+}
+
 type Message_Slice struct {
 	// From a worker to another one.
 	Slice *Slice `protobuf:"bytes,9,opt,name=slice,proto3,oneof"`
@@ -409,6 +423,8 @@ func (*Message_Fetch) isMessage_Kind() {}
 func (*Message_Round) isMessage_Kind() {}
 
 func (*Message_Relay) isMessage_Kind() {}
+
+func (*Message_Evaluation) isMessage_Kind() {}
 
 func (*Message_Slice) isMessage_Kind() {}
 
@@ -943,6 +959,7 @@ type Evaluated struct {
 	LossSum       float64                `protobuf:"fixed64,2,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"`
 	Counts        []int64                `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	Records       int64                  `protobuf:"varint,4,opt,name=records,proto3" json:"records,omitempty"`
+	Step          int64                  `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1005,6 +1022,83 @@ func (x *Evaluated) GetRecords() int64 {
 	return 0
 }
 
+func (x *Evaluated) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+// Evaluation is what an evaluation of all the validation data gave; it travels with the state, because the final model's
+// description tells them all.
+type Evaluation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	Loss          float64                `protobuf:"fixed64,2,opt,name=loss,proto3" json:"loss,omitempty"`
+	Records       int64                  `protobuf:"varint,3,opt,name=records,proto3" json:"records,omitempty"`
+	Metrics       map[string]float64     `protobuf:"bytes,4,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evaluation) Reset() {
+	*x = Evaluation{}
+	mi := &file_wire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evaluation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evaluation) ProtoMessage() {}
+
+func (x *Evaluation) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
+func (*Evaluation) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Evaluation) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Evaluation) GetLoss() float64 {
+	if x != nil {
+		return x.Loss
+	}
+	return 0
+}
+
+func (x *Evaluation) GetRecords() int64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *Evaluation) GetMetrics() map[string]float64 {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
 type StateHash struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
@@ -1015,7 +1109,7 @@ type StateHash struct {
 
 func (x *StateHash) Reset() {
 	*x = StateHash{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1121,7 @@ func (x *StateHash) String() string {
 func (*StateHash) ProtoMessage() {}
 
 func (x *StateHash) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1134,7 @@ func (x *StateHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateHash.ProtoReflect.Descriptor instead.
 func (*StateHash) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StateHash) GetStep() int64 {
@@ -1068,7 +1162,7 @@ type Leaving struct {
 
 func (x *Leaving) Reset() {
 	*x = Leaving{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1174,7 @@ func (x *Leaving) String() string {
 func (*Leaving) ProtoMessage() {}
 
 func (x *Leaving) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1187,7 @@ func (x *Leaving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
 func (*Leaving) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Leaving) GetReason() string {
@@ -1121,7 +1215,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1227,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1240,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Problem) GetReason() string {
@@ -1167,6 +1261,7 @@ type State struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
 	Last          *Measured              `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
+	Evaluations   []*Evaluation          `protobuf:"bytes,12,rep,name=evaluations,proto3" json:"evaluations,omitempty"` // of the states up to this one, the newest ones
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1174,7 +1269,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1281,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1294,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *State) GetStep() int64 {
@@ -1212,6 +1307,13 @@ func (x *State) GetStep() int64 {
 func (x *State) GetLast() *Measured {
 	if x != nil {
 		return x.Last
+	}
+	return nil
+}
+
+func (x *State) GetEvaluations() []*Evaluation {
+	if x != nil {
+		return x.Evaluations
 	}
 	return nil
 }
@@ -1234,7 +1336,7 @@ type Measured struct {
 
 func (x *Measured) Reset() {
 	*x = Measured{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1348,7 @@ func (x *Measured) String() string {
 func (*Measured) ProtoMessage() {}
 
 func (x *Measured) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1361,7 @@ func (x *Measured) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Measured.ProtoReflect.Descriptor instead.
 func (*Measured) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Measured) GetLossSum() float64 {
@@ -1291,7 +1393,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1405,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1418,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Update) GetStep() int64 {
@@ -1371,7 +1473,7 @@ type Assign struct {
 
 func (x *Assign) Reset() {
 	*x = Assign{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1485,7 @@ func (x *Assign) String() string {
 func (*Assign) ProtoMessage() {}
 
 func (x *Assign) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1498,7 @@ func (x *Assign) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assign.ProtoReflect.Descriptor instead.
 func (*Assign) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Assign) GetStep() int64 {
@@ -1416,13 +1518,14 @@ func (x *Assign) GetVirtualWorkers() []int32 {
 type Evaluate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parts         []int32                `protobuf:"varint,1,rep,packed,name=parts,proto3" json:"parts,omitempty"`
+	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"` // the state's; it may be on its way
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1537,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1550,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Evaluate) GetParts() []int32 {
@@ -1455,6 +1558,13 @@ func (x *Evaluate) GetParts() []int32 {
 		return x.Parts
 	}
 	return nil
+}
+
+func (x *Evaluate) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
 }
 
 type Refusal struct {
@@ -1466,7 +1576,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1588,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1601,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Refusal) GetReason() string {
@@ -1510,7 +1620,7 @@ type Dismissal struct {
 
 func (x *Dismissal) Reset() {
 	*x = Dismissal{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1632,7 @@ func (x *Dismissal) String() string {
 func (*Dismissal) ProtoMessage() {}
 
 func (x *Dismissal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1645,7 @@ func (x *Dismissal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dismissal.ProtoReflect.Descriptor instead.
 func (*Dismissal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Dismissal) GetReason() string {
@@ -1554,7 +1664,7 @@ type Fetch struct {
 
 func (x *Fetch) Reset() {
 	*x = Fetch{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1676,7 @@ func (x *Fetch) String() string {
 func (*Fetch) ProtoMessage() {}
 
 func (x *Fetch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1689,7 @@ func (x *Fetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
 func (*Fetch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 // Round has its receiver compute a step together with others, and add it up between them.
@@ -1598,7 +1708,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1720,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1733,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Round) GetNumber() int64 {
@@ -1687,7 +1797,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1809,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1822,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Peer) GetWorker() int32 {
@@ -1748,7 +1858,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1870,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1883,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Relay) GetRound() int64 {
@@ -1809,7 +1919,7 @@ type Unreachable struct {
 
 func (x *Unreachable) Reset() {
 	*x = Unreachable{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1931,7 @@ func (x *Unreachable) String() string {
 func (*Unreachable) ProtoMessage() {}
 
 func (x *Unreachable) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1944,7 @@ func (x *Unreachable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreachable.ProtoReflect.Descriptor instead.
 func (*Unreachable) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Unreachable) GetRound() int64 {
@@ -1879,7 +1989,7 @@ type Slice struct {
 
 func (x *Slice) Reset() {
 	*x = Slice{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2001,7 @@ func (x *Slice) String() string {
 func (*Slice) ProtoMessage() {}
 
 func (x *Slice) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2014,7 @@ func (x *Slice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slice.ProtoReflect.Descriptor instead.
 func (*Slice) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Slice) GetRound() int64 {
@@ -1993,7 +2103,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2115,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2128,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Heartbeat) GetGeneration() int64 {
@@ -2033,7 +2143,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\x12elastic.trainer.v1\"\xaa\t\n" +
+	"wire.proto\x12\x12elastic.trainer.v1\"\xec\t\n" +
 	"\aMessage\x12.\n" +
 	"\x04join\x18\x01 \x01(\v2\x18.elastic.trainer.v1.JoinH\x00R\x04join\x121\n" +
 	"\x05hello\x18\x02 \x01(\v2\x19.elastic.trainer.v1.HelloH\x00R\x05hello\x127\n" +
@@ -2055,7 +2165,10 @@ const file_wire_proto_rawDesc = "" +
 	"\tdismissal\x18\x16 \x01(\v2\x1d.elastic.trainer.v1.DismissalH\x00R\tdismissal\x121\n" +
 	"\x05fetch\x18\x17 \x01(\v2\x19.elastic.trainer.v1.FetchH\x00R\x05fetch\x121\n" +
 	"\x05round\x18\x18 \x01(\v2\x19.elastic.trainer.v1.RoundH\x00R\x05round\x121\n" +
-	"\x05relay\x18\x19 \x01(\v2\x19.elastic.trainer.v1.RelayH\x00R\x05relay\x121\n" +
+	"\x05relay\x18\x19 \x01(\v2\x19.elastic.trainer.v1.RelayH\x00R\x05relay\x12@\n" +
+	"\n" +
+	"evaluation\x18\x1e \x01(\v2\x1e.elastic.trainer.v1.EvaluationH\x00R\n" +
+	"evaluation\x121\n" +
 	"\x05slice\x18\t \x01(\v2\x19.elastic.trainer.v1.SliceH\x00R\x05slice\x12=\n" +
 	"\theartbeat\x18\x1f \x01(\v2\x1d.elastic.trainer.v1.HeartbeatH\x00R\theartbeatB\x06\n" +
 	"\x04kind\"5\n" +
@@ -2106,12 +2219,22 @@ const file_wire_proto_rawDesc = "" +
 	"\x04rows\x18\n" +
 	" \x03(\x05R\x04rows\x12/\n" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\x12\x16\n" +
-	"\x06hashes\x18\x10 \x03(\aR\x06hashes\"l\n" +
+	"\x06hashes\x18\x10 \x03(\aR\x06hashes\"\x80\x01\n" +
 	"\tEvaluated\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\x05R\x04part\x12\x19\n" +
 	"\bloss_sum\x18\x02 \x01(\x01R\alossSum\x12\x16\n" +
 	"\x06counts\x18\x03 \x03(\x03R\x06counts\x12\x18\n" +
-	"\arecords\x18\x04 \x01(\x03R\arecords\"3\n" +
+	"\arecords\x18\x04 \x01(\x03R\arecords\x12\x12\n" +
+	"\x04step\x18\x05 \x01(\x03R\x04step\"\xd1\x01\n" +
+	"\n" +
+	"Evaluation\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
+	"\x04loss\x18\x02 \x01(\x01R\x04loss\x12\x18\n" +
+	"\arecords\x18\x03 \x01(\x03R\arecords\x12E\n" +
+	"\ametrics\x18\x04 \x03(\v2+.elastic.trainer.v1.Evaluation.MetricsEntryR\ametrics\x1a:\n" +
+	"\fMetricsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"3\n" +
 	"\tStateHash\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\"@\n" +
@@ -2121,10 +2244,11 @@ const file_wire_proto_rawDesc = "" +
 	"after_step\x18\x02 \x01(\bR\tafterStep\"7\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05fatal\x18\x02 \x01(\bR\x05fatal\"~\n" +
+	"\x05fatal\x18\x02 \x01(\bR\x05fatal\"\xc0\x01\n" +
 	"\x05State\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x120\n" +
-	"\x04last\x18\x02 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\x04last\x12/\n" +
+	"\x04last\x18\x02 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\x04last\x12@\n" +
+	"\vevaluations\x18\f \x03(\v2\x1e.elastic.trainer.v1.EvaluationR\vevaluations\x12/\n" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"=\n" +
 	"\bMeasured\x12\x19\n" +
 	"\bloss_sum\x18\x01 \x01(\x01R\alossSum\x12\x16\n" +
@@ -2139,9 +2263,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"E\n" +
 	"\x06Assign\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12'\n" +
-	"\x0fvirtual_workers\x18\x02 \x03(\x05R\x0evirtualWorkers\" \n" +
+	"\x0fvirtual_workers\x18\x02 \x03(\x05R\x0evirtualWorkers\"4\n" +
 	"\bEvaluate\x12\x14\n" +
-	"\x05parts\x18\x01 \x03(\x05R\x05parts\"!\n" +
+	"\x05parts\x18\x01 \x03(\x05R\x05parts\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\"!\n" +
 	"\aRefusal\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"#\n" +
 	"\tDismissal\x12\x16\n" +
@@ -2197,7 +2322,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_wire_proto_goTypes = []any{
 	(*Message)(nil),     // 0: elastic.trainer.v1.Message
 	(*Piece)(nil),       // 1: elastic.trainer.v1.Piece
@@ -2208,23 +2333,25 @@ var file_wire_proto_goTypes = []any{
 	(*Applied)(nil),     // 6: elastic.trainer.v1.Applied
 	(*Gradient)(nil),    // 7: elastic.trainer.v1.Gradient
 	(*Evaluated)(nil),   // 8: elastic.trainer.v1.Evaluated
-	(*StateHash)(nil),   // 9: elastic.trainer.v1.StateHash
-	(*Leaving)(nil),     // 10: elastic.trainer.v1.Leaving
-	(*Problem)(nil),     // 11: elastic.trainer.v1.Problem
-	(*State)(nil),       // 12: elastic.trainer.v1.State
-	(*Measured)(nil),    // 13: elastic.trainer.v1.Measured
-	(*Update)(nil),      // 14: elastic.trainer.v1.Update
-	(*Assign)(nil),      // 15: elastic.trainer.v1.Assign
-	(*Evaluate)(nil),    // 16: elastic.trainer.v1.Evaluate
-	(*Refusal)(nil),     // 17: elastic.trainer.v1.Refusal
-	(*Dismissal)(nil),   // 18: elastic.trainer.v1.Dismissal
-	(*Fetch)(nil),       // 19: elastic.trainer.v1.Fetch
-	(*Round)(nil),       // 20: elastic.trainer.v1.Round
-	(*Peer)(nil),        // 21: elastic.trainer.v1.Peer
-	(*Relay)(nil),       // 22: elastic.trainer.v1.Relay
-	(*Unreachable)(nil), // 23: elastic.trainer.v1.Unreachable
-	(*Slice)(nil),       // 24: elastic.trainer.v1.Slice
-	(*Heartbeat)(nil),   // 25: elastic.trainer.v1.Heartbeat
+	(*Evaluation)(nil),  // 9: elastic.trainer.v1.Evaluation
+	(*StateHash)(nil),   // 10: elastic.trainer.v1.StateHash
+	(*Leaving)(nil),     // 11: elastic.trainer.v1.Leaving
+	(*Problem)(nil),     // 12: elastic.trainer.v1.Problem
+	(*State)(nil),       // 13: elastic.trainer.v1.State
+	(*Measured)(nil),    // 14: elastic.trainer.v1.Measured
+	(*Update)(nil),      // 15: elastic.trainer.v1.Update
+	(*Assign)(nil),      // 16: elastic.trainer.v1.Assign
+	(*Evaluate)(nil),    // 17: elastic.trainer.v1.Evaluate
+	(*Refusal)(nil),     // 18: elastic.trainer.v1.Refusal
+	(*Dismissal)(nil),   // 19: elastic.trainer.v1.Dismissal
+	(*Fetch)(nil),       // 20: elastic.trainer.v1.Fetch
+	(*Round)(nil),       // 21: elastic.trainer.v1.Round
+	(*Peer)(nil),        // 22: elastic.trainer.v1.Peer
+	(*Relay)(nil),       // 23: elastic.trainer.v1.Relay
+	(*Unreachable)(nil), // 24: elastic.trainer.v1.Unreachable
+	(*Slice)(nil),       // 25: elastic.trainer.v1.Slice
+	(*Heartbeat)(nil),   // 26: elastic.trainer.v1.Heartbeat
+	nil,                 // 27: elastic.trainer.v1.Evaluation.MetricsEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: elastic.trainer.v1.Message.join:type_name -> elastic.trainer.v1.Join
@@ -2232,38 +2359,41 @@ var file_wire_proto_depIdxs = []int32{
 	6,  // 2: elastic.trainer.v1.Message.applied:type_name -> elastic.trainer.v1.Applied
 	7,  // 3: elastic.trainer.v1.Message.gradient:type_name -> elastic.trainer.v1.Gradient
 	8,  // 4: elastic.trainer.v1.Message.evaluated:type_name -> elastic.trainer.v1.Evaluated
-	9,  // 5: elastic.trainer.v1.Message.state_hash:type_name -> elastic.trainer.v1.StateHash
-	10, // 6: elastic.trainer.v1.Message.leaving:type_name -> elastic.trainer.v1.Leaving
-	11, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
-	23, // 8: elastic.trainer.v1.Message.unreachable:type_name -> elastic.trainer.v1.Unreachable
+	10, // 5: elastic.trainer.v1.Message.state_hash:type_name -> elastic.trainer.v1.StateHash
+	11, // 6: elastic.trainer.v1.Message.leaving:type_name -> elastic.trainer.v1.Leaving
+	12, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
+	24, // 8: elastic.trainer.v1.Message.unreachable:type_name -> elastic.trainer.v1.Unreachable
 	3,  // 9: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
-	12, // 10: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
-	14, // 11: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
-	15, // 12: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
-	16, // 13: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
-	17, // 14: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
-	18, // 15: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
-	19, // 16: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
-	20, // 17: elastic.trainer.v1.Message.round:type_name -> elastic.trainer.v1.Round
-	22, // 18: elastic.trainer.v1.Message.relay:type_name -> elastic.trainer.v1.Relay
-	24, // 19: elastic.trainer.v1.Message.slice:type_name -> elastic.trainer.v1.Slice
-	25, // 20: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
-	5,  // 21: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
-	13, // 22: elastic.trainer.v1.Applied.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 23: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
-	13, // 24: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
-	1,  // 25: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
-	13, // 26: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 27: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
-	21, // 28: elastic.trainer.v1.Round.peers:type_name -> elastic.trainer.v1.Peer
-	21, // 29: elastic.trainer.v1.Relay.to:type_name -> elastic.trainer.v1.Peer
-	13, // 30: elastic.trainer.v1.Slice.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 31: elastic.trainer.v1.Slice.piece:type_name -> elastic.trainer.v1.Piece
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	13, // 10: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
+	15, // 11: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
+	16, // 12: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
+	17, // 13: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
+	18, // 14: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
+	19, // 15: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
+	20, // 16: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
+	21, // 17: elastic.trainer.v1.Message.round:type_name -> elastic.trainer.v1.Round
+	23, // 18: elastic.trainer.v1.Message.relay:type_name -> elastic.trainer.v1.Relay
+	9,  // 19: elastic.trainer.v1.Message.evaluation:type_name -> elastic.trainer.v1.Evaluation
+	25, // 20: elastic.trainer.v1.Message.slice:type_name -> elastic.trainer.v1.Slice
+	26, // 21: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
+	5,  // 22: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
+	14, // 23: elastic.trainer.v1.Applied.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 24: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
+	27, // 25: elastic.trainer.v1.Evaluation.metrics:type_name -> elastic.trainer.v1.Evaluation.MetricsEntry
+	14, // 26: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
+	9,  // 27: elastic.trainer.v1.State.evaluations:type_name -> elastic.trainer.v1.Evaluation
+	1,  // 28: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
+	14, // 29: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 30: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
+	22, // 31: elastic.trainer.v1.Round.peers:type_name -> elastic.trainer.v1.Peer
+	22, // 32: elastic.trainer.v1.Relay.to:type_name -> elastic.trainer.v1.Peer
+	14, // 33: elastic.trainer.v1.Slice.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 34: elastic.trainer.v1.Slice.piece:type_name -> elastic.trainer.v1.Piece
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2291,6 +2421,7 @@ func file_wire_proto_init() {
 		(*Message_Fetch)(nil),
 		(*Message_Round)(nil),
 		(*Message_Relay)(nil),
+		(*Message_Evaluation)(nil),
 		(*Message_Slice)(nil),
 		(*Message_Heartbeat)(nil),
 	}
@@ -2300,7 +2431,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
