@@ -231,9 +231,10 @@ func (d Definition) service() *corev1.Service {
 			Type:                     corev1.ServiceTypeClusterIP,
 			PublishNotReadyAddresses: true,
 			Selector:                 map[string]string{LabelJobName: d.Job.Name, LabelRole: RoleMaster},
-			Ports: []corev1.ServicePort{{
-				Name: "grpc", Port: MasterPort, TargetPort: intstr.FromInt32(MasterPort), Protocol: corev1.ProtocolTCP,
-			}},
+			Ports: []corev1.ServicePort{
+				{Name: "grpc", Port: MasterPort, TargetPort: intstr.FromInt32(MasterPort), Protocol: corev1.ProtocolTCP},
+				{Name: "http", Port: StatusPort, TargetPort: intstr.FromInt32(StatusPort), Protocol: corev1.ProtocolTCP},
+			},
 		},
 	}
 }
