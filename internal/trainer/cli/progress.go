@@ -9,31 +9,50 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/terminal"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// progress prints how a local run goes: one line that is written over on a terminal, plain lines elsewhere.
+// progress prints how a local run goes: in place on a terminal, plain lines elsewhere.
 type progress struct {
-	out      io.Writer
-	terminal bool
-	job      *job.Job
+	out io.Writer
+	job *job.Job
 
 	mu    sync.Mutex
-	open  bool // a line is on the terminal without its end
+	view  *terminal.View // nil: plain lines
 	first struct {
 		at   time.Time
 		step int64
 	}
 }
 
-func newProgress(out io.Writer, j *job.Job) *progress {
-	f, isFile := out.(*os.File)
-	return &progress{out: out, job: j, terminal: isFile && term.IsTerminal(int(f.Fd()))}
+func newProgress(out io.Writer, j *job.Job) *progress { return &progress{out: out, job: j} }
+
+// watch goes over to a view in place where the output suits it.
+func (p *progress) watch(h *history.Recorder) {
+	if f, isFile := p.out.(*os.File); isFile && terminal.Suits(f) {
+		p.view = terminal.Start(f, h)
+	}
+}
+
+// log is where workers may write: through the view where both would be on one terminal.
+func (p *progress) log(w io.Writer) io.Writer {
+	if f, isFile := w.(*os.File); p.view != nil && isFile && terminal.Suits(f) {
+		return p.view
+	}
+	return w
+}
+
+// close ends the view, if there is one.
+func (p *progress) close() {
+	if p.view != nil {
+		p.view.Close()
+		p.view = nil
+	}
 }
 
 // begin says what will be trained, and what should be known of it before.
@@ -59,6 +78,9 @@ func (p *progress) served(url string) { fmt.Fprintf(p.out, "page      %s\n", url
 
 // Status implements master.Reporter.
 func (p *progress) Status(s trainingjob.Status) {
+	if p.view != nil {
+		return // it sees more than that
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch s.Phase {
@@ -67,10 +89,10 @@ func (p *progress) Status(s trainingjob.Status) {
 			p.first.at, p.first.step = time.Now(), s.StepsDone
 			return
 		}
-		p.print(p.line(s), false)
+		fmt.Fprintln(p.out, p.line(s))
 	case trainingjob.PhaseWaiting, trainingjob.PhaseCannotSave:
 		if !p.first.at.IsZero() || s.Phase == trainingjob.PhaseCannotSave { // starting up is no news
-			p.print(strings.ToLower(string(s.Phase))+": "+s.Message, true)
+			fmt.Fprintf(p.out, "%s: %s\n", strings.ToLower(string(s.Phase)), s.Message)
 		}
 	}
 }
@@ -95,19 +117,6 @@ func (p *progress) line(s trainingjob.Status) string {
 	return b.String()
 }
 
-// print writes a line; on a terminal one that is not final is written over by the next.
-func (p *progress) print(line string, final bool) {
-	if !p.terminal {
-		fmt.Fprintln(p.out, line)
-		return
-	}
-	fmt.Fprint(p.out, "\r\x1b[K"+line)
-	p.open = !final
-	if final {
-		fmt.Fprintln(p.out)
-	}
-}
-
 // Notice implements master.Reporter: who comes and goes by force is worth a line.
 func (p *progress) Notice(n coordinator.Notice) {
 	p.mu.Lock()
@@ -115,27 +124,23 @@ func (p *progress) Notice(n coordinator.Notice) {
 	if n.Reason == "WorkerJoined" || (n.Reason == "WorkerLeft" && !n.Warning && p.first.at.IsZero()) {
 		return
 	}
-	if p.open {
-		fmt.Fprintln(p.out)
-		p.open = false
+	if p.view != nil {
+		p.view.Print(n.Message)
+		return
 	}
 	fmt.Fprintln(p.out, n.Message)
 }
 
 // end prints the result, or returns why there is none.
 func (p *progress) end(r master.Result) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open {
-		fmt.Fprintln(p.out)
+	p.close()
+	if r.Report != "" {
+		defer func() { fmt.Fprintf(p.out, "report    %s\n", r.Report) }()
 	}
 	if err := failed(r); err != nil {
 		return err
 	}
 	m := r.Model
-	if r.Report != "" {
-		defer func() { fmt.Fprintf(p.out, "report    %s\n", r.Report) }()
-	}
 	fmt.Fprintf(p.out, "model     %s\nsha256    %s\nsteps     %d\nloss      %.6g\naccuracy  %.4f  (%d records of %s)\njob       %s\n",
 		m.Files[0], m.SHA256, m.Steps, m.Loss, m.Accuracy, m.Records, m.Measured, m.Job)
 	return nil

@@ -161,9 +161,13 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 		defer page.Close()
 		progress.served(page.URL())
 	}
+	if t.level != "debug" { // whose lines would go through the view
+		progress.watch(recorder)
+		defer progress.close()
+	}
 	result, err := local.Train(ctx, local.Config{
 		Job: j, JobJSON: text, ModelName: name, Min: t.floor, Max: t.workers, Output: t.spec.Output,
-		WorkerArgs: t.workerArgs(), WorkerLog: cmd.ErrOrStderr(), Listen: t.listen, Reporter: progress, History: recorder, Log: quiet(log, t.level),
+		WorkerArgs: t.workerArgs(), WorkerLog: progress.log(cmd.ErrOrStderr()), Listen: t.listen, Reporter: progress, History: recorder, Log: quiet(log, t.level),
 	})
 	if err != nil {
 		return err

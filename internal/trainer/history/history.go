@@ -119,7 +119,7 @@ func (h *History) Reported(at time.Time, s trainingjob.Status) {
 		}
 	}
 	h.goodput.workers(now, s.Phase, ready, live)
-	h.workers(now, s.Workers, s.Phase)
+	h.workers(now, s.Workers)
 	h.Status = s
 	h.Status.Goodput = h.Goodput()
 }

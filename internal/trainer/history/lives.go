@@ -79,7 +79,7 @@ func (l *Life) From() time.Duration { return l.Spans[0].From }
 func (l *Life) To() time.Duration { return l.Spans[len(l.Spans)-1].To }
 
 // workers takes the states of those that are there; the others have gone.
-func (h *History) workers(now time.Duration, all []trainingjob.WorkerStatus, phase trainingjob.Phase) {
+func (h *History) workers(now time.Duration, all []trainingjob.WorkerStatus) {
 	there := map[int]bool{}
 	for _, w := range all {
 		there[w.ID] = true

@@ -162,7 +162,10 @@ func workers(h *history.History, now time.Duration, width int) [][]piece {
 	} else {
 		label = append(label, named...)
 	}
-	if len(label) == 1 {
+	switch {
+	case h.Over:
+		label = append(label[:1], piece{plain, fmt.Sprintf(" %s in all", wording.Count(int64(len(h.Lives)+h.Dropped)))})
+	case len(label) == 1:
 		label = append(label, piece{plain, " none yet"})
 	}
 	if gone+h.Dropped == 0 {
@@ -207,7 +210,10 @@ func fit(groups [][]piece, width int, colour bool) string {
 			line.WriteString(gap)
 			room -= len(gap)
 		}
-		for _, p := range group {
+		for j, p := range group {
+			if j > 0 && cells(p.text) > room {
+				break
+			}
 			text := cut(p.text, room)
 			room -= cells(text)
 			if colour && p.style != plain && text != "" {

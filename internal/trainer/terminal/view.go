@@ -32,10 +32,10 @@ type View struct {
 	closing  chan struct{}
 	drawing  sync.WaitGroup
 
-	mu     sync.Mutex
-	shown  []string // the frame that is on the terminal
-	cells  []int    // how wide its lines are
-	closed bool
+	mu      sync.Mutex
+	shown   []string // the frame that is on the terminal
+	closed  bool
+	partial string // the beginning of a line that was written
 }
 
 // Start draws until Close. NO_COLOR in the environment forbids colours.
@@ -73,13 +73,34 @@ func (v *View) Print(line string) {
 	v.draw(clean(line))
 }
 
+// Write prints whole lines above the frame; the beginning of one waits for its end, or for Close.
+func (v *View) Write(b []byte) (int, error) {
+	v.mu.Lock()
+	v.partial += string(b)
+	whole, rest, _ := cutLast(v.partial, "\n")
+	v.partial = rest
+	v.mu.Unlock()
+	for line := range strings.Lines(whole) {
+		v.Print(strings.TrimRight(line, "\r\n"))
+	}
+	return len(b), nil
+}
+
+// cutLast cuts a text behind the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i+len(separator)], text[i+len(separator):], true
+	}
+	return "", text, false
+}
+
 // Close leaves the last frame, with the cursor below it.
 func (v *View) Close() {
 	close(v.closing)
 	v.drawing.Wait()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.draw("")
+	v.draw(clean(v.partial))
 	v.closed = true
 	if len(v.shown) > 0 {
 		fmt.Fprintln(v.out)
@@ -99,47 +120,24 @@ func (v *View) draw(above string) {
 		return
 	}
 	var text strings.Builder
-	text.WriteString(erase(v.cells, width))
+	text.WriteString(erase(len(v.shown)))
 	if above != "" {
 		text.WriteString(above + "\r\n")
 	}
 	text.WriteString(strings.Join(frame, "\r\n"))
-	v.shown, v.cells = frame, nil
-	for _, line := range frame {
-		v.cells = append(v.cells, cells(unstyled(line)))
-	}
+	v.shown = frame
 	_, _ = io.WriteString(v.out, text.String()) // a terminal that has gone is no reason to stop
 }
 
-// erase goes to the beginning of a frame whose last line the cursor is on, and clears what follows. On a terminal that has
-// become narrower its lines may take several rows each.
-func erase(lines []int, width int) string {
-	rows := 0
-	for i, n := range lines {
-		rows += max(1, (n+width-1)/width)
-		if i == len(lines)-1 {
-			rows--
-		}
-	}
-	if rows > 0 {
-		return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows)
+// erase goes to the beginning of a frame of so many lines, on whose last line the cursor is, and clears what follows. Where
+// a terminal that has become narrower breaks lines anew, a part of the frame stays: what was printed above is worth more.
+func erase(lines int) string {
+	if lines > 1 {
+		return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines-1)
 	}
 	return "\r\x1b[J"
 }
 
 func same(a, b []string) bool {
 	return strings.Join(a, "\n") == strings.Join(b, "\n") && len(a) == len(b)
-}
-
-// unstyled is a line of a frame without its escape sequences, all of which end in m.
-func unstyled(line string) string {
-	var text strings.Builder
-	for {
-		before, rest, found := strings.Cut(line, "\x1b[")
-		text.WriteString(before)
-		if !found {
-			return text.String()
-		}
-		_, line, _ = strings.Cut(rest, "m")
-	}
 }

@@ -30,7 +30,14 @@ func start(t *testing.T) (*web.Server, *history.Recorder) {
 	return s, r
 }
 
-func request(t *testing.T, method, url string) *http.Response {
+// answer is what was answered; its body is closed at the test's end.
+type answer struct {
+	status int
+	header http.Header
+	body   io.Reader
+}
+
+func request(t *testing.T, method, url string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
@@ -44,7 +51,7 @@ func request(t *testing.T, method, url string) *http.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
-	return response
+	return answer{response.StatusCode, response.Header, response.Body}
 }
 
 func TestPagesMetricsAndHealthAreServedAndNothingElse(t *testing.T) {
@@ -65,19 +72,19 @@ func TestPagesMetricsAndHealthAreServedAndNothingElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			response := request(t, test.method, s.URL()+test.path)
-			body, err := io.ReadAll(response.Body)
-			if err != nil || response.StatusCode != test.status || !strings.Contains(string(body), test.body) {
-				t.Errorf("%s, %v: %s", response.Status, err, body)
+			body, err := io.ReadAll(response.body)
+			if err != nil || response.status != test.status || !strings.Contains(string(body), test.body) {
+				t.Errorf("%d, %v: %s", response.status, err, body)
 			}
-			if kind := response.Header.Get("Content-Type"); test.kind != "" && kind != test.kind {
+			if kind := response.header.Get("Content-Type"); test.kind != "" && kind != test.kind {
 				t.Errorf("content type %q", kind)
 			}
-			if response.Header.Get("X-Content-Type-Options") != "nosniff" {
+			if response.header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Error("what is served may be taken for something else")
 			}
 		})
 	}
-	if policy := request(t, "GET", s.URL()).Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+	if policy := request(t, "GET", s.URL()).header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") {
 		t.Errorf("policy %q", policy)
 	}
 }
@@ -85,18 +92,18 @@ func TestPagesMetricsAndHealthAreServedAndNothingElse(t *testing.T) {
 func TestAMasterThatHasNotBegunIsNotReady(t *testing.T) {
 	s, _ := start(t)
 	defer s.Close()
-	if response := request(t, "GET", s.URL()+"readyz"); response.StatusCode != http.StatusServiceUnavailable {
-		t.Error(response.Status)
+	if response := request(t, "GET", s.URL()+"readyz"); response.status != http.StatusServiceUnavailable {
+		t.Error(response.status)
 	}
 }
 
 func TestAViewerIsToldWhatChangesAndThatTheRunHasEnded(t *testing.T) {
 	s, r := start(t)
 	response := request(t, "GET", s.URL()+"events")
-	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
+	if kind := response.header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Fatalf("content type %q", kind)
 	}
-	lines := bufio.NewScanner(response.Body)
+	lines := bufio.NewScanner(response.body)
 	await := func(what string) {
 		t.Helper()
 		for lines.Scan() {
@@ -137,8 +144,8 @@ func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
 func TestAViewerWhoDoesNotReadHoldsNobodyUp(t *testing.T) {
 	s, _ := start(t)
 	response := request(t, "GET", s.URL()+"events") // is never read
-	if response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
+	if response.status != http.StatusOK {
+		t.Fatal(response.status)
 	}
 	began := make(chan struct{})
 	go func() { defer close(began); s.Close() }()
