@@ -202,7 +202,7 @@ func trainingJobDataAttribute() schema.Attribute {
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
 			"training": schema.StringAttribute{
-				MarkdownDescription: "A directory or file, in the image or in a volume, `synthetic://digits?records=10000&seed=1`, or, with `workers.command`, `indices://NAME?records=60000`: the numbers of a data set that the script has itself.",
+				MarkdownDescription: "A directory or file, in the image or in a volume, `synthetic://digits?records=10000&seed=1` (`frappe` and `census` are the sets of the tabular models), or, with `workers.command`, `indices://NAME?records=60000`: the numbers of a data set that the script has itself.",
 				Required:            true,
 			},
 			"validation": schema.StringAttribute{
