@@ -88,20 +88,23 @@ type BatchNormAttrs struct {
 	TrainingAlways bool `json:"training_always"`
 }
 
-// MaxPoolAttrs has "valid" padding.
+// MaxPoolAttrs has windows that may overlap. Of a window that reaches beyond the image, with "same" padding, only what is
+// inside counts.
 type MaxPoolAttrs struct {
-	PoolH   int `json:"pool_h"`
-	PoolW   int `json:"pool_w"`
-	StrideH int `json:"stride_h"`
-	StrideW int `json:"stride_w"`
+	PoolH   int    `json:"pool_h"`
+	PoolW   int    `json:"pool_w"`
+	StrideH int    `json:"stride_h"`
+	StrideW int    `json:"stride_w"`
+	Padding string `json:"padding,omitempty"` // "same"; "" is "valid"
 }
 
-// AveragePoolAttrs has "valid" padding.
+// AveragePoolAttrs is as MaxPoolAttrs; the mean is over the pixels that count.
 type AveragePoolAttrs struct {
-	PoolH   int `json:"pool_h"`
-	PoolW   int `json:"pool_w"`
-	StrideH int `json:"stride_h"`
-	StrideW int `json:"stride_w"`
+	PoolH   int    `json:"pool_h"`
+	PoolW   int    `json:"pool_w"`
+	StrideH int    `json:"stride_h"`
+	StrideW int    `json:"stride_w"`
+	Padding string `json:"padding,omitempty"` // "same"; "" is "valid"
 }
 
 // DropoutAttrs has a Rate in [0, 1).

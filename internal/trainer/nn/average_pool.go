@@ -6,15 +6,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
-// averagePool is the mean over windows, which may overlap, or over the whole image. A window is added up in the order of
-// its pixels (ky, kx), from the first, and divided once; the gradient is divided once and added to the pixels in the order
+// averagePool is the mean over windows, which may overlap, or over the whole image. A window's pixels that are in the image are
+// added up in their order (ky, kx), from the first, and the sum divided once by their number; the gradient is divided once and added to the pixels in the order
 // of the outputs.
 type averagePool struct {
+	windows
 	n                *Network
 	in, out          *tensor
 	dIn, dOut        *tensor
-	width, channels  int // of the input
-	outH, outW       int
+	height, width    int // of the input
+	channels         int
 	poolH, poolW     int
 	strideH, strideW int
 	share            *tensor // per thread: one pixel's divided gradient
@@ -26,21 +27,24 @@ func (c *compiler) addAveragePool(node *graph.Node) error {
 	}
 	height, width, channels := c.shape[0], c.shape[1], c.shape[2]
 	a := &graph.AveragePoolAttrs{PoolH: height, PoolW: width, StrideH: 1, StrideW: 1}
-	shape := []int{channels}
 	if node.Op == graph.AveragePool {
 		if a = node.AveragePool; a == nil {
 			return fmt.Errorf("its attributes are missing")
 		}
-		if a.PoolH < 1 || a.PoolW < 1 || a.PoolH > height || a.PoolW > width || a.StrideH < 1 || a.StrideW < 1 {
-			return fmt.Errorf("a window of %d×%d with strides %d×%d does not fit an image of %d×%d", a.PoolH, a.PoolW, a.StrideH, a.StrideW, height, width)
-		}
-		shape = []int{(height-a.PoolH)/a.StrideH + 1, (width-a.PoolW)/a.StrideW + 1, channels}
+	}
+	w, err := newWindows(*a, height, width)
+	if err != nil {
+		return err
+	}
+	shape := []int{w.outH, w.outW, channels}
+	if node.Op == graph.GlobalAveragePool {
+		shape = shape[2:]
 	}
 	if err := wantShape(node, shape...); err != nil {
 		return err
 	}
 	l := &averagePool{
-		n: c.n, in: c.value, width: width, channels: channels, outH: (height-a.PoolH)/a.StrideH + 1, outW: (width-a.PoolW)/a.StrideW + 1,
+		windows: w, n: c.n, in: c.value, height: height, width: width, channels: channels,
 		poolH: a.PoolH, poolW: a.PoolW, strideH: a.StrideH, strideW: a.StrideW,
 	}
 	if c.trainable {
@@ -58,14 +62,23 @@ func (c *compiler) addAveragePool(node *graph.Node) error {
 	return nil
 }
 
-// windows calls do with every output pixel and every pixel of its window; first marks the first of a window, last the last.
-func (l *averagePool) windows(do func(out, in int, first, last bool)) {
+// pixels are those of a window's that are in the image, along one axis.
+func pixels(output, stride, before, pool, size int) (from, to int) {
+	from = output*stride - before
+	return max(from, 0), min(from+pool, size)
+}
+
+// each calls do with every output pixel and every pixel of its window; count is their number, first marks the first of a window,
+// last the last.
+func (l *averagePool) each(do func(out, in int, count float32, first, last bool)) {
 	for oy := range l.outH {
+		top, bottom := pixels(oy, l.strideH, l.top, l.poolH, l.height)
 		for ox := range l.outW {
-			for ky := range l.poolH {
-				for kx := range l.poolW {
-					pixel := (oy*l.strideH+ky)*l.width + ox*l.strideW + kx
-					do((oy*l.outW+ox)*l.channels, pixel*l.channels, ky == 0 && kx == 0, ky == l.poolH-1 && kx == l.poolW-1)
+			left, right := pixels(ox, l.strideW, l.left, l.poolW, l.width)
+			count := float32((bottom - top) * (right - left))
+			for y := top; y < bottom; y++ {
+				for x := left; x < right; x++ {
+					do((oy*l.outW+ox)*l.channels, (y*l.width+x)*l.channels, count, y == top && x == left, y == bottom-1 && x == right-1)
 				}
 			}
 		}
@@ -74,8 +87,7 @@ func (l *averagePool) windows(do func(out, in int, first, last bool)) {
 
 func (l *averagePool) forward(t *thread, s span) {
 	x, y := l.in.record(t, s.from), l.out.record(t, s.from)
-	count := float32(l.poolH * l.poolW)
-	l.windows(func(out, in int, first, last bool) {
+	l.each(func(out, in int, count float32, first, last bool) {
 		sum, pixel := y[out:][:l.channels], x[in:][:l.channels]
 		if first {
 			copy(sum, pixel)
@@ -92,9 +104,8 @@ func (l *averagePool) forward(t *thread, s span) {
 
 func (l *averagePool) backward(t *thread, s span) {
 	dx, dy, share := l.dIn.record(t, s.from), l.dOut.record(t, s.from), l.share.record(t, 0)
-	count := float32(l.poolH * l.poolW)
 	clear(dx)
-	l.windows(func(out, in int, first, _ bool) {
+	l.each(func(out, in int, count float32, first, _ bool) {
 		if first {
 			for c, d := range dy[out:][:l.channels] {
 				share[c] = d / count

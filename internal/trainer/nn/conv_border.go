@@ -9,15 +9,17 @@ type border struct {
 	gradient                 *tensor // likewise, of a layer with strides; nil if nothing before it needs that
 }
 
-// sameBorder is TensorFlow's: as much as makes the output ⌈in/stride⌉ large, the odd row below and the odd column right.
+// sameAround is TensorFlow's "same" padding along an axis: as much as makes the output ⌈in/stride⌉ large, the odd one behind.
+func sameAround(in, window, stride int) (before, behind int) {
+	all := max(0, ((in+stride-1)/stride-1)*stride+window-in)
+	return all / 2, all - all/2
+}
+
+// sameBorder is the border of a convolution with "same" padding.
 func (c *compiler) sameBorder(l *conv) border {
-	around := func(in, kernel, stride int) (before, behind int) {
-		all := max(0, ((in+stride-1)/stride-1)*stride+kernel-in)
-		return all / 2, all - all/2
-	}
 	var b border
-	b.top, b.bottom = around(l.inH, l.kernelH, l.strideH)
-	b.left, b.right = around(l.inW, l.kernelW, l.strideW)
+	b.top, b.bottom = sameAround(l.inH, l.kernelH, l.strideH)
+	b.left, b.right = sameAround(l.inW, l.kernelW, l.strideW)
 	if b == (border{}) {
 		return b
 	}

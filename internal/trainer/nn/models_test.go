@@ -53,9 +53,27 @@ func (b *modelBuilder) activation(op graph.Op) *modelBuilder {
 }
 
 func (b *modelBuilder) averagePool(h, w, sh, sw int) *modelBuilder {
+	return b.averagePoolWith(h, w, sh, sw, "")
+}
+
+// poolWith is the shape behind windows with strides and padding.
+func (b *modelBuilder) poolWith(h, w, sh, sw int, padding string) []int {
 	s := b.shape()
-	return b.add("average_pooling2d", graph.Node{Op: graph.AveragePool, Shape: []int{(s[0]-h)/sh + 1, (s[1]-w)/sw + 1, s[2]}, AveragePool: &graph.AveragePoolAttrs{
-		PoolH: h, PoolW: w, StrideH: sh, StrideW: sw,
+	if padding == "same" {
+		return []int{(s[0] + sh - 1) / sh, (s[1] + sw - 1) / sw, s[2]}
+	}
+	return []int{(s[0]-h)/sh + 1, (s[1]-w)/sw + 1, s[2]}
+}
+
+func (b *modelBuilder) maxPoolWith(h, w, sh, sw int, padding string) *modelBuilder {
+	return b.add("max_pooling2d", graph.Node{Op: graph.MaxPool, Shape: b.poolWith(h, w, sh, sw, padding), MaxPool: &graph.MaxPoolAttrs{
+		PoolH: h, PoolW: w, StrideH: sh, StrideW: sw, Padding: padding,
+	}})
+}
+
+func (b *modelBuilder) averagePoolWith(h, w, sh, sw int, padding string) *modelBuilder {
+	return b.add("average_pooling2d", graph.Node{Op: graph.AveragePool, Shape: b.poolWith(h, w, sh, sw, padding), AveragePool: &graph.AveragePoolAttrs{
+		PoolH: h, PoolW: w, StrideH: sh, StrideW: sw, Padding: padding,
 	}})
 }
 

@@ -52,6 +52,10 @@ var testModels = map[string]func() *graph.Model{
 	"averages of windows that tile, overlap and leave gaps, and of the whole image": func() *graph.Model {
 		return model(13, 12, 3).averagePool(2, 3, 2, 2).conv(7, 2, 2).averagePool(2, 1, 1, 1).relu().conv(18, 1, 1).averagePool(1, 2, 2, 3).globalAveragePool().dense(4).build()
 	},
+	"pooling of windows that overlap and that reach beyond the image, behind a convolution, BatchNorm and each other": func() *graph.Model {
+		return model(11, 9, 3).conv(9, 2, 2).maxPoolWith(3, 2, 2, 1, "").batchNorm().maxPoolWith(3, 3, 1, 2, "same").averagePoolWith(3, 2, 2, 1, "same").relu().
+			maxPoolWith(2, 3, 2, 3, "same").conv(18, 1, 1).averagePoolWith(2, 2, 1, 1, "same").flatten().dense(4).build()
+	},
 	"residual blocks with BatchNorm on both ways, and pooling behind a value that is taken twice": func() *graph.Model {
 		b := model(10, 8, 3).conv(6, 3, 3).batchNorm().relu()
 		start := b.head
@@ -453,21 +457,21 @@ func TestLayers(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, change := range map[string]func(m *graph.Model){
-		"an unknown padding":        func(m *graph.Model) { m.Nodes[2].Conv2D.Padding = "causal" },
-		"a stride of nothing":       func(m *graph.Model) { m.Nodes[2].Conv2D.StrideW = 0 },
-		"overlapping windows":       func(m *graph.Model) { m.Nodes[7].MaxPool.StrideH = 1 },
-		"an unknown operation":      func(m *graph.Model) { m.Nodes[3].Op = "selu" },
-		"a wrong shape":             func(m *graph.Model) { m.Nodes[4].Shape = []int{1, 2, 3} },
-		"two inputs of a layer":     func(m *graph.Model) { m.Nodes[5].Inputs = []int{3, 4} },
-		"one input of a sum":        func(m *graph.Model) { m.Nodes[3].Op = graph.Add },
-		"a sum of unequal shapes":   func(m *graph.Model) { m.Nodes[3].Op, m.Nodes[3].Inputs = graph.Add, []int{1, 2} },
-		"a layer before its input":  func(m *graph.Model) { m.Nodes[3].Inputs = []int{3} },
-		"an unknown loss":           func(m *graph.Model) { m.Loss = "hinge" },
-		"a logit for each class":    func(m *graph.Model) { m.Loss = graph.SigmoidCrossEntropy },
-		"an output with an image":   func(m *graph.Model) { m.Output = 7 },
-		"missing attributes":        func(m *graph.Model) { m.Nodes[8].Dropout = nil },
-		"an impossible drop rate":   func(m *graph.Model) { m.Nodes[8].Dropout.Rate = 1 },
-		"a reshape to another size": func(m *graph.Model) { m.Nodes[1].Shape = []int{11, 9, 2} },
+		"an unknown padding":               func(m *graph.Model) { m.Nodes[2].Conv2D.Padding = "causal" },
+		"a stride of nothing":              func(m *graph.Model) { m.Nodes[2].Conv2D.StrideW = 0 },
+		"a pooling's padding that is none": func(m *graph.Model) { m.Nodes[7].MaxPool.Padding = "full" },
+		"an unknown operation":             func(m *graph.Model) { m.Nodes[3].Op = "selu" },
+		"a wrong shape":                    func(m *graph.Model) { m.Nodes[4].Shape = []int{1, 2, 3} },
+		"two inputs of a layer":            func(m *graph.Model) { m.Nodes[5].Inputs = []int{3, 4} },
+		"one input of a sum":               func(m *graph.Model) { m.Nodes[3].Op = graph.Add },
+		"a sum of unequal shapes":          func(m *graph.Model) { m.Nodes[3].Op, m.Nodes[3].Inputs = graph.Add, []int{1, 2} },
+		"a layer before its input":         func(m *graph.Model) { m.Nodes[3].Inputs = []int{3} },
+		"an unknown loss":                  func(m *graph.Model) { m.Loss = "hinge" },
+		"a logit for each class":           func(m *graph.Model) { m.Loss = graph.SigmoidCrossEntropy },
+		"an output with an image":          func(m *graph.Model) { m.Output = 7 },
+		"missing attributes":               func(m *graph.Model) { m.Nodes[8].Dropout = nil },
+		"an impossible drop rate":          func(m *graph.Model) { m.Nodes[8].Dropout.Rate = 1 },
+		"a reshape to another size":        func(m *graph.Model) { m.Nodes[1].Shape = []int{11, 9, 2} },
 	} {
 		t.Run(name+" is refused with a sentence", func(t *testing.T) {
 			m := small()

@@ -54,21 +54,25 @@ func averagePool(node graph.Node, x []float64, in []int, n int) ([]float64, func
 		a, out = *node.AveragePool, node.Shape
 	}
 	y := make([]float64, n*out[0]*out[1]*out[2])
+	top, left := before(a.Padding, in[0], a.PoolH, a.StrideH), before(a.Padding, in[1], a.PoolW, a.StrideW)
 	each := func(f func(xi, yi int)) {
 		for i := range y {
 			c, ox, oy, b := i%out[2], i/out[2]%out[1], i/out[2]/out[1]%out[0], i/out[2]/out[1]/out[0]
 			for ky := range a.PoolH {
 				for kx := range a.PoolW {
-					f(((b*in[0]+oy*a.StrideH+ky)*in[1]+ox*a.StrideW+kx)*in[2]+c, i)
+					if iy, ix := oy*a.StrideH+ky-top, ox*a.StrideW+kx-left; iy >= 0 && iy < in[0] && ix >= 0 && ix < in[1] {
+						f(((b*in[0]+iy)*in[1]+ix)*in[2]+c, i)
+					}
 				}
 			}
 		}
 	}
-	count := float64(a.PoolH * a.PoolW)
-	each(func(xi, yi int) { y[yi] += x[xi] / count })
+	count := make([]float64, len(y))
+	each(func(_, yi int) { count[yi]++ })
+	each(func(xi, yi int) { y[yi] += x[xi] / count[yi] })
 	return y, func(dy []float64) []float64 {
 		dx := make([]float64, len(x))
-		each(func(xi, yi int) { dx[xi] += dy[yi] / count })
+		each(func(xi, yi int) { dx[xi] += dy[yi] / count[yi] })
 		return dx
 	}
 }

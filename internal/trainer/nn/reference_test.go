@@ -279,8 +279,18 @@ func (r *reference) batchNorm(node graph.Node, x []float64) ([]float64, func([]f
 	}
 }
 
+// before is how far the first window reaches beyond an axis of the image.
+func before(padding string, in, window, stride int) int {
+	if padding != "same" {
+		return 0
+	}
+	outputs := (in + stride - 1) / stride
+	return max(0, (outputs-1)*stride+window-in) / 2
+}
+
 func (r *reference) maxPool(node graph.Node, x []float64, in []int, n int) ([]float64, func([]float64) []float64) {
 	a, out := node.MaxPool, node.Shape
+	top, left := before(a.Padding, in[0], a.PoolH, a.StrideH), before(a.Padding, in[1], a.PoolW, a.StrideW)
 	y := make([]float64, n*out[0]*out[1]*out[2])
 	from := make([]int, len(y))
 	for i := range y {
@@ -288,7 +298,11 @@ func (r *reference) maxPool(node graph.Node, x []float64, in []int, n int) ([]fl
 		y[i] = math.Inf(-1)
 		for ky := range a.PoolH {
 			for kx := range a.PoolW {
-				if at := ((b*in[0]+oy*a.StrideH+ky)*in[1]+ox*a.StrideW+kx)*in[2] + c; x[at] > y[i] {
+				iy, ix := oy*a.StrideH+ky-top, ox*a.StrideW+kx-left
+				if iy < 0 || iy >= in[0] || ix < 0 || ix >= in[1] {
+					continue
+				}
+				if at := ((b*in[0]+iy)*in[1]+ix)*in[2] + c; x[at] > y[i] {
 					y[i], from[i] = x[at], at
 				}
 			}

@@ -16,6 +16,7 @@ def custom_model():
     image = tf.keras.Input(shape=(8, 8, 2), name="image")
     x = block(image, 4, 2)
     y = layers.AveragePooling2D(pool_size=2, strides=2)(image)
+    y = layers.MaxPool2D(3, strides=1, padding="same")(y)
     x = layers.concatenate([x, y], name="both")
     x = layers.multiply((x, layers.Activation(tf.sigmoid)(x)))
     x = layers.GlobalAveragePooling2D()(x)

@@ -20,14 +20,19 @@ def pixels(x):
     return x.permute(0, 2, 3, 1)
 
 
+def pad(a, x, window, value):
+    """TensorFlow's "same" padding."""
+    borders = []
+    for size, kernel, stride in ((x.shape[3], a[window + "_w"], a["stride_w"]), (x.shape[2], a[window + "_h"], a["stride_h"])):
+        total = max(0, (-(-size // stride) - 1) * stride + kernel - size)
+        borders += [total // 2, total - total // 2]
+    return F.pad(x, borders, value=value)
+
+
 def conv(a, x, w, b):
     x = images(x)
     if a["padding"] == "same":
-        borders = []
-        for size, kernel, stride in ((x.shape[3], a["kernel_w"], a["stride_w"]), (x.shape[2], a["kernel_h"], a["stride_h"])):
-            total = max(0, (-(-size // stride) - 1) * stride + kernel - size)
-            borders += [total // 2, total - total // 2]
-        x = F.pad(x, borders)
+        x = pad(a, x, "kernel", 0)
     return pixels(F.conv2d(x, w.permute(3, 2, 0, 1), b, stride=(a["stride_h"], a["stride_w"])))
 
 
@@ -38,7 +43,22 @@ def normalize(a, x, gamma, beta):
 
 
 def pool(f, a, x):
-    return pixels(f(images(x), (a["pool_h"], a["pool_w"]), stride=(a["stride_h"], a["stride_w"])))
+    return f(x, (a["pool_h"], a["pool_w"]), stride=(a["stride_h"], a["stride_w"]))
+
+
+def max_pool(a, x):
+    x = images(x)
+    if a.get("padding") == "same":
+        x = pad(a, x, "pool", -torch.inf)
+    return pixels(pool(F.max_pool2d, a, x))
+
+
+def average_pool(a, x):
+    x = images(x)
+    if a.get("padding") != "same":
+        return pixels(pool(F.avg_pool2d, a, x))
+    share = pool(F.avg_pool2d, a, pad(a, torch.ones_like(x), "pool", 0))  # of the window that is in the image
+    return pixels(pool(F.avg_pool2d, a, pad(a, x, "pool", 0)) / share)
 
 
 def forward(model, inputs, w):
@@ -65,9 +85,9 @@ def forward(model, inputs, w):
         elif op == "batch_norm":
             y = normalize(node[op], xs[0], w[name + "/gamma"], w[name + "/beta"])
         elif op == "max_pool":
-            y = pool(F.max_pool2d, node[op], xs[0])
+            y = max_pool(node[op], xs[0])
         elif op == "average_pool":
-            y = pool(F.avg_pool2d, node[op], xs[0])
+            y = average_pool(node[op], xs[0])
         elif op == "global_average_pool":
             y = xs[0].mean((1, 2))
         elif op in ("reshape", "flatten"):
