@@ -19,6 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 )
 
 //go:embed network_torch.py
@@ -30,50 +31,65 @@ const python = "/usr/bin/python3"
 // speedTime is how long each of the two computes in a round.
 const speedTime = 2 * time.Second
 
-// measureSpeed compares records per CPU-second of one whole training step (forward, backward, update) of the tutorial's
-// network on one thread with PyTorch's, round by round.
+// networks are those whose speed is compared: built-in models, which network_torch.py has under the same names.
+var networks = []struct{ model, title string }{
+	{"mnist", "training speed"},
+	{"cifar10", "training speed, CIFAR-10 network"},
+}
+
+// measureSpeed compares records per CPU-second of one whole training step (forward, backward, update) on one thread with
+// PyTorch's, round by round: of the tutorial's network, and of ElasticDL's for CIFAR-10.
 func measureSpeed(ctx context.Context, o options) ([]figure, error) {
-	text, err := os.ReadFile(o.model())
-	if err != nil {
-		return nil, err
-	}
-	model, _, err := modelfile.Load("mnist_functional_api.py", text, modelfile.Options{})
-	if err != nil {
-		return nil, err
-	}
 	torch := exec.CommandContext(ctx, python, "-c", "import torch").Run() == nil
 	var figures []figure
-	for _, set := range kernel.Available() {
-		if set.Name == "portable" {
-			continue
+	for _, network := range networks {
+		built, err := zoo.Load(network.model)
+		if err != nil {
+			return nil, err
 		}
-		for _, batch := range []int{10, 64} {
-			var ours, theirs, ratio []float64
-			for range o.rounds {
-				speed, err := stepSpeed(ctx, model, set, batch)
-				if err != nil {
-					return nil, err
-				}
-				ours = append(ours, speed)
-				if !torch {
-					continue
-				}
-				other, err := torchSpeed(ctx, batch)
-				if err != nil {
-					return nil, err
-				}
-				theirs = append(theirs, other)
-				ratio = append(ratio, speed/other)
-			}
-			name := fmt.Sprintf("training speed, %s, minibatch %d", set.Name, batch)
-			if !torch {
-				figures = append(figures, figure{Name: name, Skipped: fmt.Sprintf("no PyTorch for %s (Debian: python3-torch); ours %.0f records per CPU-second", python, medianOf(ours))})
+		model, _, err := modelfile.Load(built.FileName(), built.Source, modelfile.Options{})
+		if err != nil {
+			return nil, err
+		}
+		for _, set := range kernel.Available() {
+			if set.Name == "portable" {
 				continue
 			}
-			figures = append(figures, ratios(name, "≥ 1.5", fmt.Sprintf("PyTorch, one thread: %.0f and %.0f records per CPU-second", medianOf(ours), medianOf(theirs)), ratio))
+			for _, records := range []int{10, 64} {
+				name := fmt.Sprintf("%s, %s, minibatch %d", network.title, set.Name, records)
+				f, err := compareSpeed(ctx, o, name, network.model, model, set, records, torch)
+				if err != nil {
+					return nil, err
+				}
+				figures = append(figures, f)
+			}
 		}
 	}
 	return figures, nil
+}
+
+func compareSpeed(ctx context.Context, o options, name, network string, m *graph.Model, set kernel.Set, records int, torch bool) (figure, error) {
+	var ours, theirs, ratio []float64
+	for range o.rounds {
+		speed, err := stepSpeed(ctx, m, set, records)
+		if err != nil {
+			return figure{}, err
+		}
+		ours = append(ours, speed)
+		if !torch {
+			continue
+		}
+		other, err := torchSpeed(ctx, network, records)
+		if err != nil {
+			return figure{}, err
+		}
+		theirs = append(theirs, other)
+		ratio = append(ratio, speed/other)
+	}
+	if !torch {
+		return figure{Name: name, Skipped: fmt.Sprintf("no PyTorch for %s (Debian: python3-torch); ours %.0f records per CPU-second", python, medianOf(ours))}, nil
+	}
+	return ratios(name, "≥ 1.5", fmt.Sprintf("PyTorch, one thread: %.0f and %.0f records per CPU-second", medianOf(ours), medianOf(theirs)), ratio), nil
 }
 
 func medianOf(samples []float64) float64 { return ratios("", "", "", samples).Median }
@@ -86,21 +102,8 @@ func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int)
 		return 0, err
 	}
 	defer n.Close()
-	digits, err := data.Open(ctx, data.Spec{Path: "synthetic://digits?records=640&seed=1", Features: m.Feed.Features})
+	batch, err := firstBatch(ctx, m, records)
 	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = digits.Close() }()
-	batcher, err := data.NewBatcher(digits, m.Feed, records)
-	if err != nil {
-		return 0, err
-	}
-	var batch graph.Batch
-	indices := make([]int64, records)
-	for i := range indices {
-		indices[i] = int64(i)
-	}
-	if err := batcher.Fill(ctx, 0, indices, &batch); err != nil {
 		return 0, err
 	}
 	state, out := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())
@@ -108,7 +111,7 @@ func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int)
 	sum, stats := gradient.Sum{Dense: out[:n.TrainableSize()]}, [][]float32{out[n.TrainableSize():]}
 	step := int64(0)
 	one := func() error {
-		if _, err := n.Gradient(state, &batch, records, step, 0, 1, out, nil); err != nil {
+		if _, err := n.Gradient(state, batch, records, step, 0, 1, out, nil); err != nil {
 			return err
 		}
 		step++
@@ -132,16 +135,39 @@ func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int)
 	return float64(records) / times[len(times)/10], nil
 }
 
+// firstBatch is a minibatch of the synthetic images of the model's size.
+func firstBatch(ctx context.Context, m *graph.Model, records int) (*graph.Batch, error) {
+	set := "digits"
+	if len(m.Nodes[0].Shape) == 3 {
+		set = "shapes"
+	}
+	images, err := data.Open(ctx, data.Spec{Path: data.Synthetic(set, int64(records), 1), Features: m.Feed.Features})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = images.Close() }()
+	batcher, err := data.NewBatcher(images, m.Feed, records)
+	if err != nil {
+		return nil, err
+	}
+	indices := make([]int64, records)
+	for i := range indices {
+		indices[i] = int64(i)
+	}
+	batch := &graph.Batch{}
+	return batch, batcher.Fill(ctx, 0, indices, batch)
+}
+
 // torchSpeed is PyTorch's records per CPU-second, with the better of two ways of allocating memory: neither is the
 // faster one on every machine and in every run.
-func torchSpeed(ctx context.Context, records int) (float64, error) {
+func torchSpeed(ctx context.Context, network string, records int) (float64, error) {
 	best := 0.0
 	for _, allocation := range [][]string{
 		nil,
 		// glibc then does not give the large activations back to the kernel at every step.
 		{"MALLOC_MMAP_THRESHOLD_=1073741824", "MALLOC_TRIM_THRESHOLD_=4294967296"},
 	} {
-		c := exec.CommandContext(ctx, python, "-c", torchProgram, strconv.Itoa(records), strconv.FormatFloat(speedTime.Seconds(), 'f', 1, 64))
+		c := exec.CommandContext(ctx, python, "-c", torchProgram, network, strconv.Itoa(records), strconv.FormatFloat(speedTime.Seconds(), 'f', 1, 64))
 		var stderr bytes.Buffer
 		c.Stderr = &stderr
 		c.Env = append(append(os.Environ(), blasKernels()), allocation...)
