@@ -46,6 +46,7 @@ func TestBadCommandLinesAreRefusedWithASentence(t *testing.T) {
 		"a kernel that there is not":           {train("--kernel=sse"), "sse"},
 		"data without its flag":                {[]string{"train", "--model-file", model, "--output", "y"}, "train-data-dir"},
 		"synthetic data with an unknown knob":  {[]string{"train", "--model-file", model, "--output", t.TempDir(), "--train-data-dir", "synthetic://digits?colour=1"}, "colour"},
+		"a synthetic set that there is not":    {[]string{"data", "synth", "letters", "--output", t.TempDir()}, "frappe"},
 		"a compressor that there is not":       {[]string{"data", "synth", "--output", t.TempDir(), "--compressor", "zip"}, "zip"},
 		"a range of records that is no range":  {[]string{"data", "convert", "x", "--output", "y", "--records", "5-9"}, "--records"},
 		"a master outside of a pod":            {[]string{"master", "--job", "nowhere.json"}, "nowhere.json"},
@@ -100,6 +101,18 @@ func TestTheModelCommandCountsTheTutorialsParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"111114 trainable", "conv2d_1", "(24, 24, 64)", "sparse_softmax_cross_entropy", "image: float32 (28, 28)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+func TestAModelOfTablesIsShownWithThem(t *testing.T) {
+	out, err := call(t, "model", "wide_deep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"occupation_embedding", "(1, 8)", "occupation, as row numbers", "age, as float32, subtract by 38", "capital-gain: float32 (1)"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

@@ -110,7 +110,7 @@ func describeModel(cmd *cobra.Command, m *graph.Model, report *modelfile.Report,
 		fmt.Fprintf(out, "%-10s  %s: %s %s\n", role, f.Name, f.DType, shape(f.Shape))
 	}
 	for _, c := range m.Feed.Columns {
-		fmt.Fprintf(out, "input       %s%s\n", c.Feature, transforms(c.Transforms))
+		fmt.Fprintf(out, "input       %s%s\n", c.Feature, conversion(c))
 	}
 	if m.Feed.Function != nil {
 		fmt.Fprintln(out, "input       input_fn of the file, run on every minibatch")
@@ -132,9 +132,13 @@ func shape(dims []int) string {
 	return "(" + strings.Join(s, ", ") + ")"
 }
 
-func transforms(ts []graph.Transform) string {
+// conversion is what a feature goes through on the way to its input.
+func conversion(c graph.Column) string {
+	if c.Integer {
+		return ", as row numbers"
+	}
 	s := ", as float32"
-	for _, t := range ts {
+	for _, t := range c.Transforms {
 		s += fmt.Sprintf(", %s by %v", t.Op, t.Value)
 	}
 	return s

@@ -105,17 +105,17 @@ type Master struct {
 	gaveUp  map[int]string      // a worker's last words, until its pod has ended
 	pending []coordinator.Event // caused by effects; they come before the next from outside
 
-	state      []float32
-	hash       string // of state at hashStep
-	hashStep   int64
-	tree       *reduce.Tree
-	results    []nn.Result // of the step in hand, by virtual worker
-	stats      [][]float32
-	inHand     offered         // what the current event is about
-	fetched    fetched         // likewise
-	newestSaid *wirepb.Applied // of the steps that workers do between themselves
-	updates    []update        // the newest, oldest first
-	buffers    *wire.Buffers
+	state       []float32
+	hash        string // of state at hashStep
+	hashStep    int64
+	tree        *reduce.Tree
+	results     []nn.Result // of the step in hand, by virtual worker
+	stats       [][]float32
+	inHand      offered         // what the current event is about
+	fetched     fetched         // likewise
+	newestSaid  *wirepb.Applied // of the steps that workers do between themselves
+	updates     []update        // the newest, oldest first
+	buffers     *wire.Buffers
 	evaluations evaluations
 
 	last          nn.Result          // of the last step
@@ -142,10 +142,10 @@ type Master struct {
 // update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of the
 // embedding tables, packed.
 type update struct {
-	step       int64
-	floats     []float32
-	rows       []int32 // how many of each table
-	measured   *wirepb.Measured
+	step     int64
+	floats   []float32
+	rows     []int32 // how many of each table
+	measured *wirepb.Measured
 }
 
 // ErrEvicted is the cause of Run's context when the queue has taken back the quota of master and floor.
@@ -213,7 +213,7 @@ func (m *Master) prepare() error {
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
 		EvaluatesAt: func(step int64) bool { return j.Spec.Evaluation.Due(step, j.Schedule.StepsPerEpoch()) },
-		Identity: j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
+		Identity:    j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		AllReduce: m.allReduce(), FirstRound: firstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
 	})
 	if err := m.cfg.Store.Fits(size); err != nil {

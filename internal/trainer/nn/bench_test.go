@@ -48,19 +48,33 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
+// BenchmarkTable is one step with an embedding table, whose size matters to no optimizer but those that walk it.
+func BenchmarkTable(b *testing.B) {
+	for _, o := range []graph.Optimizer{testOptimizers[0], testOptimizers[4], testOptimizers[3]} {
+		for _, rows := range []int{10_000, 1_000_000} {
+			b.Run(fmt.Sprintf("%s/%d rows", o.Kind, rows), func(b *testing.B) {
+				m := model(4).dense(16).relu().ids(10).embedding(rows, 16).flatten().merge(graph.Concatenate, 2).dense(64).relu().dense(1).loss(graph.SigmoidCrossEntropy).build()
+				m.Optimizer = o
+				benchmarkStep(b, m, kernel.Available()[0], 64)
+			})
+		}
+	}
+}
+
 func benchmarkStep(b *testing.B, m *graph.Model, set kernel.Set, records int) {
 	b.Helper()
 	n := compile(b, m, set, 1, records)
 	state, out := make([]float32, n.StateSize()), gradientBuffer(n)
+	sum := gradient.Sum{Dense: out[:n.TrainableSize()], Rows: rowsBuffer(n)}
 	n.Init(state, 1)
 	data := batch(m, records, 1)
 	step := int64(0)
 	start := cpuSeconds()
 	for b.Loop() {
-		if _, err := n.Gradient(state, data, records, step, 0, 1, out, nil); err != nil {
+		if _, err := n.Gradient(state, data, records, step, 0, 1, out, sum.Rows); err != nil {
 			b.Fatal(err)
 		}
-		if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, nil, step); err != nil {
+		if err := n.Apply(state, sum, nil, step); err != nil {
 			b.Fatal(err)
 		}
 		step++
