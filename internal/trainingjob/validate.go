@@ -92,6 +92,18 @@ func (j Job) Problems() []Problem {
 			out.add("checkpoint.directory", "is %q; it must be an absolute path of a directory in a volume", c.Directory)
 		}
 	}
+	if e := j.Evaluation; e != nil {
+		switch {
+		case e.Steps < 0:
+			out.add("evaluation.steps", "is %d; give the number of steps between two evaluations", e.Steps)
+		case e.Epochs < 0:
+			out.add("evaluation.epochs", "is %d; give the number of epochs between two evaluations", e.Epochs)
+		case e.Steps == 0 && e.Epochs == 0:
+			out.add("evaluation", "says neither after how many steps nor after how many epochs; without it the validation data are evaluated once, at the end")
+		case j.Data.Validation == "":
+			out.add("evaluation", "is set, and data.validation is not: there is nothing to evaluate")
+		}
+	}
 	out.positive("data.records_per_task", j.Data.RecordsPerTask)
 	out.positive("training.epochs", j.Training.Epochs)
 	out.positive("training.minibatch_size", j.Training.MinibatchSize)

@@ -31,6 +31,7 @@ type training struct {
 	learningRate float64
 	command      string
 	checkpoint   trainingjob.Checkpoint
+	evaluation   trainingjob.Evaluation
 	keep         int
 	workers      int
 	floor        int
@@ -73,7 +74,9 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
 	f.StringVar(&t.command, "worker-command", "", "compute with a framework of your own: the model file is a script then, and this command runs it, as in \"python3\"")
 	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
-	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step")
+	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
+	f.Int64Var(&t.evaluation.Steps, "evaluation-steps", 0, "steps between two evaluations of the validation data; 0: none on the way. Training waits meanwhile, and the model does not depend on it")
+	f.Int64Var(&t.evaluation.Epochs, "evaluation-epochs", 0, "epochs between two of them; 0: none on the way")
 	f.StringVar(&t.spec.Data.Format, "data-format", "recordio", "recordio, tfrecord, csv or idx")
 	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
 	t.csv.register(f)
@@ -103,6 +106,9 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	t.spec.Namespace = "default"
 	if t.spec.Command, err = elasticdl.Words(t.command); err != nil {
 		return commandline.UsageError("--worker-command=%s: %s", t.command, err)
+	}
+	if t.evaluation != (trainingjob.Evaluation{}) {
+		t.spec.Evaluation = &t.evaluation
 	}
 	t.spec.Checkpoint, t.checkpoint.KeepMax = &t.checkpoint, &t.keep
 	// Workers are started elsewhere than where the paths were written.
