@@ -306,7 +306,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 	}
 	attributes["command"] = schema.ListAttribute{
 		MarkdownDescription: "Compute with a framework of your own, such as PyTorch: `model.file` is a script then, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
-			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master runs the same. The job has the same schedule, membership and restarts, and the bits that the framework promises. Pods get a writable `/tmp`. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master runs the same. The job has the same schedule, membership and restarts, and the bits that the framework promises. The root file system is read-only; `TMPDIR` and `HOME` name a directory that can be written to. See the guide *Elastic PyTorch*. Changing it replaces the job.",
 		ElementType: types.StringType,
 		Optional:    true,
 		Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -290,8 +289,9 @@ func TestRenderChangesNothingOfItsInput(t *testing.T) {
 	})
 }
 
-func TestAScriptsPodsHaveADirectoryToWriteToUnlessTheUserHasOneThere(t *testing.T) {
-	scratch := func(d Definition) (volumes []string, home string) {
+func TestAScriptsPodsHaveADirectoryToWriteTo(t *testing.T) {
+	writable := func(d Definition) (mounts int, env map[string]string) {
+		env = map[string]string{}
 		for _, template := range []func() (corev1.PodTemplateSpec, error){d.MasterTemplate, d.WorkerTemplate} {
 			made, err := template()
 			if err != nil {
@@ -299,30 +299,27 @@ func TestAScriptsPodsHaveADirectoryToWriteToUnlessTheUserHasOneThere(t *testing.
 			}
 			c := made.Spec.Containers[0]
 			for _, m := range c.VolumeMounts {
-				if m.MountPath == "/tmp" && !m.ReadOnly {
-					volumes = append(volumes, m.Name)
+				if m.Name == "elastic-scratch" && m.MountPath == "/elastic-scratch" && !m.ReadOnly {
+					mounts++
 				}
 			}
 			for _, v := range c.Env {
-				if v.Name == "HOME" {
-					home = v.Value
-				}
+				env[v.Name] = v.Value
 			}
 		}
-		return volumes, home
+		return mounts, env
 	}
 	d := tutorial()
-	if volumes, home := scratch(d); len(volumes) != 0 || home != "" {
-		t.Errorf("without a command: %v, HOME %q", volumes, home)
+	if mounts, env := writable(d); mounts != 0 || env["TMPDIR"] != "" {
+		t.Errorf("without a command: %d, %v", mounts, env)
 	}
 	d.Job.Command = []string{"python3"}
-	if volumes, home := scratch(d); !slices.Equal(volumes, []string{"elastic-scratch", "elastic-scratch"}) || home != "/tmp" {
-		t.Errorf("with a command: %v, HOME %q", volumes, home)
+	if mounts, env := writable(d); mounts != 2 || env["TMPDIR"] != "/elastic-scratch" || env["HOME"] != "/elastic-scratch" {
+		t.Errorf("with a command: %d, %v", mounts, env)
 	}
 	d.Workers.Env = map[string]string{"HOME": "/home/me"}
-	d.Volumes = append(d.Volumes, Volume{Name: "fast", MountPath: "/tmp", EmptyDir: &EmptyDir{}, ReadOnly: new(false)})
-	if volumes, home := scratch(d); !slices.Equal(volumes, []string{"fast", "fast"}) || home != "/home/me" {
-		t.Errorf("with the user's own: %v, HOME %q", volumes, home)
+	if mounts, env := writable(d); mounts != 2 || env["HOME"] != "/home/me" {
+		t.Errorf("with the user's own home: %d, %v", mounts, env)
 	}
 	if problems := d.Problems(); len(problems) > 0 {
 		t.Errorf("%v", problems)

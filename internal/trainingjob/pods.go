@@ -19,8 +19,9 @@ const (
 	scratchVolume     = "elastic-scratch" // where a script computes
 )
 
-// scratchDir is the one directory that a script may write to: the root file system is read-only.
-const scratchDir = "/tmp"
+// scratchDir is the one directory that a script may write to, by TMPDIR and HOME: the root file system is read-only. It is
+// not /tmp, which may hold something on a simulated node, whose containers see the machine's files.
+const scratchDir = "/elastic-scratch"
 
 // jobSelectorLabels are the labels by which the Job controller finds its pods. On a worker they would make the Job
 // count it as its own.
@@ -76,11 +77,9 @@ func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSp
 	}
 	volumes, mounts := d.volumes(role)
 	if len(d.Job.Command) > 0 {
-		s.Env = merge(map[string]string{"HOME": scratchDir}, s.Env) // frameworks keep caches there
-		if !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return m.MountPath == scratchDir }) {
-			volumes = append(volumes, corev1.Volume{Name: scratchVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
-			mounts = append(mounts, corev1.VolumeMount{Name: scratchVolume, MountPath: scratchDir})
-		}
+		s.Env = merge(map[string]string{"HOME": scratchDir, "TMPDIR": scratchDir}, s.Env) // frameworks keep caches there
+		volumes = append(volumes, corev1.Volume{Name: scratchVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		mounts = append(mounts, corev1.VolumeMount{Name: scratchVolume, MountPath: scratchDir})
 	}
 
 	t := corev1.PodTemplateSpec{

@@ -186,7 +186,7 @@ func (d Definition) Problems() []Problem {
 	}
 	out.size(d.Min, d.Max)
 	out.queue(d)
-	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume, scratchVolume}, []string{ConfigDir, CredentialsDir})...)
+	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume, scratchVolume}, []string{ConfigDir, CredentialsDir, scratchDir})...)
 	for role, s := range d.pods() {
 		out.pod(role, s)
 	}
