@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
@@ -57,8 +58,18 @@ func interrupted(t *testing.T, spec trainingjob.Job, o job.Options, after time.D
 }
 
 func TestARunThatIsInterruptedAndGoesOnEndsWithTheBitsOfOneThatNeverStopped(t *testing.T) {
+	t.Run("the reference job", func(t *testing.T) { goesOn(t, reference("testdata/reference_model.py")) })
+	t.Run("tables and an optimizer that keeps arrays of each", func(t *testing.T) {
+		spec := reference("../zoo/wide_deep.py")
+		spec.Data.Training = data.Synthetic("census", 1200, 1)
+		goesOn(t, spec)
+	})
+}
+
+// goesOn interrupts a job of one epoch again and again, has it done with a second one, and compares.
+func goesOn(t *testing.T, spec trainingjob.Job) {
+	t.Helper()
 	fastest := kernel.Available()[0].Name
-	spec := reference("testdata/reference_model.py")
 	spec.Training.Epochs = 2
 	want := train(t, spec, run{kernel: fastest, workers: 2, threads: 1})
 

@@ -9,6 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
 )
@@ -19,10 +20,11 @@ type lesson struct {
 	table       table.Options
 	records     int // in training and in the test
 	testRecords int
-	optimizer   graph.Optimizer
+	optimizer   graph.Optimizer // the zero value is the model's own
 	minibatch   int
 	epochs      int
 	accuracy    float64
+	auc         float64 // 0 where the model has none
 }
 
 func TestModelsLearn(t *testing.T) {
@@ -32,6 +34,9 @@ func TestModelsLearn(t *testing.T) {
 	cifar10, resnet := shapes, shapes
 	cifar10.optimizer, cifar10.accuracy = adam(0.001), 0.6
 	resnet.optimizer, resnet.accuracy = graph.Optimizer{Kind: graph.SGD, LearningRate: 0.01, Momentum: 0.9}, 0.5
+	// Of the records of census a quarter has label 1; 0.89 and an area under the ROC curve of 0.95 were measured, 0.82 and 0.88
+	// of frappe's, of which a third has it.
+	census := lesson{train: data.Synthetic("census", 20_000, 1), test: data.Synthetic("census", 4000, 2), records: 20_000, testRecords: 4000, minibatch: 50, epochs: 2, accuracy: 0.87, auc: 0.93}
 	for name, l := range map[string]lesson{
 		"mnist": {
 			train: "synthetic://digits?records=1500&seed=1", test: "synthetic://digits?records=300&seed=2", records: 1500, testRecords: 300,
@@ -43,12 +48,19 @@ func TestModelsLearn(t *testing.T) {
 			train: "testdata/iris.csv", test: "testdata/iris.csv", table: irisTable, records: 100, testRecords: 50,
 			optimizer: adam(0.01), minibatch: 10, epochs: 80, accuracy: 0.94,
 		},
+		"deepfm": {
+			train: data.Synthetic("frappe", 40_000, 1), test: data.Synthetic("frappe", 4000, 2), records: 40_000, testRecords: 4000,
+			minibatch: 50, epochs: 2, accuracy: 0.79, auc: 0.86,
+		},
+		"wide_deep":  census,
+		"census_dnn": census,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := l.learn(t, load(t, name)); got < l.accuracy {
-				t.Errorf("accuracy %.3f on records that it has not seen, and at least %.2f is wanted", got, l.accuracy)
+			got := l.learn(t, load(t, name))
+			if got["accuracy"] < l.accuracy || got["auc"] < l.auc {
+				t.Errorf("%v on records that it has not seen, and at least %.2f (area under the curve %.2f) is wanted", got, l.accuracy, l.auc)
 			} else {
-				t.Logf("accuracy %.3f", got)
+				t.Log(got)
 			}
 		})
 	}
@@ -63,10 +75,12 @@ var irisTable = table.Options{
 	Words:   map[string][]string{"species": {"setosa", "versicolor", "virginica"}},
 }
 
-// learn trains with one gradient for each step, and returns the share of the test's records that are answered right.
-func (l lesson) learn(t *testing.T, m *graph.Model) float64 {
+// learn trains with one gradient for each step, and returns the model's metrics of the test's records.
+func (l lesson) learn(t *testing.T, m *graph.Model) map[string]float64 {
 	t.Helper()
-	m.Optimizer = l.optimizer
+	if l.optimizer.Kind != "" {
+		m.Optimizer = l.optimizer
+	}
 	n, err := nn.Compile(m, nn.Options{Kernel: kernel.Available()[0], Threads: 2, MaxBatch: l.minibatch})
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +88,7 @@ func (l lesson) learn(t *testing.T, m *graph.Model) float64 {
 	defer n.Close()
 	state, out := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())
 	n.Init(state, 1)
+	sum, stats := gradient.Sum{Dense: out[:n.TrainableSize()], Rows: make([]gradient.Rows, len(n.Tables()))}, [][]float32{out[n.TrainableSize():]}
 	training, test := l.indices()
 	fill := l.open(t, m, l.train)
 	step := int64(0)
@@ -85,30 +100,25 @@ func (l lesson) learn(t *testing.T, m *graph.Model) float64 {
 				indices[i] = training[at]
 			}
 			b := fill(indices)
-			if _, err := n.Gradient(state, b, b.N, step, 0, 1, out, nil); err != nil {
+			if _, err := n.Gradient(state, b, b.N, step, 0, 1, out, sum.Rows); err != nil {
 				t.Fatal(err)
 			}
-			if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, [][]float32{out[n.TrainableSize():]}, step); err != nil {
+			if err := n.Apply(state, sum, stats, step); err != nil {
 				t.Fatal(err)
 			}
 			step++
 		}
 	}
 	fill = l.open(t, m, l.test)
-	right := 0
+	var all nn.Result
 	for minibatch := range slices.Chunk(test, l.minibatch) {
-		b := fill(minibatch)
-		if _, err := n.Evaluate(state, b); err != nil {
+		result, err := n.Evaluate(state, fill(minibatch))
+		if err != nil {
 			t.Fatal(err)
 		}
-		classes := len(n.Outputs()) / b.N
-		for r, label := range b.Labels {
-			if logits := n.Outputs()[r*classes:][:classes]; logits[label] == slices.Max(logits) {
-				right++
-			}
-		}
+		all.Add(result)
 	}
-	return float64(right) / float64(len(test))
+	return metric.New(m).Values(all.LossSum/float64(all.Records), all.Counts, all.Records)
 }
 
 func (l lesson) indices() (training, test []int64) {
