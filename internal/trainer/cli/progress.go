@@ -121,6 +121,9 @@ func (p *progress) line(s trainingjob.Status) string {
 func (p *progress) Notice(n coordinator.Notice) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if n.Reason == coordinator.ReasonModelSaved || n.Reason == coordinator.ReasonCheckpointed {
+		return // the end says it, and there are too many of them
+	}
 	if n.Reason == "WorkerJoined" || (n.Reason == "WorkerLeft" && !n.Warning && p.first.at.IsZero()) {
 		return
 	}

@@ -320,6 +320,14 @@ type (
 	}
 )
 
+// Reasons of a master's own Notices that not everybody who is told wants to repeat: those who watch see each of them in the
+// status too.
+const (
+	ReasonCheckpointed = "Checkpointed"
+	ReasonEvaluated    = "Evaluated"
+	ReasonModelSaved   = "ModelSaved"
+)
+
 // Exit codes of the master. Its Job ignores the second and gives up at the third.
 const (
 	ExitDone        = 0

@@ -20,6 +20,8 @@ import (
 const (
 	mostNotices = 120
 	mostPhases  = 200
+
+	mostEvaluations = 200
 )
 
 // Job is what does not change while a job runs.
@@ -48,8 +50,12 @@ type History struct {
 	Dropped int      // lives of earlier workers that are kept no more
 	Phases  []Phase  // one after the other
 	Notices []Notice // the newest, oldest first
-	Over    bool     // the run is
-	Ended   string   // and why, where that is to be said
+
+	Evaluations []Evaluation // of this master's time; the newest, oldest first
+	evaluated   int64        // the step of the newest that is known
+
+	Over  bool   // the run is
+	Ended string // and why, where that is to be said
 
 	Steps       int64 // published by this master
 	Records     int64 // of them
@@ -66,6 +72,12 @@ type History struct {
 type Phase struct {
 	Name     trainingjob.Phase
 	From, To time.Duration
+}
+
+// Evaluation is one of the validation data, and when it was known.
+type Evaluation struct {
+	At time.Duration
+	trainingjob.Measurement
 }
 
 // Notice is something that a person should see.
@@ -120,6 +132,7 @@ func (h *History) Reported(at time.Time, s trainingjob.Status) {
 	}
 	h.goodput.workers(now, s.Phase, ready, live)
 	h.workers(now, s.Workers)
+	h.evaluations(now, s)
 	h.Status = s
 	h.Status.Goodput = h.Goodput()
 }
@@ -135,8 +148,24 @@ func (h *History) phase(now time.Duration, name trainingjob.Phase) {
 	h.Phases = newest(h.Phases, mostPhases)
 }
 
-// Noticed notes what a person should see.
+// evaluations takes what the status has of them that is new. What an earlier master evaluated has no time here.
+func (h *History) evaluations(now time.Duration, s trainingjob.Status) {
+	for _, m := range s.Evaluations {
+		if m.Step <= h.evaluated {
+			continue
+		}
+		h.evaluated = m.Step
+		if h.Steps > 0 {
+			h.Evaluations = newest(append(h.Evaluations, Evaluation{At: now, Measurement: m}), mostEvaluations)
+		}
+	}
+}
+
+// Noticed notes what a person should see. Evaluations are known from the status.
 func (h *History) Noticed(at time.Time, n coordinator.Notice) {
+	if n.Reason == coordinator.ReasonEvaluated {
+		return
+	}
 	h.Notices = append(h.Notices, Notice{At: h.since(at), Warning: n.Warning, Reason: n.Reason, Message: n.Message})
 	h.Notices = newest(h.Notices, mostNotices)
 }
@@ -166,6 +195,7 @@ func (h *History) clone() *History {
 	c := *h
 	c.Series = h.Series.clone()
 	c.Phases, c.Notices = slices.Clone(h.Phases), slices.Clone(h.Notices)
+	c.Evaluations = slices.Clone(h.Evaluations)
 	c.Lives = make([]*Life, len(h.Lives))
 	for i, l := range h.Lives {
 		life := *l

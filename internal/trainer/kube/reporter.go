@@ -34,6 +34,12 @@ const (
 	noticesQueue = 64
 )
 
+// atMostEvery are the least times between two Events of what may happen very often; the status says of each.
+var atMostEvery = map[string]time.Duration{
+	coordinator.ReasonEvaluated:    time.Minute,
+	coordinator.ReasonCheckpointed: 10 * time.Minute,
+}
+
 // NewReporter starts a reporter; Close writes what is left.
 func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
 	r := &Reporter{cluster: c, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
@@ -127,15 +133,22 @@ func (r *Reporter) write(s trainingjob.Status) error {
 
 func (r *Reporter) writeNotices() {
 	defer r.done.Done()
+	written := map[string]time.Time{}
+	write := func(n coordinator.Notice) {
+		if now := time.Now(); now.Sub(written[n.Reason]) >= atMostEvery[n.Reason] {
+			written[n.Reason] = now
+			r.writeNotice(n)
+		}
+	}
 	for {
 		select {
 		case n := <-r.notices:
-			r.writeNotice(n)
+			write(n)
 		case <-r.closing:
 			for {
 				select {
 				case n := <-r.notices:
-					r.writeNotice(n)
+					write(n)
 				default:
 					return
 				}

@@ -103,7 +103,7 @@ func (m *Master) evaluated(step int64) {
 		m.log.Info(message, "seconds", took.Seconds())
 		return
 	}
-	m.notice(coordinator.Notice{Reason: "Evaluated", Message: message})
+	m.notice(coordinator.Notice{Reason: coordinator.ReasonEvaluated, Message: message})
 }
 
 // inWords is "loss 0.1234, accuracy 0.9600".

@@ -130,6 +130,7 @@ func (m *Master) modelSaved(s savedModel) {
 		return
 	}
 	m.info = &s.info
+	m.notice(coordinator.Notice{Reason: coordinator.ReasonModelSaved, Message: fmt.Sprintf("the final model is written after %d steps: SHA-256 %s, loss %.4g", s.info.Steps, s.info.SHA256, s.info.Loss)})
 	m.step(coordinator.ModelSaved{SHA256: s.info.SHA256})
 }
 

@@ -73,6 +73,16 @@ func Families(h *history.History) []*dto.MetricFamily {
 			return labelled(s.Metrics[name], "metric", name)
 		})...))
 	}
+	if n := len(s.Evaluations); n > 0 {
+		newest := s.Evaluations[n-1]
+		all = append(all, gauge("evaluation_step", "Updates of the model when the validation data were evaluated last.", value(float64(newest.Step))),
+			gauge("evaluation_loss", "Mean loss of the validation data then.", value(newest.Loss)))
+		if len(newest.Metrics) > 0 {
+			all = append(all, gauge("evaluation_metric", "The model's metrics on the validation data then.", each(sortedKeys(newest.Metrics), func(name string) *dto.Metric {
+				return labelled(newest.Metrics[name], "metric", name)
+			})...))
+		}
+	}
 	if len(s.Workers) > 0 {
 		all = append(all, counter("gradients_total", "Gradients of virtual workers taken from a worker that is there.", each(s.Workers, func(w trainingjob.WorkerStatus) *dto.Metric {
 			return labelled(float64(w.Gradients), "worker", strconv.Itoa(w.ID))

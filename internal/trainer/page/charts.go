@@ -165,10 +165,19 @@ func (d *drawing) loss(y float64) bool {
 			lowest, highest, count = math.Min(lowest, loss), math.Max(highest, loss), count+1
 		}
 	}
+	for _, e := range d.Evaluations {
+		lowest, highest = math.Min(lowest, e.Loss), math.Max(highest, e.Loss)
+	}
 	if count == 0 || math.IsNaN(highest-lowest) || math.IsInf(highest-lowest, 0) {
 		return false
 	}
 	title, axis := "loss while training", linear(lowest, highest)
+	if len(d.Evaluations) > 0 {
+		title = "loss while training, and of the validation data (dots)"
+		if d.narrow {
+			title = "loss; dots: validation data"
+		}
+	}
 	if lowest > 0 && highest/lowest >= logarithmicFrom {
 		title, axis = title+", logarithmic", logarithmic(lowest, highest)
 	}
@@ -186,5 +195,9 @@ func (d *drawing) loss(y float64) bool {
 		verb = "L"
 	}
 	d.Put(`<g class="job2"><path class="curve" d="%s"/><circle class="dot" cx="%.1f" cy="%.1f" r="3"/></g>`, line.String(), x, at)
+	for _, e := range d.Evaluations {
+		d.Put(`<circle class="evaluation job1" cx="%.1f" cy="%.1f" r="3.5"><title>%s</title></circle>`,
+			d.x(e.At), place(e.Loss), fmt.Sprintf("validation data at step %s: loss %s", wording.Count(e.Step), wording.Loss(e.Loss)))
+	}
 	return true
 }

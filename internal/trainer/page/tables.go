@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -77,6 +78,30 @@ func why(l *history.Life) string {
 		parts = append(parts, fmt.Sprintf("%s after %s", mark.Kind, wording.Duration(mark.At)))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// evaluations are those of the validation data, the newest first.
+func (v view) evaluations(m *picture.Markup) {
+	if len(v.Evaluations) == 0 {
+		m.Put(`<section id="evaluations"></section>`)
+		return
+	}
+	names := slices.Sorted(maps.Keys(v.Evaluations[len(v.Evaluations)-1].Metrics))
+	m.Put(`<section id="evaluations"><h2>Evaluations</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Evaluations of the validation data, as a table"><table>
+<tr><th>after</th><th class="number">step</th><th class="number">loss</th>`)
+	for _, name := range names {
+		m.Put(`<th class="number">%s</th>`, name)
+	}
+	m.Put(`<th class="number">records</th></tr>`)
+	for _, e := range slices.Backward(v.Evaluations) {
+		m.Put(`<tr><td>%s</td><td class="number">%s</td><td class="number">%s</td>`, wording.Duration(e.At), wording.Count(e.Step), wording.Loss(e.Loss))
+		for _, name := range names {
+			m.Put(`<td class="number">%s</td>`, fmt.Sprintf("%.4g", e.Metrics[name]))
+		}
+		m.Put(`<td class="number">%s</td></tr>`, wording.Count(e.Records))
+	}
+	m.Put(`</table></div></section>`)
 }
 
 // notices are what happened, the newest first.

@@ -124,6 +124,14 @@ func (v view) facts(m *picture.Markup) {
 	for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
 		fact(name, fmt.Sprintf("%.4g", s.Metrics[name]), of)
 	}
+	if n := len(s.Evaluations); n > 0 && !v.Over {
+		newest := s.Evaluations[n-1]
+		note := "at step " + wording.Count(newest.Step)
+		fact("validation loss", wording.Loss(newest.Loss), note)
+		for _, name := range slices.Sorted(maps.Keys(newest.Metrics)) {
+			fact("validation "+name, fmt.Sprintf("%.4g", newest.Metrics[name]), note)
+		}
+	}
 	if steps, records := v.Rate(v.now); steps > 0 && !v.Over {
 		fact("records/s", wording.Count(int64(records+0.5)), fmt.Sprintf("%.3g steps/s", steps))
 	} else if seconds := v.now.Seconds(); v.Records > 0 && seconds > 0 {

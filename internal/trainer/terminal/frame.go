@@ -120,6 +120,9 @@ func figures(h *history.History, now time.Duration) [][]piece {
 	for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
 		figure(clean(name), fmt.Sprintf("%.4f", s.Metrics[name]))
 	}
+	if n := len(s.Evaluations); n > 0 && !h.Over {
+		figure("validation", fmt.Sprintf("%.4f", s.Evaluations[n-1].Loss))
+	}
 	if _, records := h.Rate(now); records > 0 && !h.Over {
 		figure("records/s", wording.Count(int64(records+0.5)))
 	}
