@@ -36,11 +36,11 @@ type group struct {
 
 	lost      bool        // an owner was lost since the newest round began, or cannot be reached
 	disturbed bool        // or an earlier round's of the same step: who has the sum sends it to the others
-	relays    map[int]int // worker that lacks the sum of the current step → worker that was told to send it
+	relays    map[int]int // worker that lacks the sum of the current step → worker that was told to send it; nobody: the master has sent its state
 
-	fetching   int  // the member whose state is being fetched, or nobody
-	checkpoint bool // a checkpoint is written when it is there
-	closing    bool // no further step begins: the star goes on once the master holds the newest state
+	fetching   int   // the member whose state is being fetched, or nobody
+	checkpoint int64 // one is written when the master's state is at that step, or after it; −1 for none
+	closing    bool  // no further step begins: the star goes on once the master holds the newest state
 
 	complaints int
 	suspicion  int // ticks until a complaint is acted on; 0: there is none
@@ -60,7 +60,7 @@ func (c *Coordinator) staying() []int {
 
 // form begins an excursion at a step of which nothing has been dealt.
 func (c *Coordinator) form() {
-	c.group = &group{own: c.step, fetching: nobody, relays: map[int]int{}}
+	c.group = &group{own: c.step, fetching: nobody, checkpoint: -1, relays: map[int]int{}}
 	for _, m := range c.members {
 		m.listening, m.from = m.admitted && !m.ready, c.step // the star has sent it all there is until now
 	}
@@ -155,7 +155,7 @@ func (c *Coordinator) settleGroup() {
 			}
 		}
 	}
-	c.fetch()
+	c.handOut()
 }
 
 // settleSum completes the step when all have applied it, and mends it when an owner was lost.
@@ -174,17 +174,21 @@ func (c *Coordinator) settleSum() {
 	switch {
 	case holder != nobody && len(lacking) == 0:
 		c.completeGroupStep()
-	case holder == nobody && g.lost:
+	case holder == nobody && g.lost && g.own <= c.step:
 		g.running = false // settlePhase begins another round
-	case holder != nobody && g.disturbed:
+	case g.disturbed && (holder != nobody || g.own > c.step):
 		lacking = slices.DeleteFunc(lacking, func(id int) bool { _, asked := g.relays[id]; return asked })
 		if len(lacking) == 0 {
 			return
 		}
 		for _, id := range lacking {
-			g.relays[id] = holder
+			if g.relays[id] = holder; holder == nobody {
+				c.emit(SendState{Worker: id}) // the one that the master has fetched its state from has died since
+			}
 		}
-		c.emit(Relay{Round: c.round, Step: c.step, From: holder, To: lacking})
+		if holder != nobody {
+			c.emit(Relay{Round: c.round, Step: c.step, From: holder, To: lacking})
+		}
 	}
 }
 
@@ -266,27 +270,38 @@ func (c *Coordinator) leavingAfterStep(e Leaving) {
 	}
 }
 
-// fetch asks a member for its state where somebody waits for it.
-func (c *Coordinator) fetch() {
+// handOut gives the master's own state to those that wait for it, and asks a member for its state where it is too old.
+func (c *Coordinator) handOut() {
 	g := c.group
-	if g.fetching != nobody || c.phase >= Done {
+	if c.phase >= Done {
 		return
 	}
-	wanted := g.checkpoint || (g.closing && !g.running)
-	for _, id := range sortedKeys(c.members) {
-		wanted = wanted || c.members[id].awaitsState()
+	if g.checkpoint >= 0 && g.own >= g.checkpoint {
+		g.checkpoint, c.writing, c.due = -1, true, false
+		c.emit(Checkpoint{Step: g.own})
 	}
-	if wanted {
+	if g.closing && !g.running && g.own == c.step {
+		c.closeGroup()
+		return
+	}
+	old := g.checkpoint >= 0 || (g.closing && !g.running)
+	for _, id := range sortedKeys(c.members) {
+		switch m := c.members[id]; {
+		case !m.needs || !m.listening: // it is sent the slices of all steps from m.from on
+		case g.own < m.from:
+			old = true
+		default:
+			m.needs = false
+			c.emit(SendState{Worker: id})
+		}
+	}
+	if old && g.fetching == nobody {
 		g.fetching = c.ready()[0]
 		c.emit(FetchState{Worker: g.fetching})
 	}
 }
 
-// awaitsState reports whether a joining worker is to be sent the next state that is fetched: it is sent the slices of all
-// steps from that one on.
-func (m *member) awaitsState() bool { return m.needs && m.listening }
-
-// fetchedInGroup passes a fetched state on to those that waited for it.
+// fetchedInGroup makes a fetched state the master's own.
 func (c *Coordinator) fetchedInGroup(e StateFetched) {
 	g := c.group
 	if e.Worker != g.fetching || c.members[e.Worker] == nil {
@@ -297,23 +312,12 @@ func (c *Coordinator) fetchedInGroup(e StateFetched) {
 		c.differs(e.Worker, e.Step, fmt.Sprintf("it sent the state of step %d while step %d was computed", e.Step, c.step))
 		return
 	}
+	if e.Step <= g.own {
+		return
+	}
 	g.own = e.Step
 	c.history, c.ownHash, c.ownHashStep = e.Step, e.Hash, e.Step
 	c.emit(TakeState(e))
-	if g.checkpoint && (c.leaving == "" || g.own == c.step) {
-		g.checkpoint, c.writing, c.due = false, true, false
-		c.emit(Checkpoint{Step: g.own})
-	}
-	if g.closing && !g.running && g.own == c.step {
-		c.closeGroup()
-		return
-	}
-	for _, id := range sortedKeys(c.members) {
-		if m := c.members[id]; m.awaitsState() && m.from <= e.Step {
-			m.needs = false
-			c.emit(SendState{Worker: id})
-		}
-	}
 }
 
 // closeGroup is the end of the excursion in good order: the master holds the newest state, and goes on as the star's

@@ -10,7 +10,7 @@ func (c *Coordinator) checkpoint() {
 	case c.writing:
 		c.due = true
 	case c.StateStep() != c.step:
-		c.group.checkpoint = true // once the state is here
+		c.group.checkpoint = c.step // once the state is here
 	default:
 		c.writing, c.due = true, false
 		c.emit(Checkpoint{Step: c.step, Trusted: c.trustedStep()})

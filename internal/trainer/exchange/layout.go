@@ -29,6 +29,7 @@ type Part struct {
 // the tables, packed.
 type Sum struct {
 	Step     int64
+	Round    int64 // in which it became whole
 	Floats   []float32
 	Rows     []int32 // of each table
 	Measured *wirepb.Measured
@@ -129,7 +130,7 @@ type gathering struct {
 func (l Layout) newGathering(round, step int64, k, n int) *gathering {
 	return &gathering{
 		round: round, have: make([]bool, n), missing: n, tables: make([][]gradient.Rows, n),
-		sum: Sum{Step: step, Floats: make([]float32, l.Dense+k*l.Stats)},
+		sum: Sum{Step: step, Round: round, Floats: make([]float32, l.Dense+k*l.Stats)},
 	}
 }
 

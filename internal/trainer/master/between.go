@@ -23,9 +23,6 @@ func (m *Master) allReduce() func(workers int) bool {
 	return nil
 }
 
-// firstRound is below the numbers of the rounds of a master of this generation, and above those of every earlier one.
-func firstRound(generation int64) int64 { return generation << 32 }
-
 // beginRound tells everybody who takes part in a round.
 func (m *Master) beginRound(e coordinator.Round) {
 	everybody := slices.Concat(e.Owners, e.Listeners)

@@ -25,6 +25,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -214,7 +215,7 @@ func (m *Master) prepare() error {
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
 		EvaluatesAt: func(step int64) bool { return j.Spec.Evaluation.Due(step, j.Schedule.StepsPerEpoch()) },
 		Identity:    j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
-		AllReduce: m.allReduce(), FirstRound: firstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
+		AllReduce: m.allReduce(), FirstRound: worker.FirstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
 	})
 	if err := m.cfg.Store.Fits(size); err != nil {
 		m.unfit = err.Error()

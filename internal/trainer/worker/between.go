@@ -79,6 +79,9 @@ func (w *worker) peerHost() (string, error) {
 	return host, errors.Join(err, conn.Close())
 }
 
+// FirstRound is below the numbers of the rounds of a master of that generation, and above those of every earlier one.
+func FirstRound(generation int64) int64 { return generation << 32 }
+
 // wake is signalled when the exchange has something; never without one.
 func (w *worker) wake() <-chan struct{} {
 	if w.exchange == nil {
@@ -152,17 +155,19 @@ func (s *session) takeSums() error {
 		if !ok {
 			break
 		}
-		if s.round != nil && sum.Step >= s.step { // else what the master of this stream knows nothing of
+		if sum.Step >= s.step {
 			s.ahead[sum.Step] = sum
 		}
 	}
 	if len(s.ahead) > aheadSums {
 		clear(s.ahead)
-		s.complain(s.round.Number, s.cfg.ID, "the state that it waits for does not come")
+		if s.round != nil {
+			s.complain(s.round.Number, s.cfg.ID, "the state that it waits for does not come")
+		}
 	}
 	for {
 		sum, ok := s.ahead[s.step]
-		if !ok {
+		if !ok || !s.mayApply(sum) {
 			return nil
 		}
 		delete(s.ahead, s.step)
@@ -176,6 +181,13 @@ func (s *session) takeSums() error {
 		s.sendApplied()
 		s.at(exchange.AfterSaying, sum.Step)
 	}
+}
+
+// mayApply reports whether nobody waits for this worker's part any more. A sum that became whole in an earlier round, for
+// another master even, is applied by a worker that owns a slice of this one when it has contributed: others lack it.
+func (s *session) mayApply(sum exchange.Sum) bool {
+	r := s.round
+	return r != nil && (sum.Round >= r.Number || r.Step != s.step || s.sent == r.Number || !slices.Contains(r.Owners, int32(s.cfg.ID)))
 }
 
 func (s *session) at(p exchange.Point, step int64) {

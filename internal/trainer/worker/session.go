@@ -460,6 +460,7 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 		return s.report(err)
 	}
 	s.forget()
+	s.stateTaken()
 	s.last = u.Measured
 	if u.Hash {
 		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_StateHash{StateHash: &wirepb.StateHash{Step: s.step, Hash: s.hash()}}})

@@ -1,0 +1,468 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// network plays workers that add between themselves against a coordinator. Nothing arrives at once: what master and
+// workers say to each other waits in order on each stream, and slices between workers in any order.
+type network struct {
+	t       *rapid.T
+	c       *Coordinator
+	k       int
+	own     int64 // the step of the master's state
+	nodes   map[int]*node
+	slices  []slice
+	rounds  map[int64]Round
+	lastID  int
+	saved   bool
+	over    bool
+	advance int64
+}
+
+// node is a worker.
+type node struct {
+	id         int
+	state      int64
+	connected  bool
+	subscribed bool
+	in         []Effect // what the master has said and it has not read
+	out        []Event  // what it has said and the master has not read
+	round      *Round
+	holds      map[int]bool // virtual workers of the step in hand, computed
+	of         int64        // the step of those; −1 for none
+	star       []int        // what it computes for the master
+	sent       map[int]bool // owners that it has sent its slices to, in this round
+	spans      map[int]bool // workers whose slices it has, as an owner in this round
+	finished   bool         // its own slice is, in this round
+	slices     map[[2]int64]map[int]bool
+	ahead      map[int64]int64 // sums that it has, and of which rounds
+}
+
+// slice is something that a worker sends to another: of its part, a finished one, or the whole sum of a step.
+type slice struct {
+	kind     string // "part", "finished", "whole"
+	round    int64
+	step     int64
+	from, to int
+}
+
+func (w *network) do(e Event) {
+	if w.over {
+		return
+	}
+	for _, e := range append([]Effect{}, w.c.Step(e)...) {
+		w.effect(e)
+	}
+}
+
+func (w *network) to(id int, e Effect) {
+	if n := w.nodes[id]; n != nil && n.connected {
+		n.in = append(n.in, e)
+	}
+}
+
+func (w *network) effect(e Effect) {
+	switch e := e.(type) {
+	case Publish:
+		if e.Step != w.own {
+			w.t.Fatalf("step %d is published by a master whose state is at step %d", e.Step, w.own)
+		}
+		w.own++
+		for _, id := range sortedKeys(w.nodes) {
+			if w.nodes[id].subscribed {
+				w.to(id, e)
+			}
+		}
+	case Subscribe:
+		w.nodes[e.Worker].subscribed = true
+	case Round:
+		w.begins(e)
+	case Relay:
+		if at := w.nodes[e.From].state; at != e.Step+1 {
+			w.t.Fatalf("worker %d is to send the sum of step %d, and its state is at %d", e.From, e.Step, at)
+		}
+		w.to(e.From, e)
+	case Advance:
+		for _, id := range w.rounds[w.c.round].Owners {
+			if n := w.nodes[id]; n != nil && n.connected && w.c.members[id] != nil && w.c.members[id].ready && n.state <= e.Step {
+				w.t.Fatalf("step %d is complete, and the state of worker %d is at %d", e.Step, id, n.state)
+			}
+		}
+		w.advance = e.Step + 1
+	case TakeState:
+		if e.Step < w.own {
+			w.t.Fatalf("the master's state goes back from step %d to step %d", w.own, e.Step)
+		}
+		w.own = e.Step
+		for _, n := range w.nodes {
+			n.subscribed = false
+		}
+	case SendState:
+		w.to(e.Worker, sentState{Worker: e.Worker, step: w.own})
+		w.nodes[e.Worker].subscribed = true
+	case SendUpdates:
+		w.to(e.Worker, sentState{Worker: e.Worker, step: w.own})
+		w.nodes[e.Worker].subscribed = true
+	case Assign:
+		w.to(e.Worker, e)
+	case FetchState:
+		w.to(e.Worker, e)
+	case Refuse:
+		w.t.Fatalf("worker %d is refused: %s", e.Worker, e.Reason)
+	case Disconnect:
+		w.disconnect(e.Worker)
+	case Dismiss:
+		delete(w.nodes, e.Worker)
+	case SaveModel:
+		if w.own != w.c.cfg.Steps {
+			w.t.Fatalf("the model is saved from the state of step %d of %d", w.own, w.c.cfg.Steps)
+		}
+		w.saved = true
+	case Checkpoint:
+		if e.Step != w.own {
+			w.t.Fatalf("the state of step %d is written as that of step %d", w.own, e.Step)
+		}
+	case Withdraw:
+		w.t.Fatalf("all compute the same, and what was written after step %d is withdrawn", e.After)
+	case Exit:
+		w.over = true
+	}
+}
+
+// sentState is SendState on its way, with the step of the state.
+type sentState struct {
+	Worker int
+	step   int64
+}
+
+func (sentState) effect() {}
+
+// begins checks that a round gives every virtual worker to one owner.
+func (w *network) begins(r Round) {
+	dealt := map[int]int{}
+	for id, vs := range r.Deal {
+		if !slices.Contains(r.Owners, id) {
+			w.t.Fatalf("worker %d is dealt %v and is no owner of %v", id, vs, r.Owners)
+		}
+		for _, v := range vs {
+			dealt[v]++
+		}
+	}
+	for v := range w.k {
+		if dealt[v] != 1 {
+			w.t.Fatalf("virtual worker %d of step %d is dealt %d times: %v", v, r.Step, dealt[v], r.Deal)
+		}
+	}
+	if _, again := w.rounds[r.Number]; again || r.Number != w.c.round {
+		w.t.Fatalf("round %d is not a new one", r.Number)
+	}
+	w.rounds[r.Number] = r
+	for _, id := range slices.Concat(r.Owners, r.Listeners) {
+		w.to(id, r)
+	}
+}
+
+func (w *network) disconnect(id int) {
+	if n := w.nodes[id]; n != nil {
+		n.subscribed = false
+		n.connected, n.in, n.out, n.round, n.of, n.star = false, nil, nil, nil, -1, nil
+	}
+}
+
+// read is a worker's turn to read one message of its master's.
+func (w *network) read(n *node) {
+	e := n.in[0]
+	n.in = n.in[1:]
+	switch e := e.(type) {
+	case sentState:
+		if e.step >= n.state {
+			n.state, n.of, n.star = e.step, -1, nil
+		}
+		n.says(Applied{Worker: n.id, Step: n.state})
+		w.apply(n)
+	case Publish:
+		n.round = nil
+		if e.Step < n.state {
+			return
+		}
+		if e.Step > n.state {
+			w.t.Fatalf("an update of step %d reached worker %d, whose state is at step %d", e.Step, n.id, n.state)
+		}
+		n.state++
+		if n.star = e.Next[n.id]; len(n.star) == 0 {
+			n.says(Applied{Worker: n.id, Step: n.state})
+		}
+	case Assign:
+		n.round = nil
+		if e.Step == n.state {
+			n.star = append(n.star, e.VirtualWorkers...)
+		}
+	case FetchState:
+		n.says(StateFetched{Worker: n.id, Step: n.state, Hash: "h"})
+	case Relay:
+		for _, to := range e.To {
+			w.slices = append(w.slices, slice{kind: "whole", round: e.Round, step: e.Step, from: n.id, to: to})
+		}
+	case Round:
+		n.round, n.sent, n.spans, n.finished, n.star = &e, map[int]bool{}, map[int]bool{}, false, nil
+		if e.Hash && e.Step == n.state {
+			n.says(StateHash{Worker: n.id, Step: e.Step, Hash: fmt.Sprint("state ", e.Step)})
+		}
+		if e.Step < n.state {
+			n.says(Applied{Worker: n.id, Step: n.state})
+		} else if e.Step == n.state && n.of != e.Step {
+			n.of, n.holds = e.Step, map[int]bool{}
+		}
+		w.apply(n)
+	}
+}
+
+func (n *node) says(e Event) { n.out = append(n.out, e) }
+
+// works is a worker's turn to compute one virtual worker, or to send its part to one owner.
+func (w *network) works(n *node) {
+	if len(n.star) > 0 {
+		v := n.star[0]
+		n.star = n.star[1:]
+		n.says(Gradient{Worker: n.id, Step: n.state, Lo: v, Hi: v + 1, Hashes: hashes(n.state, v, v+1)})
+		return
+	}
+	r := n.round
+	if r == nil || r.Step != n.state {
+		return
+	}
+	for _, v := range r.Deal[n.id] {
+		if !n.holds[v] {
+			n.holds[v] = true
+			return
+		}
+	}
+	for _, owner := range r.Owners {
+		if len(r.Deal[n.id]) > 0 && !n.sent[owner] && slices.Contains(r.Owners, n.id) {
+			n.sent[owner] = true
+			w.slices = append(w.slices, slice{kind: "part", round: r.Number, step: r.Step, from: n.id, to: owner})
+			w.apply(n)
+			return
+		}
+	}
+}
+
+// deliver has a slice arrive, or wait where the round is not known yet. It reports whether it waits.
+func (w *network) deliver(s slice) (waits bool) {
+	n := w.nodes[s.to]
+	if n == nil || !n.connected {
+		return false
+	}
+	switch s.kind {
+	case "part":
+		if n.round == nil || n.round.Number < s.round {
+			return true
+		}
+		if n.round.Number > s.round || n.finished {
+			return false
+		}
+		n.spans[s.from] = true
+		for id, vs := range n.round.Deal {
+			if len(vs) > 0 && !n.spans[id] {
+				return false
+			}
+		}
+		n.finished = true
+		for _, to := range slices.Concat(n.round.Owners, n.round.Listeners) {
+			w.slices = append(w.slices, slice{kind: "finished", round: s.round, step: s.step, from: n.id, to: to})
+		}
+	case "finished":
+		at := [2]int64{s.step, s.round}
+		if n.slices[at] == nil {
+			n.slices[at] = map[int]bool{}
+		}
+		n.slices[at][s.from] = true
+		if len(n.slices[at]) == len(w.rounds[s.round].Owners) {
+			n.ahead[s.step] = s.round
+		}
+	case "whole":
+		n.ahead[s.step] = s.round
+	}
+	w.apply(n)
+	return false
+}
+
+func (w *network) apply(n *node) {
+	for {
+		of, has := n.ahead[n.state]
+		if r := n.round; !has || r == nil || (of < r.Number && r.Step == n.state && slices.Contains(r.Owners, n.id) && len(n.sent) < len(r.Owners) && len(r.Deal[n.id]) > 0) {
+			return // it contributes first: others may lack the sum
+		}
+		delete(n.ahead, n.state)
+		n.state++
+		n.says(Applied{Worker: n.id, Step: n.state})
+	}
+}
+
+func (w *network) hello(n *node) {
+	n.connected = true
+	w.do(Hello{Worker: n.id, Identity: w.c.cfg.Identity, Step: n.state, Hash: fmt.Sprint("state ", n.state), OwnHash: fmt.Sprint("state ", w.own)})
+}
+
+func (w *network) join() {
+	w.lastID++
+	n := &node{id: w.lastID, of: -1, slices: map[[2]int64]map[int]bool{}, ahead: map[int64]int64{}}
+	w.nodes[n.id] = n
+	w.hello(n)
+}
+
+func (w *network) says(n *node) {
+	e := n.out[0]
+	n.out = n.out[1:]
+	if f, ok := e.(StateFetched); ok { // hashes are of states
+		f.Hash = fmt.Sprint("state ", f.Step)
+		e = f
+	}
+	w.do(e)
+}
+
+// restart is another master: it holds the first state, and the workers say hello anew.
+func (w *network) restart() {
+	cfg := w.c.cfg
+	cfg.FirstRound += 1 << 32
+	w.c, w.own = New(cfg), 0
+	for id := range w.nodes {
+		w.disconnect(id)
+	}
+	w.do(Start{})
+}
+
+func (w *network) random(t *rapid.T, what string) *node {
+	ids := sortedKeys(w.nodes)
+	if len(ids) == 0 {
+		return nil
+	}
+	return w.nodes[rapid.SampledFrom(ids).Draw(t, what)]
+}
+
+func TestWorkersThatAddBetweenThemselvesComeToTheEndUnderAnyChaos(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(1, 5).Draw(t, "k")
+		least := rapid.IntRange(2, 4).Draw(t, "least")
+		w := &network{t: t, k: k, nodes: map[int]*node{}, rounds: map[int64]Round{}, lastID: 100}
+		w.c = New(Config{
+			Steps: rapid.Int64Range(1, 8).Draw(t, "steps"), Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
+			AllReduce: func(n int) bool { return n >= least }, FirstRound: 1 << 32, Min: rapid.IntRange(1, 2).Draw(t, "min"), Max: 3, LastWorkerID: -1,
+			SilentTicks: 1000, RetainedUpdates: 4, HashEvery: 2, CheckEvery: rapid.Int64Range(0, 2).Draw(t, "check every"), MaxFailures: 3,
+			CheckpointEvery: rapid.Int64Range(0, 3).Draw(t, "checkpoint every"),
+		})
+		w.do(Start{})
+		w.join()
+		w.join()
+		for range rapid.IntRange(0, 150).Draw(t, "events") {
+			if w.over || w.saved {
+				break
+			}
+			n := w.random(t, "worker")
+			event := rapid.SampledFrom([]string{"everything", "read", "read", "say", "say", "work", "work", "slice", "slice", "join", "hello", "trouble"}).Draw(t, "event")
+			if event == "trouble" {
+				event = rapid.SampledFrom([]string{"lose", "cut", "leave", "complain", "tick", "tick", "restart"}).Draw(t, "trouble")
+			}
+			switch {
+			case event == "everything":
+				w.turn()
+			case event == "join" && len(w.nodes) < 5:
+				w.join()
+			case event == "slice" && len(w.slices) > 0:
+				i := rapid.IntRange(0, len(w.slices)-1).Draw(t, "slice")
+				s := w.slices[i]
+				w.slices = slices.Delete(w.slices, i, i+1)
+				if w.deliver(s) {
+					w.slices = append(w.slices, s)
+				}
+			case event == "tick":
+				w.do(Tick{Heard: sortedKeys(w.nodes)})
+			case event == "restart" && rapid.IntRange(0, 3).Draw(t, "rarely") == 0:
+				w.restart()
+			case n == nil:
+			case event == "read" && len(n.in) > 0:
+				w.read(n)
+			case event == "say" && len(n.out) > 0:
+				w.says(n)
+			case event == "work":
+				w.works(n)
+			case event == "lose": // and some of what it has sent is lost too
+				delete(w.nodes, n.id)
+				w.lose(func(s slice) bool { return s.from == n.id && rapid.Bool().Draw(t, "lost") })
+				w.do(Lost{Worker: n.id, Reason: "was lost"})
+			case event == "cut" && n.connected:
+				w.disconnect(n.id)
+				w.do(Lost{Worker: n.id, Reason: "was lost"})
+			case event == "hello" && !n.connected:
+				w.hello(n)
+			case event == "leave" && n.connected && n.round != nil:
+				n.says(Leaving{Worker: n.id})
+			case event == "complain" && n.connected && n.round != nil:
+				peer := rapid.SampledFrom(n.round.Owners).Draw(t, "peer")
+				if peer == n.id {
+					continue
+				}
+				w.lose(func(s slice) bool { return s.from == n.id && s.to == peer })
+				n.says(Unreachable{Worker: n.id, Peer: peer, Round: n.round.Number, Reason: "refused"})
+			}
+		}
+		w.settle(t)
+	})
+}
+
+func (w *network) lose(which func(slice) bool) { w.slices = slices.DeleteFunc(w.slices, which) }
+
+// settle is the end of the chaos: workers come, everything arrives, and the job must end.
+func (w *network) settle(t *rapid.T) {
+	for range 300 {
+		for len(w.nodes) < 2 && !w.saved && !w.over { // a worker that has asked to leave is dismissed
+			w.join()
+		}
+
+		w.turn()
+		w.do(Tick{Heard: sortedKeys(w.nodes)})
+		if w.saved {
+			return
+		}
+	}
+	var states []string
+	for _, id := range sortedKeys(w.nodes) {
+		n, m := w.nodes[id], w.c.members[id]
+		states = append(states, fmt.Sprintf("worker %d: %+v, as member %+v", id, *n, m))
+	}
+	t.Fatalf("the job stands at step %d of %d, the master's state at %d, phase %v, group %+v, %v", w.c.step, w.c.cfg.Steps, w.own, w.c.phase, w.c.group, states)
+}
+
+// turn has everybody do what is to be done, and everything arrive that was on its way before.
+func (w *network) turn() {
+	for _, id := range sortedKeys(w.nodes) {
+		n := w.nodes[id]
+		if n == nil {
+			continue
+		}
+		if !n.connected {
+			w.hello(n)
+		}
+		for range w.k + 4 {
+			w.works(n)
+		}
+		for len(n.in) > 0 && n.connected {
+			w.read(n)
+		}
+		for len(n.out) > 0 && n.connected {
+			w.says(n)
+		}
+	}
+	waiting := w.slices
+	w.slices = nil
+	for _, s := range waiting {
+		if w.deliver(s) {
+			w.slices = append(w.slices, s)
+		}
+	}
+}
