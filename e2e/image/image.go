@@ -7,7 +7,7 @@
 // pushes it to a registry (Push). It signs nothing and scans nothing.
 //
 // There are no CA certificates and no time zones in the image: the trainer speaks to its own master, by a certificate
-// of the job's own, and writes times in UTC.
+// of the job's own, has the certificate authorities of object stores within, and writes times in UTC.
 package image
 
 import (

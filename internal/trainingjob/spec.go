@@ -118,7 +118,7 @@ type Model struct {
 
 // Data says where the records are and how they are stored.
 type Data struct {
-	Training       string `json:"training"`             // file, directory or synthetic://digits?records=10000&seed=1
+	Training       string `json:"training"`             // file, directory, s3://, gs:// or synthetic://digits?records=10000&seed=1
 	Validation     string `json:"validation,omitempty"` // as Training; "" for none
 	Format         string `json:"format"`               // "recordio", "tfrecord", "csv" or "idx"; of no effect on synthetic data
 	Codec          string `json:"codec"`                // "bytes" or "tf_example"; of no effect on "csv" and "idx"

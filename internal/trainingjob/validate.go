@@ -254,8 +254,14 @@ func (p *problems) source(field, source string) {
 	if scheme+"://" == indicesScheme {
 		return // the data set is the script's; Problems asks for one
 	}
+	if scheme == "s3" || scheme == "gs" {
+		if bucket, _, _ := strings.Cut(rest, "/"); bucket == "" || strings.ContainsAny(bucket, "@:?#") {
+			p.add(field, "is %q; write %s://BUCKET/PREFIX: credentials come from the pods' environment, not from here", source, scheme)
+		}
+		return
+	}
 	if scheme != "synthetic" {
-		p.add(field, "is %q; this version reads files, directories, synthetic:// and, with a command, indices://", source)
+		p.add(field, "is %q; this version reads files, directories, s3://, gs://, synthetic:// and, with a command, indices://", source)
 		return
 	}
 	if u, err := url.Parse(source); err != nil || u.Host == "" {

@@ -73,7 +73,7 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.StringVar(&t.spec.Model.File, "model-file", "", "the model file (this or --model is required)")
 	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
 	f.StringVar(&t.command, "worker-command", "", "compute with a framework of your own: the model file is a script then, and this command runs it, as in \"python3\"")
-	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
+	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
 	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
 	f.Int64Var(&t.evaluation.Steps, "evaluation-steps", 0, "steps between two evaluations of the validation data; 0: none on the way. Training waits meanwhile, and the model does not depend on it")
 	f.Int64Var(&t.evaluation.Epochs, "evaluation-epochs", 0, "epochs between two of them; 0: none on the way")

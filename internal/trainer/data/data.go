@@ -32,7 +32,8 @@ const (
 
 // Spec says what to open.
 type Spec struct {
-	// Path is a file, a directory, synthetic://digits?records=10000&seed=1 (or shapes, frappe or census), or indices://NAME?records=60000.
+	// Path is a file, a directory, s3://BUCKET/KEY or gs://BUCKET/KEY (an object, or all below it),
+	// synthetic://digits?records=10000&seed=1 (or shapes, frappe or census), or indices://NAME?records=60000.
 	Path string
 	// Format is RecordIO, TFRecord, CSV or IDX; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
@@ -67,6 +68,7 @@ type Dataset struct {
 	notices []string
 	cache   *cache
 
+	in    storage // nil for what is not stored
 	ahead chan ahead
 	life  context.Context // of reading ahead, until Close
 	end   context.CancelFunc
@@ -75,7 +77,7 @@ type Dataset struct {
 
 // Open lists the files of a data set, reads their indexes (not their records), and checks the first record of each
 // against the schema. Empty files are left out and named in Notices; no records at all is an error.
-func Open(ctx context.Context, spec Spec) (*Dataset, error) {
+func Open(ctx context.Context, spec Spec) (_ *Dataset, err error) {
 	if spec.Codec == "" {
 		spec.Codec = codec.Bytes
 	}
@@ -83,14 +85,18 @@ func Open(ctx context.Context, spec Spec) (*Dataset, error) {
 		spec.CacheBytes = DefaultCacheBytes()
 	}
 	d := &Dataset{spec: spec, cache: newCache(spec.CacheBytes), ahead: make(chan ahead, aheadRequests)}
-	var err error
+	defer func() {
+		if err != nil {
+			d.closeStorage()
+		}
+	}()
 	switch {
 	case isSynthetic(spec.Path):
 		err = d.openSynthetic(ctx)
 	case isIndices(spec.Path):
 		err = d.openIndices(ctx)
 	default:
-		err = d.openFiles(ctx, disk{spec.Path})
+		err = d.openFiles(ctx)
 	}
 	if err != nil {
 		return nil, err

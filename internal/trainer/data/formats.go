@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 )
 
 // guessFormat goes by the names that files of the other formats usually have.
@@ -27,8 +28,16 @@ func guessFormat(entries []entry) string {
 }
 
 // openFiles lists the files and opens each.
-func (d *Dataset) openFiles(ctx context.Context, in storage) error {
-	entries, notices, err := in.list(ctx)
+func (d *Dataset) openFiles(ctx context.Context) error {
+	d.in = disk{d.spec.Path}
+	if objectstore.Is(d.spec.Path) {
+		in, err := openBucket(ctx, d.spec.Path)
+		if err != nil {
+			return err
+		}
+		d.in = in
+	}
+	entries, notices, err := d.in.list(ctx)
 	if err != nil {
 		return err
 	}

@@ -52,5 +52,12 @@ func (d *Dataset) warm(r ahead) {
 func (d *Dataset) Close() error {
 	d.end()
 	d.done.Wait()
+	d.closeStorage()
 	return nil
+}
+
+func (d *Dataset) closeStorage() {
+	if d.in != nil {
+		d.in.close()
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/window"
 )
 
 // storage is where the files of a data set are.
@@ -18,6 +20,8 @@ type storage interface {
 	beside(ctx context.Context, name string) (e entry, there bool, err error)
 	// open opens a file for reading, and refuses one that is not what it was when it was listed.
 	open(ctx context.Context, e entry) (file, error)
+	// close ends what is kept open between reads.
+	close()
 	// readBytes is how much is best read at once.
 	readBytes() int
 }
@@ -59,6 +63,11 @@ func (e entry) sequential(r io.ReaderAt) io.Reader {
 	return bufio.NewReaderSize(io.NewSectionReader(r, 0, e.stamp.size), e.in.readBytes())
 }
 
+// hopping reads a file from header to header.
+func (e entry) hopping(r io.ReaderAt) io.ReaderAt {
+	return window.New(r, e.stamp.size, e.in.readBytes())
+}
+
 // disk is the file or directory at root.
 type disk struct{ root string }
 
@@ -66,6 +75,8 @@ type disk struct{ root string }
 const diskReadBytes = 1 << 20
 
 func (disk) readBytes() int { return diskReadBytes }
+
+func (disk) close() {}
 
 func (d disk) list(context.Context) ([]entry, []string, error) {
 	entries, notices, err := listFiles(d.root)

@@ -12,7 +12,8 @@ const chunkBytes = 256 << 10
 
 // Options say how an index is made.
 type Options struct {
-	// ReadBytes is how much is asked for at once; a record that is larger is hopped over. 0 means 1 MiB.
+	// ReadBytes is how much of a compressed file is asked for at once. 0 means 1 MiB. A plain file is asked for 12 bytes of
+	// every record, and r may read ahead for that.
 	ReadBytes int
 	// WholeBytes is up to which size, decompressed, a compressed file becomes one chunk, so that it is decompressed once
 	// as long as that is in memory.
@@ -62,8 +63,7 @@ func ReadIndex(r io.ReaderAt, size int64, name string, o Options) (Index, error)
 	}
 	index := Index{Compression: compression, stored: size, readBytes: o.ReadBytes}
 	if compression == None {
-		h := &hopper{r: r, size: size, window: make([]byte, 0, min(int64(o.ReadBytes), size))}
-		return index, index.scan(h, chunkBytes, name)
+		return index, index.scan(&hopper{r: r, size: size}, chunkBytes, name)
 	}
 	stream, err := index.stream(r, name)
 	if err != nil {
@@ -137,14 +137,11 @@ func (x *Index) readError(name string, offset int64, err error) error {
 	return failure(name, offset, err, "reading it")
 }
 
-// hopper reads a plain file through a window, and hops over what does not fit one.
+// hopper reads what is asked for, and hops over the rest.
 type hopper struct {
 	r      io.ReaderAt
 	size   int64
 	offset int64 // of the next byte
-	last   int64 // how much was skipped before
-	window []byte
-	begin  int64 // of the window
 }
 
 func (h *hopper) read(b []byte) error {
@@ -154,17 +151,9 @@ func (h *hopper) read(b []byte) error {
 	case rest < int64(len(b)):
 		return io.ErrUnexpectedEOF
 	}
-	if at := h.offset - h.begin; at < 0 || at+int64(len(b)) > int64(len(h.window)) {
-		ahead := min(int64(cap(h.window)), h.size-h.offset)
-		if h.last > ahead/4 { // the next record is likely to be as large: what would be read is skipped
-			ahead = int64(len(b))
-		}
-		h.begin, h.window = h.offset, h.window[:ahead]
-		if n, err := h.r.ReadAt(h.window, h.begin); n < len(h.window) {
-			return errors.Join(ErrChanged, err)
-		}
+	if n, err := h.r.ReadAt(b, h.offset); n < len(b) {
+		return errors.Join(ErrChanged, err)
 	}
-	copy(b, h.window[h.offset-h.begin:])
 	h.offset += int64(len(b))
 	return nil
 }
@@ -174,7 +163,6 @@ func (h *hopper) skip(n int64) error {
 		return io.ErrUnexpectedEOF
 	}
 	h.offset += n
-	h.last = n
 	return nil
 }
 

@@ -1,0 +1,44 @@
+// Package window makes hopping forward through a file cheap, from one small header to the next: it reads ahead as long as
+// the hops are short beside what is read at once, and no further when they are long.
+package window
+
+import "io"
+
+// Reader is an io.ReaderAt with a window on another. It serves one goroutine.
+type Reader struct {
+	r     io.ReaderAt
+	size  int64
+	bytes int64 // of a window
+
+	window []byte
+	begin  int64 // of the window
+	last   int64 // where the last ReadAt began
+}
+
+// New returns a Reader of a file of size bytes, which asks for windowBytes at once.
+func New(r io.ReaderAt, size int64, windowBytes int) *Reader {
+	return &Reader{r: r, size: size, bytes: min(int64(windowBytes), size)}
+}
+
+// ReadAt reads like the file's own.
+func (w *Reader) ReadAt(b []byte, at int64) (int, error) {
+	hop := at - w.last
+	w.last = at
+	if from := at - w.begin; from >= 0 && from+int64(len(b)) <= int64(len(w.window)) {
+		return copy(b, w.window[from:]), nil
+	}
+	// After a long hop another is likely: most of a window would be hopped over.
+	if int64(len(b)) > min(w.bytes, w.size-at) || hop < 0 || hop > w.bytes/4 {
+		return w.r.ReadAt(b, at)
+	}
+	if w.window == nil {
+		w.window = make([]byte, w.bytes)
+	}
+	w.window = w.window[:min(w.bytes, w.size-at)]
+	n, err := w.r.ReadAt(w.window, at)
+	w.begin, w.window = at, w.window[:n]
+	if got := copy(b, w.window); got < len(b) {
+		return got, err
+	}
+	return len(b), nil // what is behind b is missed when it is asked for
+}
