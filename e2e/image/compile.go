@@ -24,7 +24,11 @@ func Compile(ctx context.Context, root string, source Source, architecture strin
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	out := filepath.Join(dir, "elastic-trainer")
-	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=grpcnotrace", "-buildvcs=false",
+	tags := "grpcnotrace"
+	if source.Tags != "" {
+		tags += "," + source.Tags
+	}
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags="+tags, "-buildvcs=false",
 		"-ldflags=-s -w -X main.version="+source.Version, "-o", out, "./cmd/elastic-trainer")
 	c.Dir = root
 	// What the environment says of processors must not reach the binary.

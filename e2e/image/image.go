@@ -7,7 +7,8 @@
 // pushes it to a registry (Push). It signs nothing and scans nothing.
 //
 // There are no CA certificates and no time zones in the image: the trainer speaks to its own master, by a certificate
-// of the job's own, has the certificate authorities of object stores within, and writes times in UTC.
+// of the job's own, has those of object stores within where it is built with the tag objectstores, and writes times in
+// UTC.
 package image
 
 import (
@@ -48,6 +49,7 @@ const (
 type Source struct {
 	Version  string    // of the trainer: "0.1.0"; also what `elastic-trainer --version` says
 	Revision string    // the git commit, or "" where it is unknown or the work tree has other changes
+	Tags     string    // of the build, with commas, besides those of all builds: "objectstores"
 	Created  time.Time // the commit's time, or zero where it is unknown: the time of building would differ every time
 }
 

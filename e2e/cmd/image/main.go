@@ -25,6 +25,7 @@ func main() {
 	flag.StringVar(&o.root, "root", "..", "root of the repository")
 	flag.StringVar(&o.output, "output", "", "folder of the archives; empty is ROOT/dist")
 	flag.StringVar(&o.version, "version", "dev", "the trainer's version, and the image's tag")
+	flag.StringVar(&o.tags, "tags", "", "build tags, with commas: objectstores reads s3:// and gs://, and makes the image larger")
 	flag.StringVar(&o.push, "push", "", "also push the image under this name: REGISTRY/NAME:TAG")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -36,7 +37,7 @@ func main() {
 	}
 }
 
-type options struct{ root, output, version, push string }
+type options struct{ root, output, version, tags, push string }
 
 func (o options) run(ctx context.Context, out io.Writer) error {
 	tag, err := name.NewTag(image.Repository+":"+o.version, name.StrictValidation)
@@ -56,6 +57,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	source.Tags = o.tags
 	fmt.Fprintf(out, "%s\n", tag)
 	images := make(map[string]v1.Image)
 	var all []v1.Image

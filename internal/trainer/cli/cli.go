@@ -62,6 +62,7 @@ func (c *computing) register(f *pflag.FlagSet) {
 	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable; empty chooses the fastest of this processor (env ELASTIC_KERNEL)")
 	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to keep; 0 chooses by the memory limit")
 	f.StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
+	c.options.Stores = stores()
 	c.options.Root = os.Getenv("ELASTIC_ROOT")
 }
 

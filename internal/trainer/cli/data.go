@@ -49,7 +49,7 @@ func (s *source) register(f *pflag.FlagSet) {
 
 // of is the data set at path.
 func (s *source) of(path string) (data.Spec, error) {
-	s.spec.Path = path
+	s.spec.Path, s.spec.Stores = path, stores()
 	csv, err := s.csv.finish()
 	if err != nil {
 		return data.Spec{}, err

@@ -14,18 +14,21 @@ import (
 // bucket is an object in a store, or all objects below a prefix.
 type bucket struct {
 	at    objectstore.Location
-	store *objectstore.Store
+	store objectstore.Bucket
 }
 
 // bucketReadBytes makes the time of a request small beside that of its bytes.
 const bucketReadBytes = 8 << 20
 
-func openBucket(ctx context.Context, path string) (bucket, error) {
+func openBucket(ctx context.Context, path string, open objectstore.Opener) (bucket, error) {
 	at, err := objectstore.Parse(path)
 	if err != nil {
 		return bucket{}, err
 	}
-	store, err := objectstore.Open(ctx, at)
+	if open == nil {
+		return bucket{}, fmt.Errorf("data %q: this build of the trainer reads no object stores; build it, or its image, with the tag objectstores (make image TAGS=objectstores)", path)
+	}
+	store, err := open(ctx, at)
 	return bucket{at, store}, err
 }
 

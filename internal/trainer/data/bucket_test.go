@@ -10,6 +10,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/cloud"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/storetest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
@@ -54,6 +55,7 @@ func TestObjectStores(t *testing.T) {
 		t.Run("a data set in a bucket is the one that it is on a disk: "+name, func(t *testing.T) {
 			local, remote := spec, spec
 			local.Path, remote.Path = filepath.Join(dir, filepath.FromSlash(spec.Path)), "s3://bucket/data/"+spec.Path
+			remote.Stores = cloud.Open
 			here, there := open(t, local), open(t, remote)
 			if here.Fingerprint() != there.Fingerprint() {
 				t.Errorf("another fingerprint: %+v and %+v", here.Files(), there.Files())
@@ -70,7 +72,7 @@ func TestObjectStores(t *testing.T) {
 		})
 	}
 	t.Run("a range is read without what is before it", func(t *testing.T) {
-		ds := open(t, data.Spec{Path: "s3://bucket/data/records/a"})
+		ds := open(t, data.Spec{Stores: cloud.Open, Path: "s3://bucket/data/records/a"})
 		server.Requests()
 		if _, err := ds.Read(t.Context(), 0, 42, 49); err != nil {
 			t.Fatal(err)
@@ -80,16 +82,19 @@ func TestObjectStores(t *testing.T) {
 		}
 	})
 	t.Run("an object that is replaced under the run is an error", func(t *testing.T) {
-		ds := open(t, data.Spec{Path: "s3://bucket/data/rows", Features: flowers, Table: flowersTable, CacheBytes: 1})
+		ds := open(t, data.Spec{Stores: cloud.Open, Path: "s3://bucket/data/rows", Features: flowers, Table: flowersTable, CacheBytes: 1})
 		server.Put("data/rows/flowers.csv", bytes.ReplaceAll(flowersCSV(3000), []byte("wild"), []byte("tame")))
 		if _, err := ds.Read(t.Context(), 0, 2000, 3000); err == nil || !strings.Contains(err.Error(), "changed while it was in use") || !strings.Contains(err.Error(), "s3://bucket/data/rows/flowers.csv") {
 			t.Error(err)
 		}
 	})
+	t.Run("a build without object stores says how to get one that has them", func(t *testing.T) {
+		refuse(t, data.Spec{Path: "s3://bucket/data/records"}, "s3://bucket/data/records", "TAGS=objectstores")
+	})
 	t.Run("what is not there is refused with the URL", func(t *testing.T) {
-		refuse(t, data.Spec{Path: "s3://bucket/data/nothing"}, "s3://bucket/data/nothing", "no such object")
-		refuse(t, data.Spec{Path: "s3://bucket/data/digits/t10k-images-idx3-ubyte"}, "no such object")
-		refuse(t, data.Spec{Path: "s3://user:secret@bucket/data"}, "credentials come from the environment")
+		refuse(t, data.Spec{Stores: cloud.Open, Path: "s3://bucket/data/nothing"}, "s3://bucket/data/nothing", "no such object")
+		refuse(t, data.Spec{Stores: cloud.Open, Path: "s3://bucket/data/digits/t10k-images-idx3-ubyte"}, "no such object")
+		refuse(t, data.Spec{Stores: cloud.Open, Path: "s3://user:secret@bucket/data"}, "credentials come from the environment")
 	})
 }
 

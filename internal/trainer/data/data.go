@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
@@ -45,6 +46,8 @@ type Spec struct {
 	// Features is the model's schema: the first record of every file is checked against it. Without one nothing is
 	// checked, and the records can only be read as bytes.
 	Features []graph.Feature
+	// Stores opens the buckets of s3:// and gs://; nil refuses such paths.
+	Stores objectstore.Opener
 	// Damaged, when not nil, is told of every file that cannot be opened, which is left out then instead of ending Open; and
 	// first records are not checked against Features. It is for those who look for all that is wrong.
 	Damaged func(path string, err error)

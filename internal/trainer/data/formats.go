@@ -31,7 +31,7 @@ func guessFormat(entries []entry) string {
 func (d *Dataset) openFiles(ctx context.Context) error {
 	d.in = disk{d.spec.Path}
 	if objectstore.Is(d.spec.Path) {
-		in, err := openBucket(ctx, d.spec.Path)
+		in, err := openBucket(ctx, d.spec.Path, d.spec.Stores)
 		if err != nil {
 			return err
 		}

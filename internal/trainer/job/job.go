@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -32,6 +33,8 @@ type Options struct {
 	Threads int    // 0 means one for each processor, at most 8
 	Kernel  string // "avx512", "avx2", "neon" or "portable"; "" chooses
 	Cache   int64  // bytes of decoded data; 0 chooses
+	// Stores opens the buckets of s3:// and gs://; nil where the trainer is built without.
+	Stores objectstore.Opener
 	// Root is put before the absolute paths of a job where they exist below it: containers without a mount namespace
 	// of their own have their volumes there. "" in a real container.
 	Root string
@@ -167,7 +170,7 @@ func (j *Job) modelFile(name string, o Options) (_ json.RawMessage, err error) {
 
 func (j *Job) open(ctx context.Context, path string, o Options) (*data.Dataset, error) {
 	d := j.Spec.Data
-	spec := data.Spec{Path: o.Resolve(path), Format: d.Format, Codec: d.Codec, Features: j.Graph.Feed.Features, CacheBytes: o.Cache}
+	spec := data.Spec{Path: o.Resolve(path), Format: d.Format, Codec: d.Codec, Features: j.Graph.Feed.Features, CacheBytes: o.Cache, Stores: o.Stores}
 	if d.CSV != nil {
 		spec.Table = table.Options{Columns: d.CSV.Columns, Words: d.CSV.Words}
 	}

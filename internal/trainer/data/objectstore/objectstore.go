@@ -1,16 +1,6 @@
-// Package objectstore reads objects of s3:// (Amazon S3 and stores that speak its protocol) and gs:// (Google Cloud
-// Storage, through its XML API).
-//
-// Credentials are found as each cloud's own tools find them, and never anywhere else. For s3: AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE); a web
-// identity (EKS), a container's or a machine's role. For gs: GOOGLE_APPLICATION_CREDENTIALS, gcloud's own, and the
-// metadata server (GKE's workload identity). Without any, requests are anonymous, as public buckets take them.
-// AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL names another store that speaks S3, STORAGE_EMULATOR_HOST one that speaks
-// Google's.
-//
-// It promises that what is read of an object is of one version of it: a request names the version that was listed, and an
-// object that was replaced is ErrChanged. Requests are repeated where that can help, by the library and, within the body
-// of an answer, here. It writes nothing.
+// Package objectstore is what reading data from s3:// and gs:// needs, without the library that does it: names of objects,
+// and a bucket as an interface. Package cloud implements it; the trainer has that where it is built with the tag
+// objectstores, because it makes the binary 1.5 MB larger.
 package objectstore
 
 import (
@@ -18,15 +8,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net/http"
 	"strings"
-
-	"github.com/minio/minio-go/v7"
 )
 
 // ErrChanged is an object that is not the version that was listed.
 var ErrChanged = errors.New("the object was changed while it was in use; data must stay as it is during a run")
+
+// Opener prepares reading the bucket of a location; it makes no request that can be left for later.
+type Opener func(ctx context.Context, l Location) (Bucket, error)
+
+// Bucket is a bucket to read from. It is safe for concurrent use.
+type Bucket interface {
+	// List returns the objects whose keys begin with prefix, in no particular order.
+	List(ctx context.Context, prefix string) ([]Object, error)
+	// Stat looks for one object.
+	Stat(ctx context.Context, key string) (o Object, there bool, err error)
+	// Reader reads this version of an object anywhere in it, every ReadAt being one request. Another version is ErrChanged.
+	Reader(ctx context.Context, o Object) io.ReaderAt
+	// Close ends connections that are kept for the next request.
+	Close()
+}
 
 // Location is a parsed URL.
 type Location struct {
@@ -58,136 +59,4 @@ type Object struct {
 	Key  string
 	Size int64
 	ETag string
-}
-
-// Store is one bucket. It is safe for concurrent use.
-type Store struct {
-	scheme string
-	bucket string
-	client minio.Core
-	idle   func()
-}
-
-// Open prepares reading a bucket; it makes no request.
-func Open(ctx context.Context, l Location) (*Store, error) {
-	endpoint, err := endpointOf(ctx, l.Scheme)
-	if err != nil {
-		return nil, err
-	}
-	client, err := minio.New(endpoint.host, &endpoint.options)
-	if err != nil {
-		return nil, fmt.Errorf("data %q: the store at %s: %w", l, endpoint.host, err)
-	}
-	return &Store{scheme: l.Scheme, bucket: l.Bucket, client: minio.Core{Client: client}, idle: endpoint.transport.CloseIdleConnections}, nil
-}
-
-// Close closes connections that are kept for the next request.
-func (s *Store) Close() { s.idle() }
-
-func (s *Store) name(key string) string { return Location{s.scheme, s.bucket, key}.String() }
-
-// List returns the objects whose keys begin with prefix, in no particular order.
-func (s *Store) List(ctx context.Context, prefix string) ([]Object, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the listing where it is left early
-	var all []Object
-	for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-		if o.Err != nil {
-			return nil, s.failure(prefix, "listing", o.Err)
-		}
-		all = append(all, Object{o.Key, o.Size, o.ETag})
-	}
-	return all, ctx.Err()
-}
-
-// Stat looks for one object.
-func (s *Store) Stat(ctx context.Context, key string) (o Object, there bool, err error) {
-	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
-	switch {
-	case minio.ToErrorResponse(err).Code == minio.NoSuchKey:
-		return Object{}, false, nil
-	case err != nil:
-		return Object{}, false, s.failure(key, "looking at", err)
-	}
-	return Object{key, info.Size, info.ETag}, true, nil
-}
-
-// Reader reads an object anywhere in it, every ReadAt being one request.
-func (s *Store) Reader(ctx context.Context, o Object) io.ReaderAt { return &reader{ctx, s, o} }
-
-type reader struct {
-	ctx    context.Context //nolint:containedctx // io.ReaderAt has none
-	store  *Store
-	object Object
-}
-
-// bodyAttempts is how often a body that broke off is asked for again without a byte of progress.
-const bodyAttempts = 3
-
-func (r *reader) ReadAt(b []byte, at int64) (int, error) {
-	if at >= r.object.Size || len(b) == 0 {
-		return 0, io.EOF
-	}
-	want := b[:min(int64(len(b)), r.object.Size-at)]
-	done := 0
-	for failed := 0; done < len(want); {
-		n, err := r.part(want[done:], at+int64(done))
-		done += n
-		if n > 0 {
-			failed = 0
-		}
-		if err != nil {
-			failed++
-			var broken *brokenBody
-			if !errors.As(err, &broken) || failed >= bodyAttempts || r.ctx.Err() != nil {
-				return done, r.store.failure(r.object.Key, "reading", err)
-			}
-		}
-	}
-	if len(want) < len(b) {
-		return done, io.EOF
-	}
-	return done, nil
-}
-
-// brokenBody is an answer that began well.
-type brokenBody struct{ err error }
-
-func (e *brokenBody) Error() string { return e.err.Error() }
-func (e *brokenBody) Unwrap() error { return e.err }
-
-// part makes one request for all of b.
-func (r *reader) part(b []byte, at int64) (int, error) {
-	var o minio.GetObjectOptions
-	o.Set("Range", fmt.Sprintf("bytes=%d-%d", at, at+int64(len(b))-1))
-	if err := o.SetMatchETag(r.object.ETag); err != nil {
-		return 0, err
-	}
-	body, info, _, err := r.store.client.GetObject(r.ctx, r.store.bucket, r.object.Key, o)
-	if err != nil {
-		return 0, err
-	}
-	defer body.Close() //nolint:errcheck // only read from
-	if info.Size != int64(len(b)) {
-		return 0, fmt.Errorf("asked for %d bytes from offset %d on, and the store answers with %d; does it serve ranges?", len(b), at, info.Size)
-	}
-	n, err := io.ReadFull(body, b)
-	if err != nil {
-		return n, &brokenBody{err}
-	}
-	return n, nil
-}
-
-// failure says what was attempted on what, and what to do about it.
-func (s *Store) failure(key, verb string, err error) error {
-	advice := ""
-	switch answer := minio.ToErrorResponse(err); {
-	case answer.StatusCode == http.StatusPreconditionFailed:
-		err = ErrChanged
-	case answer.Code == minio.NoSuchKey || answer.Code == minio.NoSuchBucket:
-		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
-	case answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusUnauthorized:
-		advice = "; the credentials that were found may not read it, or none were found: see how pods get them in the docs of data.training"
-	}
-	return fmt.Errorf("data %q: %s it at %s: %w%s", s.name(key), verb, s.client.EndpointURL().Host, err, advice)
 }
