@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -25,26 +26,34 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// counting is a network with one parameter for each record. A record's gradient is −1 at its own parameter, and an
-// update with rate 1 adds exactly 1 for each time a record was applied: after E epochs every parameter is E, or a
-// record was lost or counted twice.
+// counting is a network with one parameter for each record: the first half are dense, the others the rows of a table. A
+// record's gradient is −1 at its own parameter, and an update with rate 1 adds exactly 1 for each time a record was applied:
+// after E epochs every parameter is E, or a record was lost or counted twice.
 type counting struct {
 	records int
 	counts  []int64 // of the metrics, of which there is nothing to count
 }
 
 func (c counting) StateSize() int     { return c.records }
-func (c counting) TrainableSize() int { return c.records }
+func (c counting) TrainableSize() int { return c.records / 2 }
 func (c counting) StatsSize() int     { return 0 }
 func (c counting) Close()             {}
 
-func (c counting) Tables() []gradient.Table { return nil }
+func (c counting) Tables() []gradient.Table {
+	dense := c.TrainableSize()
+	return []gradient.Table{{Name: "rows", Rows: c.records - dense, Width: 1, Offset: dense, Lookups: 1}}
+}
 
 func (c counting) Init(state []float32, _ uint64) { clear(state) }
 
-func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
+func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _ uint64, out []float32, rows []gradient.Rows) (nn.Result, error) {
 	clear(out)
-	for _, record := range b.Labels {
+	rows[0] = gradient.Rows{}
+	for _, record := range slices.Sorted(slices.Values(b.Labels)) {
+		if row := record - int32(len(out)); row >= 0 {
+			rows[0].Index, rows[0].Values = append(rows[0].Index, row), append(rows[0].Values, -1)
+			continue
+		}
 		out[record]--
 	}
 	return nn.Result{Records: b.N, Counts: c.counts}, nil
@@ -53,6 +62,9 @@ func (c counting) Gradient(_ []float32, b *graph.Batch, _ int, _ int64, _ int, _
 func (c counting) Apply(state []float32, sum gradient.Sum, _ [][]float32, _ int64) error {
 	for i, g := range sum.Dense {
 		state[i] -= g
+	}
+	for i, row := range sum.Rows[0].Index {
+		state[len(sum.Dense)+int(row)] -= sum.Rows[0].Values[i]
 	}
 	return nil
 }
@@ -115,8 +127,11 @@ func TestEveryRecordOfEveryEpochIsAppliedExactlyOnce(t *testing.T) {
 		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
 		Training: trainingjob.Training{Epochs: epochs, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
 	}
-	for _, r := range []run{{kernel: "portable", workers: 1, threads: 1}, {kernel: "portable", workers: 3, threads: 1}, {kernel: "portable", workers: 3, threads: 1, kills: 15}, {kernel: "portable", workers: 1, threads: 1, kills: 10}} {
+	star := ways{kernels: []string{"portable"}, workers: []int{1, 3}, kills: []int{0, 12}}
+	between := ways{kernels: []string{"portable"}, workers: []int{3}, kills: []int{0, 12}, aggregations: []string{trainingjob.AggregationAllReduce}}
+	for _, r := range append(star.runs(), between.runs()...) {
 		t.Run(r.String(), func(t *testing.T) {
+			spec.Training.Aggregation = r.aggregation
 			j, text := load(t, spec, countingOptions(job.Options{Threads: 1, Kernel: "portable"}))
 			result := trainLoaded(t, j, text, r)
 			if result.Model == nil {
