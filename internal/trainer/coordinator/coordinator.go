@@ -303,7 +303,8 @@ func (c *Coordinator) dealStep() {
 
 // enough reports whether work may be dealt: the floor is there, and it is clear what is computed next.
 func (c *Coordinator) enough() bool {
-	return len(c.ready()) >= c.min && !c.stopped && !c.unsettled()
+	ready := len(c.ready())
+	return ready > 0 && ready+c.slowReaders() >= c.min && !c.stopped && !c.unsettled()
 }
 
 // gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.

@@ -4,13 +4,14 @@ import "fmt"
 
 // member is a worker with a stream.
 type member struct {
-	step      int64  // updates applied, as far as known
-	hash      string // of its state, as its hello said
-	welcomed  bool   // a person has been told of it
-	admitted  bool   // its state has been brought up to date, or is being
-	ready     bool   // holds the newest state, or will before it can be dealt work
-	silent    int    // ticks since the last frame
-	gradients int64
+	step       int64  // updates applied, as far as known
+	hash       string // of its state, as its hello said
+	welcomed   bool   // a person has been told of it
+	admitted   bool   // its state has been brought up to date, or is being
+	ready      bool   // holds the newest state, or will before it can be dealt work
+	silent     int    // ticks since the last frame
+	gradients  int64
+	slowReader bool // it was ready, and is being sent a fresh state
 
 	inHand    []Span // of the step that its hello said
 	inHandOf  int64  // which one that is
@@ -106,7 +107,7 @@ func (c *Coordinator) applied(e Applied) {
 	}
 	m.step = max(m.step, e.Step)
 	if m.step >= c.step {
-		m.ready = true
+		m.ready, m.slowReader = true, false
 	}
 }
 
@@ -140,9 +141,19 @@ func (c *Coordinator) overflow(worker int) {
 	if m == nil || !m.admitted || c.group != nil {
 		return
 	}
-	m.ready, m.hand = false, hand{}
+	m.ready, m.slowReader, m.hand = false, true, hand{}
 	c.work.orphan(worker)
 	c.emit(SendState{Worker: worker})
+}
+
+// slowReaders counts those that get a fresh state. They are there, and the floor counts them: nobody waits for one.
+func (c *Coordinator) slowReaders() (n int) {
+	for _, m := range c.members {
+		if m.slowReader {
+			n++
+		}
+	}
+	return n
 }
 
 // openVote begins a comparison of all states at step. An older comparison that is still open is given up.

@@ -125,7 +125,7 @@ func (c *Coordinator) goOnFrom(step int64, hash string) {
 	c.ownHash, c.ownHashStep = hash, step
 	c.voteStep = -1
 	for _, m := range c.members {
-		m.admitted, m.ready, m.behind, m.hand = false, false, false, hand{}
+		m.admitted, m.ready, m.slowReader, m.behind, m.hand = false, false, false, false, hand{}
 	}
 	c.beginStep()
 }

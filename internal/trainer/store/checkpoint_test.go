@@ -83,3 +83,33 @@ func TestACheckpointIsWholeOrNotThere(t *testing.T) {
 		t.Errorf("of a lineage without any there are %v, %v", none, err)
 	}
 }
+
+func TestTheNewestTrustedCheckpointIsKeptHoweverManyThereAre(t *testing.T) {
+	d := store.Directory{Root: t.TempDir(), KeepCheckpoints: 2}
+	for step := int64(10); step <= 60; step += 10 {
+		name := master.CheckpointName{Lineage: lineage, Step: step, Job: job, Generation: 2, Trusted: 25}
+		if err := d.SaveCheckpoint(t.Context(), name, []byte("state"), still); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := steps(t, d, lineage); !slices.Equal(got, []int64{20, 50, 60}) {
+		t.Errorf("there are the steps %v", got)
+	}
+}
+
+func TestAWithdrawnCheckpointIsKeptUnderANameThatNobodyGoesOnFrom(t *testing.T) {
+	d := store.Directory{Root: t.TempDir()}
+	for _, step := range []int64{10, 20, 30} {
+		saveCheckpoint(t, d, lineage, step, "state")
+	}
+	paths, err := d.WithdrawCheckpoints(t.Context(), lineage, []int64{15, 20, 30}) // that of step 15 has been removed before
+	if err != nil || len(paths) != 2 || !strings.HasSuffix(paths[1], "step-000000000030.safetensors") {
+		t.Errorf("%v were withdrawn: %v", paths, err)
+	}
+	if got := steps(t, d, lineage); !slices.Equal(got, []int64{10}) {
+		t.Errorf("there are the steps %v", got)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(d.Root, store.CheckpointsDir, "*", "withdrawn-*")); len(kept) != 2 {
+		t.Errorf("of those withdrawn there are %v", kept)
+	}
+}
