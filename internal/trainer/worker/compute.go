@@ -47,6 +47,7 @@ type worker struct {
 	stats   [][]float32 // by virtual worker: batch statistics, behind the sums when they are sent
 	hashes  []uint32    // by virtual worker: see answerHash
 	inHand  []*sum      // what is computed
+	again   int         // so many of those were computed for an earlier master
 	batch   graph.Batch
 	buffers *wire.Buffers
 
@@ -78,7 +79,7 @@ func (w *worker) load(j *job.Job) error {
 		w.stats[v] = make([]float32, j.Network.StatsSize())
 	}
 	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
-	w.step, w.last, w.planned, w.todo, w.inHand = 0, nil, -1, nil, nil
+	w.step, w.last, w.planned, w.todo, w.inHand, w.again = 0, nil, -1, nil, nil, 0
 	w.evaluations, w.evaluating = nil, evaluating{}
 	return w.meet()
 }

@@ -59,7 +59,7 @@ func (w *worker) forget() {
 	for _, g := range w.inHand {
 		g.release()
 	}
-	w.inHand = nil
+	w.inHand, w.again = nil, 0
 }
 
 // send queues a sum. A worker's queue takes whatever it computes: the master answers each step.
@@ -88,7 +88,7 @@ func (s *session) sendAgain(vs []int32) []int32 {
 		}
 		return true
 	}
-	for _, g := range s.inHand[:min(s.again, len(s.inHand))] {
+	for _, g := range s.inHand[:s.again] {
 		if asked(g) {
 			s.send(g)
 			vs = slices.DeleteFunc(slices.Clone(vs), func(v int32) bool { return g.span.Lo <= int(v) && int(v) < g.span.Hi })

@@ -49,7 +49,6 @@ type session struct {
 	broken chan error             // why the stream cannot go on; the first reason
 	over   chan struct{}          // closed when the stream has ended
 	loaded atomic.Pointer[worker] // set once the job is loaded: only then may tensors come
-	again  int                    // so many of the sums in hand were computed for an earlier master
 }
 
 // session works on one stream until it ends. met says whether the job's master answered. Each stream has a connection
