@@ -277,15 +277,15 @@ func (c *Coordinator) dealSeconds() {
 	if !c.training() || !c.enough() || c.leaving != "" || len(c.members) < 2 || c.group != nil {
 		return
 	}
+	// One that rests after having been late is better than nobody: what is late may never be done.
 	var idle []int
-	for _, id := range c.dealable() {
+	resting := func(id int) bool { return c.members[id].rests > c.step }
+	for _, id := range c.ready() {
 		if m := c.members[id]; m.hand.empty() && !m.behind {
 			idle = append(idle, id)
 		}
 	}
-	if len(idle) == 0 {
-		return
-	}
+	slices.SortStableFunc(idle, func(a, b int) int { return int(max(0, c.members[a].rests-c.step) - max(0, c.members[b].rests-c.step)) })
 	give := func(vs []int, notTo ...int) {
 		at := slices.IndexFunc(idle, func(id int) bool { return !slices.Contains(notTo, id) })
 		if at < 0 || len(vs) == 0 {
@@ -307,8 +307,10 @@ func (c *Coordinator) dealSeconds() {
 			}), id)
 		}
 	}
+	// A check is no hurry, and comes after the first answer: coming before, it would make a sum that holds more useless.
+	idle = slices.DeleteFunc(idle, resting)
 	for _, v := range c.checks {
-		if c.work.valid(v) && c.work.owner[v] != nobody && c.work.second[v] == nobody && !c.answers.confirmed[v] {
+		if c.work.valid(v) && c.work.done[v] && c.work.second[v] == nobody && !c.answers.confirmed[v] {
 			give([]int{v}, c.work.owner[v], c.answers.first[v].worker)
 		}
 	}

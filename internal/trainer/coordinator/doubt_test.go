@@ -184,6 +184,18 @@ func TestWithOneWorkerTenTimesSlowerAStepTakesAsLongAsWithoutIt(t *testing.T) {
 	}
 }
 
+func TestAWorkerThatRestsComputesWhatNobodyElseDoes(t *testing.T) {
+	w := newVirtualTime(t, 500, 2, speeds(2, 50*time.Millisecond)...)
+	w.runTo(100)
+	w.workers[0].minibatch *= 10
+	w.runTo(150)
+	w.workers[0].minibatch /= 10
+	w.workers[1].minibatch = time.Hour // while the other one rests
+	if w.runTo(500); w.c.StepsDone() < 500 || w.now > time.Hour {
+		t.Errorf("after %v it stands at step %d", w.now, w.c.StepsDone())
+	}
+}
+
 func TestASlowWorkerThatRecoversComputesItsShareAgain(t *testing.T) {
 	w := newVirtualTime(t, 2000, 8, speeds(8, 50*time.Millisecond)...)
 	w.workers[3].minibatch *= 10

@@ -38,6 +38,9 @@ const (
 	keepaliveTimeout = 5 * time.Second
 	// connectTimeout bounds an attempt to connect to an address that does not answer at all.
 	connectTimeout = 3 * time.Second
+	// windowBytes is what a peer that does not read takes off our hands: one frame, beside what a Queue holds. Without it
+	// gRPC measures the connection and takes up to 16 MiB, which would be as many updates more that nobody has asked for.
+	windowBytes = 1 << 20
 )
 
 var workStream = grpc.StreamDesc{StreamName: "Work", ServerStreams: true, ClientStreams: true}
@@ -85,6 +88,8 @@ func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) e
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(maxFrameBytes),
 		grpc.MaxSendMsgSize(maxFrameBytes),
+		grpc.StaticStreamWindowSize(windowBytes),
+		grpc.StaticConnWindowSize(windowBytes),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 	}, options...)...)
 	stream := workStream
@@ -118,6 +123,8 @@ func Dial(address string, c Credentials, options ...grpc.DialOption) (*grpc.Clie
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13})),
 		grpc.WithPerRPCCredentials(bearer(c.Token)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
+		grpc.WithStaticStreamWindowSize(windowBytes),
+		grpc.WithStaticConnWindowSize(windowBytes),
 		grpc.WithNoProxy(), // workers reach their master directly, whatever the environment says
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxFrameBytes), grpc.MaxCallSendMsgSize(maxFrameBytes)),
 	}, options...)...)
