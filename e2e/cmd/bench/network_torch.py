@@ -50,7 +50,7 @@ for _ in range(4):
     step()
 times = []
 end = time.time() + seconds
-while time.time() < end:
+while time.time() < end or len(times) < 10:
     before = time.process_time()
     step()
     times.append(time.process_time() - before)

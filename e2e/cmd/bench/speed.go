@@ -121,7 +121,7 @@ func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int)
 		return 0, err
 	}
 	var times []float64
-	for end := time.Now().Add(speedTime); time.Now().Before(end) && ctx.Err() == nil; {
+	for end := time.Now().Add(speedTime); (time.Now().Before(end) || len(times) < 10) && ctx.Err() == nil; {
 		before := cpuSeconds()
 		if err := one(); err != nil {
 			return 0, err

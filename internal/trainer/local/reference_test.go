@@ -59,6 +59,40 @@ func TestTabularModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
 	}
 }
 
+func TestImageModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("it trains large convolutions many times")
+	}
+	vectors := slices.DeleteFunc(kernels(), func(name string) bool { return name == "portable" && os.Getenv("ELASTIC_SOAK") == "" }) // half a minute each
+	all := ways{kernels: vectors, workers: []int{1, 2, 3}}
+	killed := ways{kernels: vectors, workers: []int{3}, kills: []int{5}}
+	between := ways{workers: []int{3}, kills: []int{0, 5}, aggregations: []string{trainingjob.AggregationAllReduce}}
+	for _, model := range []string{"cifar10", "resnet"} {
+		t.Run(model, func(t *testing.T) {
+			spec := reference("../zoo/" + model + ".py")
+			spec.Data.Training, spec.Data.RecordsPerTask = data.Synthetic("shapes", 180, 1), 18
+			spec.Training.MinibatchSize = 3
+			spec.Training.LearningRate = new(0.01)
+			givesOneHash(t, spec, slices.Concat(all.runs(), killed.runs(), between.runs()))
+		})
+	}
+}
+
+func TestAModelOnCSVGivesOneHashWhoeverComesAndGoes(t *testing.T) {
+	flowers, err := filepath.Abs("../zoo/testdata/iris.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := reference("../zoo/iris.py")
+	spec.Training.Epochs = 2
+	spec.Data = trainingjob.Data{Training: flowers, Format: data.CSV, Codec: "bytes", RecordsPerTask: 30, CSV: &trainingjob.CSV{
+		Columns: map[string][]string{"features": {"sepal_length", "sepal_width", "petal_length", "petal_width"}, "label": {"species"}},
+		Words:   map[string][]string{"species": {"setosa", "versicolor", "virginica"}},
+	}}
+	all, killed := ways{kernels: kernels(), workers: []int{1, 3}}, ways{kernels: kernels(), workers: []int{3}, kills: []int{3}}
+	givesOneHash(t, spec, slices.Concat(all.runs(), killed.runs()))
+}
+
 func TestTheTutorialsNetworkGivesOneHashOnEveryKernel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it trains the tutorial's network several times")

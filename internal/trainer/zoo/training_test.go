@@ -66,6 +66,40 @@ func TestModelsLearn(t *testing.T) {
 	}
 }
 
+// TestOneStepHasTheSameBitsOnEveryKernel is what can be afforded of the portable kernels, forty times as slow; the jobs of
+// internal/trainer/local train longer.
+func TestOneStepHasTheSameBitsOnEveryKernel(t *testing.T) {
+	for name, set := range map[string]string{"mnist": "digits", "cifar10": "shapes", "resnet": "shapes"} {
+		t.Run(name, func(t *testing.T) {
+			m := load(t, name)
+			const records = 3
+			b := lesson{minibatch: records}.open(t, m, data.Synthetic(set, records, 1))([]int64{0, 1, 2})
+			var want []float32
+			for _, kernels := range kernel.Available() {
+				n, err := nn.Compile(m, nn.Options{Kernel: kernels, Threads: 2, MaxBatch: records})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer n.Close()
+				state, out := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())
+				n.Init(state, 1)
+				if _, err := n.Gradient(state, b, records, 0, 0, 1, out, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := n.Apply(state, gradient.Sum{Dense: out[:n.TrainableSize()]}, [][]float32{out[n.TrainableSize():]}, 0); err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = state
+				}
+				if !slices.Equal(state, want) {
+					t.Errorf("%s and %s differ", kernels.Name, kernel.Available()[0].Name)
+				}
+			}
+		})
+	}
+}
+
 func adam(rate float64) graph.Optimizer {
 	return graph.Optimizer{Kind: graph.Adam, LearningRate: rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-7}
 }
