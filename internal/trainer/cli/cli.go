@@ -4,6 +4,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -50,6 +51,17 @@ one machine without a cluster.`,
 
 // masterScriptRestarts is how often in a row a master starts its script again: what it lost is in the master's state.
 const masterScriptRestarts = 3
+
+// labelled says whose line each line is: several processes write to one terminal.
+type labelled struct {
+	to    io.Writer
+	label string
+}
+
+func (l labelled) Write(line []byte) (int, error) {
+	_, err := fmt.Fprintf(l.to, "%s: %s", l.label, line)
+	return len(line), err
+}
 
 // computing are the flags of how, not what: they never change a result.
 type computing struct {

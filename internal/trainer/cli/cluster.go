@@ -131,7 +131,7 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 	if err != nil {
 		return fail(err)
 	}
-	c.options.ScriptOutput, c.options.ScriptRestarts = cmd.ErrOrStderr(), masterScriptRestarts
+	c.options.ScriptOutput, c.options.ScriptRestarts = labelled{cmd.ErrOrStderr(), "master"}, masterScriptRestarts
 	j, err := job.Load(ctx, spec, name, model, c.options)
 	if err != nil {
 		return fail(err)
@@ -251,7 +251,7 @@ Exit codes: 0 dismissed; 143 asked to stop, or no master answered; 1 anything el
 			if err != nil {
 				return err
 			}
-			c.options.ScriptOutput = cmd.ErrOrStderr()
+			c.options.ScriptOutput = labelled{cmd.ErrOrStderr(), fmt.Sprintf("worker %d", cfg.ID)}
 			cfg.Log, cfg.Job, cfg.Build, cfg.Node = log, c.options, version, os.Getenv("MY_NODE_NAME")
 			if cfg.Credentials, err = wire.LoadCredentials(c.options.Resolve(credentials)); err != nil {
 				return err

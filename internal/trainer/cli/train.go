@@ -145,7 +145,7 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if t.options.Threads == 0 {
 		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
 	}
-	t.options.ScriptOutput, t.options.ScriptRestarts = cmd.ErrOrStderr(), masterScriptRestarts
+	t.options.ScriptOutput, t.options.ScriptRestarts = labelled{cmd.ErrOrStderr(), "master"}, masterScriptRestarts
 	ctx := cmd.Context()
 	j, err := job.Load(ctx, t.spec, name, model, t.options)
 	if err != nil {

@@ -117,7 +117,8 @@ func trainScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance)
 	return result
 }
 
-// runScript trains with processes, and kills workers at random, but never so often that none can begin.
+// runScript trains with processes, and kills workers at random and asks others to stop, but never so often that none can
+// begin.
 func runScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance) master.Result {
 	t.Helper()
 	path, err := filepath.Abs(spec.Model.File)
@@ -155,7 +156,11 @@ func runScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance) m
 				return
 			case <-time.After(d.apart + rand.N(d.apart)):
 			}
-			if pids := workersOf(output); len(pids) > 1 && syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL) == nil {
+			signal := syscall.SIGKILL
+			if rand.IntN(4) == 0 {
+				signal = syscall.SIGTERM // it finishes its minibatch
+			}
+			if pids := workersOf(output); len(pids) > 1 && syscall.Kill(pids[rand.IntN(len(pids))], signal) == nil && signal == syscall.SIGKILL {
 				killed.Add(1)
 			}
 		}
