@@ -91,14 +91,14 @@ func readFrame(r io.Reader, k kind, reply any, body []float32) error {
 	return err
 }
 
-// readState reads an answer of n floats that nobody has vouched for yet.
-func readState(r io.Reader, k kind, n int) ([]float32, error) {
-	length, err := readHead(r, k, &struct{}{})
+// readInitial reads the initial state, of n floats that nobody has vouched for yet.
+func readInitial(r io.Reader, n int) ([]float32, error) {
+	length, err := readHead(r, askInitial, &struct{}{})
 	if err != nil {
 		return nil, err
 	}
 	if length != 4*uint64(n) {
-		return nil, fmt.Errorf("the answer to %q has %d bytes, and its description makes it %d", k, length, 4*n)
+		return nil, fmt.Errorf("the answer to %q has %d bytes, and its description makes it %d", askInitial, length, 4*n)
 	}
 	var raw bytes.Buffer
 	if _, err := io.CopyN(&raw, r, int64(length)); err != nil {

@@ -31,7 +31,7 @@ func TestAnAnswerIsReadAsItWasSent(t *testing.T) {
 	if m.LossSum != 2.5 || !slices.Equal(m.Counts, []int64{7}) || !slices.Equal(body, []float32{1, 2, 3}) {
 		t.Errorf("%+v %v", m, body)
 	}
-	state, err := readState(bytes.NewReader(answer(askInitial, `{}`, 4, 5)), askInitial, 2)
+	state, err := readInitial(bytes.NewReader(answer(askInitial, `{}`, 4, 5)), 2)
 	if err != nil || !slices.Equal(state, []float32{4, 5}) {
 		t.Errorf("state %v: %v", state, err)
 	}
@@ -85,7 +85,7 @@ func TestAFrameThatPromisesMuchAllocatesLittle(t *testing.T) {
 	binary.LittleEndian.PutUint64(head[8:], 4*claimed)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := readState(bytes.NewReader(head), askInitial, claimed); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := readInitial(bytes.NewReader(head), claimed); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
 	}
 	runtime.ReadMemStats(&after)
@@ -105,7 +105,7 @@ func FuzzAnswer(f *testing.F) {
 		if err := readFrame(bytes.NewReader(b), askGradient, &measured{}, body); err == nil && (b[3] != byte(askGradient) || len(b) < frameSize+8) {
 			t.Errorf("took % x for an answer", b)
 		}
-		if state, err := readState(bytes.NewReader(b), askInitial, 2); err == nil && len(state) != 2 {
+		if state, err := readInitial(bytes.NewReader(b), 2); err == nil && len(state) != 2 {
 			t.Errorf("a state of %d", len(state))
 		}
 		var d Description

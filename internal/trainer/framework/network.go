@@ -106,7 +106,7 @@ func (n *Network) begin(ctx context.Context) (err error) {
 	if err := writeFrame(child.conn, askInitial, struct{}{}); err != nil {
 		return child.lost(err)
 	}
-	if n.start, err = readState(child.conn, askInitial, l.state); err != nil {
+	if n.start, err = readInitial(child.conn, l.state); err != nil {
 		return n.explained(err)
 	}
 	n.held = slices.Clone(n.start)
