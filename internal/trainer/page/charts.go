@@ -13,7 +13,7 @@ import (
 
 const (
 	widePoints, narrowPoints = 168, 84 // of a curve, at the most: more is noise
-	stepsPerPoint            = 4       // so that a slow job's curve shows its speed, and not when its steps ended
+	stepsPerPoint            = 6       // so that a slow job's curve shows its speed, and not when its steps ended
 	chartTicks               = 4       // at the most
 	logarithmicFrom          = 8       // largest over smallest loss, above which the axis is logarithmic
 )
@@ -72,7 +72,7 @@ func (a scale) share(value float64) float64 {
 
 // linear is an axis with round ends.
 func linear(lowest, highest float64) scale {
-	if least := math.Max(1e-9, math.Abs(lowest)/1000); highest-lowest < least {
+	if least := math.Max(1e-9, math.Abs(lowest)/50); highest-lowest < least {
 		highest = lowest + least // what differs less is one line, and its ticks would be one number
 	}
 	step := picture.Tick((highest - lowest) / (chartTicks - 1))
