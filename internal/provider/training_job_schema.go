@@ -132,7 +132,9 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "An elastic training job: a master, and between `workers.min` and `workers.max` workers that may be taken away at any time. " +
 			"The model it ends with does not depend on how many workers there were, or when.\n\n" +
-			"`workers`, `labels`, `annotations` and how an apply waits change in place; everything else replaces the job, and the plan says what is lost.",
+			"`workers`, `labels`, `annotations` and how an apply waits change in place; everything else replaces the job, and the plan says what is lost.\n\n" +
+			"A running job has a live page and Prometheus metrics: `kubectl port-forward job/NAME 8080`, then http://localhost:8080/ and http://localhost:8080/metrics. " +
+			"The page stays as `report.html` in the output directory.",
 		Attributes: attributes,
 	}
 }

@@ -3,6 +3,9 @@ package metrics_test
 import (
 	"bytes"
 	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +114,27 @@ func TestOnePhaseIsOneAndWorkersAreCountedByState(t *testing.T) {
 	}
 	if got := byLabel("elastic_trainer_gradients_total"); len(got) != 2 || got["1"] == 0 {
 		t.Errorf("gradients %v: of those that are there, and of no others", got)
+	}
+}
+
+func TestTheGuideNamesEveryMetricAndNoOther(t *testing.T) {
+	guide, err := os.ReadFile("../../../templates/guides/watching-a-job.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, served := map[string]bool{}, map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| .elastic_trainer_.*$`).FindAllString(string(guide), -1) {
+		for _, name := range regexp.MustCompile(`elastic_trainer_\w+`).FindAllString(row, -1) {
+			documented[name] = true
+		}
+	}
+	for _, h := range histories() {
+		for name := range parse(t, h) {
+			served[name] = true
+		}
+	}
+	if !maps.Equal(documented, served) {
+		t.Errorf("the guide has %v, and served are %v", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(served)))
 	}
 }
 
