@@ -21,9 +21,11 @@ func (l *loader) inputFunction(m *graph.Model, f *starlark.Function) error {
 	if f.NumParams() != 1 || f.HasVarargs() || f.HasKwargs() {
 		return l.refuse("input_fn", "input_fn takes %d parameters; (records) is wanted", f.NumParams())
 	}
-	if len(l.built.inputs) != 1 || m.Nodes[0].Integer {
-		return l.refuse("input_fn", "the model has %d inputs (%s is one of row numbers: %v); with input_fn only one of numbers is implemented, write a feed",
-			len(l.built.inputs), m.Nodes[0].Name, m.Nodes[0].Integer)
+	switch {
+	case len(l.built.inputs) > 1:
+		return l.refuse("input_fn", "input_fn makes one input, and the model has %d; write feed(dataset, mode, metadata)", len(l.built.inputs))
+	case m.Nodes[0].Integer:
+		return l.refuse("input_fn", "input_fn makes an input of numbers, and %s is one of row numbers; write feed(dataset, mode, metadata)", m.Nodes[0].Name)
 	}
 	columns, err := l.columns("feature_columns")
 	if err != nil {

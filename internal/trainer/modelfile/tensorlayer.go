@@ -51,6 +51,9 @@ func (a *arguments) axes(name string, rank int) []int {
 		return nil
 	}
 	axes := a.dims(name, -maxRank)
+	if len(axes) == 0 {
+		a.wrong(name, "an axis, or several")
+	}
 	for i, axis := range axes {
 		if axis < 0 {
 			axes[i] = axis + rank + 1
