@@ -49,6 +49,11 @@ const (
 	keySHA256      = "sha256"
 )
 
+// Is says by a file's metadata whether it is meant to be a checkpoint, of this version or another one.
+func Is(metadata map[string]string) bool {
+	return strings.HasPrefix(metadata[keyFormat], "elastic-trainer checkpoint ")
+}
+
 // ErrDamaged is wrapped by the errors about a file that is not what was written.
 var ErrDamaged = errors.New("the checkpoint is damaged")
 

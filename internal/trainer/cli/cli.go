@@ -44,7 +44,7 @@ one machine without a cluster.`,
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
-	root.AddCommand(newTrain(), newMaster(), newWorker(version), newModel(), newData(), newGang(), newPythonModule())
+	root.AddCommand(newTrain(), newEvaluate(), newPredict(), newMaster(), newWorker(version), newModel(), newData(), newGang(), newPythonModule())
 	commandline.Configure(root)
 	return root
 }

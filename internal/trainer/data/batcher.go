@@ -17,7 +17,7 @@ type Batcher struct {
 	maxBatch int
 	decoder  codec.Decoder
 	columns  []column
-	label    int             // position in the schema; -1 when the feed's Function finds the labels itself
+	label    int             // position in the schema; -1 when the feed's Function finds the labels itself, or there are none
 	real     bool            // the label is a float32
 	examples []graph.Example // one, or maxBatch for a Function
 }
@@ -65,6 +65,9 @@ func NewBatcher(ds *Dataset, feed graph.Feed, maxBatch int) (*Batcher, error) {
 			return nil, err
 		}
 		b.columns = append(b.columns, made)
+	}
+	if feed.Label == "" {
+		return b, nil // for predictions
 	}
 	if b.label, err = indexOf(feed.Features, feed.Label); err != nil {
 		return nil, err
@@ -160,6 +163,9 @@ func (b *Batcher) shape(n int, dst *graph.Batch) {
 		dst.Targets = make([]float32, b.maxBatch)
 	}
 	dst.Labels, dst.Targets = dst.Labels[:n], dst.Targets[:0]
+	if b.label < 0 {
+		dst.Labels = dst.Labels[:0]
+	}
 	if b.real {
 		dst.Labels, dst.Targets = dst.Labels[:0], dst.Targets[:n]
 	}
@@ -198,6 +204,9 @@ func (b *Batcher) place(n int, example graph.Example, dst *graph.Batch) error {
 		for _, t := range c.transforms {
 			t.apply(input)
 		}
+	}
+	if b.label < 0 {
+		return nil
 	}
 	v := example[b.label]
 	if b.real {

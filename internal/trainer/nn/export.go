@@ -28,17 +28,20 @@ func (n *Network) variables() []stored {
 	return all
 }
 
+// SlotPrefix begins the names under which checkpoints hold what the optimizer keeps of each variable.
+const SlotPrefix = "optimizer/"
+
 // everything is the variables, and behind them what the optimizer keeps of each, as "optimizer/SLOT/VARIABLE".
 func (n *Network) everything() []stored {
 	all := n.variables()
 	for i, slot := range n.optimizer.slots {
 		for _, p := range n.params {
 			if p.Offset < n.trainable {
-				all = append(all, stored{p, "optimizer/" + slot.name + "/" + p.Name, n.trainable + n.stats + i*n.trainable + p.Offset})
+				all = append(all, stored{p, SlotPrefix + slot.name + "/" + p.Name, n.trainable + n.stats + i*n.trainable + p.Offset})
 			}
 		}
 		for _, e := range n.embeddings {
-			all = append(all, stored{e.table, "optimizer/" + slot.name + "/" + e.table.Name, e.table.Offset + (i+1)*e.table.Size})
+			all = append(all, stored{e.table, SlotPrefix + slot.name + "/" + e.table.Name, e.table.Offset + (i+1)*e.table.Size})
 		}
 	}
 	return all

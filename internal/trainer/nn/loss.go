@@ -56,6 +56,9 @@ func (c *compiler) addLoss() error {
 }
 
 func (l *loss) run(t *thread, s span, training bool) {
+	if l.n.run.unanswered {
+		return
+	}
 	sum, counts := 0.0, l.counts[s.block]
 	clear(counts)
 	for r := s.from; r < s.to; r++ {

@@ -113,6 +113,7 @@ type run struct {
 	step          int64
 	virtualWorker int
 	seed          uint64
+	unanswered    bool // there are no labels, and no loss
 }
 
 // Params lists the variables in the order of the state.
@@ -176,16 +177,32 @@ func (n *Network) Evaluate(state []float32, b *graph.Batch) (Result, error) {
 	if err := n.begin(state, b); err != nil {
 		return Result{}, fmt.Errorf("evaluation: %w", err)
 	}
-	for _, bn := range n.batchNorms {
-		bn.useMovingStatistics()
-	}
-	n.execute(n.inference)
+	n.infer()
 	result := n.loss.result(b.N)
 	result.Losses = n.loss.values[:b.N]
 	if !finite(result.LossSum) {
 		return result, fmt.Errorf("evaluation: the loss is %w (%v): the model or the input holds infinities or NaN", ErrNotFinite, result.LossSum)
 	}
 	return result, nil
+}
+
+// Predict computes the output layer's values of the records in inference mode, record behind record; they are valid until
+// the next call. Labels are not looked at, and need not be there. A record's values do not depend on those beside it.
+func (n *Network) Predict(state []float32, b *graph.Batch) ([]float32, error) {
+	if err := n.beginInputs(state, b); err != nil {
+		return nil, fmt.Errorf("prediction: %w", err)
+	}
+	n.run.unanswered = true
+	n.infer()
+	return n.Outputs(), nil
+}
+
+// infer runs the program of inference.
+func (n *Network) infer() {
+	for _, bn := range n.batchNorms {
+		bn.useMovingStatistics()
+	}
+	n.execute(n.inference)
 }
 
 // Outputs is the output layer's values for the records of the last Gradient or Evaluate, valid until the next.
@@ -227,14 +244,9 @@ func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, st
 	return nil
 }
 
+// begin takes a minibatch with its labels.
 func (n *Network) begin(state []float32, b *graph.Batch) error {
 	switch {
-	case len(state) != n.state:
-		return fmt.Errorf("state of %d floats for a network of %d", len(state), n.state)
-	case b.N < 1 || b.N > n.options.MaxBatch:
-		return fmt.Errorf("minibatch of %d records, the network was compiled for 1 to %d", b.N, n.options.MaxBatch)
-	case len(b.Inputs) != len(n.inputs):
-		return fmt.Errorf("minibatch of %d records has %d inputs, the model %d", b.N, len(b.Inputs), len(n.inputs))
 	case len(b.Labels)+len(b.Targets) != b.N:
 		return fmt.Errorf("minibatch of %d records has %d labels and %d targets", b.N, len(b.Labels), len(b.Targets))
 	case n.classes > 0 && len(b.Labels) != b.N:
@@ -243,6 +255,20 @@ func (n *Network) begin(state []float32, b *graph.Batch) error {
 	if err := n.checkTargets(b); err != nil {
 		return err
 	}
+	n.labels, n.targets = b.Labels, b.Targets
+	return n.beginInputs(state, b)
+}
+
+// beginInputs takes what stands before the loss.
+func (n *Network) beginInputs(state []float32, b *graph.Batch) error {
+	switch {
+	case len(state) != n.state:
+		return fmt.Errorf("state of %d floats for a network of %d", len(state), n.state)
+	case b.N < 1 || b.N > n.options.MaxBatch:
+		return fmt.Errorf("minibatch of %d records, the network was compiled for 1 to %d", b.N, n.options.MaxBatch)
+	case len(b.Inputs) != len(n.inputs):
+		return fmt.Errorf("minibatch of %d records has %d inputs, the model %d", b.N, len(b.Inputs), len(n.inputs))
+	}
 	for i, in := range n.inputs {
 		if in != nil {
 			if err := in.take(b, i); err != nil {
@@ -250,8 +276,7 @@ func (n *Network) begin(state []float32, b *graph.Batch) error {
 			}
 		}
 	}
-	n.labels, n.targets = b.Labels, b.Targets
-	n.run.state, n.run.records = state, b.N
+	n.run.state, n.run.records, n.run.unanswered = state, b.N, false
 	return nil
 }
 
