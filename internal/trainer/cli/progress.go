@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,7 @@ type progress struct {
 
 	mu    sync.Mutex
 	view  *terminal.View // nil: plain lines
+	said  int64          // the step of the last line
 	first struct {
 		at   time.Time
 		step int64
@@ -89,6 +92,10 @@ func (p *progress) Status(s trainingjob.Status) {
 			p.first.at, p.first.step = time.Now(), s.StepsDone
 			return
 		}
+		if s.StepsDone == p.said {
+			return // an evaluation began or ended
+		}
+		p.said = s.StepsDone
 		fmt.Fprintln(p.out, p.line(s))
 	case trainingjob.PhaseWaiting, trainingjob.PhaseCannotSave:
 		if !p.first.at.IsZero() || s.Phase == trainingjob.PhaseCannotSave { // starting up is no news
@@ -144,8 +151,14 @@ func (p *progress) end(r master.Result) error {
 		return err
 	}
 	m := r.Model
-	fmt.Fprintf(p.out, "model     %s\nsha256    %s\nsteps     %d\nloss      %.6g\naccuracy  %.4f  (%d records of %s)\njob       %s\n",
-		m.Files[0], m.SHA256, m.Steps, m.Loss, m.Accuracy, m.Records, m.Measured, m.Job)
+	fmt.Fprintf(p.out, "model     %s\nsha256    %s\nsteps     %d\nloss      %.6g\naccuracy  %.4f  (%d records of %s)\n",
+		m.Files[0], m.SHA256, m.Steps, m.Loss, m.Accuracy, m.Records, m.Measured)
+	for _, name := range slices.Sorted(maps.Keys(m.Metrics)) {
+		if value := m.Metrics[name]; value != m.Accuracy && value != m.Loss { // said above
+			fmt.Fprintf(p.out, "%-8s  %.4f\n", name, value)
+		}
+	}
+	fmt.Fprintf(p.out, "job       %s\n", m.Job)
 	return nil
 }
 
