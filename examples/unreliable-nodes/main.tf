@@ -46,6 +46,11 @@ resource "elastic_training_job" "survivor" {
   }
 
   master = {
+    # A Prometheus that goes by annotations finds the job's metrics; see the guide "Watching a job".
+    annotations = {
+      "prometheus.io/scrape" = "true"
+      "prometheus.io/port"   = "8080"
+    }
     resources = {
       requests = { cpu = "1", memory = "1Gi" }
       limits   = { cpu = "1", memory = "1Gi" }
