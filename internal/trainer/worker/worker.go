@@ -88,7 +88,11 @@ func Run(ctx context.Context, cfg Config) error {
 		case time.Since(alone) > cfg.MasterTimeout:
 			return fmt.Errorf("%w: %s did not answer for %v: %w", ErrMasterGone, cfg.Master, cfg.MasterTimeout, err)
 		}
-		w.log.Debug("the stream to the master ended; trying again", "error", err)
+		level := slog.LevelDebug
+		if errors.Is(err, errSuperseded) {
+			level = slog.LevelWarn
+		}
+		w.log.Log(ctx, level, "the stream to the master ended; trying again", "master", cfg.Master, "error", err)
 		select {
 		case <-time.After(retry/2 + rand.N(retry)):
 		case <-ctx.Done():
