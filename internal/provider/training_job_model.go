@@ -87,6 +87,7 @@ type runModel struct {
 	GradsToWait   types.Int64   `tfsdk:"grads_to_wait"`
 	Seed          types.Int64   `tfsdk:"seed"`
 	LearningRate  types.Float64 `tfsdk:"learning_rate"`
+	Aggregation   types.String  `tfsdk:"aggregation"`
 }
 
 type podModel struct {
@@ -190,6 +191,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			Training: trainingjob.Training{
 				Epochs: orOne(run.Epochs), MinibatchSize: int(run.MinibatchSize.ValueInt64()), GradsToWait: orOne(run.GradsToWait),
 				Seed: uint64(orOne(run.Seed)), LearningRate: run.LearningRate.ValueFloat64Pointer(), //nolint:gosec // the schema bounds it
+				Aggregation: run.Aggregation.ValueString(),
 			},
 			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint),
 		},

@@ -283,6 +283,11 @@ func trainingJobTrainingAttribute() schema.Attribute {
 				MarkdownDescription: "Overrides the model file's.",
 				Optional:            true,
 			},
+			"aggregation": schema.StringAttribute{
+				MarkdownDescription: "Where the gradients of a step are added: at the `master` (the default), by `allreduce` between the workers, each of which finishes a slice of the sum, or where it takes less time (`auto`: by the model's size and the number of workers). The model is the same, bit for bit.",
+				Optional:            true,
+				Validators:          []validator.String{stringvalidator.OneOf(trainingjob.Aggregations...)},
+			},
 		},
 	}
 }

@@ -113,7 +113,7 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		m.Training = w.object("training", runModel{
 			Epochs: types.Int64Value(int64(live.Job.Training.Epochs)), MinibatchSize: types.Int64Value(int64(live.Job.Training.MinibatchSize)),
 			GradsToWait: types.Int64Value(int64(live.Job.Training.GradsToWait)), Seed: types.Int64Value(int64(live.Job.Training.Seed)), //nolint:gosec // written from an int64
-			LearningRate: types.Float64PointerValue(live.Job.Training.LearningRate),
+			LearningRate: types.Float64PointerValue(live.Job.Training.LearningRate), Aggregation: textOrNull(live.Job.Training.Aggregation),
 		})
 	}
 	if changed(prior.Master, live.Master, false) {

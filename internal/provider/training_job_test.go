@@ -138,6 +138,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			d.Job.Checkpoint.KeepMax = new(rapid.IntRange(0, 5).Draw(t, "keep_max"))
 		}
 	}
+	d.Job.Training.Aggregation = rapid.SampledFrom(append([]string{""}, trainingjob.Aggregations...)).Draw(t, "aggregation")
 	if rapid.Bool().Draw(t, "has learning_rate") {
 		d.Job.Training.LearningRate = new(0.1)
 	}

@@ -191,6 +191,7 @@ type Status struct {
 	WorkersPending int                `json:"workers_pending"`
 	Workers        []WorkerStatus     `json:"workers,omitempty"`
 	Preemptions    int                `json:"preemptions"`
+	Aggregation    string             `json:"aggregation,omitempty"` // where gradients are added now: AggregationMaster or AggregationAllReduce
 	ModelSHA256    string             `json:"model_sha256,omitempty"`
 	OutputFiles    []string           `json:"output_files,omitempty"`
 	CheckpointStep int64              `json:"checkpoint_step,omitempty"` // the newest checkpoint's

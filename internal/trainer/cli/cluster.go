@@ -264,6 +264,7 @@ Exit codes: 0 dismissed; 143 asked to stop, or no master answered; 1 anything el
 	f.IntVar(&cfg.ID, "id", 0, "number of this worker (required)")
 	f.StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "directory with the job's certificate and token")
 	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "how long to look for a master")
+	f.StringVar(&cfg.PeerHost, "peer-host", "", "address by which other workers reach this one, on a port of its own choice (default the one by which it reaches the master)")
 	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
 	c.register(f)
 	required(cmd, "master", "id")

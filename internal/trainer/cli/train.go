@@ -86,6 +86,7 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.IntVar(&t.spec.Training.GradsToWait, "grads-to-wait", 2, "gradients averaged per step: the number of virtual workers")
 	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "of weights, order and dropout")
 	f.Float64Var(&t.learningRate, "learning-rate", 0, "overrides the model file's")
+	f.StringVar(&t.spec.Training.Aggregation, "aggregation", trainingjob.AggregationMaster, "where gradients are added: at the master, by allreduce between the workers, or auto, where it takes less time; the model is the same")
 	f.StringVar(&t.spec.Output, "output", "", "directory for the model (required)")
 	f.Int64Var(&t.checkpoint.Steps, "checkpoint-steps", 0, "steps between two checkpoints; 0: the steps of an epoch. There is one besides at the end, and one when the run is interrupted")
 	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "directory for checkpoints (default OUTPUT/checkpoints)")

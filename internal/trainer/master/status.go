@@ -89,6 +89,9 @@ func (m *Master) status() trainingjob.Status {
 		s.Phase = trainingjob.PhaseWaiting
 		s.Message = "the master was stopped; the job goes on when it is started again"
 	}
+	if m.allReduce() != nil {
+		s.Aggregation = aggregation(c)
+	}
 	if m.last.Records > 0 {
 		s.Loss, s.Metrics = m.means(m.last)
 	}
