@@ -1,8 +1,24 @@
 package local_test
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/exchange"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -14,4 +30,138 @@ func TestWorkersThatAddBetweenThemselvesGiveTheHashOfTheStar(t *testing.T) {
 			}.runs())
 		})
 	}
+}
+
+// diesAt is the environment variable by which workers end themselves at a point of a step: its number, and a directory in
+// which they say so.
+const diesAt = "DIES_AT"
+
+// mortals is how many workers die: those with the first numbers, at different steps.
+const mortals = 5
+
+// dyingWorker is a worker that SIGKILL meets at exactly one point.
+func dyingWorker(args []string) int {
+	var point exchange.Point
+	var dir string
+	if _, err := fmt.Sscan(os.Getenv(diesAt), &point, &dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return runWorker(args, func(c *worker.Config) {
+		if c.ID >= mortals {
+			return
+		}
+		c.At = func(p exchange.Point, step int64) {
+			if p != point || step < int64(2+4*c.ID) {
+				return
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("worker-", c.ID)), fmt.Appendln(nil, "step", step), 0o600); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	})
+}
+
+func TestAWorkerMayDieAtEveryPointOfAStep(t *testing.T) {
+	spec := reference("testdata/reference_model.py")
+	want := train(t, spec, run{workers: 1, threads: 1})
+	for point, name := range map[exchange.Point]string{
+		exchange.BeforeSending:  "before it has sent anything of its part",
+		exchange.SentSome:       "when it has sent its part to one of the others",
+		exchange.BeforeFinished: "before it has sent its finished slice",
+		exchange.FinishedSome:   "when it has sent its finished slice to one of the others",
+		exchange.BeforeApplying: "with the whole sum, not applied",
+		exchange.BeforeSaying:   "when it has applied the sum, and not said so",
+		exchange.AfterSaying:    "when it has said that it has applied the sum",
+	} {
+		for _, least := range []int{1, 3} { // the others go on, or wait for another one
+			t.Run(fmt.Sprintf("%s, at least %d", name, least), func(t *testing.T) {
+				deaths := t.TempDir()
+				t.Setenv(diesAt, fmt.Sprint(int(point), " ", deaths))
+				_, hash := trainBetween(t, spec, least, 3, nil)
+				if hash != want {
+					t.Errorf("hash %s, and %s as a star", hash, want)
+				}
+				died, err := filepath.Glob(filepath.Join(deaths, "worker-*"))
+				if err != nil || len(died) < 2 {
+					t.Errorf("only %v died: %v", died, err)
+				}
+			})
+		}
+	}
+}
+
+func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing.T) {
+	spec := reference("testdata/reference_model.py")
+	want := train(t, spec, run{workers: 1, threads: 1})
+	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string) {
+		for range 6 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(150 * time.Millisecond):
+			}
+			if pids := workersOf(output); len(pids) > 0 {
+				_ = syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGTERM)
+			}
+		}
+	})
+	if hash != want {
+		t.Errorf("hash %s, and %s as a star", hash, want)
+	}
+	left, lost := 0, 0
+	for _, n := range notices {
+		switch {
+		case n.Reason == "WorkerLeft" && strings.Contains(n.Message, " left at step "):
+			left++
+		case n.Reason == "WorkerLeft":
+			lost++
+		}
+	}
+	if left == 0 || lost > 0 {
+		t.Errorf("%d left in good order and %d were lost: %v", left, lost, notices)
+	}
+}
+
+// teller remembers the notices of a run.
+type teller struct {
+	discard
+	mu      sync.Mutex
+	notices []coordinator.Notice
+}
+
+func (r *teller) Notice(n coordinator.Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notices = append(r.notices, n)
+}
+
+// trainBetween trains a job whose workers add between themselves, with something that happens meanwhile.
+func trainBetween(t *testing.T, spec trainingjob.Job, least, workers int, meanwhile func(ctx context.Context, output string)) ([]coordinator.Notice, string) {
+	t.Helper()
+	spec.Training.Aggregation = trainingjob.AggregationAllReduce
+	j, text := load(t, spec, job.Options{Threads: 1})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	output, over := t.TempDir(), make(chan struct{})
+	go func() {
+		defer close(over)
+		if meanwhile != nil {
+			meanwhile(ctx, output)
+		}
+	}()
+	var r teller
+	result, err := local.Train(ctx, local.Config{
+		Job: j, JobJSON: text, ModelName: "model.py", Min: least, Max: workers, Output: output,
+		WorkerArgs: []string{"--kernel", "", "--threads", "1", "--pace", "10ms", "--log-level", "error"},
+		WorkerLog:  io.Discard, Listen: "127.0.0.1:0", Reporter: &r, Log: slog.New(slog.DiscardHandler),
+	})
+	cancel()
+	<-over
+	if err != nil || result.Model == nil {
+		t.Fatalf("%+v: %v; %v", result, err, r.notices)
+	}
+	return r.notices, result.Model.SHA256
 }

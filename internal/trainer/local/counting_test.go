@@ -95,6 +95,11 @@ func countingOptions(o job.Options) job.Options {
 
 // countingWorker is the `worker` command with the counting model in the network's place.
 func countingWorker(args []string) int {
+	return runWorker(args, func(c *worker.Config) { c.Job = countingOptions(job.Options{Threads: 1, Kernel: "portable"}) })
+}
+
+// runWorker is the `worker` command, configured otherwise than flags can.
+func runWorker(args []string, configure func(*worker.Config)) int {
 	flags := map[string]string{}
 	for i := 1; i+1 < len(args); i += 2 {
 		flags[args[i]] = args[i+1]
@@ -108,11 +113,12 @@ func countingWorker(args []string) int {
 	pace, _ := time.ParseDuration(flags["--pace"])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	err = worker.Run(ctx, worker.Config{
+	cfg := worker.Config{
 		Master: flags["--master"], ID: id, Credentials: credentials, MasterTimeout: 5 * time.Second, Pace: pace,
-		Job: countingOptions(job.Options{Threads: 1, Kernel: "portable"}), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
+		Job: job.Options{Threads: 1, Kernel: flags["--kernel"]}, Log: slog.New(slog.DiscardHandler),
+	}
+	configure(&cfg)
+	if err := worker.Run(ctx, cfg); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 143
 	}

@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 		if os.Getenv("COUNTING_MODEL") != "" {
 			os.Exit(countingWorker(os.Args[1:]))
 		}
+		if os.Getenv(diesAt) != "" {
+			os.Exit(dyingWorker(os.Args[1:]))
+		}
 		if paths := filepath.SplitList(os.Getenv(emulatedTrainer)); len(paths) > 0 && os.Args[len(os.Args)-1] == "0" {
 			os.Exit(emulatedWorker(paths, os.Args[1:])) // the last argument is the worker's number
 		}

@@ -1,0 +1,73 @@
+package master_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// laterFence is that of another master of the same job.
+type laterFence struct {
+	fence
+	generation int64
+}
+
+func (f laterFence) Generation() int64 { return f.generation }
+
+func TestMastersOfWorkersThatAddBetweenThemselvesDieAndNothingIsLostOrAppliedTwice(t *testing.T) {
+	s := newSite(t, 3)
+	s.spec.Training.Aggregation = trainingjob.AggregationAllReduce
+	s.job.Spec.Training = s.spec.Training
+	var err error
+	if s.config.JobJSON, err = json.Marshal(s.spec); err != nil {
+		t.Fatal(err)
+	}
+	s.job.Spec.Checkpoint = &trainingjob.Checkpoint{Steps: s.job.Schedule.Steps()} // none on the way
+	s.config.Min, s.config.Max = 1, 3
+	s.launcher.work = s.worker(2 * time.Millisecond)
+	const deaths = 4
+	var died []int64
+	for generation := range int64(deaths) {
+		s.config.Fence = laterFence{fence{s.lost}, 3 + generation}
+		at := s.step.Load() + 12
+		ended := make(chan error, 1)
+		go func() {
+			err := wait(t.Context(), "some steps", func() bool { return s.step.Load() >= at })
+			s.lost <- "it dies in the middle of a step"
+			ended <- err
+		}()
+		if result := s.run(t.Context()); result.Code != coordinator.ExitInterrupted {
+			t.Fatalf("the master ended with %+v", result)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		died = append(died, s.step.Load())
+		s.config.Existing, s.config.LastWorker = s.launcher.found(), 2
+		s.listenOn(s.address)
+	}
+	s.config.Fence = laterFence{fence{s.lost}, 3 + deaths}
+	s.expectDone(s.run(t.Context()))
+	s.launcher.close()
+	back := s.reporter.takenBack(t)
+	for i, step := range died {
+		if !slices.ContainsFunc(back, func(taken int64) bool { return taken >= step-1 }) {
+			t.Errorf("master %d died at step %d, and the next ones went on from %v", i, step, back)
+		}
+	}
+	s.reporter.mu.Lock()
+	defer s.reporter.mu.Unlock()
+	if !slices.ContainsFunc(s.reporter.notices, func(n coordinator.Notice) bool { return n.Reason == "AllReduce" }) {
+		t.Error("the workers never added between themselves")
+	}
+	for _, n := range s.reporter.notices {
+		if n.Reason == "StateDiffers" || strings.Contains(n.Message, "gone") {
+			t.Errorf("%+v", n)
+		}
+	}
+}
