@@ -5,6 +5,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/exchange"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -18,7 +19,9 @@ func (m *Master) allReduce() func(workers int) bool {
 	case trainingjob.AggregationAllReduce:
 		return func(int) bool { return true }
 	case trainingjob.AggregationAuto:
-		return func(workers int) bool { return exchange.Pays(4*m.network.TrainableSize(), workers) }
+		// Of tables a gradient has at most the rows that a minibatch can look up.
+		rows := gradient.LongestPacked(m.network.Tables(), m.cfg.Job.Spec.Training.MinibatchSize)
+		return func(workers int) bool { return exchange.Pays(4*(m.network.TrainableSize()+rows), workers) }
 	}
 	return nil
 }
