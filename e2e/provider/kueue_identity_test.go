@@ -5,23 +5,15 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 )
 
 // TestKueueIdentitiesAreWhatIsRead drives the provider as a Terraform does that keeps identities, which this machine's may
 // not: an object is imported by its identity, read, and has that identity still.
 func TestKueueIdentitiesAreWhatIsRead(t *testing.T) {
 	const name = "identified"
-	server, err := factories(t, nil)["elastic"]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := encoded(t, schemas.Provider.ValueType(), map[string]string{"config_path": adminKubeconfig()})
-	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: config})
-	noErrors(t, err, configured.Diagnostics)
+	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range kueueKinds() {
 		t.Run(k.resource, func(t *testing.T) {
 			created := k.create(t, name, "somebody", k.createdFields)
@@ -31,14 +23,14 @@ func TestKueueIdentitiesAreWhatIsRead(t *testing.T) {
 				attributes["namespace"], kinds["namespace"] = created.GetNamespace(), tftypes.String
 			}
 			kind := tftypes.Object{AttributeTypes: kinds}
-			identity := &tfprotov6.ResourceIdentityData{IdentityData: encoded(t, kind, attributes)}
+			identity := &tfprotov6.ResourceIdentityData{IdentityData: providertesting.Encoded(t, kind, attributes)}
 			imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: k.resource, Identity: identity})
-			noErrors(t, err, imported.Diagnostics)
+			providertesting.NoErrors(t, err, imported.Diagnostics)
 			read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
 				TypeName: k.resource, CurrentState: imported.ImportedResources[0].State, CurrentIdentity: imported.ImportedResources[0].Identity,
 			})
-			noErrors(t, err, read.Diagnostics)
-			state, err := read.NewState.Unmarshal(schemas.ResourceSchemas[k.resource].ValueType())
+			providertesting.NoErrors(t, err, read.Diagnostics)
+			state, err := read.NewState.Unmarshal(server.Schemas.ResourceSchemas[k.resource].ValueType())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,38 +50,5 @@ func TestKueueIdentitiesAreWhatIsRead(t *testing.T) {
 				t.Errorf("its identity is %s, want %s (%v)", got, want, err)
 			}
 		})
-	}
-}
-
-// encoded is an object with the given texts, and null otherwise.
-func encoded(t *testing.T, kind tftypes.Type, texts map[string]string) *tfprotov6.DynamicValue {
-	t.Helper()
-	object, ok := kind.(tftypes.Object)
-	if !ok {
-		t.Fatalf("no object but %s", kind)
-	}
-	values := map[string]tftypes.Value{}
-	for name, attribute := range object.AttributeTypes {
-		values[name] = tftypes.NewValue(attribute, nil)
-	}
-	for name, text := range texts {
-		values[name] = tftypes.NewValue(tftypes.String, text)
-	}
-	value, err := tfprotov6.NewDynamicValue(kind, tftypes.NewValue(kind, values))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &value
-}
-
-func noErrors(t *testing.T, err error, diagnostics []*tfprotov6.Diagnostic) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range diagnostics {
-		if d.Severity == tfprotov6.DiagnosticSeverityError {
-			t.Fatalf("%s: %s", d.Summary, d.Detail)
-		}
 	}
 }

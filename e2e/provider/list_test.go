@@ -10,47 +10,35 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 )
 
 // searcher drives the provider as `terraform query` does, which this machine's terraform may not have.
 type searcher struct {
 	*testing.T
-	server  tfprotov6.ProviderServerWithListResource
-	schemas *tfprotov6.GetProviderSchemaResponse
+	*providertesting.Server
 }
 
 func newSearcher(t *testing.T) searcher {
 	t.Helper()
-	server, err := factories(t, nil)["elastic"]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	noErrors(t, err, schemas.Diagnostics)
-	config := encoded(t, schemas.Provider.ValueType(), map[string]string{"config_path": adminKubeconfig()})
-	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: config})
-	noErrors(t, err, configured.Diagnostics)
-	searching, ok := server.(tfprotov6.ProviderServerWithListResource)
-	if !ok {
-		t.Fatalf("%T cannot be searched", server)
-	}
-	return searcher{t, searching, schemas}
+	return searcher{t, providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})}
 }
 
 // search gives what is found, and of each the UID where the whole resource is asked for.
 func (s searcher) search(kind string, config map[string]string, whole bool, limit int64) (names, uids []string) {
 	s.Helper()
-	stream, err := s.server.ListResource(s.Context(), &tfprotov6.ListResourceRequest{
-		TypeName: kind, Config: encoded(s.T, s.schemas.ListResourceSchemas[kind].ValueType(), config), IncludeResource: whole, Limit: limit,
+	stream, err := s.ListResource(s.Context(), &tfprotov6.ListResourceRequest{
+		TypeName: kind, Config: providertesting.Encoded(s.T, s.Schemas.ListResourceSchemas[kind].ValueType(), config), IncludeResource: whole, Limit: limit,
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 	for result := range stream.Results {
-		noErrors(s.T, nil, result.Diagnostics)
+		providertesting.NoErrors(s.T, nil, result.Diagnostics)
 		names = append(names, result.DisplayName)
 		if whole {
-			value, err := result.Resource.Unmarshal(s.schemas.ResourceSchemas[kind].ValueType())
+			value, err := result.Resource.Unmarshal(s.Schemas.ResourceSchemas[kind].ValueType())
 			if err != nil {
 				s.Fatal(err)
 			}
@@ -125,8 +113,8 @@ func TestTrainingJobsAreFoundByASearchWithoutTheirParts(t *testing.T) {
 
 func TestASearchWithWhatIsNoSelectorNamesTheAttribute(t *testing.T) {
 	s := newSearcher(t)
-	stream, err := s.server.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
-		TypeName: "elastic_cohort", Config: encoded(t, s.schemas.ListResourceSchemas["elastic_cohort"].ValueType(), map[string]string{"label_selector": "a==,"}),
+	stream, err := s.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
+		TypeName: "elastic_cohort", Config: providertesting.Encoded(t, s.Schemas.ListResourceSchemas["elastic_cohort"].ValueType(), map[string]string{"label_selector": "a==,"}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ type Client struct {
 	kueue  *kueueclient.Client
 	// metadata reads of any kind what all objects have.
 	metadata metadata.Interface
-	kinds  runtime.ObjectTyper // of every Go type that kube and kueue handle
+	kinds    runtime.ObjectTyper // of every Go type that kube and kueue handle
 
 	identity sync.Mutex // held while the cluster's identity is being asked for
 	verified bool       // the cluster is the expected one

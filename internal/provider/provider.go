@@ -25,6 +25,7 @@ type elastic struct {
 
 var (
 	_ provider.ProviderWithFunctions      = &elastic{}
+	_ provider.ProviderWithActions        = &elastic{}
 	_ provider.ProviderWithListResources  = &elastic{}
 	_ provider.ProviderWithValidateConfig = &elastic{}
 )
@@ -85,6 +86,7 @@ func (p *elastic) Configure(ctx context.Context, req provider.ConfigureRequest, 
 	resp.ResourceData = connection
 	resp.DataSourceData = connection
 	resp.ListResourceData = connection
+	resp.ActionData = connection
 }
 
 // Resources lists the kinds of resources, in the order of the documentation.

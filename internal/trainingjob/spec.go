@@ -31,6 +31,9 @@ const (
 	LabelFloor    = "elastic-training.github.io/floor"     // "true" on workers that carry the floor's priority class
 )
 
+// AnnotationCheckpoint on ConfigMap NAME-job asks the master for a checkpoint, whenever its value changes.
+const AnnotationCheckpoint = "elastic-training.github.io/checkpoint-requested"
+
 // AnnotationLastWorkerID on the Job is the highest worker number ever used.
 const AnnotationLastWorkerID = "elastic-training.github.io/last-worker-id"
 

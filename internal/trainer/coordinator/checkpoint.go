@@ -17,6 +17,13 @@ func (c *Coordinator) checkpoint() {
 	}
 }
 
+// checkpointAsked is a checkpoint out of turn. A state that is not known yet, or is the last one, has its own.
+func (c *Coordinator) checkpointAsked() {
+	if c.training() && c.leaving == "" && !c.unsettled() {
+		c.checkpoint()
+	}
+}
+
 func (c *Coordinator) checkpointWritten(e CheckpointWritten) {
 	c.writing, c.kept = false, e.Step
 	c.nextCheckpoint()

@@ -214,6 +214,8 @@ func (c *Coordinator) Step(e Event) []Effect {
 		c.podChanged(e)
 	case Resize:
 		c.resize(e)
+	case CheckpointAsked:
+		c.checkpointAsked()
 	case CheckpointWritten:
 		c.checkpointWritten(e)
 	case CheckpointNotWritten:

@@ -97,6 +97,9 @@ type (
 	// Resize is the user's new floor and size.
 	Resize struct{ Min, Max int }
 
+	// CheckpointAsked is somebody's wish for a checkpoint of the newest state, now.
+	CheckpointAsked struct{}
+
 	// CheckpointWritten says that the state of Step is on disk.
 	CheckpointWritten struct{ Step int64 }
 
@@ -166,6 +169,7 @@ func (StateHash) event()            {}
 func (StateFetched) event()         {}
 func (PodChanged) event()           {}
 func (Resize) event()               {}
+func (CheckpointAsked) event()      {}
 func (CheckpointWritten) event()    {}
 func (CheckpointNotWritten) event() {}
 func (ModelSaved) event()           {}

@@ -305,7 +305,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 		for range rapid.IntRange(0, 150).Draw(t, "events") {
 			id := rapid.IntRange(0, 5).Draw(t, "worker")
 			_, connected := w.state[id]
-			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "measure", "measure", "answer late", "clock", "clock", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "measure", "measure", "answer late", "clock", "clock", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched", "ask for a checkpoint"}).Draw(t, "event") {
 			case "hello":
 				if !connected {
 					w.hello(id, rapid.SampledFrom([]int64{0, w.step, max(0, w.step-2)}).Draw(t, "at"))
@@ -351,6 +351,8 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 					w.do(Overflow{Worker: id})
 					w.do(Applied{Worker: id, Step: w.step})
 				}
+			case "ask for a checkpoint":
+				w.do(CheckpointAsked{})
 			case "tick":
 				w.do(Tick{Heard: sortedKeys(w.state), Late: rapid.Bool().Draw(t, "late")})
 			case "resize":

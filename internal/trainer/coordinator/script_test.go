@@ -200,6 +200,8 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return e, times
 	case "resize":
 		return Resize{Min: arg("min", 1), Max: arg("max", 1)}, times
+	case "ask-checkpoint":
+		return CheckpointAsked{}, times
 	case "written":
 		return CheckpointWritten{Step: int64(arg("step", 0))}, times
 	case "not-written":

@@ -35,6 +35,7 @@ type Launcher struct {
 
 	mu       sync.Mutex
 	workers  trainingjob.Workers // the newest workers.json
+	asked    string              // the newest request for a checkpoint
 	creating map[int]*creation
 	floor    floorPods
 }
@@ -67,6 +68,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	if l.workers, err = trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey])); err != nil {
 		return nil, nil, 0, err
 	}
+	l.asked = configMap.Annotations[trainingjob.AnnotationCheckpoint] // of the master before
 	if l.Queued() {
 		if err := c.mustBeManaged(ctx); err != nil {
 			return nil, nil, 0, err
@@ -202,6 +204,14 @@ func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
 
 func (l *Launcher) configSeen(o any) {
 	configMap := o.(*corev1.ConfigMap)
+	l.mu.Lock()
+	asked := configMap.Annotations[trainingjob.AnnotationCheckpoint]
+	again := asked != "" && asked != l.asked
+	l.asked = asked
+	l.mu.Unlock()
+	if again {
+		l.emit(coordinator.CheckpointAsked{})
+	}
 	workers, err := trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey]))
 	if err != nil {
 		l.log.Warn("the new workers.json is ignored", "error", err)

@@ -1,0 +1,149 @@
+package underqueue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// acting carries out actions on a place's job and queue as a Terraform with actions would, and looks at what they did.
+type acting struct {
+	place
+	server *providertesting.Server
+}
+
+func (p place) acting() acting {
+	return acting{p, providertesting.NewServer(p.T, map[string]string{"config_path": cluster.Kubeconfig})}
+}
+
+// do carries an action out, and checks what it said last.
+func (a acting) do(action, name, says string) {
+	a.Helper()
+	said, wrong := a.server.Invoke(a.T, action, map[string]string{"name": name, "namespace": a.ns})
+	providertesting.NoErrors(a.T, nil, wrong)
+	if len(said) == 0 || !strings.Contains(said[len(said)-1], says) {
+		a.Errorf("%s said %q, and not %q at last", action, said, says)
+	}
+}
+
+func (a acting) status() trainingjob.Status {
+	a.Helper()
+	reported, err := a.kube.CoreV1().ConfigMaps(a.ns).Get(a.Context(), trainingjob.StatusName("digits"), metav1.GetOptions{})
+	if err != nil {
+		a.Fatal(err)
+	}
+	s, err := trainingjob.DecodeStatus(reported)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return s
+}
+
+// running is how many of the job's pods run.
+func (a acting) running() (n int) {
+	a.Helper()
+	pods, err := a.kube.CoreV1().Pods(a.ns).List(a.Context(), metav1.ListOptions{LabelSelector: trainingjob.LabelJobName + "=digits"})
+	if err != nil {
+		a.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		if p.Status.Phase == corev1.PodRunning {
+			n++
+		}
+	}
+	return n
+}
+
+func (a acting) await(what string, ok func() bool) {
+	a.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			a.Fatalf("%s: not within two minutes; status %+v", what, a.status())
+		}
+	}
+}
+
+// goesOn waits until a step after the given one is done, by a master after the given one.
+func (a acting) goesOn(from trainingjob.Status) {
+	a.Helper()
+	a.await("further steps by another master", func() bool {
+		s := a.status()
+		if s.StepsDone < from.CheckpointStep {
+			a.Fatalf("the job is at step %d, and a checkpoint of step %d was written", s.StepsDone, from.CheckpointStep)
+		}
+		return s.Generation > from.Generation && s.StepsDone > from.StepsDone
+	})
+}
+
+func TestAJobIsSuspendedAndResumedByActionsAndWritesACheckpointWhenAsked(t *testing.T) {
+	for name, queued := range map[string]bool{"in a queue": true, "without a queue": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			config := asAdmin() + p.queue("8") + p.job(`wait_for = "running"`)
+			if !queued {
+				config = asAdmin() + p.job("wait_for = \"running\"\n  queue = null")
+			}
+			p.steps(resource.TestStep{Config: config, Check: func(*terraform.State) error {
+				a := p.acting()
+				a.await("a step", func() bool { return a.status().StepsDone > 0 })
+				a.do("elastic_job_checkpoint", "digits", "is written")
+				if s := a.status(); s.CheckpointStep == 0 {
+					return fmt.Errorf("no checkpoint: %+v", s)
+				}
+				a.do("elastic_job_suspend", "digits", "is suspended")
+				a.await("the end of all pods", func() bool { return a.running() == 0 })
+				suspended := a.status()
+				a.do("elastic_job_resume", "digits", "is resumed")
+				a.goesOn(suspended)
+				return nil
+			}})
+		})
+	}
+}
+
+func TestAQueueIsDrainedAndReleasedByActions(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	config := asAdmin() + p.queue("8") + p.job(`wait_for = "running"`)
+	p.steps(resource.TestStep{Config: config, Check: func(*terraform.State) error {
+		a := p.acting()
+		a.await("a step", func() bool { return a.status().StepsDone > 0 })
+		a.do("elastic_queue_hold", "user-queue", "what runs goes on")
+		if a.running() == 0 {
+			return fmt.Errorf("holding a queue ended what ran")
+		}
+		a.do("elastic_queue_drain", "user-queue", "is evicted")
+		a.await("the end of all pods", func() bool { return a.running() == 0 })
+		drained := a.status()
+		a.do("elastic_queue_release", "user-queue", "admits again")
+		a.goesOn(drained)
+		return nil
+	}})
+}
+
+func TestActionsOnWhatIsNotThereOrNotOursSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	a := newPlace(t).acting()
+	for action, says := range map[string]string{
+		"elastic_job_suspend": "not found", "elastic_job_resume": "not found", "elastic_job_checkpoint": "not found",
+		"elastic_queue_hold": "not found", "elastic_queue_drain": "not found", "elastic_queue_release": "not found",
+	} {
+		_, wrong := a.server.Invoke(t, action, map[string]string{"name": "nobody", "namespace": a.ns})
+		if len(wrong) != 1 || !strings.Contains(strings.ToLower(wrong[0].Summary+wrong[0].Detail), says) || !strings.Contains(wrong[0].Summary+wrong[0].Detail, "nobody") {
+			for _, d := range wrong {
+				t.Logf("%s: %s", d.Summary, d.Detail)
+			}
+			t.Errorf("%s: %d errors, want one with %q", action, len(wrong), says)
+		}
+	}
+}

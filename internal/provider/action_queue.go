@@ -1,0 +1,64 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/action"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+const (
+	whichQueue = "Namespace of the LocalQueue; without it the name is a ClusterQueue's."
+	driftNote  = "\n\nWhere an `elastic_cluster_queue` or `elastic_local_queue` manages the queue, its next plan shows the difference to its `stop_policy`; " +
+		"`lifecycle { ignore_changes = [stop_policy] }` leaves it to the actions."
+)
+
+func newQueueHold() action.Action {
+	return &onNamed{
+		name: "queue_hold", object: "queue", namespace: whichQueue, invoke: stopping(kueue.Hold, "admits nothing more; what runs goes on"),
+		description: "Holds a queue: nothing more is admitted from it, and what runs goes on." + driftNote,
+	}
+}
+
+func newQueueDrain() action.Action {
+	return &onNamed{
+		name: "queue_drain", object: "queue", namespace: whichQueue, invoke: stopping(kueue.HoldAndDrain, "admits nothing more, and what runs is evicted and waits"),
+		description: "Drains a queue: nothing more is admitted from it, and what runs is evicted, to wait until the queue is released. " +
+			"Elastic training jobs write a checkpoint before they go, and go on from it." + driftNote,
+	}
+}
+
+func newQueueRelease() action.Action {
+	return &onNamed{
+		name: "queue_release", object: "queue", namespace: whichQueue, invoke: stopping(kueue.None, "admits again"),
+		description: "Releases a queue that was held or drained: it admits again." + driftNote,
+	}
+}
+
+// stopping sets a queue's stop policy.
+func stopping(policy kueue.StopPolicy, means string) func(context.Context, *cluster.Client, named, func(string)) error {
+	return func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {
+		if err := client.Verify(ctx); err != nil {
+			return err
+		}
+		patch := fmt.Appendf(nil, `{"spec":{"stopPolicy":%q}}`, policy)
+		options, ref := metav1.PatchOptions{FieldManager: client.FieldManager()}, cluster.Ref{Kind: "ClusterQueue", Name: on.name}
+		var err error
+		if on.namespace == "" {
+			_, err = client.Kueue().ClusterQueues().Patch(ctx, on.name, types.MergePatchType, patch, options)
+		} else {
+			ref = cluster.Ref{Kind: "LocalQueue", Namespace: on.namespace, Name: on.name}
+			_, err = client.Kueue().LocalQueues(on.namespace).Patch(ctx, on.name, types.MergePatchType, patch, options)
+		}
+		if err != nil {
+			return client.Wrap("patch", ref, err)
+		}
+		tell(fmt.Sprintf("%s %s", ref, means))
+		return nil
+	}
+}
