@@ -49,7 +49,7 @@ func (a *onNamed) Metadata(_ context.Context, req action.MetadataRequest, resp *
 
 func (a *onNamed) Schema(_ context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: a.description,
+		MarkdownDescription: a.description + "\n\nActions need Terraform 1.14.",
 		Attributes: map[string]schema.Attribute{
 			"name":      schema.StringAttribute{Required: true, MarkdownDescription: "Name of the " + a.object + "."},
 			"namespace": schema.StringAttribute{Optional: true, MarkdownDescription: a.namespace},

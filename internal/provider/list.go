@@ -83,7 +83,8 @@ func (f *finder) Configure(ctx context.Context, req resource.ConfigureRequest, r
 
 func (f *finder) ListResourceConfigSchema(_ context.Context, _ listing.ListResourceSchemaRequest, resp *listing.ListResourceSchemaResponse) {
 	resp.Schema = listschema.Schema{
-		MarkdownDescription: fmt.Sprintf("Finds what there is in the cluster, to import or to look at it: see the resource of the same name for what a %s is.", f.kind.Kind),
+		MarkdownDescription: "Finds what there is in the cluster, to import or to look at it. The resource of the same name says what is found.\n\n" +
+			"List resources need Terraform 1.14, whose `terraform query` reads them from `*.tfquery.hcl` files.",
 		Attributes: map[string]listschema.Attribute{
 			"label_selector": listschema.StringAttribute{
 				Optional:            true,

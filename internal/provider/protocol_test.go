@@ -64,6 +64,12 @@ func TestNoBlocksAndADescriptionEverywhere(t *testing.T) {
 	for name, s := range schema.DataSourceSchemas {
 		schemas["data."+name] = s
 	}
+	for name, s := range schema.ListResourceSchemas {
+		schemas["list."+name] = s
+	}
+	for name, s := range schema.ActionSchemas {
+		schemas["action."+name] = s.Schema
+	}
 	for name, s := range schemas {
 		if len(s.Block.BlockTypes) > 0 {
 			t.Errorf("%s has blocks", name)

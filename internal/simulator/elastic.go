@@ -136,7 +136,7 @@ func (e *elastic) admitted(w *workload) {
 
 func (e *elastic) evicted(w *workload) {
 	if w == e.group {
-		e.tell(coordinator.Stop{Evicted: true})
+		e.tell(coordinator.Stop{Cause: coordinator.Evicted})
 	}
 	for _, p := range append(slices.Clone(e.workers), e.master) {
 		if p != nil && p.quota == w && p.phase != gated {

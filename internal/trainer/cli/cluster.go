@@ -198,28 +198,24 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 
 // Limits of the requests that a master makes before it stops, and when its job is over.
 const (
-	evictedTimeout = 2 * time.Second
-	finishTimeout  = 10 * time.Second
+	causeTimeout  = 2 * time.Second
+	finishTimeout = 10 * time.Second
 )
 
-// untilStopped is a context that ends after ctx, with the cause ErrEvicted where it is the queue that stops the master.
+// untilStopped is a context that ends after ctx, with a master.StoppedError of why as its cause.
 // What is returned besides ends it, and awaits the question.
 func untilStopped(ctx context.Context, cluster *kube.Cluster, log *slog.Logger) (running context.Context, stop func()) {
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	asked := make(chan struct{})
 	unasked := context.AfterFunc(ctx, func() {
 		defer close(asked)
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), evictedTimeout)
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout)
 		defer cancel()
-		evicted, err := cluster.Evicted(asking)
+		cause, err := cluster.StopCause(asking)
 		if err != nil {
 			log.Warn("asked to stop; whether by the queue is not known", "error", err)
 		}
-		if evicted {
-			end(master.ErrEvicted)
-		} else {
-			end(nil)
-		}
+		end(master.StoppedError(cause))
 	})
 	return running, func() {
 		if !unasked() {

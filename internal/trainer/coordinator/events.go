@@ -121,9 +121,8 @@ type (
 	// GenerationLost says that another master has taken over.
 	GenerationLost struct{ Reason string }
 
-	// Stop is SIGTERM to the master. Evicted says that the queue has taken the master's quota back, and the floor's: what
-	// runs above the floor would hold its own for nothing.
-	Stop struct{ Evicted bool }
+	// Stop is SIGTERM to the master.
+	Stop struct{ Cause StopCause }
 
 	// Tick is the passing of 100 ms. Heard lists the workers that a frame came from since the last one. Late says
 	// that the tick itself came more than 500 ms late: then it was us who were stopped, and nobody is suspected.
@@ -142,6 +141,20 @@ const LostInOrder = "ended"
 
 // Span is the virtual workers Lo ≤ v < Hi.
 type Span struct{ Lo, Hi int }
+
+// StopCause is why a master is to stop, as far as it matters: whether there is another one soon.
+type StopCause int
+
+// The causes. Without a master for long, workers would hold their room for nothing.
+const (
+	Replaced  StopCause = iota // its node is drained, for instance: another comes at once
+	Evicted                    // the queue has taken the master's quota back, and the floor's
+	Suspended                  // somebody has suspended the job
+)
+
+func (s StopCause) String() string {
+	return [...]string{"the master is replaced", "the queue has evicted the master and the floor", "the job is suspended"}[s]
+}
 
 // PodState is as much of a pod's phase as matters here.
 type PodState int

@@ -67,9 +67,16 @@ func (c *Coordinator) stop(e Stop) {
 		return
 	}
 	c.stopped = true
-	if e.Evicted && !c.finished() {
-		c.emit(Notice{Warning: true, Reason: "Evicted", Message: fmt.Sprintf("the queue has evicted the master and the floor at step %d; the job goes on when they are admitted again", c.step)})
-		c.leaveWithMaster()
+	if !c.finished() {
+		switch e.Cause {
+		case Evicted:
+			c.emit(Notice{Warning: true, Reason: "Evicted", Message: fmt.Sprintf("%s at step %d; the job goes on when they are admitted again", e.Cause, c.step)})
+			c.leaveWithMaster(e.Cause)
+		case Suspended:
+			c.emit(Notice{Reason: "Suspended", Message: fmt.Sprintf("%s at step %d; it goes on when it is resumed", e.Cause, c.step)})
+			c.leaveWithMaster(e.Cause)
+		case Replaced: // the workers wait for the next one
+		}
 	}
 	if c.phase == Evaluating || c.phase == CannotSave {
 		reason := "stopped before the final model was written"

@@ -154,11 +154,11 @@ func (c *Coordinator) count() (alive, floor int) {
 	return alive, floor
 }
 
-// leaveWithMaster ends every pod above the floor: the master that they would compute for waits in the queue.
-func (c *Coordinator) leaveWithMaster() {
+// leaveWithMaster ends every pod that is the coordinator's: the master that they would compute for is long in coming.
+func (c *Coordinator) leaveWithMaster(cause StopCause) {
 	for _, id := range sortedKeys(c.pods) {
-		if p := c.pods[id]; p.alive() && !p.floor {
-			c.retire(id, "the queue has evicted the master and the floor")
+		if p := c.pods[id]; p.alive() && (!p.floor || !c.cfg.FloorIsGiven) {
+			c.retire(id, cause.String())
 		}
 	}
 }

@@ -215,7 +215,13 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 	case "generation-lost":
 		return GenerationLost{Reason: "generation 4 has taken over"}, times
 	case "stop":
-		return Stop{Evicted: slices.Contains(positional, "evicted")}, times
+		switch {
+		case slices.Contains(positional, "evicted"):
+			return Stop{Cause: Evicted}, times
+		case slices.Contains(positional, "suspended"):
+			return Stop{Cause: Suspended}, times
+		}
+		return Stop{}, times
 	case "clock": // with at=, or there is nothing to tell
 		return Clock{}, times
 	case "tick":

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,14 +65,23 @@ func (c *Cluster) ownPod(ctx context.Context) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// Evicted says whether the queue is taking the master away, as far as the API server can be asked.
-func (c *Cluster) Evicted(ctx context.Context) (bool, error) {
+// StopCause says why the master is asked to stop, as far as the API server can be asked.
+func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) {
 	pod, err := c.ownPod(ctx)
 	if err != nil {
-		return false, err
+		return coordinator.Replaced, err
 	}
-	_, evicted := trainingjob.Evicted(pod)
-	return evicted, nil
+	if _, evicted := trainingjob.Evicted(pod); evicted {
+		return coordinator.Evicted, nil
+	}
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
+		return coordinator.Replaced, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
+	}
+	if job.UID == c.Job.UID && job.Spec.Suspend != nil && *job.Spec.Suspend {
+		return coordinator.Suspended, nil
+	}
+	return coordinator.Replaced, nil
 }
 
 // workerSelector selects the pods of the job's workers.

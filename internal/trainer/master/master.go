@@ -149,10 +149,12 @@ type update struct {
 	measured *wirepb.Measured
 }
 
-// ErrEvicted is the cause of Run's context when the queue has taken back the quota of master and floor.
-var ErrEvicted = errors.New("evicted by the queue")
+// StoppedError is the cause of Run's context where it is known why the master is asked to stop.
+type StoppedError coordinator.StopCause
 
-// Run trains until the job is done, has failed, or ctx ends (SIGTERM, or ErrEvicted). An error is a master that could not run at all.
+func (e StoppedError) Error() string { return coordinator.StopCause(e).String() }
+
+// Run trains until the job is done, has failed, or ctx ends (SIGTERM, with StoppedError as its cause where more is known). An error is a master that could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.History == nil {
 		cfg.History = Record(cfg.Job)
@@ -264,7 +266,9 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 		case <-stop:
 			stop = nil
 			m.log.Info("asked to stop; the step in hand is published first", "step", m.core.StepsDone())
-			m.step(coordinator.Stop{Evicted: errors.Is(context.Cause(ctx), ErrEvicted)})
+			var why StoppedError // none where nobody knows
+			errors.As(context.Cause(ctx), &why)
+			m.step(coordinator.Stop{Cause: coordinator.StopCause(why)})
 		}
 	}
 }
