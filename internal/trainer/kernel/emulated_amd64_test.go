@@ -61,6 +61,16 @@ func emulated(e *assembly.Emulator, suffix string, width, tail, panel int) vecto
 	}
 	f.add, f.relu, f.mul, f.reluBack = two("add"), two("relu"), three("mul"), three("reluBack")
 	f.sgd = func(w, g unsafe.Pointer, vectors int, rate float32) { e.Call("sgd"+suffix, w, g, vectors, rate) }
+	f.scale = func(x unsafe.Pointer, vectors int, factor float32) { e.Call("scale"+suffix, x, vectors, factor) }
+	f.momentum = func(w, slot, g unsafe.Pointer, vectors int, rate, share float32) {
+		e.Call("momentum"+suffix, w, slot, g, vectors, rate, share)
+	}
+	f.descend = func(w, m, v unsafe.Pointer, vectors int, rate, epsilon float32) {
+		e.Call("descend"+suffix, w, m, v, vectors, rate, epsilon)
+	}
+	f.adam = func(w, m, v, g unsafe.Pointer, vectors int, rate, epsilon, rest1, rest2 float32) {
+		e.Call("adam"+suffix, w, m, v, g, vectors, rate, epsilon, rest1, rest2)
+	}
 	f.finite = func(x unsafe.Pointer, vectors int, exponent uint32) uint64 {
 		return e.Call("finite"+suffix, x, vectors, exponent)
 	}

@@ -125,6 +125,18 @@ func reluBackAVX2(dst unsafe.Pointer, dy unsafe.Pointer, y unsafe.Pointer, vecto
 func sgdAVX2(w unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32)
 
 //go:noescape
+func scaleAVX2(x unsafe.Pointer, vectors int, factor float32)
+
+//go:noescape
+func momentumAVX2(w unsafe.Pointer, slot unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, share float32)
+
+//go:noescape
+func descendAVX2(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, vectors int, rate float32, epsilon float32)
+
+//go:noescape
+func adamAVX2(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, epsilon float32, rest1 float32, rest2 float32)
+
+//go:noescape
 func finiteAVX2(x unsafe.Pointer, vectors int, exponent uint32) (hits uint64)
 
 //go:noescape
@@ -193,6 +205,10 @@ func functionsAVX2() vectorFunctions {
 		relu:                    reluAVX2,
 		reluBack:                reluBackAVX2,
 		sgd:                     sgdAVX2,
+		scale:                   scaleAVX2,
+		momentum:                momentumAVX2,
+		descend:                 descendAVX2,
+		adam:                    adamAVX2,
 		finite:                  finiteAVX2,
 		columnSum:               columnSumAVX2,
 		columnSquares:           columnSquaresAVX2,
@@ -352,6 +368,18 @@ func reluBackAVX512(dst unsafe.Pointer, dy unsafe.Pointer, y unsafe.Pointer, vec
 func sgdAVX512(w unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32)
 
 //go:noescape
+func scaleAVX512(x unsafe.Pointer, vectors int, factor float32)
+
+//go:noescape
+func momentumAVX512(w unsafe.Pointer, slot unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, share float32)
+
+//go:noescape
+func descendAVX512(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, vectors int, rate float32, epsilon float32)
+
+//go:noescape
+func adamAVX512(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, epsilon float32, rest1 float32, rest2 float32)
+
+//go:noescape
 func finiteAVX512(x unsafe.Pointer, vectors int, exponent uint32) (hits uint64)
 
 //go:noescape
@@ -420,6 +448,10 @@ func functionsAVX512() vectorFunctions {
 		relu:                    reluAVX512,
 		reluBack:                reluBackAVX512,
 		sgd:                     sgdAVX512,
+		scale:                   scaleAVX512,
+		momentum:                momentumAVX512,
+		descend:                 descendAVX512,
+		adam:                    adamAVX512,
 		finite:                  finiteAVX512,
 		columnSum:               columnSumAVX512,
 		columnSquares:           columnSquaresAVX512,

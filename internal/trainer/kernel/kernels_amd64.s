@@ -3115,6 +3115,118 @@ end2:
 	VZEROUPPER
 	RET
 
+// func scaleAVX2(x unsafe.Pointer, vectors int, factor float32)
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-20
+	MOVQ x+0(FP), AX
+	MOVQ vectors+8(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS factor+16(FP), Y1
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMULPS (AX)(DI*1), Y1, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ $32, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
+// func momentumAVX2(w unsafe.Pointer, slot unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, share float32)
+TEXT ·momentumAVX2(SB), NOSPLIT, $0-40
+	MOVQ w+0(FP), AX
+	MOVQ slot+8(FP), BX
+	MOVQ dw+16(FP), SI
+	MOVQ vectors+24(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS rate+32(FP), Y2
+	VBROADCASTSS share+36(FP), Y3
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMULPS (BX)(DI*1), Y3, Y0
+	VMULPS (SI)(DI*1), Y2, Y1
+	VSUBPS Y1, Y0, Y0
+	VMOVUPS Y0, (BX)(DI*1)
+	VADDPS (AX)(DI*1), Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ $32, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
+// func descendAVX2(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, vectors int, rate float32, epsilon float32)
+TEXT ·descendAVX2(SB), NOSPLIT, $0-40
+	MOVQ w+0(FP), AX
+	MOVQ m+8(FP), BX
+	MOVQ v+16(FP), SI
+	MOVQ vectors+24(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS rate+32(FP), Y4
+	VBROADCASTSS epsilon+36(FP), Y5
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMOVUPS (BX)(DI*1), Y0
+	VMOVUPS (SI)(DI*1), Y1
+	VMULPS Y4, Y0, Y0
+	VSQRTPS Y1, Y1
+	VADDPS Y5, Y1, Y1
+	VDIVPS Y1, Y0, Y0
+	VMOVUPS (AX)(DI*1), Y1
+	VSUBPS Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DI*1)
+	ADDQ $32, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
+// func adamAVX2(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, epsilon float32, rest1 float32, rest2 float32)
+TEXT ·adamAVX2(SB), NOSPLIT, $0-56
+	MOVQ w+0(FP), AX
+	MOVQ m+8(FP), BX
+	MOVQ v+16(FP), SI
+	MOVQ dw+24(FP), R8
+	MOVQ vectors+32(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS rate+40(FP), Y4
+	VBROADCASTSS epsilon+44(FP), Y5
+	VBROADCASTSS rest1+48(FP), Y6
+	VBROADCASTSS rest2+52(FP), Y7
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMOVUPS (R8)(DI*1), Y2
+	VMOVUPS (BX)(DI*1), Y0
+	VSUBPS Y0, Y2, Y3
+	VMULPS Y3, Y6, Y3
+	VADDPS Y3, Y0, Y0
+	VMOVUPS Y0, (BX)(DI*1)
+	VMOVUPS (SI)(DI*1), Y1
+	VMULPS Y2, Y2, Y3
+	VSUBPS Y1, Y3, Y3
+	VMULPS Y3, Y7, Y3
+	VADDPS Y3, Y1, Y1
+	VMOVUPS Y1, (SI)(DI*1)
+	VMULPS Y4, Y0, Y0
+	VSQRTPS Y1, Y1
+	VADDPS Y5, Y1, Y1
+	VDIVPS Y1, Y0, Y0
+	VMOVUPS (AX)(DI*1), Y1
+	VSUBPS Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DI*1)
+	ADDQ $32, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
 // func finiteAVX2(x unsafe.Pointer, vectors int, exponent uint32) (hits uint64)
 TEXT ·finiteAVX2(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), AX
@@ -8699,6 +8811,118 @@ TEXT ·sgdAVX512(SB), NOSPLIT, $0-28
 	JEQ end2
 loop1:
 	VMULPS (BX)(DI*1), Z2, Z0
+	VMOVUPS (AX)(DI*1), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(DI*1)
+	ADDQ $64, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
+// func scaleAVX512(x unsafe.Pointer, vectors int, factor float32)
+TEXT ·scaleAVX512(SB), NOSPLIT, $0-20
+	MOVQ x+0(FP), AX
+	MOVQ vectors+8(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS factor+16(FP), Z1
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMULPS (AX)(DI*1), Z1, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ $64, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
+// func momentumAVX512(w unsafe.Pointer, slot unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, share float32)
+TEXT ·momentumAVX512(SB), NOSPLIT, $0-40
+	MOVQ w+0(FP), AX
+	MOVQ slot+8(FP), BX
+	MOVQ dw+16(FP), SI
+	MOVQ vectors+24(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS rate+32(FP), Z2
+	VBROADCASTSS share+36(FP), Z3
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMULPS (BX)(DI*1), Z3, Z0
+	VMULPS (SI)(DI*1), Z2, Z1
+	VSUBPS Z1, Z0, Z0
+	VMOVUPS Z0, (BX)(DI*1)
+	VADDPS (AX)(DI*1), Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ $64, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
+// func descendAVX512(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, vectors int, rate float32, epsilon float32)
+TEXT ·descendAVX512(SB), NOSPLIT, $0-40
+	MOVQ w+0(FP), AX
+	MOVQ m+8(FP), BX
+	MOVQ v+16(FP), SI
+	MOVQ vectors+24(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS rate+32(FP), Z4
+	VBROADCASTSS epsilon+36(FP), Z5
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMOVUPS (BX)(DI*1), Z0
+	VMOVUPS (SI)(DI*1), Z1
+	VMULPS Z4, Z0, Z0
+	VSQRTPS Z1, Z1
+	VADDPS Z5, Z1, Z1
+	VDIVPS Z1, Z0, Z0
+	VMOVUPS (AX)(DI*1), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(DI*1)
+	ADDQ $64, DI
+	DECQ CX
+	JNE loop1
+end2:
+	VZEROUPPER
+	RET
+
+// func adamAVX512(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, epsilon float32, rest1 float32, rest2 float32)
+TEXT ·adamAVX512(SB), NOSPLIT, $0-56
+	MOVQ w+0(FP), AX
+	MOVQ m+8(FP), BX
+	MOVQ v+16(FP), SI
+	MOVQ dw+24(FP), R8
+	MOVQ vectors+32(FP), CX
+	XORQ DI, DI
+	VBROADCASTSS rate+40(FP), Z4
+	VBROADCASTSS epsilon+44(FP), Z5
+	VBROADCASTSS rest1+48(FP), Z6
+	VBROADCASTSS rest2+52(FP), Z7
+	TESTQ CX, CX
+	JEQ end2
+loop1:
+	VMOVUPS (R8)(DI*1), Z2
+	VMOVUPS (BX)(DI*1), Z0
+	VSUBPS Z0, Z2, Z3
+	VMULPS Z3, Z6, Z3
+	VADDPS Z3, Z0, Z0
+	VMOVUPS Z0, (BX)(DI*1)
+	VMOVUPS (SI)(DI*1), Z1
+	VMULPS Z2, Z2, Z3
+	VSUBPS Z1, Z3, Z3
+	VMULPS Z3, Z7, Z3
+	VADDPS Z3, Z1, Z1
+	VMOVUPS Z1, (SI)(DI*1)
+	VMULPS Z4, Z0, Z0
+	VSQRTPS Z1, Z1
+	VADDPS Z5, Z1, Z1
+	VDIVPS Z1, Z0, Z0
 	VMOVUPS (AX)(DI*1), Z1
 	VSUBPS Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DI*1)

@@ -146,6 +146,18 @@ func reluBackNEON(dst unsafe.Pointer, dy unsafe.Pointer, y unsafe.Pointer, vecto
 func sgdNEON(w unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32)
 
 //go:noescape
+func scaleNEON(x unsafe.Pointer, vectors int, factor float32)
+
+//go:noescape
+func momentumNEON(w unsafe.Pointer, slot unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, share float32)
+
+//go:noescape
+func descendNEON(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, vectors int, rate float32, epsilon float32)
+
+//go:noescape
+func adamNEON(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, epsilon float32, rest1 float32, rest2 float32)
+
+//go:noescape
 func finiteNEON(x unsafe.Pointer, vectors int, exponent uint32) (hits uint64)
 
 //go:noescape
@@ -214,6 +226,10 @@ func functionsNEON() vectorFunctions {
 		relu:                    reluNEON,
 		reluBack:                reluBackNEON,
 		sgd:                     sgdNEON,
+		scale:                   scaleNEON,
+		momentum:                momentumNEON,
+		descend:                 descendNEON,
+		adam:                    adamNEON,
 		finite:                  finiteNEON,
 		columnSum:               columnSumNEON,
 		columnSquares:           columnSquaresNEON,

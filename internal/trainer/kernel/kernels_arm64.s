@@ -5738,6 +5738,141 @@ loop1:
 end2:
 	RET
 
+// func scaleNEON(x unsafe.Pointer, vectors int, factor float32)
+TEXT ·scaleNEON(SB), NOSPLIT, $0-20
+	MOVD x+0(FP), R0
+	MOVD vectors+8(FP), R2
+	MOVD $0, R5
+	MOVWU factor+16(FP), R19
+	VDUP R19, V1.S4
+	CBZ R2, end2
+loop1:
+	ADD R5, R0, R19
+	FMOVQ (R19), F31
+	WORD $0x6e3fdc20 // fmul v0.4s, v1.4s, v31.4s
+	ADD R5, R0, R19
+	FMOVQ F0, (R19)
+	ADD $16, R5
+	SUBS $1, R2
+	BNE loop1
+end2:
+	RET
+
+// func momentumNEON(w unsafe.Pointer, slot unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, share float32)
+TEXT ·momentumNEON(SB), NOSPLIT, $0-40
+	MOVD w+0(FP), R0
+	MOVD slot+8(FP), R1
+	MOVD dw+16(FP), R4
+	MOVD vectors+24(FP), R2
+	MOVD $0, R5
+	MOVWU rate+32(FP), R19
+	VDUP R19, V2.S4
+	MOVWU share+36(FP), R19
+	VDUP R19, V3.S4
+	CBZ R2, end2
+loop1:
+	ADD R5, R1, R19
+	FMOVQ (R19), F31
+	WORD $0x6e3fdc60 // fmul v0.4s, v3.4s, v31.4s
+	ADD R5, R4, R19
+	FMOVQ (R19), F31
+	WORD $0x6e3fdc41 // fmul v1.4s, v2.4s, v31.4s
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	ADD R5, R1, R19
+	FMOVQ F0, (R19)
+	ADD R5, R0, R19
+	FMOVQ (R19), F31
+	WORD $0x4e3fd400 // fadd v0.4s, v0.4s, v31.4s
+	ADD R5, R0, R19
+	FMOVQ F0, (R19)
+	ADD $16, R5
+	SUBS $1, R2
+	BNE loop1
+end2:
+	RET
+
+// func descendNEON(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, vectors int, rate float32, epsilon float32)
+TEXT ·descendNEON(SB), NOSPLIT, $0-40
+	MOVD w+0(FP), R0
+	MOVD m+8(FP), R1
+	MOVD v+16(FP), R4
+	MOVD vectors+24(FP), R2
+	MOVD $0, R5
+	MOVWU rate+32(FP), R19
+	VDUP R19, V4.S4
+	MOVWU epsilon+36(FP), R19
+	VDUP R19, V5.S4
+	CBZ R2, end2
+loop1:
+	ADD R5, R1, R19
+	FMOVQ (R19), F0
+	ADD R5, R4, R19
+	FMOVQ (R19), F1
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	ADD R5, R0, R19
+	FMOVQ (R19), F1
+	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
+	ADD R5, R0, R19
+	FMOVQ F1, (R19)
+	ADD $16, R5
+	SUBS $1, R2
+	BNE loop1
+end2:
+	RET
+
+// func adamNEON(w unsafe.Pointer, m unsafe.Pointer, v unsafe.Pointer, dw unsafe.Pointer, vectors int, rate float32, epsilon float32, rest1 float32, rest2 float32)
+TEXT ·adamNEON(SB), NOSPLIT, $0-56
+	MOVD w+0(FP), R0
+	MOVD m+8(FP), R1
+	MOVD v+16(FP), R4
+	MOVD dw+24(FP), R8
+	MOVD vectors+32(FP), R2
+	MOVD $0, R5
+	MOVWU rate+40(FP), R19
+	VDUP R19, V4.S4
+	MOVWU epsilon+44(FP), R19
+	VDUP R19, V5.S4
+	MOVWU rest1+48(FP), R19
+	VDUP R19, V6.S4
+	MOVWU rest2+52(FP), R19
+	VDUP R19, V7.S4
+	CBZ R2, end2
+loop1:
+	ADD R5, R8, R19
+	FMOVQ (R19), F2
+	ADD R5, R1, R19
+	FMOVQ (R19), F0
+	WORD $0x4ea0d443 // fsub v3.4s, v2.4s, v0.4s
+	WORD $0x6e23dcc3 // fmul v3.4s, v6.4s, v3.4s
+	WORD $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	ADD R5, R1, R19
+	FMOVQ F0, (R19)
+	ADD R5, R4, R19
+	FMOVQ (R19), F1
+	WORD $0x6e22dc43 // fmul v3.4s, v2.4s, v2.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e23dce3 // fmul v3.4s, v7.4s, v3.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	ADD R5, R4, R19
+	FMOVQ F1, (R19)
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	ADD R5, R0, R19
+	FMOVQ (R19), F1
+	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
+	ADD R5, R0, R19
+	FMOVQ F1, (R19)
+	ADD $16, R5
+	SUBS $1, R2
+	BNE loop1
+end2:
+	RET
+
 // func finiteNEON(x unsafe.Pointer, vectors int, exponent uint32) (hits uint64)
 TEXT ·finiteNEON(SB), NOSPLIT, $0-32
 	MOVD x+0(FP), R0

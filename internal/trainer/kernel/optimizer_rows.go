@@ -14,21 +14,17 @@ func eachOfRows(index []int32, g []float32, do func(at int, g float32)) {
 	}
 }
 
-// AdamRows is, for the whole table, m ← m × β₁ and v ← v × β₂; for the rows m ← m + (g × rest1) and v ← v + ((g × g) × rest2);
-// then for the whole table w ← w − ((m × rate) ÷ (√v + ε)): rows that no record looked up go on moving. Keras' Adam
-// (_resource_apply_sparse), which costs a walk over the table in every step.
-func AdamRows(w, m, v []float32, index []int32, g []float32, s AdamStep) {
-	need("the slots", min(len(m), len(v)), len(w))
-	for i := range m[:len(w)] {
-		m[i] *= s.Beta1
-		v[i] *= s.Beta2
-	}
-	eachOfRows(index, g, func(at int, g float32) {
-		m[at] += float32(g * s.Rest1)
-		v[at] += float32(float32(g*g) * s.Rest2)
-	})
-	for i := range w {
-		w[i] -= float32(m[i]*s.Rate) / (root(v[i]) + s.Epsilon)
+// adamRows is Set.AdamRows, made of a set's operations on the whole table.
+func adamRows(scale func(x []float32, factor float32), descend func(w, m, v []float32, s AdamStep)) func(w, m, v []float32, index []int32, g []float32, s AdamStep) {
+	return func(w, m, v []float32, index []int32, g []float32, s AdamStep) {
+		need("the slots", min(len(m), len(v)), len(w))
+		scale(m[:len(w)], s.Beta1)
+		scale(v[:len(w)], s.Beta2)
+		eachOfRows(index, g, func(at int, g float32) {
+			m[at] += float32(g * s.Rest1)
+			v[at] += float32(float32(g*g) * s.Rest2)
+		})
+		descend(w, m, v, s)
 	}
 }
 

@@ -2,11 +2,10 @@ package kernel
 
 import "math"
 
-// The update rules of optimizers with slots are the same Go in every set: they are a few percent of a step. Each operation
-// is rounded to float32 by itself; √ is the float32 nearest to the square root.
+// The update rules of optimizers with slots. Momentum and Adam are in every set; the others are the same Go for all. Each
+// operation is rounded to float32 by itself; √ is the float32 nearest to the square root.
 
-// Momentum is a ← (a × momentum) − (g × rate); w ← w + a. Keras' SGD with momentum (ResourceApplyKerasMomentum).
-func Momentum(w, a, g []float32, rate, momentum float32) {
+func portableMomentum(w, a, g []float32, rate, momentum float32) {
 	need("the slots and the gradient", min(len(a), len(g)), len(w))
 	for i := range w {
 		a[i] = float32(a[i]*momentum) - float32(g[i]*rate)
@@ -54,14 +53,25 @@ func Power(x float64, n int64) float64 {
 	return p
 }
 
-// Adam is m ← m + ((g − m) × rest1); v ← v + (((g × g) − v) × rest2); w ← w − ((m × rate) ÷ (√v + ε)). Keras' Adam without
-// amsgrad (ResourceApplyAdam): its ε is added to the root of the v that has not been corrected.
-func Adam(w, m, v, g []float32, s AdamStep) {
+func portableAdam(w, m, v, g []float32, s AdamStep) {
 	need("the slots and the gradient", min(len(m), len(v), len(g)), len(w))
 	for i := range w {
 		m[i] += float32((g[i] - m[i]) * s.Rest1)
 		v[i] += float32((float32(g[i]*g[i]) - v[i]) * s.Rest2)
+	}
+	portableDescend(w, m, v, s)
+}
+
+// portableDescend is the last of Adam's operations.
+func portableDescend(w, m, v []float32, s AdamStep) {
+	for i := range w {
 		w[i] -= float32(m[i]*s.Rate) / (root(v[i]) + s.Epsilon)
+	}
+}
+
+func portableScale(x []float32, factor float32) {
+	for i := range x {
+		x[i] *= factor
 	}
 }
 

@@ -21,6 +21,9 @@ func Portable() Set {
 		ReLU:     portableReLU,
 		ReLUBack: portableReLUBack,
 		SGD:      portableSGD,
+		Momentum: portableMomentum,
+		Adam:     portableAdam,
+		AdamRows: adamRows(portableScale, portableDescend),
 		Finite:   portableFinite,
 
 		ColumnSum:         func(acc, x []float32) { portableColumnSum(acc, x, 0) },

@@ -31,6 +31,15 @@ type Set struct {
 	ReLUBack func(dst, dy, y []float32)
 	// SGD: w ← w − (rate × g), two roundings, as Keras' ResourceApplyGradientDescent without contraction.
 	SGD func(w, g []float32, rate float32)
+	// Momentum is a ← (a × momentum) − (g × rate); w ← w + a. Keras' SGD with momentum (ResourceApplyKerasMomentum).
+	Momentum func(w, a, g []float32, rate, momentum float32)
+	// Adam is m ← m + ((g − m) × rest1); v ← v + (((g × g) − v) × rest2); w ← w − ((m × rate) ÷ (√v + ε)). Keras' Adam without
+	// amsgrad (ResourceApplyAdam): its ε is added to the root of the v that has not been corrected.
+	Adam func(w, m, v, g []float32, s AdamStep)
+	// AdamRows is, for the whole table, m ← m × β₁ and v ← v × β₂; for the rows m ← m + (g × rest1) and v ← v + ((g × g) × rest2);
+	// then for the whole table w ← w − ((m × rate) ÷ (√v + ε)): rows that no record looked up go on moving. Keras' Adam
+	// (_resource_apply_sparse), which costs a walk over the table in every step.
+	AdamRows func(w, m, v []float32, index []int32, g []float32, s AdamStep)
 	// Finite reports whether no element is an infinity or a NaN.
 	Finite func(x []float32) bool
 

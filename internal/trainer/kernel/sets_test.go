@@ -198,6 +198,39 @@ func TestArrays(t *testing.T) {
 	})
 }
 
+func TestOptimizers(t *testing.T) {
+	eachVectorSet(t, func(t *rapid.T, set, portable kernel.Set) {
+		v := drawValues(t)
+		width := rapid.IntRange(1, 9).Draw(t, "width")
+		n := width * rapid.IntRange(0, 20).Draw(t, "rows")
+		w, m, second, g := v.array(n), v.array(n), v.array(n), v.array(n)
+		for i, x := range second {
+			second[i] = float32(math.Abs(float64(x)))
+		}
+		number := func(name string) float32 { return float32(rapid.Float64Range(0, 1).Draw(t, name)) }
+		step := kernel.AdamStep{Rate: number("rate"), Beta1: number("β₁"), Beta2: number("β₂"), Rest1: number("rest1"), Rest2: number("rest2"), Epsilon: number("ε")}
+		var index []int32
+		for row := range n / width {
+			if v.rng.IntN(2) == 0 {
+				index = append(index, int32(row))
+			}
+		}
+		both := func(name string, f func(set kernel.Set, w, m, second []float32)) {
+			got, want := [3][]float32{clone(w), clone(m), clone(second)}, [3][]float32{clone(w), clone(m), clone(second)}
+			f(set, got[0], got[1], got[2])
+			f(portable, want[0], want[1], want[2])
+			for i, what := range []string{"weights", "first slot", "second slot"} {
+				equal(t, name+": "+what, got[i], want[i])
+			}
+		}
+		both("Momentum", func(s kernel.Set, w, m, _ []float32) { s.Momentum(w, m, g, step.Rate, step.Beta1) })
+		both("Adam", func(s kernel.Set, w, m, second []float32) { s.Adam(w, m, second, g, step) })
+		both("AdamRows", func(s kernel.Set, w, m, second []float32) {
+			s.AdamRows(w, m, second, index, g[:len(index)*width], step)
+		})
+	})
+}
+
 func TestFinite(t *testing.T) {
 	for _, set := range append(vectorSets(), kernel.Portable()) {
 		t.Run(set.Name+" finds an infinity or a NaN wherever it is", func(t *testing.T) {

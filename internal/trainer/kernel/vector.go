@@ -46,6 +46,10 @@ type vectorFunctions struct {
 	add, relu     flatFunction2
 	mul, reluBack flatFunction3
 	sgd           func(w, g unsafe.Pointer, vectors int, rate float32)
+	scale         func(x unsafe.Pointer, vectors int, factor float32)
+	momentum      func(w, slot, g unsafe.Pointer, vectors int, rate, share float32)
+	descend       func(w, m, v unsafe.Pointer, vectors int, rate, epsilon float32)
+	adam          func(w, m, v, g unsafe.Pointer, vectors int, rate, epsilon, rest1, rest2 float32)
 	finite        func(x unsafe.Pointer, vectors int, exponent uint32) (hits uint64)
 
 	columnSum         func(acc, x unsafe.Pointer, vectors, height int, rowBytes uintptr)
@@ -98,6 +102,9 @@ func vectorSet(name string, f vectorFunctions) Set {
 		ReLU:              v.reluAll,
 		ReLUBack:          v.reluBackAll,
 		SGD:               v.sgdAll,
+		Momentum:          v.momentumAll,
+		Adam:              v.adamAll,
+		AdamRows:          adamRows(v.scaleAll, v.descendAll),
 		Finite:            v.finiteAll,
 		ColumnSum:         v.columnSumAll,
 		ColumnSquares:     v.columnSquaresAll,
@@ -247,6 +254,35 @@ func (v *vectorFunctions) sgdAll(w, g []float32, rate float32) {
 	n := len(w) / v.width
 	v.sgd(pointer(w), pointer(g), n, rate)
 	portableSGD(w[n*v.width:], g[n*v.width:], rate)
+}
+
+func (v *vectorFunctions) momentumAll(w, a, g []float32, rate, momentum float32) {
+	need("the slots and the gradient", min(len(a), len(g)), len(w))
+	n := len(w) / v.width
+	v.momentum(pointer(w), pointer(a), pointer(g), n, rate, momentum)
+	n *= v.width
+	portableMomentum(w[n:], a[n:], g[n:], rate, momentum)
+}
+
+func (v *vectorFunctions) adamAll(w, m, second, g []float32, s AdamStep) {
+	need("the slots and the gradient", min(len(m), len(second), len(g)), len(w))
+	n := len(w) / v.width
+	v.adam(pointer(w), pointer(m), pointer(second), pointer(g), n, s.Rate, s.Epsilon, s.Rest1, s.Rest2)
+	n *= v.width
+	portableAdam(w[n:], m[n:], second[n:], g[n:], s)
+}
+
+func (v *vectorFunctions) scaleAll(x []float32, factor float32) {
+	n := len(x) / v.width
+	v.scale(pointer(x), n, factor)
+	portableScale(x[n*v.width:], factor)
+}
+
+func (v *vectorFunctions) descendAll(w, m, second []float32, s AdamStep) {
+	n := len(w) / v.width
+	v.descend(pointer(w), pointer(m), pointer(second), n, s.Rate, s.Epsilon)
+	n *= v.width
+	portableDescend(w[n:], m[n:], second[n:], s)
 }
 
 func (v *vectorFunctions) finiteAll(x []float32) bool {

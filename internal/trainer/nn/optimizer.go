@@ -45,7 +45,7 @@ func newOptimizer(set kernel.Set, o graph.Optimizer) (*optimizer, error) {
 	case o.Kind == graph.SGD && o.Momentum == 0:
 		return &optimizer{update: func(w, g []float32, _ [][]float32, _ int64) { set.SGD(w, g, rate) }}, nil
 	case o.Kind == graph.SGD:
-		rule := kernel.Momentum
+		rule := set.Momentum
 		if o.Nesterov {
 			rule = kernel.Nesterov
 		}
@@ -58,9 +58,9 @@ func newOptimizer(set kernel.Set, o graph.Optimizer) (*optimizer, error) {
 		}
 		return &optimizer{
 			slots:  []slot{{"m", 0}, {"v", 0}},
-			update: func(w, g []float32, s [][]float32, t int64) { kernel.Adam(w, s[0], s[1], g, step(t)) },
+			update: func(w, g []float32, s [][]float32, t int64) { set.Adam(w, s[0], s[1], g, step(t)) },
 			updateTable: func(w []float32, s [][]float32, r gradient.Rows, t int64) {
-				kernel.AdamRows(w, s[0], s[1], r.Index, r.Values, step(t))
+				set.AdamRows(w, s[0], s[1], r.Index, r.Values, step(t))
 			},
 			walks: true,
 		}, nil

@@ -43,6 +43,8 @@ func (p amd64) moveVector(from, to vec)         { p.emit("VMOVAPS", from, to) }
 func (p amd64) addFloats(b any, a, to vec)      { p.emit("VADDPS", b, a, to) }
 func (p amd64) subtractFloats(b, a, to vec)     { p.emit("VSUBPS", b, a, to) }
 func (p amd64) multiplyFloats(b any, a, to vec) { p.emit("VMULPS", b, a, to) }
+func (p amd64) divideFloats(b, a, to vec)       { p.emit("VDIVPS", b, a, to) }
+func (p amd64) squareRoot(from, to vec)         { p.emit("VSQRTPS", from, to) }
 func (p amd64) fma(b, a, to vec)                { p.emit("VFMADD231PS", b, a, to) }
 func (p amd64) loadFactor(from address, to vec) { p.emit("VBROADCASTSS", from, to) }
 func (p amd64) fmaFactor(b, factor, to vec)     { p.fma(b, factor, to) }

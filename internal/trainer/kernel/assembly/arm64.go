@@ -165,6 +165,14 @@ func (p arm64) multiplyFloats(b any, a, to vec) {
 	p.encode(0x6e20dc00, "fmul v%d.4s, v%d.4s, v%d.4s", to, a, p.vector(b))
 }
 
+func (p arm64) divideFloats(b, a, to vec) {
+	p.encode(0x6e20fc00, "fdiv v%d.4s, v%d.4s, v%d.4s", to, a, b)
+}
+
+func (p arm64) squareRoot(from, to vec) {
+	p.encode(0x6ea1f800, "fsqrt v%[1]d.4s, v%[2]d.4s", to, from, 0)
+}
+
 // loadFactor leaves the element in the first lane: a load of one element, unlike one to all lanes, costs no vector operation.
 func (p arm64) loadFactor(from address, to vec) {
 	if from.scale > 1 {

@@ -9,7 +9,7 @@ func flat(s isa, name string, arrays []string, more []string, begin func(f *func
 	}
 	params = append(params, "vectors int")
 	f := newFunction(s, name, append(params, more...)...)
-	registers := []gpr{"AX", "BX", "SI"}
+	registers := []gpr{"AX", "BX", "SI", "R8"}
 	var elements []address
 	for i, a := range arrays {
 		f.argument(a, registers[i])
@@ -77,8 +77,64 @@ func flats(s isa) []*function {
 			f.subtractFloats(vec(0), vec(1), vec(1))
 			f.store(vec(1), a[0])
 		}),
+		flat(s, "scale", []string{"x"}, []string{"factor float32"}, func(f *function) {
+			f.broadcast("factor", vec(1))
+		}, func(f *function, a []address) {
+			f.multiplyFloats(a[0], vec(1), vec(0))
+			f.store(vec(0), a[0])
+		}),
+		flat(s, "momentum", []string{"w", "slot", "dw"}, []string{"rate float32", "share float32"}, func(f *function) {
+			f.broadcast("rate", vec(2))
+			f.broadcast("share", vec(3))
+		}, func(f *function, a []address) {
+			f.multiplyFloats(a[1], vec(3), vec(0))
+			f.multiplyFloats(a[2], vec(2), vec(1))
+			f.subtractFloats(vec(1), vec(0), vec(0))
+			f.store(vec(0), a[1])
+			f.addFloats(a[0], vec(0), vec(0))
+			f.store(vec(0), a[0])
+		}),
+		flat(s, "descend", []string{"w", "m", "v"}, []string{"rate float32", "epsilon float32"}, func(f *function) {
+			f.broadcast("rate", vec(4))
+			f.broadcast("epsilon", vec(5))
+		}, func(f *function, a []address) {
+			f.load(a[1], vec(0))
+			f.load(a[2], vec(1))
+			adamDescent(f, 0, 1, 4, 5, a[0])
+		}),
+		flat(s, "adam", []string{"w", "m", "v", "dw"}, []string{"rate float32", "epsilon float32", "rest1 float32", "rest2 float32"}, func(f *function) {
+			f.broadcast("rate", vec(4))
+			f.broadcast("epsilon", vec(5))
+			f.broadcast("rest1", vec(6))
+			f.broadcast("rest2", vec(7))
+		}, func(f *function, a []address) {
+			f.load(a[3], vec(2))
+			f.load(a[1], vec(0))
+			f.subtractFloats(vec(0), vec(2), vec(3)) // g − m
+			f.multiplyFloats(vec(3), vec(6), vec(3))
+			f.addFloats(vec(3), vec(0), vec(0))
+			f.store(vec(0), a[1])
+			f.load(a[2], vec(1))
+			f.multiplyFloats(vec(2), vec(2), vec(3))
+			f.subtractFloats(vec(1), vec(3), vec(3)) // g × g − v
+			f.multiplyFloats(vec(3), vec(7), vec(3))
+			f.addFloats(vec(3), vec(1), vec(1))
+			f.store(vec(1), a[2])
+			adamDescent(f, 0, 1, 4, 5, a[0])
+		}),
 		finite,
 	}
+}
+
+// adamDescent is w ← w − ((m × rate) ÷ (√v + ε)); it uses m and v up.
+func adamDescent(f *function, m, v, rate, epsilon vec, w address) {
+	f.multiplyFloats(rate, m, m)
+	f.squareRoot(v, v)
+	f.addFloats(epsilon, v, v)
+	f.divideFloats(v, m, m)
+	f.load(w, v)
+	f.subtractFloats(m, v, v)
+	f.store(v, w)
 }
 
 // columnOperation is an operation over rows of channels: as many vectors of channels as `chunk` at a time, then single

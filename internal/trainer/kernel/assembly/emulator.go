@@ -246,6 +246,10 @@ func (m *machine) execute(i instruction) {
 		m.floats(o, func(a, b float32) float32 { return a - b })
 	case "VMULPS":
 		m.floats(o, func(a, b float32) float32 { return a * b })
+	case "VDIVPS":
+		m.floats(o, func(a, b float32) float32 { return a / b })
+	case "VSQRTPS":
+		m.floats([]any{o[0], o[0], o[1]}, func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) })
 	case "VADDSS":
 		v, b := m.read(o[1], 4), m.read(o[0], 4)
 		v[0] = math.Float32bits(math.Float32frombits(v[0]) + math.Float32frombits(b[0]))

@@ -38,6 +38,9 @@ type processor interface {
 	addFloats(b any, a, to vec)
 	subtractFloats(b, a, to vec)
 	multiplyFloats(b any, a, to vec)
+	// divideFloats: to ← a ÷ b; squareRoot: to ← √from. Both are rounded correctly, not estimates.
+	divideFloats(b, a, to vec)
+	squareRoot(from, to vec)
 	// fma: to ← a × b + to, rounded once.
 	fma(b, a, to vec)
 	// loadFactor loads one element that fmaFactor multiplies all lanes by.
