@@ -57,7 +57,10 @@ type options struct {
 	root   string // of the repository
 	rounds int
 	mnist  string // directory of MNIST's IDX files, or ""
-	log    io.Writer
+
+	goodput    time.Duration // of training with preemptions
+	preemption time.Duration // between two of them
+	log        io.Writer
 }
 
 func (o options) trainer() string { return filepath.Join(o.root, "bin", "elastic-trainer") }
@@ -71,6 +74,8 @@ func main() {
 	flag.StringVar(&o.root, "root", "..", "root of the repository; bin/ holds what `make build` made")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of every measurement")
 	flag.StringVar(&o.mnist, "mnist", os.Getenv("MNIST_DIR"), "directory of MNIST's IDX files, for the accuracy (env MNIST_DIR)")
+	flag.DurationVar(&o.goodput, "goodput", 10*time.Minute, "how long to train with preemptions, for the goodput")
+	flag.DurationVar(&o.preemption, "preemption", time.Minute, "the time between two of those preemptions")
 	flag.StringVar(&only, "only", "", "names of measurements to make, separated by commas; empty makes all")
 	flag.StringVar(&out, "output", "", "the JSON report; empty is ROOT/e2e/out/bench.json")
 	flag.Parse()
@@ -95,6 +100,10 @@ func run(ctx context.Context, o options, only, out string) error {
 		{"start", measureStart},
 		{"image", measureImage},
 		{"kill", measureKill},
+		{"leave", measureLeave},
+		{"restart", measureRestart},
+		{"straggler", measureStraggler},
+		{"goodput", measureGoodput},
 		{"cluster", measureCluster},
 		{"provider", measureProvider},
 		{"queues", measureQueues},
