@@ -35,6 +35,7 @@ type trainingJobModel struct {
 	Queue              types.Object `tfsdk:"queue"`
 	Output             types.String `tfsdk:"output"`
 	Checkpoint         types.Object `tfsdk:"checkpoint"`
+	Evaluation         types.Object `tfsdk:"evaluation"`
 	Volumes            types.List   `tfsdk:"volumes"`
 	Labels             types.Map    `tfsdk:"labels"`
 	Annotations        types.Map    `tfsdk:"annotations"`
@@ -118,6 +119,11 @@ type checkpointModel struct {
 	Directory types.String `tfsdk:"directory"`
 }
 
+type evaluationModel struct {
+	Steps  types.Int64 `tfsdk:"steps"`
+	Epochs types.Int64 `tfsdk:"epochs"`
+}
+
 type jobQueueModel struct {
 	Name               types.String `tfsdk:"name"`
 	PriorityClass      types.String `tfsdk:"priority_class"`
@@ -193,7 +199,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 				Seed: uint64(orOne(run.Seed)), LearningRate: run.LearningRate.ValueFloat64Pointer(), //nolint:gosec // the schema bounds it
 				Aggregation: run.Aggregation.ValueString(),
 			},
-			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint),
+			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint), Evaluation: r.evaluation(m.Evaluation),
 		},
 		ModelText: trained.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
@@ -298,6 +304,16 @@ func (r *reader) checkpoint(object types.Object) *trainingjob.Checkpoint {
 		return nil
 	}
 	return &c
+}
+
+// evaluation is nil where nothing is said of it, as checkpoint is.
+func (r *reader) evaluation(object types.Object) *trainingjob.Evaluation {
+	m := into[evaluationModel](r, object)
+	e := trainingjob.Evaluation{Steps: m.Steps.ValueInt64(), Epochs: m.Epochs.ValueInt64()}
+	if e == (trainingjob.Evaluation{}) {
+		return nil
+	}
+	return &e
 }
 
 func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {

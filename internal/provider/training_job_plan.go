@@ -91,6 +91,7 @@ const (
 	decidesResult = "decides the model that the run ends with"
 	ofTheMaster   = "belongs to the master's pod, which Kubernetes does not change while it runs"
 	ofTheRun      = "is where the run writes"
+	ofItsSteps    = "is where the run stops between two steps"
 	ofItsState    = "is when and where the run keeps its state"
 	ofTheFloor    = "belongs to the pods that the queue has admitted as one group"
 )
@@ -106,6 +107,7 @@ func replacements(queued bool) []replacement {
 		{"workers.command", decidesResult, func(d trainingjob.Definition) any { return d.Job.Command }},
 		{"output", ofTheRun, func(d trainingjob.Definition) any { return d.Job.Output }},
 		{"checkpoint", ofItsState, func(d trainingjob.Definition) any { return d.Job.Checkpoint }},
+		{"evaluation", ofItsSteps, func(d trainingjob.Definition) any { return d.Job.Evaluation }},
 		{"image", ofTheMaster, func(d trainingjob.Definition) any { return d.Image }},
 		{"image_pull_policy", ofTheMaster, func(d trainingjob.Definition) any { return d.ImagePullPolicy }},
 		{"image_pull_secrets", ofTheMaster, func(d trainingjob.Definition) any { return d.ImagePullSecrets }},

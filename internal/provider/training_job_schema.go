@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/float64planmodifier"
@@ -77,6 +78,7 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 			Optional: true,
 		},
 		"checkpoint": trainingJobCheckpointAttribute(),
+		"evaluation": trainingJobEvaluationAttribute(),
 		"volumes":    trainingJobVolumesAttribute(),
 		"queue":      trainingJobQueueAttribute(),
 		"service_account_name": schema.StringAttribute{
@@ -341,6 +343,27 @@ func trainingJobQueueAttribute() schema.Attribute {
 			},
 			"priority_class":       class("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
 			"floor_priority_class": class("WorkloadPriorityClass of the master and the first `workers.min` workers; `priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
+		},
+	}
+}
+
+func trainingJobEvaluationAttribute() schema.Attribute {
+	between := func(description, other string) schema.Int64Attribute {
+		return schema.Int64Attribute{
+			MarkdownDescription: description,
+			Optional:            true,
+			Validators: []validator.Int64{
+				int64validator.AtLeast(1), int64validator.AtLeastOneOf(path.MatchRelative().AtParent().AtName(other)),
+			},
+		}
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "When the validation data are evaluated besides after the last step: every so many steps, every so many epochs, or both. Training waits meanwhile, and the workers share the data among them. " +
+			"The model does not depend on it. Each result is an Event; all are in the job's status and in `model.json`. Needs `data.validation`. Changing it replaces the job.",
+		Optional: true,
+		Attributes: map[string]schema.Attribute{
+			"steps":  between("Steps between two evaluations (ElasticDL's `--evaluation_steps`).", "epochs"),
+			"epochs": between("Epochs between two evaluations.", "steps"),
 		},
 	}
 }

@@ -150,6 +150,18 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 			m.Checkpoint = w.object("checkpoint", value)
 		}
 	}
+	if changed(prior.Job.Evaluation, live.Job.Evaluation, false) {
+		m.Evaluation = types.ObjectNull(attributesOf(w.types["evaluation"]))
+		if e := live.Job.Evaluation; e != nil {
+			value := evaluationModel{Steps: types.Int64Null(), Epochs: types.Int64Null()}
+			for number, is := range map[*types.Int64]int64{&value.Steps: e.Steps, &value.Epochs: e.Epochs} {
+				if is > 0 {
+					*number = types.Int64Value(is)
+				}
+			}
+			m.Evaluation = w.object("evaluation", value)
+		}
+	}
 	if changed(prior.Volumes, live.Volumes, false) {
 		m.Volumes = w.volumes(live.Volumes)
 	}

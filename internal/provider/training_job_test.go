@@ -139,6 +139,9 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 		}
 	}
 	d.Job.Training.Aggregation = rapid.SampledFrom(append([]string{""}, trainingjob.Aggregations...)).Draw(t, "aggregation")
+	if rapid.Bool().Draw(t, "evaluates on the way") {
+		d.Job.Evaluation = &trainingjob.Evaluation{Steps: rapid.Int64Range(0, 2).Draw(t, "evaluation steps"), Epochs: 1}
+	}
 	if rapid.Bool().Draw(t, "has learning_rate") {
 		d.Job.Training.LearningRate = new(0.1)
 	}
@@ -203,7 +206,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 				t.Fatal(diags)
 			}
 			for name, same := range map[string]bool{
-				"queue": again.Queue.Equal(model.Queue), "checkpoint": again.Checkpoint.Equal(model.Checkpoint), "workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
+				"queue": again.Queue.Equal(model.Queue), "checkpoint": again.Checkpoint.Equal(model.Checkpoint), "evaluation": again.Evaluation.Equal(model.Evaluation), "workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
 				"data": again.Data.Equal(model.Data), "training": again.Training.Equal(model.Training), "image": again.Image.Equal(model.Image),
 			} {
 				if !same {
