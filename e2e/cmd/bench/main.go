@@ -104,6 +104,7 @@ func run(ctx context.Context, o options, only, out string) error {
 		{"restart", measureRestart},
 		{"straggler", measureStraggler},
 		{"goodput", measureGoodput},
+		{"scaling", measureScaling},
 		{"cluster", measureCluster},
 		{"provider", measureProvider},
 		{"queues", measureQueues},

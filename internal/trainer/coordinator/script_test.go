@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,8 +59,9 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 	}
 	return Config{
 		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Approximate: d.HasArg("approximate"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation, EvaluatesAt: every(evaluationEvery),
-		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1},
-		Min:      minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
+		Identity:  Identity{Lineage: "lineage", Job: "job", Numerics: 1},
+		AllReduce: allReduceFrom(d),
+		Min:       minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
 		CheckpointEvery: int64(checkpoints), CheckEvery: int64(checkEvery),
 	}
@@ -68,6 +70,17 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 // every is an evaluation every so many steps; 0 is none but the last.
 func every(steps int) func(int64) bool {
 	return func(step int64) bool { return steps > 0 && step%int64(steps) == 0 }
+}
+
+// allReduceFrom reads `allreduce=N`: from N workers on they add between themselves.
+func allReduceFrom(d *datadriven.TestData) func(int) bool {
+	for _, a := range d.CmdArgs {
+		if a.Key == "allreduce" {
+			least, _ := strconv.Atoi(a.Vals[0])
+			return func(n int) bool { return n >= least }
+		}
+	}
+	return nil
 }
 
 func joinArgs(args []datadriven.CmdArg) string {
@@ -164,6 +177,10 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return g, times
 	case "evaluated":
 		return EvaluationPart{Worker: worker(), Step: int64(arg("step", 0)), Part: number(positional[1])}, times
+	case "unreachable":
+		return Unreachable{Worker: worker(), Peer: number(positional[1]), Round: int64(arg("round", 1)), Reason: text("reason", "refused")}, times
+	case "leaving":
+		return Leaving{Worker: worker()}, times
 	case "leave":
 		return Left{Worker: worker()}, times
 	case "lose":
@@ -256,6 +273,25 @@ func describe(e Effect) string {
 			s += " | everybody hashes"
 		}
 		return s
+	case Round:
+		s := fmt.Sprintf("round %d of step=%d", e.Number, e.Step)
+		for _, w := range e.Owners {
+			s += fmt.Sprintf(" | w%d: v%s", w, list(e.Deal[w]))
+			if len(e.Deal[w]) == 0 {
+				s = strings.TrimSuffix(s, ": v")
+			}
+		}
+		for _, w := range e.Listeners {
+			s += fmt.Sprintf(" | w%d listens", w)
+		}
+		if e.Hash {
+			s += " | everybody hashes"
+		}
+		return s
+	case Relay:
+		return fmt.Sprintf("w%d sends the sum of step=%d to %v, as of round %d", e.From, e.Step, e.To, e.Round)
+	case Advance:
+		return fmt.Sprintf("all have applied step=%d", e.Step)
 	case Assign:
 		return fmt.Sprintf("assign w%d step=%d: v%s", e.Worker, e.Step, list(e.VirtualWorkers))
 	case Evaluate:
