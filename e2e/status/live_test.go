@@ -162,17 +162,25 @@ func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 // killChild kills one of a trainer's workers.
 func killChild(t *testing.T, parent int) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "pgrep", "-P", fmt.Sprint(parent)).Output()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pid int
-	if _, err := fmt.Sscan(string(out), &pid); err != nil {
-		t.Fatal(err)
+	for _, task := range tasks {
+		children, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread has ended
+		}
+		var pid int
+		if _, err := fmt.Sscan(string(children), &pid); err != nil {
+			continue // it has none
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	t.Fatal("the trainer has no workers")
 }
 
 func get(t *testing.T, url string) string {
