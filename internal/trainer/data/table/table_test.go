@@ -339,3 +339,30 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+func FuzzRecords(f *testing.F) {
+	f.Add("a,b,c_0,c_1\n1,0.5,2,3\n-1,1e3,0,255\n")
+	f.Add("a,b,c_0,c_1\n1,NaN,2,\"3\"\n")
+	features := []graph.Feature{
+		{Name: "a", DType: graph.Int32, Shape: []int{1}}, {Name: "b", DType: graph.Float32}, {Name: "c", DType: graph.Uint8, Shape: []int{2}},
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := decode(text, features, table.Options{})
+		if err != nil {
+			return
+		}
+		for _, values := range all {
+			if x := values[1].Floats[0]; x != x || len(values[0].Ints) != 1 || len(values[2].Bytes) != 2 {
+				t.Fatalf("%q is read as %v", text, values)
+			}
+		}
+		// Without a model the same columns are numbers too.
+		index, err := table.ReadIndex(strings.NewReader(text), "file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := table.Infer(strings.NewReader(text), index, "file", table.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

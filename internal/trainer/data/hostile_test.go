@@ -1,0 +1,122 @@
+package data_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"hash/crc32"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
+
+// hostileBytes is what a file of a hundred kilobytes may make a reader allocate: buffers for reading are of a fixed size.
+const hostileBytes = 24 << 20
+
+// TestHostileFiles: every number in a file may be a lie, and none of them may cost memory that the file does not bear out.
+func TestHostileFiles(t *testing.T) {
+	padding := make([]byte, 100<<10)
+	rand.NewChaCha8([32]byte{}).Read(padding) //nolint:errcheck // has none; what does not compress
+	for name, c := range map[string]struct {
+		name    string
+		content []byte
+		format  string
+		codec   string
+	}{
+		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", recordioChunk(2, 1, lyingGzip(padding)), data.RecordIO, ""},
+		"a RecordIO chunk of many records":                              {"a", recordioChunk(2, 1<<20, zipped(padding)), data.RecordIO, ""},
+		"a RecordIO record of half a gigabyte":                          {"a", recordioChunk(2, 1, zipped([]byte("\xff\xff\xff\x1fabc"))), data.RecordIO, ""},
+		"a RecordIO chunk of snappy's largest block":                    {"a", recordioChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), data.RecordIO, ""},
+		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(tfrecordHeader(500<<20), padding...), data.TFRecord, ""},
+		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", zipped(append(tfrecordHeader(500<<20), padding...)), data.TFRecord, ""},
+		"a TFRecord record of more than memory":                         {"a.tfrecord", append(tfrecordHeader(1<<62), padding...), data.TFRecord, ""},
+		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", zipped(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), data.IDX, ""},
+		"an IDX file that says it holds a petabyte":                     {"train-images-idx3-ubyte", idx.AppendHeader(nil, 1<<31, 1<<10, 1<<10), data.IDX, ""},
+		"a CSV header of nothing but commas":                            {"a.csv", []byte(strings.Repeat(",", 64<<10) + "\n1\n"), data.CSV, ""},
+		"a CSV quote that is never closed":                              {"a.csv", []byte("a\n\"" + strings.Repeat("x\n", 64<<10)), data.CSV, ""},
+		"a tf_example list that says it is long":                        {"a", recordioChunk(0, 1, lengthOf(lyingExample())), data.RecordIO, codec.TFExample},
+		"a record of another length than the schema's":                  {"a", recordioChunk(0, 1, lengthOf(padding)), data.RecordIO, codec.Bytes},
+	} {
+		t.Run("refused without taking memory: "+name, func(t *testing.T) {
+			dir := t.TempDir()
+			saveBytes(t, filepath.Join(dir, c.name), c.content)
+			if c.format == data.IDX {
+				saveBytes(t, filepath.Join(dir, "train-labels-idx1-ubyte"), append(idx.AppendHeader(nil, 1000), make([]byte, 1000)...))
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			ds, err := data.Open(t.Context(), data.Spec{Path: dir, Format: c.format, Codec: c.codec, Features: featuresOf(c.format), CacheBytes: 1 << 20})
+			if err == nil {
+				_, err = ds.Read(t.Context(), 0, 0, ds.Files()[0].Records)
+				ds.Close() //nolint:errcheck // it has no errors
+			}
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), c.name) {
+				t.Errorf("%v; want an error with the file's name", err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > hostileBytes {
+				t.Errorf("%d bytes were allocated for a file of %d (%v)", took, len(c.content), err)
+			}
+		})
+	}
+}
+
+func featuresOf(format string) []graph.Feature {
+	if format == data.IDX {
+		return []graph.Feature{{Name: "image", DType: graph.Uint8, Shape: []int{300, 300}}, {Name: "label", DType: graph.Int64, Shape: []int{1}}}
+	}
+	return small
+}
+
+// recordioChunk is a chunk whose checksum is right.
+func recordioChunk(compressor, records uint32, payload []byte) []byte {
+	var b []byte
+	for _, v := range []uint32{0x01020304, crc32.ChecksumIEEE(payload), compressor, uint32(len(payload)), records} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return append(b, payload...)
+}
+
+// tfrecordHeader is a length whose checksum is right.
+func tfrecordHeader(length uint64) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, length)
+	sum := crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
+	return binary.LittleEndian.AppendUint32(b, (sum>>15|sum<<17)+0xa282ead8)
+}
+
+func zipped(b []byte) []byte {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	w.Write(b) //nolint:errcheck // a buffer
+	w.Close()  //nolint:errcheck // a buffer
+	return z.Bytes()
+}
+
+// lyingGzip ends with a size of half a gigabyte.
+func lyingGzip(b []byte) []byte {
+	z := zipped(b)
+	binary.LittleEndian.PutUint32(z[len(z)-4:], 500<<20)
+	return z
+}
+
+func lengthOf(record []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(record))), record...)
+}
+
+// lyingExample is a tf.train.Example whose float_list is longer than the record.
+func lyingExample() []byte {
+	list := protowire.AppendVarint([]byte{0x0a}, 1<<30)
+	b := protowire.AppendBytes([]byte{0x12}, list)                                               // Feature.float_list
+	b = protowire.AppendBytes(append(protowire.AppendBytes([]byte{0x0a}, []byte("x")), 0x12), b) // an entry of the map
+	b = protowire.AppendBytes([]byte{0x0a}, b)                                                   // Features.feature
+	return protowire.AppendBytes([]byte{0x0a}, b)                                                // Example.features
+}
