@@ -44,6 +44,7 @@ type cache struct {
 	mu      sync.Mutex
 	used    int64
 	largest int64 // of all chunks so far
+	unused  int64 // chunks that were read ahead and not asked for yet
 	cached  map[chunkKey]*cached
 	recent  list.List // of *cached that are loaded, most recent in front
 }
@@ -55,6 +56,7 @@ type cached struct {
 	err       error
 	abandoned bool // whoever loaded it was told to stop: others who wait for it try themselves
 	bytes     int64
+	unused    bool // read ahead, and not asked for yet
 	element   *list.Element
 }
 
@@ -62,10 +64,31 @@ func newCache(limit int64) *cache {
 	return &cache{limit: limit, cached: map[chunkKey]*cached{}}
 }
 
-// get returns a chunk's records, from memory or from load.
-func (c *cache) get(ctx context.Context, key chunkKey, s source) ([][]byte, error) {
+// loaded returns a chunk's records if they are in memory, without allocating.
+func (c *cache) loaded(key chunkKey) ([][]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.cached[key]
+	if !ok || e.element == nil {
+		return nil, false
+	}
+	c.use(e)
+	return e.records, true
+}
+
+// use makes a chunk the most recently used.
+func (c *cache) use(e *cached) {
+	c.recent.MoveToFront(e.element)
+	if e.unused {
+		e.unused = false
+		c.unused--
+	}
+}
+
+// get returns a chunk's records, from memory or from load. isAhead says that nobody needs them yet.
+func (c *cache) get(ctx context.Context, key chunkKey, s source, isAhead bool) ([][]byte, error) {
 	for {
-		e, mine := c.claim(ctx, key)
+		e, mine := c.claim(ctx, key, isAhead)
 		switch {
 		case e == nil:
 			return nil, context.Cause(ctx)
@@ -88,19 +111,27 @@ func (c *cache) get(ctx context.Context, key chunkKey, s source) ([][]byte, erro
 }
 
 // claim returns what is there or on its way; or a new entry, which the caller has to load, unless ctx has ended.
-func (c *cache) claim(ctx context.Context, key chunkKey) (e *cached, mine bool) {
+func (c *cache) claim(ctx context.Context, key chunkKey, isAhead bool) (e *cached, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.cached[key]; ok {
-		if e.element != nil {
-			c.recent.MoveToFront(e.element)
+		switch {
+		case isAhead:
+		case e.element != nil:
+			c.use(e)
+		case e.unused: // on its way, and needed now
+			e.unused = false
+			c.unused--
 		}
 		return e, false
 	}
 	if ctx.Err() != nil {
 		return nil, false
 	}
-	e = &cached{key: key, ready: make(chan struct{})}
+	e = &cached{key: key, ready: make(chan struct{}), unused: isAhead}
+	if isAhead {
+		c.unused++
+	}
 	c.cached[key] = e
 	return e, true
 }
@@ -115,7 +146,7 @@ func (c *cache) load(ctx context.Context, e *cached, s source) ([][]byte, error)
 	defer close(e.ready)
 	if e.err != nil {
 		e.abandoned = ctx.Err() != nil
-		delete(c.cached, e.key) // the next one who asks tries again
+		c.forget(e) // the next one who asks tries again
 		return nil, e.err
 	}
 	e.element = c.recent.PushFront(e)
@@ -123,16 +154,24 @@ func (c *cache) load(ctx context.Context, e *cached, s source) ([][]byte, error)
 	c.largest = max(c.largest, e.bytes)
 	for c.used > c.limit && c.recent.Len() > 1 {
 		last := c.recent.Remove(c.recent.Back()).(*cached)
-		delete(c.cached, last.key)
+		c.forget(last)
 		c.used -= last.bytes
 	}
 	return e.records, nil
 }
 
-// wants says whether loading a chunk ahead of its use is of use: it is not there, and it would not push out the one in use.
+func (c *cache) forget(e *cached) {
+	delete(c.cached, e.key)
+	if e.unused {
+		c.unused--
+	}
+}
+
+// wants says whether loading a chunk ahead of its use is of use: it is not there, and it would push out neither the one in
+// use nor those that were loaded ahead before.
 func (c *cache) wants(key chunkKey) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, there := c.cached[key]
-	return !there && 2*c.largest <= c.limit
+	return !there && (c.unused+2)*c.largest <= c.limit
 }

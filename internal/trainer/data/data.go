@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
@@ -71,7 +73,9 @@ type Dataset struct {
 	notices []string
 	cache   *cache
 
-	in    storage // nil for what is not stored
+	in            storage      // nil for what is not stored
+	waits, waited atomic.Int64 // waited in nanoseconds
+
 	ahead chan ahead
 	life  context.Context // of reading ahead, until Close
 	end   context.CancelFunc
@@ -113,8 +117,9 @@ func Open(ctx context.Context, spec Spec) (_ *Dataset, err error) {
 		}
 	}
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
-	d.done.Add(1)
-	go d.readAhead()
+	for range aheadReaders {
+		d.done.Go(d.readAhead)
+	}
 	return d, nil
 }
 
@@ -258,6 +263,15 @@ func (d *Dataset) checkRange(file int, lo, hi int64) error {
 func (d *Dataset) chunk(ctx context.Context, file int, record int64) ([][]byte, int64, error) {
 	s := d.sources[file]
 	n := s.chunkOf(record)
-	records, err := d.cache.get(ctx, chunkKey{file, n}, s)
+	key := chunkKey{file, n}
+	if records, ok := d.cache.loaded(key); ok {
+		return records, s.first(n), nil
+	}
+	began := time.Now()
+	records, err := d.cache.get(ctx, key, s, false)
+	if err == nil {
+		d.waits.Add(1)
+		d.waited.Add(int64(time.Since(began)))
+	}
 	return records, s.first(n), err
 }

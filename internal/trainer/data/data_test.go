@@ -226,6 +226,28 @@ func TestRead(t *testing.T) {
 		}
 		want(t, got, 0)
 	})
+	t.Run("what was read ahead is not waited for, and what was not is counted", func(t *testing.T) {
+		ds := open(t, data.Spec{Path: dir})
+		if !ds.Prefetch(0, 7, 20) {
+			t.Fatal("not taken")
+		}
+		if !ds.Prefetch(0, 49, 50) {
+			t.Fatal("not taken")
+		}
+		inMemory(t, ds, 0, 7, 49)
+		if _, err := ds.Read(t.Context(), 0, 7, 20); err != nil {
+			t.Fatal(err)
+		}
+		if times, waited := ds.Waits(); times != 0 || waited != 0 {
+			t.Errorf("waited %d times, %s, for what was in memory", times, waited)
+		}
+		if _, err := ds.Read(t.Context(), 1, 0, 10); err != nil {
+			t.Fatal(err)
+		}
+		if times, waited := ds.Waits(); times != 1 || waited <= 0 {
+			t.Errorf("waited %d times, %s, for one chunk", times, waited)
+		}
+	})
 	t.Run("a cancelled context ends reading what is not in memory", func(t *testing.T) {
 		ds := open(t, data.Spec{Path: dir})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -240,6 +262,25 @@ func TestRead(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// inMemory waits until reading ahead has brought records in.
+func inMemory(t *testing.T, ds *data.Dataset, file int, records ...int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // so that nothing is read that is not in memory
+	deadline := time.Now().Add(10 * time.Second)
+	for _, record := range records {
+		for {
+			if _, err := ds.Read(ctx, file, record, record+1); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("record %d was not read ahead", record)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
 }
 
 func TestChangedFiles(t *testing.T) {

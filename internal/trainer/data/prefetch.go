@@ -1,30 +1,43 @@
 package data
 
+import "time"
+
 // ahead is a request to have records in memory soon.
 type ahead struct {
 	file   int
 	lo, hi int64
 }
 
-// aheadRequests is how many wait at most; a worker never needs more than its next few ranges.
-const aheadRequests = 16
+const (
+	// aheadRequests is how many wait at most: the ranges of a step of many virtual workers.
+	aheadRequests = 64
+	// aheadReaders read at once: one may wait for a disk or a store while another decompresses.
+	aheadReaders = 2
+)
 
 // Prefetch asks for records lo … hi−1 of a file to be read in the background. It never waits: a request too many is
-// dropped, and an error comes when the records are used. Nothing is read ahead that would push what is in use out of
-// the cache.
-func (d *Dataset) Prefetch(file int, lo, hi int64) {
+// dropped, which taken says, and an error comes when the records are used. Nothing is read ahead that would push what is
+// in use, or what was read ahead before, out of the cache.
+func (d *Dataset) Prefetch(file int, lo, hi int64) (taken bool) {
 	if d.checkRange(file, lo, hi) != nil {
-		return
+		return true
 	}
 	select {
 	case d.ahead <- ahead{file, lo, hi}:
+		return true
 	default:
+		return false
 	}
+}
+
+// Waits are how often, and how long in all, records were waited for because they were not in memory yet: the share of
+// reading in the time of a run.
+func (d *Dataset) Waits() (times int64, total time.Duration) {
+	return d.waits.Load(), time.Duration(d.waited.Load())
 }
 
 // readAhead serves Prefetch until Close.
 func (d *Dataset) readAhead() {
-	defer d.done.Done()
 	for {
 		select {
 		case <-d.life.Done():
@@ -43,7 +56,7 @@ func (d *Dataset) warm(r ahead) {
 			return
 		}
 		if key := (chunkKey{r.file, n}); d.cache.wants(key) {
-			_, _ = d.cache.get(d.life, key, s) // an error is said again to whoever uses the chunk
+			_, _ = d.cache.get(d.life, key, s, true) // an error is said again to whoever uses the chunk
 		}
 	}
 }

@@ -41,6 +41,7 @@ type worker struct {
 	// Of the step in hand.
 	plan    schedule.Step
 	planned int64 // the step that plan is of; −1 for none
+	reading lookahead
 	todo    []int // virtual workers that are dealt and not begun
 	tree    *reduce.Tree
 	results []nn.Result // by virtual worker
@@ -80,6 +81,7 @@ func (w *worker) load(j *job.Job) error {
 	}
 	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
 	w.step, w.last, w.planned, w.todo, w.inHand, w.again = 0, nil, -1, nil, nil, 0
+	w.reading = lookahead{}
 	w.evaluations, w.evaluating = nil, evaluating{}
 	return w.meet()
 }
@@ -87,6 +89,8 @@ func (w *worker) load(j *job.Job) error {
 func (w *worker) close() {
 	w.part()
 	if w.job != nil {
+		times, waited := w.job.Training.Waits()
+		w.log.Debug("reading was waited for", "times", times, "seconds", waited.Seconds())
 		if err := w.job.Close(); err != nil {
 			w.log.Warn("closing the job's data", "error", err)
 		}
@@ -115,17 +119,7 @@ func (w *worker) deal(vs []int32) {
 			w.todo = append(w.todo, int(v))
 		}
 	}
-	w.prefetch()
-}
-
-// prefetch has the data of the next step read while this one is computed: of all virtual workers, since any of them
-// may have to be taken over.
-func (w *worker) prefetch() {
-	if next := w.step + 1; next < w.job.Schedule.Steps() {
-		for _, m := range w.job.Schedule.Step(next).Minibatches {
-			w.job.Training.Prefetch(m.Range.File, m.Range.Lo, m.Range.Hi)
-		}
-	}
+	w.reading.follow(w.step, w.job.Schedule, w.job.Training.Prefetch)
 }
 
 // compute does the next virtual worker in hand, to its end: a worker that is asked to stop finishes it first.
