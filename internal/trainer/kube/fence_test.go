@@ -99,6 +99,26 @@ func TestAMasterLearnsThatItsLeaseWasTaken(t *testing.T) {
 	}
 }
 
+func TestAMasterWhoseLeaseIsTakenWhileItIsCutOffStopsWithTheAPIServersFirstAnswer(t *testing.T) {
+	s := newServer(t)
+	f := acquire(t, s)
+	asked, release := s.wait(http.MethodPut, "leases")
+	<-asked // a renewal waits, and others reach the API server
+	s.heldBy("other")
+	select {
+	case reason := <-f.Lost():
+		t.Errorf("it cannot know, and says %q", reason)
+	default:
+	}
+	release()
+	if reason := <-f.Lost(); !strings.Contains(reason, "held by other") {
+		t.Errorf("the reason: %s", reason)
+	}
+	if lease := s.objects["leases/digits-master"].(*coordinationv1.Lease); *lease.Spec.HolderIdentity != "other" {
+		t.Errorf("it has taken the Lease back from %s", *lease.Spec.HolderIdentity)
+	}
+}
+
 func TestTheGenerationIsKnownWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	s := newServer(t)
 	f := acquire(t, s)
