@@ -157,12 +157,16 @@ func (w *virtualTime) runTo(step int64) time.Duration {
 	return w.now
 }
 
-func speeds(n int, d time.Duration, more ...time.Duration) []time.Duration {
-	return append(slices.Repeat([]time.Duration{d}, n), more...)
+// usual is what a minibatch takes.
+const usual = 50 * time.Millisecond
+
+// speeds are those of n workers, and of more.
+func speeds(n int, more ...time.Duration) []time.Duration {
+	return append(slices.Repeat([]time.Duration{usual}, n), more...)
 }
 
 func TestWithOneWorkerTenTimesSlowerAStepTakesAsLongAsWithoutIt(t *testing.T) {
-	const steps, minibatch = 1000, 50 * time.Millisecond
+	const steps = 1000
 	for name, c := range map[string]struct{ k, others int }{
 		"two workers":                         {2, 1},
 		"eight workers, a minibatch each":     {8, 7},
@@ -170,8 +174,8 @@ func TestWithOneWorkerTenTimesSlowerAStepTakesAsLongAsWithoutIt(t *testing.T) {
 		"fewer workers than minibatches":      {7, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			without := newVirtualTime(t, steps, c.k, speeds(c.others, minibatch)...).runTo(steps)
-			w := newVirtualTime(t, steps, c.k, speeds(c.others, minibatch, 10*minibatch)...)
+			without := newVirtualTime(t, steps, c.k, speeds(c.others)...).runTo(steps)
+			w := newVirtualTime(t, steps, c.k, speeds(c.others, 10*usual)...)
 			with := w.runTo(steps)
 			t.Logf("%v a step with the slow one, %v without; it was dealt %d of %d, and %d were given out twice", with/steps, without/steps, w.dealt[c.others], steps*c.k, w.seconds)
 			if float64(with) > 1.1*float64(without) {
@@ -185,7 +189,7 @@ func TestWithOneWorkerTenTimesSlowerAStepTakesAsLongAsWithoutIt(t *testing.T) {
 }
 
 func TestAWorkerThatRestsComputesWhatNobodyElseDoes(t *testing.T) {
-	w := newVirtualTime(t, 500, 2, speeds(2, 50*time.Millisecond)...)
+	w := newVirtualTime(t, 500, 2, speeds(2)...)
 	w.runTo(100)
 	w.workers[0].minibatch *= 10
 	w.runTo(150)
@@ -197,7 +201,7 @@ func TestAWorkerThatRestsComputesWhatNobodyElseDoes(t *testing.T) {
 }
 
 func TestASlowWorkerThatRecoversComputesItsShareAgain(t *testing.T) {
-	w := newVirtualTime(t, 2000, 8, speeds(8, 50*time.Millisecond)...)
+	w := newVirtualTime(t, 2000, 8, speeds(8)...)
 	w.workers[3].minibatch *= 10
 	w.runTo(500)
 	w.workers[3].minibatch /= 10
@@ -210,7 +214,7 @@ func TestASlowWorkerThatRecoversComputesItsShareAgain(t *testing.T) {
 }
 
 func TestNobodyIsLateWhenAllAreSlow(t *testing.T) {
-	w := newVirtualTime(t, 500, 8, speeds(4, 50*time.Millisecond)...)
+	w := newVirtualTime(t, 500, 8, speeds(4)...)
 	w.runTo(100)
 	for _, p := range w.workers {
 		p.minibatch *= 3 // all of them late, none idle
@@ -225,7 +229,7 @@ func TestNobodyIsLateWhenAllAreSlow(t *testing.T) {
 
 func TestOneInAThousandGradientsIsComputedTwice(t *testing.T) {
 	for _, k := range []int{1, 7} {
-		w := newVirtualTime(t, 4000, k, speeds(3, 50*time.Millisecond)...)
+		w := newVirtualTime(t, 4000, k, speeds(3)...)
 		w.runTo(3999)
 		if w.seconds != 4*k || w.end != nil {
 			t.Errorf("of %d in each of 3999 steps %d were; it ended: %v", k, w.seconds, w.end)
@@ -235,7 +239,7 @@ func TestOneInAThousandGradientsIsComputedTwice(t *testing.T) {
 
 func TestAWorkerThatComputesOneBitWronglyIsNamedWithinAThousandSteps(t *testing.T) {
 	for corrupt := range 8 {
-		w := newVirtualTime(t, 2000, 8, speeds(8, 50*time.Millisecond)...)
+		w := newVirtualTime(t, 2000, 8, speeds(8)...)
 		good := w.hash
 		const since = 430
 		w.hash = func(worker int, step int64, v int) uint32 {
