@@ -328,7 +328,7 @@ func (s *session) work(ctx context.Context) error {
 		case err != nil:
 			return err
 		case turn.message != nil:
-			err := s.handle(ctx, turn.received)
+			err := s.handle(turn.received)
 			if errors.Is(err, errDismissed) && ctx.Err() != nil {
 				return ErrLeft // the step in hand is complete
 			}
@@ -407,7 +407,7 @@ func (s *session) report(err error) error {
 	return &brokenError{err}
 }
 
-func (s *session) handle(ctx context.Context, r received) error {
+func (s *session) handle(r received) error {
 	if err := ending(r.message); err != nil {
 		return err
 	}
