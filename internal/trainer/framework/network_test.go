@@ -257,7 +257,7 @@ func TestATemporaryDirectoryThatIsTooDeepForASocketIsRefusedWithTheRemedy(t *tes
 func TestNothingIsLeftOfAScriptThatIsClosed(t *testing.T) {
 	o, _ := counting(t)
 	n := start(t, o)
-	dir, pid := n.child.dir, n.child.cmd.Process.Pid
+	dir, pid := n.child.dir.path, n.child.cmd.Process.Pid
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info.Mode(), err)

@@ -40,7 +40,7 @@ const tailLines = 12
 type process struct {
 	cmd    *exec.Cmd
 	name   string
-	dir    string
+	dir    *workdir
 	conn   *net.UnixConn
 	output *lines
 	ended  chan struct{} // closed when it has
@@ -50,7 +50,7 @@ type process struct {
 // startProcess runs a script and waits until it has connected.
 func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 	p := &process{name: o.Name, output: &lines{to: o.Output, prefix: o.Name + ": "}, ended: make(chan struct{})}
-	if p.dir, err = os.MkdirTemp("", "elastic-"); err != nil { // with mode 0700
+	if p.dir, err = newWorkdir(); err != nil {
 		return nil, fmt.Errorf("make a directory for the socket to %s: %w", o.Name, err)
 	}
 	defer func() {
@@ -58,18 +58,18 @@ func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	script := filepath.Join(p.dir, "script", filepath.Base(o.Name))
+	script := filepath.Join(p.dir.path, "script", filepath.Base(o.Name))
 	if err := os.Mkdir(filepath.Dir(script), 0o700); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(script, o.Script, 0o600); err != nil {
 		return nil, err
 	}
-	modules := filepath.Join(p.dir, "python")
+	modules := filepath.Join(p.dir.path, "python")
 	if err := python.Install(modules); err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(p.dir, "socket")
+	socket := filepath.Join(p.dir.path, "socket")
 	if len(socket) > maxSocketPath {
 		return nil, fmt.Errorf("the path of the socket to %s, %s, has %d characters, and a socket's may have %d; set TMPDIR to a shorter one", o.Name, socket, len(socket), maxSocketPath)
 	}
@@ -201,7 +201,7 @@ func (p *process) close() error {
 			<-p.ended
 		}
 	}
-	return errors.Join(err, os.RemoveAll(p.dir))
+	return errors.Join(err, p.dir.remove())
 }
 
 // environment is that of this process, and where the script finds its work. What the user has set stays.

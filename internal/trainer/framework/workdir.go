@@ -1,0 +1,68 @@
+package framework
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// workdir is a directory of one child's, readable by this user alone. It is locked while its owner lives, so that the
+// next one can remove what a killed owner has left.
+type workdir struct {
+	path string
+	lock *flock.Flock
+}
+
+const workdirPrefix = "elastic-script-"
+
+// newWorkdir makes a directory, and removes those whose owners are gone.
+func newWorkdir() (_ *workdir, err error) {
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), workdirPrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range left {
+		removeLeft(dir)
+	}
+	w := &workdir{}
+	if w.path, err = os.MkdirTemp("", workdirPrefix); err != nil { // with mode 0700
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.remove())
+		}
+	}()
+	// The lock gets its name when it is held: nobody finds it free before.
+	made := filepath.Join(w.path, "locking")
+	w.lock = flock.New(made)
+	if _, err := w.lock.TryLock(); err != nil {
+		return nil, err
+	}
+	return w, os.Rename(made, lockOf(w.path))
+}
+
+func lockOf(dir string) string { return filepath.Join(dir, "lock") }
+
+// removeLeft removes a directory whose owner is gone. What cannot be locked or removed is somebody else's matter.
+func removeLeft(dir string) {
+	if _, err := os.Stat(lockOf(dir)); err != nil {
+		return // it is being made
+	}
+	lock := flock.New(lockOf(dir))
+	if free, err := lock.TryLock(); err == nil && free {
+		_ = os.RemoveAll(dir)
+		_ = lock.Close()
+	}
+}
+
+// remove ends the directory.
+func (w *workdir) remove() error {
+	err := os.RemoveAll(w.path)
+	if w.lock != nil {
+		err = errors.Join(err, w.lock.Close())
+	}
+	return err
+}
