@@ -28,6 +28,9 @@ import (
 
 // TestMain lets the launcher's children be workers: it starts this program again, which is the test binary here.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "master" {
+		os.Exit(masterProcess(os.Args[2]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		if os.Getenv("COUNTING_MODEL") != "" {
 			os.Exit(countingWorker(os.Args[1:]))
@@ -50,12 +53,20 @@ type run struct {
 	threads     int
 	kills       int
 	aggregation string // "" is the job's own
+	masterKills int    // of the process; the workers live
+	stops       int    // by SIGTERM, after which the same command is given again
 }
 
 func (r run) String() string {
 	kills := "undisturbed"
 	if r.kills > 0 {
 		kills = fmt.Sprintf("%d SIGKILLs", r.kills)
+	}
+	if r.masterKills > 0 {
+		kills += fmt.Sprintf(", %d of the master", r.masterKills)
+	}
+	if r.stops > 0 {
+		kills += fmt.Sprintf(", %d stops", r.stops)
 	}
 	if r.aggregation != "" {
 		kills += ", aggregation " + r.aggregation
@@ -68,18 +79,30 @@ type ways struct {
 	kernels                 []string
 	workers, threads, kills []int
 	aggregations            []string
+	masterKills, stops      []int
 }
 
-func (w ways) runs() (all []run) {
-	for _, kernel := range orZero(w.kernels) {
-		for _, workers := range w.workers {
-			for _, threads := range orZero(w.threads) {
-				for _, kills := range orZero(w.kills) {
-					for _, aggregation := range orZero(w.aggregations) {
-						all = append(all, run{kernel, workers, max(threads, 1), kills, aggregation})
-					}
-				}
-			}
+func (w ways) runs() []run {
+	all := []run{{}}
+	all = each(all, w.kernels, func(r *run, kernel string) { r.kernel = kernel })
+	all = each(all, w.workers, func(r *run, n int) { r.workers = n })
+	all = each(all, w.threads, func(r *run, n int) { r.threads = n })
+	all = each(all, w.kills, func(r *run, n int) { r.kills = n })
+	all = each(all, w.aggregations, func(r *run, aggregation string) { r.aggregation = aggregation })
+	all = each(all, w.masterKills, func(r *run, n int) { r.masterKills = n })
+	all = each(all, w.stops, func(r *run, n int) { r.stops = n })
+	for i := range all {
+		all[i].threads = max(all[i].threads, 1)
+	}
+	return all
+}
+
+// each combines runs with every value of a list.
+func each[T any](runs []run, list []T, set func(*run, T)) (all []run) {
+	for _, r := range runs {
+		for _, value := range orZero(list) {
+			set(&r, value)
+			all = append(all, r)
 		}
 	}
 	return all
@@ -145,6 +168,9 @@ func trainLoaded(t *testing.T, j *job.Job, text []byte, r run) master.Result {
 	output := j.Spec.Output
 	if output == "" {
 		output = t.TempDir()
+	}
+	if r.masterKills > 0 || r.stops > 0 {
+		return trainAtSite(t, j, text, r, output)
 	}
 	pace, least := "0s", r.workers // undisturbed, all compute, and none is left out for having started late
 	if r.kills > 0 {
@@ -215,7 +241,10 @@ func killWorkers(ctx context.Context, output string, n int) {
 }
 
 // workersOf lists the child processes that work for the run that writes to output.
-func workersOf(output string) []int {
+func workersOf(output string) []int { return childrenOf("worker", output) }
+
+// childrenOf lists those with a role, which is their first argument.
+func childrenOf(role, output string) []int {
 	var pids []int
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, task := range tasks {
@@ -226,7 +255,7 @@ func workersOf(output string) []int {
 		for _, field := range strings.Fields(string(text)) {
 			pid, err := strconv.Atoi(field)
 			command, _ := os.ReadFile(filepath.Join("/proc", field, "cmdline"))
-			if err == nil && strings.Contains(string(command), output) {
+			if err == nil && strings.Contains(string(command), "\x00"+role+"\x00") && strings.Contains(string(command), output) {
 				pids = append(pids, pid)
 			}
 		}

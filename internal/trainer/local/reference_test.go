@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
@@ -50,11 +49,10 @@ func TestTabularModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
 	if underRace {
 		all.workers, all.kernels, killed.kernels = []int{3}, nil, nil
 	}
-	for model, set := range map[string]string{"deepfm": "frappe", "wide_deep": "census", "census_dnn": "census"} {
+	jobs := zooJobs(t)
+	for _, model := range []string{"deepfm", "wide_deep", "census_dnn"} {
 		t.Run(model, func(t *testing.T) {
-			spec := reference("../zoo/" + model + ".py")
-			spec.Data.Training = data.Synthetic(set, 1200, 1)
-			givesOneHash(t, spec, slices.Concat(all.runs(), killed.runs(), between.runs()))
+			givesOneHash(t, jobs[model], slices.Concat(all.runs(), killed.runs(), between.runs()))
 		})
 	}
 }
@@ -67,30 +65,17 @@ func TestImageModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
 	all := ways{kernels: vectors, workers: []int{1, 2, 3}}
 	killed := ways{kernels: vectors, workers: []int{3}, kills: []int{5}}
 	between := ways{workers: []int{3}, kills: []int{0, 5}, aggregations: []string{trainingjob.AggregationAllReduce}}
+	jobs := zooJobs(t)
 	for _, model := range []string{"cifar10", "resnet"} {
 		t.Run(model, func(t *testing.T) {
-			spec := reference("../zoo/" + model + ".py")
-			spec.Data.Training, spec.Data.RecordsPerTask = data.Synthetic("shapes", 180, 1), 18
-			spec.Training.MinibatchSize = 3
-			spec.Training.LearningRate = new(0.01)
-			givesOneHash(t, spec, slices.Concat(all.runs(), killed.runs(), between.runs()))
+			givesOneHash(t, jobs[model], slices.Concat(all.runs(), killed.runs(), between.runs()))
 		})
 	}
 }
 
 func TestAModelOnCSVGivesOneHashWhoeverComesAndGoes(t *testing.T) {
-	flowers, err := filepath.Abs("../zoo/testdata/iris.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := reference("../zoo/iris.py")
-	spec.Training.Epochs = 2
-	spec.Data = trainingjob.Data{Training: flowers, Format: data.CSV, Codec: "bytes", RecordsPerTask: 30, CSV: &trainingjob.CSV{
-		Columns: map[string][]string{"features": {"sepal_length", "sepal_width", "petal_length", "petal_width"}, "label": {"species"}},
-		Words:   map[string][]string{"species": {"setosa", "versicolor", "virginica"}},
-	}}
 	all, killed := ways{kernels: kernels(), workers: []int{1, 3}}, ways{kernels: kernels(), workers: []int{3}, kills: []int{3}}
-	givesOneHash(t, spec, slices.Concat(all.runs(), killed.runs()))
+	givesOneHash(t, zooJobs(t)["iris"], slices.Concat(all.runs(), killed.runs()))
 }
 
 func TestTheTutorialsNetworkGivesOneHashOnEveryKernel(t *testing.T) {

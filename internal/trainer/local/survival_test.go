@@ -1,0 +1,106 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+var bothAggregations = []string{trainingjob.AggregationMaster, trainingjob.AggregationAllReduce}
+
+// survived are the ways in which a job is trained whose master dies, too: some, or with ELASTIC_SOAK all of them.
+func survived(some ways) []run {
+	if os.Getenv("ELASTIC_SOAK") == "" {
+		return some.runs()
+	}
+	all := ways{kernels: kernels(), workers: []int{1, 2, 3, 8}, aggregations: bothAggregations, stops: []int{0, 1}}
+	undisturbed := all.runs()
+	all.kills, all.masterKills = []int{50}, []int{5}
+	return append(undisturbed, all.runs()...)
+}
+
+func TestTheReferenceJobGivesOneHashWhenItsMasterDiesAndStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a supervisor takes its time between two masters")
+	}
+	givesOneHash(t, reference("testdata/reference_model.py"), survived(ways{
+		workers: []int{3, 8}, kills: []int{8}, masterKills: []int{3}, stops: []int{0, 1}, aggregations: bothAggregations,
+	}))
+}
+
+func TestEveryModelOfTheZooGivesOneHashWhenItsMasterDiesAndStops(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("it trains seven models again and again")
+	}
+	for name, spec := range zooJobs(t) {
+		t.Run(name, func(t *testing.T) {
+			givesOneHash(t, spec, survived(ways{workers: []int{3}, kills: []int{2}, masterKills: []int{1}, stops: []int{1}, aggregations: bothAggregations}))
+		})
+	}
+}
+
+func TestEveryRecordCountsOnceWhenMastersDieAndStop(t *testing.T) {
+	t.Setenv("COUNTING_MODEL", "1")
+	spec := trainingjob.Job{
+		Name: "counting", Namespace: "default", Model: trainingjob.Model{File: "testdata/counting_model.py"},
+		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
+		Training: trainingjob.Training{Epochs: 2, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
+	}
+	for _, r := range survived(ways{workers: []int{3, 8}, kills: []int{10}, masterKills: []int{3}, stops: []int{1}, aggregations: bothAggregations}) {
+		if r.kernel != "" && r.kernel != "portable" {
+			continue // the counting model has no arithmetic
+		}
+		r.kernel = "portable"
+		t.Run(r.String(), func(t *testing.T) {
+			spec.Training.Aggregation = r.aggregation
+			j, text := load(t, spec, countingOptions(job.Options{Threads: 1, Kernel: "portable"}))
+			result := trainLoaded(t, j, text, r)
+			if result.Model == nil {
+				t.Fatalf("no model: %+v", result)
+			}
+			for record, n := range float32s(t, result.Model.Files[0]) {
+				if n != float32(spec.Training.Epochs) {
+					t.Errorf("record %d was applied %v times in %d epochs", record, n, spec.Training.Epochs)
+				}
+			}
+		})
+	}
+}
+
+// zooJobs is a job of some thirty steps for each built-in model.
+func zooJobs(t *testing.T) map[string]trainingjob.Job {
+	t.Helper()
+	flowers, err := filepath.Abs("../zoo/testdata/iris.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := map[string]trainingjob.Job{}
+	for model, set := range map[string]string{"deepfm": "frappe", "wide_deep": "census", "census_dnn": "census"} {
+		spec := reference("../zoo/" + model + ".py")
+		spec.Data.Training = data.Synthetic(set, 1200, 1)
+		jobs[model] = spec
+	}
+	for _, model := range []string{"cifar10", "resnet"} {
+		spec := reference("../zoo/" + model + ".py")
+		spec.Data.Training, spec.Data.RecordsPerTask = data.Synthetic("shapes", 180, 1), 18
+		spec.Training.MinibatchSize = 3
+		spec.Training.LearningRate = new(0.01)
+		jobs[model] = spec
+	}
+	mnist := reference("../zoo/mnist.py")
+	mnist.Data.Training = data.Synthetic("digits", 600, 1)
+	mnist.Training.MinibatchSize = 5
+	jobs["mnist"] = mnist
+	iris := reference("../zoo/iris.py")
+	iris.Training.Epochs = 8
+	iris.Data = trainingjob.Data{Training: flowers, Format: data.CSV, Codec: "bytes", RecordsPerTask: 30, CSV: &trainingjob.CSV{
+		Columns: map[string][]string{"features": {"sepal_length", "sepal_width", "petal_length", "petal_width"}, "label": {"species"}},
+		Words:   map[string][]string{"species": {"setosa", "versicolor", "virginica"}},
+	}}
+	jobs["iris"] = iris
+	return jobs
+}
