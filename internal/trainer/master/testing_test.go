@@ -63,8 +63,13 @@ func (n tally) Apply(state []float32, sum gradient.Sum, _ [][]float32, step int6
 	return nil
 }
 
-func (tally) Evaluate([]float32, *graph.Batch) (nn.Result, error) {
-	return nn.Result{}, errors.New("there is no validation data")
+// Evaluate says how many gradients are in the state.
+func (tally) Evaluate(state []float32, b *graph.Batch) (nn.Result, error) {
+	sum := 0.0
+	for _, v := range state {
+		sum += float64(v)
+	}
+	return nn.Result{LossSum: sum * float64(b.N), Counts: []int64{0}, Records: b.N}, nil
 }
 
 func (tally) Export(state []float32) []nn.Tensor {
