@@ -38,6 +38,7 @@ type node struct {
 	star       []int        // what it computes for the master
 	sent       map[int]bool // owners that it has sent its slices to, in this round
 	spans      map[int]bool // workers whose slices it has, as an owner in this round
+	answered   bool         // and has said the hashes that are asked for
 	finished   bool         // its own slice is, in this round
 	slices     map[[2]int64]map[int]bool
 	ahead      map[int64]int64 // sums that it has, and of which rounds
@@ -209,7 +210,7 @@ func (w *network) read(n *node) {
 			w.slices = append(w.slices, slice{kind: "whole", round: e.Round, step: e.Step, from: n.id, to: to})
 		}
 	case Round:
-		n.round, n.sent, n.spans, n.finished, n.star = &e, map[int]bool{}, map[int]bool{}, false, nil
+		n.round, n.sent, n.spans, n.answered, n.finished, n.star = &e, map[int]bool{}, map[int]bool{}, false, false, nil
 		if e.Hash && e.Step == n.state {
 			n.says(StateHash{Worker: n.id, Step: e.Step, Hash: fmt.Sprint("state ", e.Step)})
 		}
@@ -240,6 +241,12 @@ func (w *network) works(n *node) {
 		if !n.holds[v] {
 			n.holds[v] = true
 			return
+		}
+	}
+	if !n.answered {
+		n.answered = true
+		for _, v := range slices.Concat(r.Answers[n.id], r.Seconds[n.id]) {
+			n.says(Gradient{Worker: n.id, Step: r.Step, Lo: v, Hi: v + 1, Hashes: hashes(r.Step, v, v+1), HashAlone: true})
 		}
 	}
 	for _, owner := range r.Owners {

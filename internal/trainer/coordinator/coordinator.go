@@ -312,7 +312,7 @@ func (c *Coordinator) enough() bool {
 // gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
 func (c *Coordinator) gradient(e Gradient) {
 	m := c.members[e.Worker]
-	if m == nil || c.phase > Evaluating || c.leaving != "" || !c.compare(m, e) || e.Step != c.step || c.evals || c.group != nil {
+	if m == nil || c.phase > Evaluating || c.leaving != "" || !c.compare(m, e) || e.Step != c.step || c.evals || c.group != nil || e.HashAlone {
 		return // of a step that is complete: another worker was given the same work meanwhile
 	}
 	c.answered(m, e)

@@ -31,10 +31,11 @@ type (
 	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full. Hashes are of what the worker has
 	// computed for each of them before it added them up: gradient, statistics and loss; nil where that is not known.
 	Gradient struct {
-		Worker int
-		Step   int64
-		Lo, Hi int
-		Hashes []uint32
+		Worker    int
+		Step      int64
+		Lo, Hi    int
+		Hashes    []uint32
+		HashAlone bool // there is nothing to be added: it is an answer in a round
 	}
 
 	// EvaluationPart is the result of one range of validation data at the state after Step updates.
@@ -233,6 +234,8 @@ type (
 		Owners    []int
 		Listeners []int
 		Deal      map[int][]int // worker → virtual workers of Step
+		Answers   map[int][]int // worker → those of them of which it says the hash, as a Gradient
+		Seconds   map[int][]int // worker → those that it computes as well, to say the hash and contribute nothing
 		Hash      bool
 	}
 

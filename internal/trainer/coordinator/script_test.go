@@ -284,6 +284,9 @@ func describe(e Effect) string {
 		for _, w := range e.Listeners {
 			s += fmt.Sprintf(" | w%d listens", w)
 		}
+		for _, w := range sortedKeys(e.Seconds) {
+			s += fmt.Sprintf(" | w%d checks v%s", w, list(e.Seconds[w]))
+		}
 		if e.Hash {
 			s += " | everybody hashes"
 		}

@@ -36,6 +36,7 @@ func (m *Master) beginRound(e coordinator.Round) {
 		}
 		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Round{Round: &wirepb.Round{
 			Number: e.Number, Step: e.Step, VirtualWorkers: narrow(e.Deal[id]), Owners: narrow(e.Owners), Listeners: narrow(e.Listeners), Hash: e.Hash,
+			Answers: narrow(e.Answers[id]), Seconds: narrow(e.Seconds[id]),
 			Peers: m.introduce(c, everybody),
 		}}})
 	}

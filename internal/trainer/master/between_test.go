@@ -1,6 +1,7 @@
 package master_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -8,8 +9,31 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
+
+func TestAWorkerOfARoundThatFlipsOneBitOfEveryGradientIsNamedWithinAThousandSteps(t *testing.T) {
+	s := newSite(t, 35)
+	s.spec.Training.Aggregation = trainingjob.AggregationAllReduce
+	s.job.Spec.Training = s.spec.Training
+	var err error
+	if s.config.JobJSON, err = json.Marshal(s.spec); err != nil {
+		t.Fatal(err)
+	}
+	s.config.Min, s.config.Max = 3, 3
+	s.launcher.work = func(ctx context.Context, id int) error {
+		if id == 1 {
+			return s.workerOn("bad-node", func(n tally) job.Network { return gradientFlipper{n} })(ctx, id)
+		}
+		return s.workerOn("good-node", sound)(ctx, id)
+	}
+	result := s.run(t.Context())
+	if step := s.step.Load(); result.Code != coordinator.ExitJobFailed || !strings.Contains(result.Reason, "different gradients of virtual worker") ||
+		!strings.Contains(result.Reason, "node bad-node, ") || step > flipsFrom+1000 {
+		t.Fatalf("at step %d it ended with %+v", step, result)
+	}
+}
 
 // laterFence is that of another master of the same job.
 type laterFence struct {

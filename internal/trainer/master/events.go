@@ -77,6 +77,9 @@ func (m *Master) take(i input) {
 		m.takePart(c, k.Evaluated)
 	case *wirepb.Message_StateHash:
 		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
+	case *wirepb.Message_Answer:
+		a := k.Answer
+		m.step(coordinator.Gradient{Worker: c.worker, Step: a.Step, Lo: int(a.VirtualWorker), Hi: int(a.VirtualWorker) + 1, Hashes: []uint32{a.Hash}, HashAlone: true})
 	case *wirepb.Message_Unreachable:
 		u := k.Unreachable
 		m.step(coordinator.Unreachable{Worker: c.worker, Peer: int(u.Peer), Round: u.Round, Reason: u.Reason})

@@ -110,14 +110,25 @@ func (s *session) beginRound(r *wirepb.Round) error {
 		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_StateHash{StateHash: &wirepb.StateHash{Step: s.step, Hash: s.hash()}}})
 	}
 	s.forget() // what was in hand for another master is computed anew
+	s.todo = nil
 	mine := r.VirtualWorkers
 	if s.planned == s.step { // another round of the step: what was computed for the one before is here
 		mine = slices.DeleteFunc(slices.Clone(mine), func(v int32) bool {
 			return slices.ContainsFunc(s.tree.Spans(), func(held reduce.Span) bool { return held.Lo <= int(v) && int(v) < held.Hi })
 		})
 	}
-	s.deal(mine)
+	s.deal(slices.Concat(r.Seconds, mine)) // the seconds first: their answers are compared in this step
 	return s.contribute()
+}
+
+// second reports whether a virtual worker is computed for its hash alone.
+func (w *worker) second(v int) bool {
+	return w.round != nil && slices.Contains(w.round.Seconds, int32(v))
+}
+
+// answer says the hash of a virtual worker's gradient.
+func (s *session) answer(v int32) {
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Answer{Answer: &wirepb.Answer{Step: s.step, VirtualWorker: v, Hash: s.hashes[v]}}})
 }
 
 // contribute sends what this worker has of the step in hand to the owners of its slices, once all of it is computed.
@@ -127,6 +138,11 @@ func (s *session) contribute() error {
 		return nil
 	}
 	s.sent = r.Number
+	for _, v := range slices.Concat(r.Seconds, r.Answers) {
+		if int(v) < len(s.plan.Minibatches) {
+			s.answer(v)
+		}
+	}
 	var parts []exchange.Part
 	for _, span := range s.tree.Spans() {
 		p := exchange.Part{Span: span, Sum: s.tree.At(span), Stats: s.stats[span.Lo:span.Hi]}

@@ -37,6 +37,7 @@ type Message struct {
 	//	*Message_Leaving
 	//	*Message_Problem
 	//	*Message_Unreachable
+	//	*Message_Answer
 	//	*Message_Job
 	//	*Message_State
 	//	*Message_Update
@@ -168,6 +169,15 @@ func (x *Message) GetUnreachable() *Unreachable {
 	if x != nil {
 		if x, ok := x.Kind.(*Message_Unreachable); ok {
 			return x.Unreachable
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetAnswer() *Answer {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_Answer); ok {
+			return x.Answer
 		}
 	}
 	return nil
@@ -331,6 +341,10 @@ type Message_Unreachable struct {
 	Unreachable *Unreachable `protobuf:"bytes,10,opt,name=unreachable,proto3,oneof"`
 }
 
+type Message_Answer struct {
+	Answer *Answer `protobuf:"bytes,11,opt,name=answer,proto3,oneof"`
+}
+
 type Message_Job struct {
 	// From the master.
 	Job *Job `protobuf:"bytes,16,opt,name=job,proto3,oneof"`
@@ -403,6 +417,8 @@ func (*Message_Leaving) isMessage_Kind() {}
 func (*Message_Problem) isMessage_Kind() {}
 
 func (*Message_Unreachable) isMessage_Kind() {}
+
+func (*Message_Answer) isMessage_Kind() {}
 
 func (*Message_Job) isMessage_Kind() {}
 
@@ -1702,6 +1718,8 @@ type Round struct {
 	Listeners      []int32                `protobuf:"varint,5,rep,packed,name=listeners,proto3" json:"listeners,omitempty"`                                 // workers that finished slices are sent to besides
 	Hash           bool                   `protobuf:"varint,6,opt,name=hash,proto3" json:"hash,omitempty"`                                                  // answer with StateHash before it begins
 	Peers          []*Peer                `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`                                                 // those that the receiver has not been told of before
+	Answers        []int32                `protobuf:"varint,8,rep,packed,name=answers,proto3" json:"answers,omitempty"`                                     // virtual workers of its own of which it sends an Answer too
+	Seconds        []int32                `protobuf:"varint,9,rep,packed,name=seconds,proto3" json:"seconds,omitempty"`                                     // those that it computes besides, sends an Answer of, and contributes nothing of
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1785,6 +1803,81 @@ func (x *Round) GetPeers() []*Peer {
 	return nil
 }
 
+func (x *Round) GetAnswers() []int32 {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+func (x *Round) GetSeconds() []int32 {
+	if x != nil {
+		return x.Seconds
+	}
+	return nil
+}
+
+// Answer is the hash of the gradient of a virtual worker, by which two workers' are compared.
+type Answer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	VirtualWorker int32                  `protobuf:"varint,2,opt,name=virtual_worker,json=virtualWorker,proto3" json:"virtual_worker,omitempty"`
+	Hash          uint32                 `protobuf:"varint,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_wire_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Answer) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Answer) GetVirtualWorker() int32 {
+	if x != nil {
+		return x.VirtualWorker
+	}
+	return 0
+}
+
+func (x *Answer) GetHash() uint32 {
+	if x != nil {
+		return x.Hash
+	}
+	return 0
+}
+
 // Peer is how a worker is reached by others.
 type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1797,7 +1890,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1902,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1915,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Peer) GetWorker() int32 {
@@ -1858,7 +1951,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +1963,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +1976,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Relay) GetRound() int64 {
@@ -1919,7 +2012,7 @@ type Unreachable struct {
 
 func (x *Unreachable) Reset() {
 	*x = Unreachable{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2024,7 @@ func (x *Unreachable) String() string {
 func (*Unreachable) ProtoMessage() {}
 
 func (x *Unreachable) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2037,7 @@ func (x *Unreachable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreachable.ProtoReflect.Descriptor instead.
 func (*Unreachable) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Unreachable) GetRound() int64 {
@@ -1989,7 +2082,7 @@ type Slice struct {
 
 func (x *Slice) Reset() {
 	*x = Slice{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2094,7 @@ func (x *Slice) String() string {
 func (*Slice) ProtoMessage() {}
 
 func (x *Slice) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2107,7 @@ func (x *Slice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slice.ProtoReflect.Descriptor instead.
 func (*Slice) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Slice) GetRound() int64 {
@@ -2103,7 +2196,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +2208,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +2221,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Heartbeat) GetGeneration() int64 {
@@ -2143,7 +2236,8 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\x12elastic.trainer.v1\"\xec\t\n" +
+	"wire.proto\x12\x12elastic.trainer.v1\"\xa2\n" +
+	"\n" +
 	"\aMessage\x12.\n" +
 	"\x04join\x18\x01 \x01(\v2\x18.elastic.trainer.v1.JoinH\x00R\x04join\x121\n" +
 	"\x05hello\x18\x02 \x01(\v2\x19.elastic.trainer.v1.HelloH\x00R\x05hello\x127\n" +
@@ -2155,7 +2249,8 @@ const file_wire_proto_rawDesc = "" +
 	"\aleaving\x18\a \x01(\v2\x1b.elastic.trainer.v1.LeavingH\x00R\aleaving\x127\n" +
 	"\aproblem\x18\b \x01(\v2\x1b.elastic.trainer.v1.ProblemH\x00R\aproblem\x12C\n" +
 	"\vunreachable\x18\n" +
-	" \x01(\v2\x1f.elastic.trainer.v1.UnreachableH\x00R\vunreachable\x12+\n" +
+	" \x01(\v2\x1f.elastic.trainer.v1.UnreachableH\x00R\vunreachable\x124\n" +
+	"\x06answer\x18\v \x01(\v2\x1a.elastic.trainer.v1.AnswerH\x00R\x06answer\x12+\n" +
 	"\x03job\x18\x10 \x01(\v2\x17.elastic.trainer.v1.JobH\x00R\x03job\x121\n" +
 	"\x05state\x18\x11 \x01(\v2\x19.elastic.trainer.v1.StateH\x00R\x05state\x124\n" +
 	"\x06update\x18\x12 \x01(\v2\x1a.elastic.trainer.v1.UpdateH\x00R\x06update\x124\n" +
@@ -2271,7 +2366,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"#\n" +
 	"\tDismissal\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\a\n" +
-	"\x05Fetch\"\xd6\x01\n" +
+	"\x05Fetch\"\x8a\x02\n" +
 	"\x05Round\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12'\n" +
@@ -2279,7 +2374,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x06owners\x18\x04 \x03(\x05R\x06owners\x12\x1c\n" +
 	"\tlisteners\x18\x05 \x03(\x05R\tlisteners\x12\x12\n" +
 	"\x04hash\x18\x06 \x01(\bR\x04hash\x12.\n" +
-	"\x05peers\x18\a \x03(\v2\x18.elastic.trainer.v1.PeerR\x05peers\"Z\n" +
+	"\x05peers\x18\a \x03(\v2\x18.elastic.trainer.v1.PeerR\x05peers\x12\x18\n" +
+	"\aanswers\x18\b \x03(\x05R\aanswers\x12\x18\n" +
+	"\aseconds\x18\t \x03(\x05R\aseconds\"W\n" +
+	"\x06Answer\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\x12%\n" +
+	"\x0evirtual_worker\x18\x02 \x01(\x05R\rvirtualWorker\x12\x12\n" +
+	"\x04hash\x18\x03 \x01(\rR\x04hash\"Z\n" +
 	"\x04Peer\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
@@ -2322,7 +2423,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_wire_proto_goTypes = []any{
 	(*Message)(nil),     // 0: elastic.trainer.v1.Message
 	(*Piece)(nil),       // 1: elastic.trainer.v1.Piece
@@ -2346,12 +2447,13 @@ var file_wire_proto_goTypes = []any{
 	(*Dismissal)(nil),   // 19: elastic.trainer.v1.Dismissal
 	(*Fetch)(nil),       // 20: elastic.trainer.v1.Fetch
 	(*Round)(nil),       // 21: elastic.trainer.v1.Round
-	(*Peer)(nil),        // 22: elastic.trainer.v1.Peer
-	(*Relay)(nil),       // 23: elastic.trainer.v1.Relay
-	(*Unreachable)(nil), // 24: elastic.trainer.v1.Unreachable
-	(*Slice)(nil),       // 25: elastic.trainer.v1.Slice
-	(*Heartbeat)(nil),   // 26: elastic.trainer.v1.Heartbeat
-	nil,                 // 27: elastic.trainer.v1.Evaluation.MetricsEntry
+	(*Answer)(nil),      // 22: elastic.trainer.v1.Answer
+	(*Peer)(nil),        // 23: elastic.trainer.v1.Peer
+	(*Relay)(nil),       // 24: elastic.trainer.v1.Relay
+	(*Unreachable)(nil), // 25: elastic.trainer.v1.Unreachable
+	(*Slice)(nil),       // 26: elastic.trainer.v1.Slice
+	(*Heartbeat)(nil),   // 27: elastic.trainer.v1.Heartbeat
+	nil,                 // 28: elastic.trainer.v1.Evaluation.MetricsEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: elastic.trainer.v1.Message.join:type_name -> elastic.trainer.v1.Join
@@ -2362,38 +2464,39 @@ var file_wire_proto_depIdxs = []int32{
 	10, // 5: elastic.trainer.v1.Message.state_hash:type_name -> elastic.trainer.v1.StateHash
 	11, // 6: elastic.trainer.v1.Message.leaving:type_name -> elastic.trainer.v1.Leaving
 	12, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
-	24, // 8: elastic.trainer.v1.Message.unreachable:type_name -> elastic.trainer.v1.Unreachable
-	3,  // 9: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
-	13, // 10: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
-	15, // 11: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
-	16, // 12: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
-	17, // 13: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
-	18, // 14: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
-	19, // 15: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
-	20, // 16: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
-	21, // 17: elastic.trainer.v1.Message.round:type_name -> elastic.trainer.v1.Round
-	23, // 18: elastic.trainer.v1.Message.relay:type_name -> elastic.trainer.v1.Relay
-	9,  // 19: elastic.trainer.v1.Message.evaluation:type_name -> elastic.trainer.v1.Evaluation
-	25, // 20: elastic.trainer.v1.Message.slice:type_name -> elastic.trainer.v1.Slice
-	26, // 21: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
-	5,  // 22: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
-	14, // 23: elastic.trainer.v1.Applied.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 24: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
-	27, // 25: elastic.trainer.v1.Evaluation.metrics:type_name -> elastic.trainer.v1.Evaluation.MetricsEntry
-	14, // 26: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
-	9,  // 27: elastic.trainer.v1.State.evaluations:type_name -> elastic.trainer.v1.Evaluation
-	1,  // 28: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
-	14, // 29: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 30: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
-	22, // 31: elastic.trainer.v1.Round.peers:type_name -> elastic.trainer.v1.Peer
-	22, // 32: elastic.trainer.v1.Relay.to:type_name -> elastic.trainer.v1.Peer
-	14, // 33: elastic.trainer.v1.Slice.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 34: elastic.trainer.v1.Slice.piece:type_name -> elastic.trainer.v1.Piece
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	25, // 8: elastic.trainer.v1.Message.unreachable:type_name -> elastic.trainer.v1.Unreachable
+	22, // 9: elastic.trainer.v1.Message.answer:type_name -> elastic.trainer.v1.Answer
+	3,  // 10: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
+	13, // 11: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
+	15, // 12: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
+	16, // 13: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
+	17, // 14: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
+	18, // 15: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
+	19, // 16: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
+	20, // 17: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
+	21, // 18: elastic.trainer.v1.Message.round:type_name -> elastic.trainer.v1.Round
+	24, // 19: elastic.trainer.v1.Message.relay:type_name -> elastic.trainer.v1.Relay
+	9,  // 20: elastic.trainer.v1.Message.evaluation:type_name -> elastic.trainer.v1.Evaluation
+	26, // 21: elastic.trainer.v1.Message.slice:type_name -> elastic.trainer.v1.Slice
+	27, // 22: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
+	5,  // 23: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
+	14, // 24: elastic.trainer.v1.Applied.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 25: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
+	28, // 26: elastic.trainer.v1.Evaluation.metrics:type_name -> elastic.trainer.v1.Evaluation.MetricsEntry
+	14, // 27: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
+	9,  // 28: elastic.trainer.v1.State.evaluations:type_name -> elastic.trainer.v1.Evaluation
+	1,  // 29: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
+	14, // 30: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 31: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
+	23, // 32: elastic.trainer.v1.Round.peers:type_name -> elastic.trainer.v1.Peer
+	23, // 33: elastic.trainer.v1.Relay.to:type_name -> elastic.trainer.v1.Peer
+	14, // 34: elastic.trainer.v1.Slice.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 35: elastic.trainer.v1.Slice.piece:type_name -> elastic.trainer.v1.Piece
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2411,6 +2514,7 @@ func file_wire_proto_init() {
 		(*Message_Leaving)(nil),
 		(*Message_Problem)(nil),
 		(*Message_Unreachable)(nil),
+		(*Message_Answer)(nil),
 		(*Message_Job)(nil),
 		(*Message_State)(nil),
 		(*Message_Update)(nil),
@@ -2431,7 +2535,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
