@@ -222,16 +222,16 @@ func (f *field) fill(n *example.Named, cells []string) error {
 		cell := cells[c.position]
 		var err error
 		var integer int64
-		var real float32
+		var value float32
 		switch {
 		case c.words != nil && f.dtype != "":
 			var known bool
 			if integer, known = c.words[cell]; !known {
 				err = fmt.Errorf("is none of its %d words", len(c.words))
 			}
-			real = float32(integer)
+			value = float32(integer)
 		case f.dtype == graph.Float32:
-			real, err = number(cell)
+			value, err = number(cell)
 		case f.dtype == graph.Int32:
 			integer, err = whole(cell, 32)
 		case f.dtype == graph.Uint8:
@@ -247,7 +247,7 @@ func (f *field) fill(n *example.Named, cells []string) error {
 		}
 		switch f.dtype {
 		case graph.Float32:
-			n.Kind, n.Floats = example.FloatKind, append(n.Floats, real)
+			n.Kind, n.Floats = example.FloatKind, append(n.Floats, value)
 		case graph.Uint8:
 			elements = append(elements, byte(integer))
 			n.Kind, n.Strings = example.BytesKind, append(n.Strings[:0], elements)
