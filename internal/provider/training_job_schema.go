@@ -290,7 +290,7 @@ func trainingJobTrainingAttribute() schema.Attribute {
 				Optional:            true,
 			},
 			"aggregation": schema.StringAttribute{
-				MarkdownDescription: "Where the gradients of a step are added: at the `master` (the default), by `allreduce` between the workers, each of which finishes a slice of the sum, or where it takes less time (`auto`: by the model's size and the number of workers). The model is the same, bit for bit.",
+				MarkdownDescription: "Where the gradients of a step are added: at the `master` (the default), by `allreduce` between the workers, each of which finishes a slice of the sum, or where it takes less time (`auto`: by the model's size and the number of workers). The model is the same, bit for bit. Between the workers, they connect to each other on ports of their own choice: a NetworkPolicy must let a job's workers reach each other.",
 				Optional:            true,
 				Validators:          []validator.String{stringvalidator.OneOf(trainingjob.Aggregations...)},
 			},
