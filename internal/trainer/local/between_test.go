@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -122,6 +123,38 @@ func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing
 	}
 	if left == 0 || lost > 0 {
 		t.Errorf("%d left in good order and %d were lost: %v", left, lost, notices)
+	}
+}
+
+func TestAPausedWorkerIsGoneOnWithoutAndComesBack(t *testing.T) {
+	spec := reference("testdata/reference_model.py")
+	spec.Training.Epochs = 3 // so that it lasts longer than until the pause
+	want := train(t, spec, run{workers: 1, threads: 1})
+	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string) {
+		for len(workersOf(output)) < 3 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		paused := workersOf(output)
+		if len(paused) == 0 {
+			return
+		}
+		select {
+		case <-time.After(300 * time.Millisecond): // the workers have begun
+		case <-ctx.Done():
+			return
+		}
+		_ = syscall.Kill(paused[0], syscall.SIGSTOP)
+		select {
+		case <-time.After(3 * time.Second):
+		case <-ctx.Done():
+		}
+		_ = syscall.Kill(paused[0], syscall.SIGCONT)
+	})
+	if hash != want {
+		t.Errorf("hash %s, and %s as a star", hash, want)
+	}
+	if !slices.ContainsFunc(notices, func(n coordinator.Notice) bool { return strings.Contains(n.Message, "fell silent") }) {
+		t.Errorf("nobody was missed: %v", notices)
 	}
 }
 
