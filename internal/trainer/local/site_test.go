@@ -81,9 +81,9 @@ type ended struct {
 
 // The files of a run in its output directory.
 const (
-	masterFile  = "master.json"
-	endedFile   = "ended.json"
-	toldFile = "told.txt"
+	masterFile = "master.json"
+	endedFile  = "ended.json"
+	toldFile   = "told.txt"
 )
 
 // masterBegins is the line before what each master tells: its notices, and its log with a line for each step.
