@@ -78,7 +78,10 @@ func TestEveryNameBehindAFileIsInThatFile(t *testing.T) {
 	}
 }
 
-// Guides say which test holds the project to what they promise: a Go test, or a story that the coordinator's tests play.
+// A Go test, or a story that the coordinator's tests play.
+var cited = regexp.MustCompile("`((?:Test|Fuzz)\\w+|[\\w-]+_[\\w-]+\\.txt)`")
+
+// Guides say which test holds the project to what they promise.
 func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
@@ -103,7 +106,6 @@ func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cited := regexp.MustCompile("`((?:Test|Fuzz)\\w+|[\\w-]+_[\\w-]+\\.txt)`")
 	seen := 0
 	for name, text := range documents(t) {
 		for _, m := range cited.FindAllStringSubmatch(text, -1) {
@@ -115,5 +117,23 @@ func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Error("no document cites a test")
+	}
+}
+
+func TestEveryFaultOfTheGuideIsShownByATest(t *testing.T) {
+	const guide = "templates/guides/what-survives-what.md"
+	rows := 0
+	for _, line := range strings.Split(documents(t)[guide], "\n") {
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		if !strings.HasPrefix(line, "| ") || strings.TrimSpace(cells[len(cells)-1]) == "test" {
+			continue
+		}
+		rows++
+		if !cited.MatchString(cells[len(cells)-1]) {
+			t.Errorf("%s: no test shows this: %s", guide, line)
+		}
+	}
+	if rows == 0 {
+		t.Errorf("%s has no table", guide)
 	}
 }
