@@ -26,14 +26,21 @@ type Terminal struct {
 	reattach    string
 }
 
-// NewTerminal serves the provider until the test ends.
+// NewTerminal serves the provider, without environment variables, until the test ends.
 func NewTerminal(t *testing.T) *Terminal {
+	t.Helper()
+	return NewTerminalWith(t, nil)
+}
+
+// NewTerminalWith serves the provider with these environment variables, such as KUBE_CONFIG_PATH for what configures no
+// provider, until the test ends.
+func NewTerminalWith(t *testing.T, variables map[string]string) *Terminal {
 	t.Helper()
 	// Where terraform looks without required_providers, and where with them.
 	const address, published = "registry.terraform.io/hashicorp/elastic", "registry.terraform.io/elastic-training/elastic"
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
-	factory := Factories(t, nil)["elastic"]
+	factory := Factories(t, variables)["elastic"]
 	go func() {
 		err := tf6server.Serve(address, func() tfprotov6.ProviderServer {
 			server, err := factory()

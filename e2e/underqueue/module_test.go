@@ -1,0 +1,57 @@
+package underqueue_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+)
+
+// TestTheModuleOfATeamsQueuePassesItsOwnTests runs `terraform test`, as the module's README says, on this cluster. That
+// terraform says "Success!" also where it finds no test, and that a queue which never became active is only a warning, is
+// why more is read than its exit code.
+func TestTheModuleOfATeamsQueuePassesItsOwnTests(t *testing.T) {
+	t.Parallel()
+	r := providertesting.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})
+	if err := os.CopyFS(r.Directory, os.DirFS(filepath.Join("..", "..", "examples", "modules", "team-queue"))); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(r.Directory, "main.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := 0
+	files, err := filepath.Glob(filepath.Join(r.Directory, "tests", "*.tftest.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted += len(regexp.MustCompile(`(?m)^run "`).FindAll(text, -1))
+	}
+
+	printed, code := r.Run(t, string(config), "test")
+	if code != 0 || providertesting.Says("is not active yet").MatchString(printed) {
+		t.Errorf("terraform test exited with %d:\n%s", code, printed)
+	}
+	if passed := len(regexp.MustCompile(`(?m)^  run ".*pass$`).FindAllString(printed, -1)); passed != wanted || wanted == 0 {
+		t.Errorf("%d of %d runs in %d files have passed:\n%s", passed, wanted, len(files), printed)
+	}
+	left, err := newPlace(t).kueue.ClusterQueues().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, queue := range left.Items {
+		if strings.HasPrefix(queue.Name, "tftest-") {
+			t.Errorf("ClusterQueue %s is left", queue.Name)
+		}
+	}
+}
