@@ -118,6 +118,9 @@ func (c *Coordinator) remove(worker int, reason string) {
 	}
 	delete(c.members, worker)
 	delete(c.votes, worker)
+	if p := c.pods[worker]; p != nil {
+		p.left = fmt.Sprintf("it %s at step %d, and has not said hello since", reason, c.step)
+	}
 	c.work.orphan(worker)
 	if c.source == worker {
 		c.source = nobody

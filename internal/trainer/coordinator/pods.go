@@ -11,8 +11,9 @@ type pod struct {
 	state    PodState
 	floor    bool
 	reason   string
-	retiring bool // we asked for its end
-	ending   bool // somebody did
+	left     string // how it ceased to be a member, the last time
+	retiring bool   // we asked for its end
+	ending   bool   // somebody did
 }
 
 // alive counts towards the size of the job: it runs or will, and nobody has asked for its end.

@@ -1,5 +1,7 @@
 package coordinator
 
+import "cmp"
+
 // Status is what a person should know of the run.
 type Status struct {
 	Phase       Phase
@@ -18,8 +20,8 @@ type WorkerStatus struct {
 	Pod       string // its pod's name; "" for the usual one
 	State     string // "pending", "starting", "joining", "ready"
 	Floor     bool
-	Reason    string
-	Gradients int64 // virtual workers of steps taken from it
+	Reason    string // why it is pending; of one that is starting again, how it was lost
+	Gradients int64  // virtual workers of steps taken from it
 }
 
 // Status returns the state of the run as of the last event.
@@ -35,13 +37,13 @@ func (c *Coordinator) Status() Status {
 		}
 		w := WorkerStatus{Worker: id, Pod: p.name, State: "pending", Floor: p.floor, Reason: p.reason}
 		if p.state == PodRunning {
-			w.State = "starting"
+			w.State, w.Reason = "starting", cmp.Or(p.reason, p.left)
 		}
 		seen[id] = w
 	}
 	for id, m := range c.members {
 		w := seen[id]
-		w.Worker, w.State, w.Gradients = id, "joining", m.gradients
+		w.Worker, w.State, w.Reason, w.Gradients = id, "joining", "", m.gradients
 		if m.ready {
 			w.State = "ready"
 		}
