@@ -55,3 +55,38 @@ func TestTheModuleOfATeamsQueuePassesItsOwnTests(t *testing.T) {
 		}
 	}
 }
+
+// TestTheGateForPullRequestsLetsAJobPassThatFitsAndNoJobThatCannotRun plans examples/ci as its workflow does.
+func TestTheGateForPullRequestsLetsAJobPassThatFitsAndNoJobThatCannotRun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	r := providertesting.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})
+	r.Environment = []string{"TF_VAR_forecast=error", "TF_VAR_namespace=" + p.ns}
+	if err := os.CopyFS(r.Directory, os.DirFS(filepath.Join("..", "..", "examples"))); err != nil { // with the module
+		t.Fatal(err)
+	}
+	r.Directory = filepath.Join(r.Directory, "ci")
+	if err := os.Remove(filepath.Join(r.Directory, "backend.tf")); err != nil { // it would make the state's Secret
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(r.Directory, "main.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := string(text)
+	if printed, code := r.Run(t, config, "init"); code != 0 {
+		t.Fatalf("init exited with %d:\n%s", code, printed)
+	}
+	if printed, code := r.Run(t, config, "plan"); code != 0 {
+		t.Errorf("plan exited with %d:\n%s", code, printed)
+	}
+	tooSmall := strings.Replace(config, `cpu = "6"`, `cpu = "1"`, 1)
+	if tooSmall == config {
+		t.Fatal("the example has no quota of six CPUs")
+	}
+	printed, code := r.Run(t, tooSmall, "plan")
+	if code != 1 {
+		t.Errorf("with a quota in which the job can never run plan exited with %d", code)
+	}
+	providertesting.ExpectSays(t, printed, "Error:", p.ns+"/nightly", "can never")
+}

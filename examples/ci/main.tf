@@ -1,0 +1,55 @@
+# A team's repository: its queue, and the jobs that run in it. plan.yml plans every pull request and refuses those whose
+# jobs would evict somebody, or could never run.
+
+terraform {
+  required_version = ">= 1.8"
+  required_providers {
+    elastic = { source = "elastic-training/elastic" }
+  }
+}
+
+provider "elastic" { # which cluster, the environment says: KUBE_CONFIG_PATH
+  forecast = var.forecast
+}
+
+module "research" {
+  source = "../modules/team-queue" # elsewhere: github.com/elastic-training/terraform-provider-elastic//examples/modules/team-queue
+
+  team      = "research"
+  namespace = var.namespace
+  flavors   = [{ name = "any", quota = { cpu = "6", memory = "24Gi" } }]
+}
+
+resource "elastic_training_job" "nightly" {
+  name      = "nightly"
+  namespace = module.research.namespace
+  image     = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  model     = { name = "mnist" }
+  data      = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
+  training  = { minibatch_size = 10, grads_to_wait = 2 }
+
+  master = { resources = { requests = { cpu = "1", memory = "1Gi" } } }
+  workers = {
+    min       = 1
+    max       = 4
+    resources = { requests = { cpu = "1", memory = "1Gi" } }
+  }
+
+  queue = {
+    name                 = module.research.local_queue
+    priority_class       = module.research.priority_classes.burst
+    floor_priority_class = module.research.priority_classes.floor
+  }
+}
+
+variable "namespace" {
+  description = "The namespace of the team's jobs, which exists already."
+  type        = string
+  default     = "team-research"
+}
+
+variable "forecast" {
+  description = "warn: a plan says whom its jobs evict. error: it fails when that is anybody, when a job can never run, and when nobody can say."
+  type        = string
+  default     = "warn"
+}
