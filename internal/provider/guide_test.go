@@ -3,6 +3,7 @@ package provider
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -35,6 +36,23 @@ func TestTheGuidesConfigurationsAreExamples(t *testing.T) {
 			if !strings.Contains(examples.String(), shown) {
 				t.Errorf("%s: configuration %d is in no example:\n%s", guide, i+1, shown)
 			}
+		}
+	}
+}
+
+// TestTheFirstPageLeadsSomewhere follows its links to other pages of the documentation.
+func TestTheFirstPageLeadsSomewhere(t *testing.T) {
+	text, err := os.ReadFile("../../docs/index.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([a-z-]+/[^)#]+\.md)`).FindAllStringSubmatch(string(text), -1)
+	if len(links) == 0 {
+		t.Error("it has no links")
+	}
+	for _, link := range links {
+		if _, err := os.Stat(filepath.Join("../../docs", link[1])); err != nil {
+			t.Errorf("a link leads nowhere: %v", err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ resource "elastic_training_job" "digits" {
 
   output     = "/output/digits"
   checkpoint = { steps = 500, keep_max = 3 } # an interrupted job goes on from the newest whole one, to the same bits
-  evaluation = { epochs = 1 } # of the validation data: Events, status and model.json tell the results
+  evaluation = { epochs = 1 }                # of the validation data: Events, status and model.json tell the results
   volumes    = [{ name = "output", mount_path = "/output", pvc = "models", mount = "master" }]
 }
 

@@ -1,0 +1,44 @@
+terraform {
+  required_version = ">= 1.8"
+  required_providers {
+    elastic = { source = "elastic-training/elastic" }
+  }
+}
+
+provider "elastic" {
+  config_path = "~/.kube/config"
+  forecast    = "warn" # a plan says whom its jobs evict; "error" makes it fail
+}
+
+# Who goes first on the nodes: workers make room for what is more important, and masters stay.
+resource "elastic_priority_class" "high" {
+  name  = "high-priority"
+  value = 1000000
+}
+
+resource "elastic_priority_class" "low" {
+  name  = "low-priority"
+  value = 1000
+}
+
+# Trains on digits that the trainer draws itself, with one to four workers: as many as there is room for at the time.
+resource "elastic_training_job" "digits" {
+  name     = "digits"
+  image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  model    = { name = "mnist" } # or { file = file("model.py") }
+  data     = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
+  training = { minibatch_size = 10, grads_to_wait = 4 }
+
+  master = {
+    priority_class_name = elastic_priority_class.high.name
+    resources           = { requests = { cpu = "1", memory = "1Gi" } }
+  }
+  workers = {
+    min                 = 1
+    max                 = 4
+    priority_class_name = elastic_priority_class.low.name
+    resources           = { requests = { cpu = "1", memory = "1Gi" } }
+  }
+
+  wait_for = "running"
+}
