@@ -47,7 +47,7 @@ func anEngine(t *testing.T) image.Engine {
 
 func TestACommitBuiltInAnotherFolderGivesTheSameSmallBinary(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "a clone of another name")
-	for _, part := range []string{"cmd/elastic-trainer", "internal"} {
+	for _, part := range []string{"cmd/elastic-trainer", "internal", "python"} {
 		if err := os.CopyFS(filepath.Join(elsewhere, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
 		}

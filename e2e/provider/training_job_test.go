@@ -551,7 +551,7 @@ func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 	for behaviour, c := range map[string]struct{ lines, says string }{
 		"a maximum below the floor":            {"workers = { min = 3, max = 2 }", "could never reach its floor"},
 		"no workers":                           {"workers = { min = 0, max = 2 }", "at least 1"},
-		"data of another kind":                 {`data = { training = "s3://bucket/x", records_per_task = 1 }`, "this version reads files, directories and synthetic://"},
+		"data of another kind":                 {`data = { training = "hdfs://name/x", records_per_task = 1 }`, "this version reads files, directories, s3://, gs://, synthetic://"},
 		"a volume without a source":            {`volumes = [{ name = "a", mount_path = "/a" }]`, "0 sources"},
 		"a volume over the job's files":        {`volumes = [{ name = "a", mount_path = "/etc/elastic", pvc = "a" }]`, "own files"},
 		"a quantity that is none":              {`workers = { max = 1, resources = { requests = { memory = "4GB" } } }`, "did you mean"},
