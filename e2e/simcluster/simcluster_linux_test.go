@@ -466,6 +466,15 @@ func TestAnotherUser(t *testing.T) {
 	if err := os.Chown(parent, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
+	// Where the repository is may be root's alone.
+	program := filepath.Join(parent, "simcluster")
+	if err := os.Link(os.Getenv(simcluster.BinaryVariable), program); err != nil {
+		built, err := os.ReadFile(os.Getenv(simcluster.BinaryVariable))
+		if err := errors.Join(err, os.WriteFile(program, built, 0o755)); err != nil { //nolint:gosec // another user runs it
+			t.Fatal(err)
+		}
+	}
+	t.Setenv(simcluster.BinaryVariable, program)
 	user := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	dir := filepath.Join(parent, "state")
 	t.Cleanup(func() { _, _, _ = command(t, user, "down", "--dir", dir) })

@@ -18,13 +18,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/gang"
 )
 
-// Each rank notes its pod and the addresses it is given. In the first run rank 1 fails and the others wait for ever; in
-// the second all end well, rank 0 last.
+// Each rank notes its pod and the addresses it is given. In the first run rank 1 fails, when all have come so far that the
+// next run is their second, and the others wait for ever; in the second all end well, rank 0 last.
 const ranks = `
 echo "$SKYPILOT_NODE_RANK $MY_POD_NAME $SKYPILOT_NUM_NODES $(echo $SKYPILOT_NODE_IPS | wc -w) $(echo "$SKYPILOT_NODE_IPS" | grep -cx "$MY_POD_IP")" >> /shared/log
 if mkdir /shared/first-$SKYPILOT_NODE_RANK 2>/dev/null; then
-  [ $SKYPILOT_NODE_RANK = 1 ] && exit 7
-  exec sleep 600
+  [ $SKYPILOT_NODE_RANK = 1 ] || exec sleep 600
+  while [ ! -d /shared/first-0 ] || [ ! -d /shared/first-2 ]; do sleep 0.1; done
+  exit 7
 fi
 touch /shared/done-$SKYPILOT_NODE_RANK
 [ $SKYPILOT_NODE_RANK = 0 ] || exit 0
