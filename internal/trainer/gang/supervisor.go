@@ -96,9 +96,8 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 			return nil, true, nil
 		}
 		view.Living[s.Pod] = true
-		if b := gang.Decide(view); b.Write == nil || b.Write.Failure == nil {
-			s.retry = time.After(retryPause)
-			return nil, true, nil
+		if a = gang.Decide(view); a.Write == nil || a.Write.Failure == nil {
+			s.retry = time.After(retryPause) // by then the watch may know more
 		}
 	}
 	switch {
