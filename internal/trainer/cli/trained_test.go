@@ -262,9 +262,6 @@ func mnistWeights(t *testing.T) string {
 }
 
 func TestTheExamplesInTheHelpRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains the tutorial's network")
-	}
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {

@@ -36,14 +36,10 @@ func (d *Dataset) openCSV(ctx context.Context, e entry) (source, error) {
 	})
 }
 
-func (s *csvFile) name() string          { return s.absolute }
-func (s *csvFile) records() int64        { return s.index.Rows() }
-func (s *csvFile) bytes() int64          { return s.stamp.size }
-func (s *csvFile) first(chunk int) int64 { return s.index.Chunks[chunk].First }
-
+func (s *csvFile) records() int64           { return s.index.Rows() }
 func (s *csvFile) chunkOf(record int64) int { return s.index.Find(record) }
-
-func (s *csvFile) offset(chunk int) int64 { return s.index.Chunks[chunk].Offset }
+func (s *csvFile) first(chunk int) int64    { return s.index.Chunks[chunk].First }
+func (s *csvFile) offset(chunk int) int64   { return s.index.Chunks[chunk].Offset }
 
 func (s *csvFile) load(ctx context.Context, chunk int) ([][]byte, error) {
 	c := s.index.Chunks[chunk]

@@ -25,13 +25,10 @@ func openRecordIO(ctx context.Context, e entry) (source, error) {
 	})
 }
 
-func (s *recordioFile) name() string             { return s.absolute }
 func (s *recordioFile) records() int64           { return s.index.Records() }
-func (s *recordioFile) bytes() int64             { return s.stamp.size }
 func (s *recordioFile) chunkOf(record int64) int { return s.index.Find(record) }
 func (s *recordioFile) first(chunk int) int64    { return s.index.Chunks[chunk].First }
-
-func (s *recordioFile) offset(chunk int) int64 { return s.index.Chunks[chunk].Offset }
+func (s *recordioFile) offset(chunk int) int64   { return s.index.Chunks[chunk].Offset }
 
 func (s *recordioFile) load(ctx context.Context, chunk int) (records [][]byte, err error) {
 	err = s.open(ctx, func(r io.ReaderAt) error {

@@ -41,6 +41,10 @@ type entry struct {
 	in       storage
 }
 
+// name and bytes are a source's that is one file.
+func (e entry) name() string { return e.absolute }
+func (e entry) bytes() int64 { return e.stamp.size }
+
 // stamp is what tells a changed file: cheap to ask for, and enough against an accident, which is what it is for.
 type stamp struct {
 	size    int64

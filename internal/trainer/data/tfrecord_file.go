@@ -24,13 +24,10 @@ func (d *Dataset) openTFRecord(ctx context.Context, e entry) (source, error) {
 	})
 }
 
-func (s *tfrecordFile) name() string             { return s.absolute }
 func (s *tfrecordFile) records() int64           { return s.index.Records() }
-func (s *tfrecordFile) bytes() int64             { return s.stamp.size }
 func (s *tfrecordFile) chunkOf(record int64) int { return s.index.Find(record) }
 func (s *tfrecordFile) first(chunk int) int64    { return s.index.Chunks[chunk].First }
-
-func (s *tfrecordFile) offset(chunk int) int64 { return s.index.Chunks[chunk].Offset }
+func (s *tfrecordFile) offset(chunk int) int64   { return s.index.Chunks[chunk].Offset }
 
 func (s *tfrecordFile) load(ctx context.Context, chunk int) (records [][]byte, err error) {
 	err = s.open(ctx, func(r io.ReaderAt) error {

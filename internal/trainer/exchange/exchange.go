@@ -174,26 +174,23 @@ func (e *Exchange) signal() {
 
 // Next returns the sum of a step that has become whole, each once, or false.
 func (e *Exchange) Next() (Sum, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.sums) == 0 {
-		return Sum{}, false
-	}
-	s := e.sums[0]
-	e.sums = e.sums[1:]
-	return s, true
+	return take(e, &e.sums)
 }
 
 // Complaint returns whom it could not send to, each once, or false.
 func (e *Exchange) Complaint() (Complaint, bool) {
+	return take(e, &e.complaints)
+}
+
+// take removes the first of a queue of the exchange's.
+func take[T any](e *Exchange, queue *[]T) (first T, there bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.complaints) == 0 {
-		return Complaint{}, false
+	if len(*queue) == 0 {
+		return first, false
 	}
-	c := e.complaints[0]
-	e.complaints = e.complaints[1:]
-	return c, true
+	first, *queue = (*queue)[0], (*queue)[1:]
+	return first, true
 }
 
 // Traffic is what has been sent until now.

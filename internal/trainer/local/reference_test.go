@@ -18,9 +18,6 @@ import (
 )
 
 func TestTheReferenceJobGivesOneHash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains the reference job dozens of times")
-	}
 	all := ways{kernels: kernels(), workers: []int{1, 2, 3, 4}, threads: []int{1, 2, 3}, kills: []int{0, 20}}
 	if underRace {
 		all.workers, all.threads = []int{1, 3}, []int{1, 3}
@@ -37,9 +34,6 @@ func TestResidualLayersAndAnOptimizerWithSlotsGiveOneHashWhoeverComesAndGoes(t *
 }
 
 func TestTabularModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains three models dozens of times")
-	}
 	all := ways{kernels: kernels(), workers: []int{1, 2, 3}}
 	killed := ways{kernels: kernels(), workers: []int{3}, kills: []int{10}}
 	between := ways{workers: []int{3}, kills: []int{0, 10}, aggregations: []string{trainingjob.AggregationAllReduce}}
@@ -58,7 +52,7 @@ func TestTabularModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
 }
 
 func TestImageModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
-	if testing.Short() || underRace {
+	if underRace {
 		t.Skip("it trains large convolutions many times")
 	}
 	vectors := slices.DeleteFunc(kernels(), func(name string) bool { return name == "portable" && os.Getenv("ELASTIC_SOAK") == "" }) // half a minute each
@@ -79,9 +73,6 @@ func TestAModelOnCSVGivesOneHashWhoeverComesAndGoes(t *testing.T) {
 }
 
 func TestTheTutorialsNetworkGivesOneHashOnEveryKernel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains the tutorial's network several times")
-	}
 	spec := reference("../../../examples/models/mnist_functional_api.py")
 	spec.Training.GradsToWait = 2
 	spec.Data.RecordsPerTask = 100

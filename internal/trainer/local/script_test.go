@@ -71,9 +71,6 @@ func TestTheTutorialsNetworkInPyTorchLearnsWhateverHappensToItsWorkers(t *testin
 	if err := exec.CommandContext(t.Context(), python, "-c", "import torch").Run(); err != nil {
 		t.Skip("PyTorch is not installed for " + python + " (python3-torch)")
 	}
-	if testing.Short() {
-		t.Skip("it trains a network twice")
-	}
 	spec := trainingjob.Job{
 		Name: "torch", Namespace: "default", Model: trainingjob.Model{File: "../../../examples/pytorch/mnist.py"}, Command: []string{python},
 		Data:     trainingjob.Data{Training: "synthetic://digits?records=800&seed=1", Validation: "synthetic://digits?records=200&seed=2", RecordsPerTask: 100},

@@ -24,16 +24,13 @@ func survived(some ways) []run {
 }
 
 func TestTheReferenceJobGivesOneHashWhenItsMasterDiesAndStops(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a supervisor takes its time between two masters")
-	}
 	givesOneHash(t, reference("testdata/reference_model.py"), survived(ways{
 		workers: []int{3, 8}, kills: []int{8}, masterKills: []int{3}, stops: []int{0, 1}, aggregations: bothAggregations,
 	}))
 }
 
 func TestEveryModelOfTheZooGivesOneHashWhenItsMasterDiesAndStops(t *testing.T) {
-	if testing.Short() || underRace {
+	if underRace {
 		t.Skip("it trains seven models again and again")
 	}
 	for name, spec := range zooJobs(t) {

@@ -58,22 +58,7 @@ func TestMastersOfWorkersThatAddBetweenThemselvesDieAndNothingIsLostOrAppliedTwi
 	var died []int64
 	for generation := range int64(deaths) {
 		s.config.Fence = laterFence{fence{s.lost}, 3 + generation}
-		at := s.step.Load() + 12
-		ended := make(chan error, 1)
-		go func() {
-			err := wait(t.Context(), "some steps", func() bool { return s.step.Load() >= at })
-			s.lost <- "it dies in the middle of a step"
-			ended <- err
-		}()
-		if result := s.run(t.Context()); result.Code != coordinator.ExitInterrupted {
-			t.Fatalf("the master ended with %+v", result)
-		}
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-		died = append(died, s.step.Load())
-		s.config.Existing, s.config.LastWorker = s.launcher.found(), 2
-		s.listenOn(s.address)
+		died = append(died, s.dies())
 	}
 	s.config.Fence = laterFence{fence{s.lost}, 3 + deaths}
 	s.expectDone(s.run(t.Context()))

@@ -33,25 +33,9 @@ func TestARestartedMasterGoesOnFromItsWorkersState(t *testing.T) {
 	s.job.Spec.Checkpoint = &trainingjob.Checkpoint{Steps: s.job.Schedule.Steps()} // none on the way
 	s.config.Max = 3
 	s.launcher.work = s.worker(2 * time.Millisecond)
-	const deaths = 5
 	var died []int64
-	for range deaths {
-		at := s.step.Load() + 12
-		ended := make(chan error, 1)
-		go func() {
-			err := wait(t.Context(), "some steps", func() bool { return s.step.Load() >= at })
-			s.lost <- "it dies in the middle of a step"
-			ended <- err
-		}()
-		if result := s.run(t.Context()); result.Code != coordinator.ExitInterrupted {
-			t.Fatalf("the master ended with %+v", result)
-		}
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-		died = append(died, s.step.Load())
-		s.config.Existing, s.config.LastWorker = s.launcher.found(), 2
-		s.listenOn(s.address)
+	for range 5 {
+		died = append(died, s.dies())
 	}
 	s.expectDone(s.run(t.Context()))
 	s.launcher.close()
@@ -65,6 +49,28 @@ func TestARestartedMasterGoesOnFromItsWorkersState(t *testing.T) {
 	if !slices.EqualFunc(back, died, func(taken, died int64) bool { return taken >= died-1 }) {
 		t.Errorf("masters died at steps %v, and the next ones went on from %v", died, back)
 	}
+}
+
+// dies runs a master that dies in the middle of a step, some steps on, and gets its three workers and its address ready for
+// the next. It returns how many steps were done.
+func (s *site) dies() (step int64) {
+	s.Helper()
+	at := s.step.Load() + 12
+	ended := make(chan error, 1)
+	go func() {
+		err := wait(s.Context(), "some steps", func() bool { return s.step.Load() >= at })
+		s.lost <- "it dies in the middle of a step"
+		ended <- err
+	}()
+	if result := s.run(s.Context()); result.Code != coordinator.ExitInterrupted {
+		s.Fatalf("the master ended with %+v", result)
+	}
+	if err := <-ended; err != nil {
+		s.Fatal(err)
+	}
+	s.config.Existing, s.config.LastWorker = s.launcher.found(), 2
+	s.listenOn(s.address)
+	return s.step.Load()
 }
 
 func TestAMasterThatMeetsAWorkerAheadSaysWhatItWaitsFor(t *testing.T) {

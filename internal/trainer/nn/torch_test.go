@@ -61,9 +61,6 @@ func torchModels() map[string]*graph.Model {
 }
 
 func TestPyTorch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("importing PyTorch takes seconds")
-	}
 	const records, steps = 6, 8
 	var names []string
 	var cases []torchCase

@@ -18,9 +18,6 @@ func Emulator(t testing.TB) string {
 	if runtime.GOARCH == "arm64" {
 		t.Skip("this processor is an arm64: its kernels are what the other tests run")
 	}
-	if testing.Short() {
-		t.Skip("it compiles for arm64 and runs in an emulator")
-	}
 	for _, name := range []string{"qemu-aarch64", "qemu-aarch64-static"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
