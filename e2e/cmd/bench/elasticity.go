@@ -32,6 +32,16 @@ type localRun struct {
 	wait    func() error
 }
 
+// epochsOf is the command that trains so often on so many digits. They are few and come again, because every worker keeps
+// the data of all virtual workers at hand: where all are new, eight processes on two cores are kept busy drawing them. The
+// only checkpoint is the last.
+func epochsOf(epochs, records int) []string {
+	return []string{
+		"train", "--train-data-dir", fmt.Sprintf("synthetic://digits?records=%d&seed=1", records), "--num-epoch", strconv.Itoa(epochs),
+		"--checkpoint-steps", strconv.Itoa(epochs * records),
+	}
+}
+
 // startRun starts one with so many workers, of which each gradient of a step takes the pace.
 func startRun(ctx context.Context, o options, workers, virtualWorkers, steps int, pace time.Duration) (*localRun, error) {
 	dir, err := os.MkdirTemp("", "bench-run-")
@@ -46,9 +56,10 @@ func startRun(ctx context.Context, o options, workers, virtualWorkers, steps int
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	r.Cmd = exec.CommandContext(ctx, o.trainer(), "train", "--model-file", o.model(), "--train-data-dir", fmt.Sprintf("synthetic://digits?records=%d&seed=1", 10*virtualWorkers*steps),
-		"--output", dir, "--num-worker", strconv.Itoa(workers), "--grads-to-wait", strconv.Itoa(virtualWorkers),
-		"--listen", r.address, "--threads", "1", "--pace", pace.String(), "--log-level", "debug")
+	const minibatch, stepsOfAnEpoch = 10, 100
+	r.Cmd = exec.CommandContext(ctx, o.trainer(), append(epochsOf((steps+stepsOfAnEpoch-1)/stepsOfAnEpoch, minibatch*virtualWorkers*stepsOfAnEpoch), "--model-file", o.model(),
+		"--output", dir, "--num-worker", strconv.Itoa(workers), "--minibatch-size", strconv.Itoa(minibatch), "--grads-to-wait", strconv.Itoa(virtualWorkers),
+		"--listen", r.address, "--threads", "1", "--pace", pace.String(), "--log-level", "debug")...)
 	r.Cancel = func() error { return r.Process.Signal(syscall.SIGTERM) }
 	if r.steps, r.wait, err = watchSteps(r.Cmd); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -14,7 +14,7 @@ import (
 
 const (
 	scalingVirtualWorkers = 8
-	scalingPace           = 250 * time.Millisecond // longer than eight processes take for a gradient each on two cores
+	scalingPace           = 400 * time.Millisecond // twice what eight processes take for a gradient each on two cores: with less, steps wait for a processor
 	scalingGoal           = 0.10                   // of the time of a step
 )
 
@@ -62,11 +62,11 @@ func scale(ctx context.Context, o options, workers int, aggregation string) (sca
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	const minibatch, joining = 64, 3
-	count := joining + 3 + workers
-	c := exec.CommandContext(ctx, o.trainer(), "train", "--model-file", o.model(),
-		"--train-data-dir", fmt.Sprintf("synthetic://digits?records=%d&seed=1", count*minibatch*scalingVirtualWorkers), "--record-per-task", strconv.Itoa(minibatch),
-		"--output", dir, "--num-worker", strconv.Itoa(workers), "--min-worker", strconv.Itoa(workers), "--minibatch-size", strconv.Itoa(minibatch),
-		"--grads-to-wait", strconv.Itoa(scalingVirtualWorkers), "--threads", "1", "--pace", scalingPace.String(), "--aggregation", aggregation, "--log-level", "debug")
+	epochs := 2 + (3+workers)/joining
+	count := epochs * joining
+	c := exec.CommandContext(ctx, o.trainer(), append(epochsOf(epochs, joining*minibatch*scalingVirtualWorkers), "--model-file", o.model(),
+		"--output", dir, "--num-worker", strconv.Itoa(workers), "--min-worker", strconv.Itoa(workers), "--minibatch-size", strconv.Itoa(minibatch), "--record-per-task", strconv.Itoa(minibatch),
+		"--grads-to-wait", strconv.Itoa(scalingVirtualWorkers), "--threads", "1", "--pace", scalingPace.String(), "--aggregation", aggregation, "--log-level", "debug")...)
 	c.Stdout = io.Discard
 	out, err := c.StderrPipe()
 	if err != nil {
