@@ -170,7 +170,9 @@ func torchSpeed(ctx context.Context, network string, records int) (float64, erro
 		c := exec.CommandContext(ctx, python, "-c", torchProgram, network, strconv.Itoa(records), strconv.FormatFloat(speedTime.Seconds(), 'f', 1, 64))
 		var stderr bytes.Buffer
 		c.Stderr = &stderr
-		c.Env = append(append(os.Environ(), blasKernels()), allocation...)
+		c.Env = append(append(os.Environ(), blasKernels(),
+			// OpenBLAS has threads of its own, whatever PyTorch is told, and those without work spin: that is processor time, too.
+			"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1"), allocation...)
 		out, err := c.Output()
 		if err != nil {
 			return 0, fmt.Errorf("PyTorch: %w: %s", err, stderr.String())
