@@ -68,34 +68,9 @@ func (o options) model() string {
 	return filepath.Join(o.root, "examples", "models", "mnist_functional_api.py")
 }
 
-func main() {
-	var o options
-	var only, out string
-	flag.StringVar(&o.root, "root", "..", "root of the repository; bin/ holds what `make build` made")
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds of every measurement")
-	flag.StringVar(&o.mnist, "mnist", os.Getenv("MNIST_DIR"), "directory of MNIST's IDX files, for the accuracy (env MNIST_DIR)")
-	flag.DurationVar(&o.goodput, "goodput", 10*time.Minute, "how long to train with preemptions, for the goodput")
-	flag.DurationVar(&o.preemption, "preemption", time.Minute, "the time between two of those preemptions")
-	flag.StringVar(&only, "only", "", "names of measurements to make, separated by commas; empty makes all")
-	flag.StringVar(&out, "output", "", "the JSON report; empty is ROOT/e2e/out/bench.json")
-	flag.Parse()
-	o.log = os.Stderr
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, o, only, out)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, o options, only, out string) error {
-	var err error
-	if o.root, err = filepath.Abs(o.root); err != nil {
-		return err
-	}
-	r := report{Time: time.Now().UTC().Truncate(time.Second), Processor: processor(), Cores: runtime.NumCPU(), Load: load()}
-	for _, m := range []measurement{
+// measurements are in the order of the report.
+func measurements() []measurement {
+	return []measurement{
 		{"speed", measureSpeed},
 		{"start", measureStart},
 		{"image", measureImage},
@@ -112,10 +87,63 @@ func run(ctx context.Context, o options, only, out string) error {
 		{"simulator", measureSimulator},
 		{"stories", measureStories},
 		{"accuracy", measureAccuracy},
-	} {
-		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
-			continue
+	}
+}
+
+// chosen are the measurements of a list of names, or all.
+func chosen(only string) ([]measurement, error) {
+	all := measurements()
+	if only == "" {
+		return all, nil
+	}
+	names := strings.Split(only, ",")
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(m measurement) bool { return m.name == name }) {
+			return nil, fmt.Errorf("-only: there is no measurement %q; there are %s", name, namesOf(all))
 		}
+	}
+	return slices.DeleteFunc(all, func(m measurement) bool { return !slices.Contains(names, m.name) }), nil
+}
+
+func namesOf(all []measurement) string {
+	var names []string
+	for _, m := range all {
+		names = append(names, m.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func main() {
+	var o options
+	var only, out string
+	flag.StringVar(&o.root, "root", "..", "root of the repository; bin/ holds what make build has made")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds of every measurement")
+	flag.StringVar(&o.mnist, "mnist", os.Getenv("MNIST_DIR"), "directory of MNIST's IDX files, for the accuracy (env MNIST_DIR)")
+	flag.DurationVar(&o.goodput, "goodput", 10*time.Minute, "how long to train with preemptions, for the goodput")
+	flag.DurationVar(&o.preemption, "preemption", time.Minute, "the time between two of those preemptions")
+	flag.StringVar(&only, "only", "", "`measurements` to make, separated by commas, of "+namesOf(measurements())+"; empty makes all")
+	flag.StringVar(&out, "output", "", "the JSON report; empty is ROOT/e2e/out/bench.json")
+	flag.Parse()
+	o.log = os.Stderr
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	err := run(ctx, o, only, out)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, only, out string) error {
+	todo, err := chosen(only)
+	if err != nil {
+		return err
+	}
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return err
+	}
+	r := report{Time: time.Now().UTC().Truncate(time.Second), Processor: processor(), Cores: runtime.NumCPU(), Load: load()}
+	for _, m := range todo {
 		fmt.Fprintf(o.log, "measuring %s …\n", m.name)
 		figures, err := m.run(ctx, o)
 		var skipped errSkipped
