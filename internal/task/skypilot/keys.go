@@ -20,7 +20,12 @@ func (p *parser) top(root *yaml.Node) {
 			envs(p, "envs", e)
 		}
 	}
-	known := map[string]handler{
+	p.walk(topPath, root, topKeys())
+}
+
+// topKeys are the keys of a file.
+func topKeys() map[string]handler {
+	return map[string]handler{
 		"name":      func(p *parser, path string, e entry) { p.task.Name, _ = p.text(path, e.value) },
 		"setup":     func(p *parser, path string, e entry) { p.task.Setup, _ = p.text(path, e.value) },
 		"run":       func(p *parser, path string, e entry) { p.task.Run, _ = p.text(path, e.value) },
@@ -33,16 +38,18 @@ func (p *parser) top(root *yaml.Node) {
 		"config":    config,
 		"file_mounts": refused("copies files or mounts buckets from where sky runs; give small files by the attribute workdir, mount data by volumes, " +
 			"or fetch it in setup"),
-		"storage_mounts": refused("mounts buckets; mount data by volumes, or fetch it in setup"),
-		"volume_mounts":  refused("is SkyPilot's own record of volumes; write volumes"),
-		"service":        refused("describes a service of SkyServe, which runs until it is stopped; a task ends"),
-		"pool":           refused("describes workers that SkyPilot keeps for other jobs; in a cluster the queue does that"),
-		"event_callback": refused("is run by SkyPilot's controller, of which there is none; watch the Job instead"),
-		"experimental":   refused("changes SkyPilot's own configuration"),
-		"inputs":         ignored("it only estimates what moving data costs"),
-		"outputs":        ignored("it only estimates what moving data costs"),
+		"storage_mounts":      refused("mounts buckets; mount data by volumes, or fetch it in setup"),
+		"volume_mounts":       refused("is SkyPilot's own record of volumes; write volumes"),
+		"file_mounts_mapping": refused("is SkyPilot's own record of file_mounts; give small files by the attribute workdir"),
+		"managed_secrets":     refused("names secrets that SkyPilot's server keeps; refer to Secrets of the namespace by the attribute secrets"),
+		"api_server_access":   unlessFalse("lets the task call SkyPilot's server, of which there is none"),
+		"service":             refused("describes a service of SkyServe, which runs until it is stopped; a task ends"),
+		"pool":                refused("describes workers that SkyPilot keeps for other jobs; in a cluster the queue does that"),
+		"event_callback":      refused("is run by SkyPilot's controller, of which there is none; watch the Job instead"),
+		"experimental":        refused("changes SkyPilot's own configuration"),
+		"inputs":              ignored("it only estimates what moving data costs"),
+		"outputs":             ignored("it only estimates what moving data costs"),
 	}
-	p.walk(topPath, root, known)
 }
 
 // refused is a key that SkyPilot knows and a task cannot honour. Empty, it says nothing.
@@ -50,6 +57,15 @@ func refused(why string) handler {
 	return func(p *parser, path string, e entry) {
 		if !null(e.value) && (e.value.Kind == yaml.ScalarNode || len(e.value.Content) > 0) {
 			p.refuse(e.key, "%s %s", path, why)
+		}
+	}
+}
+
+// unlessFalse is refused where it is said to be so.
+func unlessFalse(why string) handler {
+	return func(p *parser, path string, e entry) {
+		if yes, is := boolean(e.value.Value); !is || yes {
+			refused(why)(p, path, e)
 		}
 	}
 }
@@ -149,33 +165,54 @@ func (p *parser) substitute(text string) string {
 }
 
 // config is SkyPilot's configuration for this task.
-func config(p *parser, path string, e entry) {
-	p.walk(path, e.value, map[string]handler{
-		"kubernetes": func(p *parser, path string, e entry) {
-			known := map[string]handler{
-				"pod_config": podConfig,
-				"kueue": func(p *parser, path string, e entry) {
-					p.walk(path, e.value, map[string]handler{
-						"local_queue_name": func(p *parser, path string, e entry) { p.queue(path, e.value, &p.task.Queue) },
-					})
-				},
-				"provision_timeout": ignored("a queued task waits until there is room"),
-			}
-			for _, key := range []string{
-				"allowed_contexts", "context_configs", "namespace", "networking", "ports", "autoscaler", "high_availability", "fuse", "dws", "post_provision_runcmd",
-				"custom_metadata", "remote_identity", "set_pod_resource_limits",
-			} {
-				known[key] = ignored("it says how SkyPilot uses a cluster")
-			}
-			p.walk(path, e.value, known)
-		},
+func config(p *parser, path string, e entry) { p.walk(path, e.value, configKeys()) }
+
+func configKeys() map[string]handler {
+	return map[string]handler{
+		"kubernetes":       func(p *parser, path string, e entry) { p.walk(path, e.value, kubernetesKeys()) },
+		"hooks":            refused("are run by SkyPilot's agent, of which there is none; a script may trap SIGTERM instead"),
 		"docker":           ignored("it is about virtual machines"),
 		"nvidia_gpus":      ignored("it is about virtual machines"),
 		"gcp":              ignored("it is about virtual machines"),
 		"aws":              ignored("it is about virtual machines"),
+		"azure":            ignored("it is about virtual machines"),
+		"vast":             ignored("it is about virtual machines"),
+		"ssh":              ignored("it is about machines that are no cluster's"),
+		"slurm":            ignored("it is about clusters that are not Kubernetes'"),
 		"jobs":             ignored("there is no controller of SkyPilot's"),
 		"active_workspace": ignored("there is no server of SkyPilot's"),
-	})
+	}
+}
+
+func kubernetesKeys() map[string]handler {
+	known := map[string]handler{
+		"pod_config":        podConfig,
+		"kueue":             func(p *parser, path string, e entry) { p.walk(path, e.value, kueueKeys()) },
+		"quota":             func(p *parser, path string, e entry) { p.walk(path, e.value, quotaKeys()) },
+		"provision_timeout": ignored("a queued task waits until there is room"),
+		"namespace":         ignored("the attribute namespace says where the task runs"),
+		"remote_identity":   ignored("the attribute service_account_name names the pods' account"),
+		"custom_metadata":   ignored("the attributes labels and annotations are those of every object"),
+		"enable_docker":     unlessFalse("gives the pod a container engine of its own; build images elsewhere"),
+	}
+	for _, key := range []string{
+		"allowed_contexts", "context_configs", "networking", "ports", "autoscaler", "high_availability", "fuse", "dws", "post_provision_runcmd", "set_pod_resource_limits",
+	} {
+		known[key] = ignored("it says how SkyPilot uses a cluster")
+	}
+	return known
+}
+
+func kueueKeys() map[string]handler {
+	return map[string]handler{
+		"local_queue_name":  func(p *parser, path string, e entry) { p.queue(path, e.value, &p.task.Queue) },
+		"admission_timeout": ignored("a queued task waits until there is room"),
+	}
+}
+
+// quotaKeys are those of config.kubernetes.quota, a later name of kueue.
+func quotaKeys() map[string]handler {
+	return map[string]handler{"queue": func(p *parser, path string, e entry) { p.queue(path, e.value, &p.task.Queue) }}
 }
 
 // podConfig is a patch of the pod, as pod_overrides are. SkyPilot's own pod has one container, without a name in the patch.
@@ -218,6 +255,8 @@ func labels(p *parser, path string, e entry) {
 		case task.LabelPriorityClass:
 			p.queue(where, l.value, &p.task.PriorityClass)
 			continue
+		case "maxRunDurationSeconds", "max-run-duration-seconds": // Konduktor's, Trainy's own way to submit such files
+			p.warn(l.key, "%s is a label as any other, and no limit: end pods that take too long by pod_overrides = jsonencode({ spec = { activeDeadlineSeconds = … } })", where)
 		}
 		if task.ReservedLabel(l.key.Value) {
 			p.refuse(l.key, "%s is set by the task, by Kueue or by Kubernetes; leave it out", where)
@@ -237,7 +276,11 @@ func recovery(p *parser, path string, e entry) {
 		strategy(p, path, e)
 		return
 	}
-	p.walk(path, e.value, map[string]handler{
+	p.walk(path, e.value, recoveryKeys())
+}
+
+func recoveryKeys() map[string]handler {
+	return map[string]handler{
 		"strategy": strategy,
 		"max_restarts_on_errors": func(p *parser, path string, e entry) {
 			if n, ok := p.whole(path, e.value); ok {
@@ -262,7 +305,7 @@ func recovery(p *parser, path string, e entry) {
 				}
 			}
 		},
-	})
+	}
 }
 
 // strategy is where SkyPilot looks for another place; a queue is one place. Without any it gives a preempted task up,

@@ -16,6 +16,21 @@ import (
 
 // resources takes over what each node must have.
 func resources(p *parser, path string, e entry) {
+	known := resourceKeys()
+	// Alternatives override what is said beside them, wherever they stand.
+	entries := p.entries(path, e.value)
+	slices.SortStableFunc(entries, func(a, b entry) int { return choosing(a.key.Value) - choosing(b.key.Value) })
+	for _, e := range entries {
+		if handle, ok := known[e.key.Value]; ok {
+			p.said[e.key.Value] = e.key
+			handle(p, join(path, e.key.Value), e)
+		} else {
+			p.unknown(path, e.key, slices.Sorted(maps.Keys(known)))
+		}
+	}
+}
+
+func resourceKeys() map[string]handler {
 	known := virtualMachines()
 	maps.Copy(known, map[string]handler{
 		"cpus":   func(p *parser, path string, e entry) { p.task.CPUs, _ = p.text(path, e.value) },
@@ -34,26 +49,20 @@ func resources(p *parser, path string, e entry) {
 			}
 		},
 		"accelerator_args": func(p *parser, path string, e entry) {
-			p.walk(path, e.value, map[string]handler{
-				"runtime_version":     ignored("a TPU of a cluster has its node's runtime"),
-				"tpu_name":            ignored("a TPU of a cluster has its node's name"),
-				"tpu_vm":              ignored("a TPU of a cluster is a node"),
-				"gcp_queued_resource": ignored("Kueue queues the task"),
-			})
+			p.walk(path, e.value, acceleratorArgsKeys())
 		},
 		"any_of":  func(p *parser, path string, e entry) { p.alternatives(path, e, false) },
 		"ordered": func(p *parser, path string, e entry) { p.alternatives(path, e, true) },
 	})
-	// Alternatives override what is said beside them, wherever they stand.
-	entries := p.entries(path, e.value)
-	slices.SortStableFunc(entries, func(a, b entry) int { return choosing(a.key.Value) - choosing(b.key.Value) })
-	for _, e := range entries {
-		if handle, ok := known[e.key.Value]; ok {
-			p.said[e.key.Value] = e.key
-			handle(p, join(path, e.key.Value), e)
-		} else {
-			p.unknown(path, e.key, slices.Sorted(maps.Keys(known)))
-		}
+	return known
+}
+
+func acceleratorArgsKeys() map[string]handler {
+	return map[string]handler{
+		"runtime_version":     ignored("a TPU of a cluster has its node's runtime"),
+		"tpu_name":            ignored("a TPU of a cluster has its node's name"),
+		"tpu_vm":              ignored("a TPU of a cluster is a node"),
+		"gcp_queued_resource": ignored("Kueue queues the task"),
 	}
 }
 

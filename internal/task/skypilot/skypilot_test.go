@@ -187,6 +187,9 @@ func TestRefusals(t *testing.T) {
 		"a group of pods":                       {"run: a\nresources: {labels: {kueue.x-k8s.io/pod-group-name: a}}", "x.yaml:2: resources.labels.kueue.x-k8s.io/pod-group-name is set by the task"},
 		"half a node":                           {"run: a\nnum_nodes: 0.5", "x.yaml:2: num_nodes is \"0.5\"; a whole number is expected"},
 		"no node":                               {"run: a\nnum_nodes: 0", "x.yaml:2: num_nodes is 0; a task has at least one node"},
+		"a queue by two names":                  {"run: a\nconfig: {kubernetes: {kueue: {local_queue_name: a}, quota: {queue: b}}}", "x.yaml:2: config.kubernetes.quota.queue is \"b\", but another key of the file says \"a\""},
+		"a secret of SkyPilot's server":         {"run: a\nmanaged_secrets: [hf-token]", "x.yaml:2: managed_secrets names secrets that SkyPilot's server keeps"},
+		"a hook":                                {"run: a\nconfig: {hooks: [{run: b}]}", "x.yaml:2: config.hooks are run by SkyPilot's agent"},
 		"a volume to be made":                   {"run: a\nvolumes: {/data: {size: 10Gi}}", "x.yaml:2: volumes./data describes a volume; make the claim"},
 		"a key that is a list":                  {"? [a]\n: b", "x.yaml:1: a key of the file is a list; a word is expected"},
 		"a merge of no keys":                    {"<<: a\nrun: b", "x.yaml:1: the file is a single value"},
@@ -230,9 +233,11 @@ func TestWarnings(t *testing.T) {
 		"autostop":        {"run: a\nresources:\n  autostop: 10m", 3, "a task ends when its run ends"},
 		"a strategy":      {"run: a\nresources:\n  job_recovery: FAILOVER", 3, "goes back into its queue"},
 		"a wait":          {"run: a\nconfig: {kubernetes: {provision_timeout: 600}}", 2, "a queued task waits until there is room"},
+		"an account":      {"run: a\nconfig: {kubernetes: {remote_identity: trainer}}", 2, "service_account_name names the pods' account"},
+		"a time limit":    {"run: a\nresources: {labels: {maxRunDurationSeconds: '3200'}}", 2, "is a label as any other, and no limit"},
 		"cost estimation": {"run: a\ninputs: {gs://a: 100}", 2, "it only estimates"},
 	} {
-		t.Run(name+" has no effect, and a warning with its line", func(t *testing.T) {
+		t.Run(name+" has no effect, or not that, and a warning with its line", func(t *testing.T) {
 			_, warnings, err := Parse("x.yaml", []byte(c.yaml), Given{})
 			if err != nil || len(warnings) != 1 || warnings[0].Line != c.line || !strings.Contains(warnings[0].Message, c.want) {
 				t.Errorf("%v, %v", err, warnings)
