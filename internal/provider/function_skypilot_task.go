@@ -79,6 +79,7 @@ func skypilotResult(t task.Task, warnings []skypilot.Problem) types.Object {
 		"labels":         texts(t.Labels),
 		"recovery":       skypilotRecovery(t.Recovery),
 		"volumes":        skypilotVolumes(t.Volumes),
+		"pod_overrides":  textOrNull(string(t.PodOverrides)),
 		"warnings":       types.ListValueMust(types.StringType, said), // strings only
 	})
 }

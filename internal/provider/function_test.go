@@ -177,6 +177,10 @@ envs:
   A: b
 secrets:
   TOKEN:
+config:
+  kubernetes:
+    pod_config:
+      spec: {runtimeClassName: nvidia}
 run: |
   echo hi
 `))
@@ -187,6 +191,7 @@ run: |
 		"name": str("low"), "run": str("echo hi\n"), "setup": tftypes.NewValue(tftypes.String, nil), "num_nodes": number(2),
 		"accelerators": str("T4:4"), "cpus": str("4+"), "memory": tftypes.NewValue(tftypes.String, nil),
 		"queue": str("user-queue"), "priority_class": str("low-priority"), "labels.team": str("vision"), "envs.A": str("b"),
+		"pod_overrides": str(`{"spec":{"runtimeClassName":"nvidia"}}`),
 	} {
 		if value := at(t, got, path); !value.Equal(want) {
 			t.Errorf("%s is %s, want %s", path, value, want)
