@@ -35,6 +35,20 @@ resource "elastic_task" "train" {
   }
 }
 
+# On an accelerator that the provider does not know: what its nodes are marked with.
+resource "elastic_task" "npu" {
+  name         = "npu"
+  run          = "train --device npu"
+  accelerators = "W10:2"
+
+  accelerator_labels = {
+    W10 = {
+      resource = "example.com/npu" # what a pod requests; nvidia.com/gpu by default
+      labels   = { "example.com/npu" = ["w10"] }
+    }
+  }
+}
+
 resource "elastic_local_queue" "user_queue" {
   name          = "user-queue"
   namespace     = "team-a"
