@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -135,5 +136,24 @@ func TestEveryFaultOfTheGuideIsShownByATest(t *testing.T) {
 	}
 	if rows == 0 {
 		t.Errorf("%s has no table", guide)
+	}
+}
+
+func TestEveryScriptOfTheExamplesIsOneForTheShellThatItNames(t *testing.T) {
+	scripts, err := filepath.Glob("examples/*/*.sh")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	for _, script := range scripts {
+		if printed, err := exec.CommandContext(t.Context(), "sh", "-n", script).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", script, err, printed)
+		}
+		text, err := os.ReadFile(script)
+		if err != nil || !strings.HasPrefix(string(text), "#!/bin/sh\n") {
+			t.Errorf("%s does not begin as a script for sh: %v", script, err)
+		}
+		if info, err := os.Stat(script); err != nil || info.Mode()&0o111 == 0 {
+			t.Errorf("%s cannot be executed: %v", script, err)
+		}
 	}
 }

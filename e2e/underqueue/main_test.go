@@ -18,8 +18,10 @@ import (
 // cluster is shared by all tests, each of which has a namespace and a queue of its own.
 var cluster *simcluster.Cluster
 
-// image is the trainer's.
+// image is the trainer's, and trainer the program that stands for it.
 const image = "elastic-trainer"
+
+var trainer string
 
 // trainerVariable names a trainer that is built already.
 const trainerVariable = "ELASTIC_TRAINER_BIN"
@@ -31,7 +33,7 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	trainer := os.Getenv(trainerVariable)
+	trainer = os.Getenv(trainerVariable)
 	if trainer == "" {
 		dir, err := os.MkdirTemp("", "underqueue-")
 		if err != nil {

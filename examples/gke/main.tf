@@ -1,0 +1,133 @@
+# A training job on GKE, under Kueue: its master on machines that stay, its workers on spot machines, which Google takes back
+# when it needs them. And a task on T4s, if there is a pool of them. README.md makes the cluster.
+
+terraform {
+  required_version = ">= 1.8"
+  required_providers {
+    elastic = { source = "elastic-training/elastic" }
+  }
+}
+
+# Without a kubeconfig: a token of whoever is logged in to gcloud, or of the identity that a pipeline has.
+provider "elastic" {
+  host                   = "https://${var.endpoint}"
+  cluster_ca_certificate = base64decode(var.cluster_ca_certificate)
+
+  exec = {
+    api_version = "client.authentication.k8s.io/v1beta1"
+    command     = "gke-gcloud-auth-plugin"
+  }
+}
+
+# What the administrator does once: the node pools as flavors. GKE labels every node with the name of its pool.
+
+resource "elastic_resource_flavor" "on_demand" {
+  name        = "on-demand"
+  node_labels = { "cloud.google.com/gke-nodepool" = var.on_demand_pool }
+}
+
+resource "elastic_resource_flavor" "spot" {
+  name        = "spot"
+  node_labels = { "cloud.google.com/gke-nodepool" = var.spot_pool }
+
+  # The pool's taint, which keeps everything else away, and what admitted pods get to tolerate it.
+  node_taints = [{ key = "cloud.google.com/gke-spot", value = "true", effect = "NoSchedule" }]
+  tolerations = [{ key = "cloud.google.com/gke-spot", operator = "Equal", value = "true", effect = "NoSchedule" }]
+}
+
+resource "elastic_cluster_queue" "training" {
+  name               = "training"
+  namespace_selector = { match_labels = { "kubernetes.io/metadata.name" = var.namespace } }
+
+  # What the machines have for pods, less what GKE's and Kueue's own pods take: `kubectl describe node` says how much that is.
+  resource_groups = [{
+    covered_resources = ["cpu", "memory"]
+    flavors = [
+      {
+        name      = elastic_resource_flavor.on_demand.name
+        resources = [{ name = "cpu", nominal_quota = "1" }, { name = "memory", nominal_quota = "4Gi" }]
+      },
+      {
+        name      = elastic_resource_flavor.spot.name
+        resources = [{ name = "cpu", nominal_quota = "6" }, { name = "memory", nominal_quota = "16Gi" }]
+      },
+    ]
+  }]
+
+  preemption = { within_cluster_queue = "LowerPriority" }
+}
+
+resource "elastic_local_queue" "training" {
+  name          = "training-queue"
+  namespace     = var.namespace
+  cluster_queue = elastic_cluster_queue.training.name
+}
+
+resource "elastic_workload_priority_class" "burst" {
+  name        = "burst"
+  value       = 10
+  description = "Workers above a job's floor: the first to go."
+}
+
+resource "elastic_workload_priority_class" "floor" {
+  name        = "floor"
+  value       = 100
+  description = "A job's master and the workers that it cannot do without."
+}
+
+# And who goes first on the nodes themselves, whoever has quota.
+
+resource "elastic_priority_class" "master" {
+  name        = "elastic-master"
+  value       = 100000
+  description = "Masters: a job waits for its master, and only slows down without a worker."
+}
+
+resource "elastic_priority_class" "worker" {
+  name        = "elastic-worker"
+  value       = 1000
+  description = "Workers: preempted when a master needs the room."
+}
+
+# What users do.
+
+resource "elastic_training_job" "digits" {
+  name      = "digits"
+  namespace = var.namespace
+  image     = var.image
+  model     = { name = "mnist" }
+  data      = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
+  training  = { epochs = var.epochs, minibatch_size = 10, grads_to_wait = 2 }
+
+  # On a machine that stays: a job stands still while its master is away.
+  master = {
+    priority_class_name = elastic_priority_class.master.name
+    node_selector       = { "cloud.google.com/gke-nodepool" = var.on_demand_pool }
+    resources = {
+      requests = { cpu = "500m", memory = "1Gi" }
+      limits   = { memory = "1Gi" }
+    }
+  }
+
+  # On spot machines, one worker on each n1-standard-4. A node that is going away leaves its pods 15 s.
+  workers = {
+    min                              = 1
+    max                              = 2
+    priority_class_name              = elastic_priority_class.worker.name
+    node_selector                    = { "cloud.google.com/gke-nodepool" = var.spot_pool }
+    termination_grace_period_seconds = 15
+    resources = {
+      requests = { cpu = "3", memory = "4Gi" }
+      limits   = { memory = "4Gi" }
+    }
+  }
+
+  queue = {
+    name                 = elastic_local_queue.training.name
+    priority_class       = elastic_workload_priority_class.burst.name
+    floor_priority_class = elastic_workload_priority_class.floor.name
+  }
+
+  wait_for = "running"
+  timeouts = { create = "15m" } # nodes that are made first take minutes
+}
