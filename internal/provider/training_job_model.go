@@ -16,6 +16,8 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -191,7 +193,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			Model: trainingjob.Model{Name: trained.Name.ValueString()},
 			Data: trainingjob.Data{
 				Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
-				Format: orDefault(data.Format, "recordio"), Codec: orDefault(data.Codec, "bytes"),
+				Format: orDefault(data.Format, format.Default), Codec: orDefault(data.Codec, codec.Bytes),
 				RecordsPerTask: int(data.RecordsPerTask.ValueInt64()), CSV: r.csv(data.CSV),
 			},
 			Training: trainingjob.Training{

@@ -27,6 +27,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -157,7 +159,7 @@ func observedAttributes() map[string]schema.Attribute {
 		}
 	}
 	return map[string]schema.Attribute{
-		"phase":           text("`Pending`, `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave`, `Succeeded` or `Failed`."),
+		"phase":           text("`Pending`, `Queued` (its queue has not admitted it), `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave`, `Succeeded` or `Failed`."),
 		"steps_done":      integer("Model updates done."),
 		"steps_total":     integer("Model updates of the whole run."),
 		"workers_running": integer("Workers that are connected and in step."),
@@ -218,16 +220,16 @@ func trainingJobDataAttribute() schema.Attribute {
 				Optional:            true,
 			},
 			"format": schema.StringAttribute{
-				MarkdownDescription: "How the files are stored: `recordio` (default), `tfrecord` (plain, or compressed as a whole with GZIP or ZLIB), `csv` or `idx` (MNIST's).",
+				MarkdownDescription: "How the files are stored: " + format.Described() + ".",
 				Optional:            true,
 				Computed:            true,
-				Default:             stringdefault.StaticString("recordio"),
+				Default:             stringdefault.StaticString(format.Default),
 			},
 			"codec": schema.StringAttribute{
 				MarkdownDescription: "How a record is encoded: `bytes` (default) or `tf_example`. Of no effect on `csv`, whose rows are read by the names of their columns, and on `idx`.",
 				Optional:            true,
 				Computed:            true,
-				Default:             stringdefault.StaticString("bytes"),
+				Default:             stringdefault.StaticString(codec.Bytes),
 			},
 			"csv": schema.SingleNestedAttribute{
 				MarkdownDescription: "What the header row of CSV files does not say. A feature of the model is the column of its name, and one of several elements the columns `NAME_0`, `NAME_1`, …",

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -98,7 +99,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			Name: "job", Namespace: "default",
 			Data: trainingjob.Data{
 				Training: "/train", Validation: rapid.SampledFrom([]string{"", "/test"}).Draw(t, "validation"), Format: "idx",
-				Codec: rapid.SampledFrom(trainingjob.Codecs()).Draw(t, "codec"), RecordsPerTask: rapid.IntRange(1, 9).Draw(t, "records_per_task"),
+				Codec: rapid.SampledFrom(codec.Names()).Draw(t, "codec"), RecordsPerTask: rapid.IntRange(1, 9).Draw(t, "records_per_task"),
 			},
 			Training: trainingjob.Training{
 				Epochs: rapid.IntRange(1, 9).Draw(t, "epochs"), MinibatchSize: rapid.IntRange(1, 9).Draw(t, "minibatch_size"),

@@ -123,8 +123,8 @@ type Model struct {
 type Data struct {
 	Training       string `json:"training"`             // file, directory, s3://, gs:// or synthetic://digits?records=10000&seed=1
 	Validation     string `json:"validation,omitempty"` // as Training; "" for none
-	Format         string `json:"format"`               // "recordio", "tfrecord", "csv" or "idx"; of no effect on synthetic data
-	Codec          string `json:"codec"`                // "bytes" or "tf_example"; of no effect on "csv" and "idx"
+	Format         string `json:"format"`               // one of format.Names(); of no effect on synthetic data
+	Codec          string `json:"codec"`                // one of codec.Names(); of no effect on format.CSV and format.IDX
 	RecordsPerTask int    `json:"records_per_task"`     // records in a range
 
 	CSV *CSV `json:"csv,omitempty"` // nil: every feature is the column of its name
@@ -179,6 +179,11 @@ const (
 	PhaseSucceeded  Phase = "Succeeded"
 	PhaseFailed     Phase = "Failed"
 )
+
+// Phases are all of them, in that order.
+func Phases() []Phase {
+	return []Phase{PhasePending, PhaseQueued, PhaseWaiting, PhaseRunning, PhaseEvaluating, PhaseCannotSave, PhaseSucceeded, PhaseFailed}
+}
 
 // Status is status.json, written by the master at most every 2 s and at every change of phase.
 type Status struct {

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 )
 
@@ -67,11 +69,11 @@ func (j Job) Problems() []Problem {
 	out.command(j)
 	out.source("data.training", j.Data.Training)
 	out.source("data.validation", j.Data.Validation)
-	if !slices.Contains(Formats(), j.Data.Format) && (j.Data.Format != "" || !unstored(j.Data)) {
-		out.add("data.format", "is %q; this version reads %s", j.Data.Format, quoted(Formats()))
+	if !slices.Contains(format.Names(), j.Data.Format) && (j.Data.Format != "" || !unstored(j.Data)) {
+		out.add("data.format", "is %q; this version reads %s", j.Data.Format, quoted(format.Names()))
 	}
-	if !slices.Contains(Codecs(), j.Data.Codec) && (j.Data.Codec != "" || !unstored(j.Data)) {
-		out.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(Codecs()))
+	if !slices.Contains(codec.Names(), j.Data.Codec) && (j.Data.Codec != "" || !unstored(j.Data)) {
+		out.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(codec.Names()))
 	}
 	out.csv(j.Data)
 	if a := j.Training.Aggregation; a != "" && !slices.Contains(Aggregations, a) {
@@ -140,12 +142,6 @@ func (p *problems) command(j Job) {
 
 // indicesScheme begins the names of data sets that only a script has.
 const indicesScheme = "indices://"
-
-// Formats are the ways in which records may be stored.
-func Formats() []string { return []string{"recordio", "tfrecord", "csv", "idx"} }
-
-// Codecs are the ways in which a record may be encoded.
-func Codecs() []string { return []string{"bytes", "tf_example"} }
 
 // Warnings are sentences about what will run, but perhaps not as it was meant.
 func (j Job) Warnings() []Problem {

@@ -15,6 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -41,7 +42,7 @@ type source struct {
 }
 
 func (s *source) register(f *pflag.FlagSet) {
-	f.StringVar(&s.spec.Format, "data-format", "", "recordio, tfrecord, csv or idx; empty goes by the files' names")
+	f.StringVar(&s.spec.Format, "data-format", "", format.Choice()+"; empty goes by the files' names")
 	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
 	s.csv.register(f)
 	f.StringVar(&s.model, "model", "", "a model file or a built-in model, which says what the records hold")
@@ -121,7 +122,7 @@ type output struct {
 
 func (o *output) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Dir, "output", "", "directory for the files (required)")
-	f.StringVar(&o.Format, "format", data.RecordIO, "recordio, tfrecord or idx")
+	f.StringVar(&o.Format, "format", format.RecordIO, "recordio, tfrecord or idx")
 	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
 	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
 	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk of RecordIO; 0 fills chunks by size. One range (record-per-task) suits large data")
@@ -135,7 +136,7 @@ var (
 
 func (o *output) finish() error {
 	var ok bool
-	if o.Format == data.TFRecord {
+	if o.Format == format.TFRecord {
 		if o.Compression, ok = compressions[o.compressor]; !ok {
 			return commandline.UsageError("--compressor=%s: TFRecord files are compressed with gzip or zlib, or none", o.compressor)
 		}

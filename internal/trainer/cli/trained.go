@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
@@ -46,7 +47,7 @@ func (u *using) register(c *cobra.Command, dataFlag, what string) {
 	f.StringVar(&u.modelDir, "model-dir", "", "directory of a finished job's model, OUTPUT/<8 digits>, or OUTPUT where there is one (this or --checkpoint is required)")
 	f.StringVar(&u.checkpoint, "checkpoint", "", "file of a checkpoint, or of a model: any safetensors with its variables")
 	f.StringVar(&u.spec.Path, dataFlag, "", what+": a directory, a file, or synthetic://digits?records=1000&seed=2 (required)")
-	f.StringVar(&u.spec.Format, "data-format", "", "recordio, tfrecord, csv or idx; empty goes by the files' names")
+	f.StringVar(&u.spec.Format, "data-format", "", format.Choice()+"; empty goes by the files' names")
 	f.StringVar(&u.spec.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
 	u.csv.register(f)
 	f.IntVar(&u.minibatch, "minibatch-size", 64, "records that are computed at once; results do not depend on it")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
@@ -334,7 +335,7 @@ func mnistDir(t testing.TB) string {
 }
 
 func TestMNIST(t *testing.T) {
-	ds := open(t, data.Spec{Path: filepath.Join(mnistDir(t), "t10k-images-idx3-ubyte.gz"), Format: data.IDX, Features: mnist})
+	ds := open(t, data.Spec{Path: filepath.Join(mnistDir(t), "t10k-images-idx3-ubyte.gz"), Format: format.IDX, Features: mnist})
 	t.Run("the test set has 10,000 digits, the first of them 7, 2, 1, 0, 4", func(t *testing.T) {
 		var batch graph.Batch
 		if err := batcher(t, ds, mnistFeed, 5).Fill(t.Context(), 0, []int64{0, 1, 2, 3, 4}, &batch); err != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 )
 
@@ -74,7 +75,7 @@ func (s *csvFile) firstRecord(ctx context.Context) ([]byte, error) {
 }
 
 func (s *csvFile) layout() Layout {
-	l := Layout{Format: CSV, Chunks: len(s.index.Chunks), Compression: "none"}
+	l := Layout{Format: format.CSV, Chunks: len(s.index.Chunks), Compression: "none"}
 	for _, c := range s.index.Chunks {
 		l.LargestChunk = max(l.LargestChunk, c.Rows)
 	}

@@ -6,8 +6,8 @@
 // model's schema is an error with file and record, never other numbers. A chunk of records is read and decompressed once
 // and kept in a cache of bounded size.
 //
-// The formats are in the packages recordio and idx, the digit generator in synth, record codecs in codec and example,
-// and what people do with data sets at a command line in datacmd. Which records make a minibatch is the schedule's to say.
+// The formats' names are in package format, their files in recordio, tfrecord, table and idx; the digit generator in synth,
+// record codecs in codec and example, and what people do with data sets at a command line in datacmd. Which records make a minibatch is the schedule's to say.
 package data
 
 import (
@@ -20,17 +20,10 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
-)
-
-// The formats of files, in job.json and flags.
-const (
-	RecordIO = "recordio"
-	TFRecord = "tfrecord"
-	CSV      = "csv"
-	IDX      = "idx"
 )
 
 // Spec says what to open.
@@ -38,7 +31,7 @@ type Spec struct {
 	// Path is a file, a directory, s3://BUCKET/KEY or gs://BUCKET/KEY (an object, or all below it),
 	// synthetic://digits?records=10000&seed=1 (or shapes, frappe or census), or indices://NAME?records=60000.
 	Path string
-	// Format is RecordIO, TFRecord, CSV or IDX; "" looks at the names of the files. Of no effect on synthetic data.
+	// Format is one of package format's; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
 	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic images, whose records are
 	// an image and a label, and on CSV and the other synthetic data, which are read as codec.TFExample.
@@ -179,7 +172,7 @@ func (d *Dataset) Pixels() (shape []int, ok bool) {
 
 // Layout is how a file's records are stored, for people.
 type Layout struct {
-	Format       string // RecordIO, TFRecord, CSV, IDX or "synthetic"
+	Format       string // one of package format's, or "synthetic"
 	Chunks       int
 	LargestChunk int64  // in records
 	Compression  string // "snappy", "gzip", "none", or several with commas
@@ -193,7 +186,7 @@ func (d *Dataset) Codec() string {
 	if _, ok := d.Pixels(); ok {
 		return ""
 	}
-	if d.spec.Format == CSV {
+	if d.spec.Format == format.CSV {
 		return codec.TFExample
 	}
 	return d.spec.Codec

@@ -17,6 +17,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -159,7 +160,7 @@ func TestDirectory(t *testing.T) {
 	t.Run("a path that is not there, a link to nothing and an unknown format are refused", func(t *testing.T) {
 		dir := t.TempDir()
 		refuse(t, data.Spec{Path: filepath.Join(dir, "absent")}, "absent")
-		refuse(t, data.Spec{Path: save(t, filepath.Join(dir, "a"), codec.Bytes, 0, 1, 1), Format: "parquet"}, `"parquet"`, `"recordio", "tfrecord", "csv" or "idx"`)
+		refuse(t, data.Spec{Path: save(t, filepath.Join(dir, "a"), codec.Bytes, 0, 1, 1), Format: "parquet"}, `"parquet"`, "recordio, tfrecord, csv or idx")
 		if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
 			t.Fatal(err)
 		}
@@ -475,7 +476,7 @@ func TestIDX(t *testing.T) {
 			dir := t.TempDir()
 			saveMNIST(t, dir, "t10k", end, 2000)
 			saveBytes(t, filepath.Join(dir, "README"), []byte("about"))
-			ds := open(t, data.Spec{Path: dir, Format: data.IDX, Features: mnist})
+			ds := open(t, data.Spec{Path: dir, Format: format.IDX, Features: mnist})
 			if ds.Records() != 2000 || !slices.Equal(paths(ds), []string{"t10k-images-idx3-ubyte" + end}) {
 				t.Errorf("%+v", ds.Files())
 			}
@@ -494,7 +495,7 @@ func TestIDX(t *testing.T) {
 		if ds.Records() != 10 {
 			t.Errorf("%+v", ds.Files())
 		}
-		refuse(t, data.Spec{Path: filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), Format: data.IDX}, "is named like")
+		refuse(t, data.Spec{Path: filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), Format: format.IDX}, "is named like")
 	})
 	t.Run("images without labels and a directory without images are refused", func(t *testing.T) {
 		dir := t.TempDir()
@@ -503,7 +504,7 @@ func TestIDX(t *testing.T) {
 			t.Fatal(err)
 		}
 		refuse(t, data.Spec{Path: dir}, "train-labels-idx1-ubyte and train-labels-idx1-ubyte.gz")
-		refuse(t, data.Spec{Path: t.TempDir(), Format: data.IDX}, "holds no images")
+		refuse(t, data.Spec{Path: t.TempDir(), Format: format.IDX}, "holds no images")
 	})
 	t.Run("a schema that does not fit is refused with both shapes", func(t *testing.T) {
 		dir := t.TempDir()

@@ -3,29 +3,10 @@ package data
 import (
 	"context"
 	"fmt"
-	"path"
-	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 )
-
-// guessFormat goes by the names that files of the other formats usually have.
-func guessFormat(entries []entry) string {
-	for _, e := range entries {
-		name := strings.ToLower(path.Base(e.relative))
-		plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zlib")
-		switch {
-		case idx.IsImagesName(name):
-			return IDX
-		case strings.HasSuffix(name, ".csv"):
-			return CSV
-		case strings.HasSuffix(plain, ".tfrecord") || strings.HasSuffix(plain, ".tfrecords"):
-			return TFRecord
-		}
-	}
-	return RecordIO
-}
 
 // openFiles lists the files and opens each.
 func (d *Dataset) openFiles(ctx context.Context) error {
@@ -43,20 +24,20 @@ func (d *Dataset) openFiles(ctx context.Context) error {
 	}
 	d.notices = notices
 	if d.spec.Format == "" {
-		d.spec.Format = guessFormat(entries)
+		d.spec.Format = format.Guess(names(entries))
 	}
 	var open func(context.Context, entry) (source, error)
 	switch d.spec.Format {
-	case IDX:
+	case format.IDX:
 		return d.openPair(ctx, entries)
-	case RecordIO:
+	case format.RecordIO:
 		open = openRecordIO
-	case TFRecord:
+	case format.TFRecord:
 		open = d.openTFRecord
-	case CSV:
+	case format.CSV:
 		open = d.openCSV
 	default:
-		return fmt.Errorf("data format %q is not known; use %q, %q, %q or %q", d.spec.Format, RecordIO, TFRecord, CSV, IDX)
+		return fmt.Errorf("data format %q is not known; use %s", d.spec.Format, format.Choice())
 	}
 	for _, e := range entries {
 		if ctx.Err() != nil {
@@ -79,6 +60,14 @@ func (d *Dataset) openFiles(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func names(entries []entry) []string {
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.relative)
+	}
+	return names
 }
 
 // openPair opens the pair of files of IDX, which is a data set of one file.

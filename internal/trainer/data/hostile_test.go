@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
@@ -26,30 +27,32 @@ const hostileBytes = 24 << 20
 func TestHostileFiles(t *testing.T) {
 	padding := make([]byte, 100<<10)
 	rand.NewChaCha8([32]byte{}).Read(padding) //nolint:errcheck // has none; what does not compress
+	tried := map[string]bool{}
 	for name, c := range map[string]struct {
 		name    string
 		content []byte
 		format  string
 		codec   string
 	}{
-		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", recordioChunk(2, 1, lyingGzip(padding)), data.RecordIO, ""},
-		"a RecordIO chunk of many records":                              {"a", recordioChunk(2, 1<<20, zipped(padding)), data.RecordIO, ""},
-		"a RecordIO record of half a gigabyte":                          {"a", recordioChunk(2, 1, zipped([]byte("\xff\xff\xff\x1fabc"))), data.RecordIO, ""},
-		"a RecordIO chunk of snappy's largest block":                    {"a", recordioChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), data.RecordIO, ""},
-		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(tfrecordHeader(500<<20), padding...), data.TFRecord, ""},
-		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", zipped(append(tfrecordHeader(500<<20), padding...)), data.TFRecord, ""},
-		"a TFRecord record of more than memory":                         {"a.tfrecord", append(tfrecordHeader(1<<62), padding...), data.TFRecord, ""},
-		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", zipped(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), data.IDX, ""},
-		"an IDX file that says it holds a petabyte":                     {"train-images-idx3-ubyte", idx.AppendHeader(nil, 1<<31, 1<<10, 1<<10), data.IDX, ""},
-		"a CSV header of nothing but commas":                            {"a.csv", []byte(strings.Repeat(",", 64<<10) + "\n1\n"), data.CSV, ""},
-		"a CSV quote that is never closed":                              {"a.csv", []byte("a\n\"" + strings.Repeat("x\n", 64<<10)), data.CSV, ""},
-		"a tf_example list that says it is long":                        {"a", recordioChunk(0, 1, lengthOf(lyingExample())), data.RecordIO, codec.TFExample},
-		"a record of another length than the schema's":                  {"a", recordioChunk(0, 1, lengthOf(padding)), data.RecordIO, codec.Bytes},
+		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", recordioChunk(2, 1, lyingGzip(padding)), format.RecordIO, ""},
+		"a RecordIO chunk of many records":                              {"a", recordioChunk(2, 1<<20, zipped(padding)), format.RecordIO, ""},
+		"a RecordIO record of half a gigabyte":                          {"a", recordioChunk(2, 1, zipped([]byte("\xff\xff\xff\x1fabc"))), format.RecordIO, ""},
+		"a RecordIO chunk of snappy's largest block":                    {"a", recordioChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), format.RecordIO, ""},
+		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(tfrecordHeader(500<<20), padding...), format.TFRecord, ""},
+		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", zipped(append(tfrecordHeader(500<<20), padding...)), format.TFRecord, ""},
+		"a TFRecord record of more than memory":                         {"a.tfrecord", append(tfrecordHeader(1<<62), padding...), format.TFRecord, ""},
+		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", zipped(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), format.IDX, ""},
+		"an IDX file that says it holds a petabyte":                     {"train-images-idx3-ubyte", idx.AppendHeader(nil, 1<<31, 1<<10, 1<<10), format.IDX, ""},
+		"a CSV header of nothing but commas":                            {"a.csv", []byte(strings.Repeat(",", 64<<10) + "\n1\n"), format.CSV, ""},
+		"a CSV quote that is never closed":                              {"a.csv", []byte("a\n\"" + strings.Repeat("x\n", 64<<10)), format.CSV, ""},
+		"a tf_example list that says it is long":                        {"a", recordioChunk(0, 1, lengthOf(lyingExample())), format.RecordIO, codec.TFExample},
+		"a record of another length than the schema's":                  {"a", recordioChunk(0, 1, lengthOf(padding)), format.RecordIO, codec.Bytes},
 	} {
+		tried[c.format] = true
 		t.Run("refused without taking memory: "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			saveBytes(t, filepath.Join(dir, c.name), c.content)
-			if c.format == data.IDX {
+			if c.format == format.IDX {
 				saveBytes(t, filepath.Join(dir, "train-labels-idx1-ubyte"), append(idx.AppendHeader(nil, 1000), make([]byte, 1000)...))
 			}
 			var before, after runtime.MemStats
@@ -68,10 +71,15 @@ func TestHostileFiles(t *testing.T) {
 			}
 		})
 	}
+	for _, name := range format.Names() {
+		if !tried[name] {
+			t.Errorf("no file of format %s has been tried", name)
+		}
+	}
 }
 
-func featuresOf(format string) []graph.Feature {
-	if format == data.IDX {
+func featuresOf(name string) []graph.Feature {
+	if name == format.IDX {
 		return []graph.Feature{{Name: "image", DType: graph.Uint8, Shape: []int{300, 300}}, {Name: "label", DType: graph.Int64, Shape: []int{1}}}
 	}
 	return small

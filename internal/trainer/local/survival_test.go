@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -94,7 +95,7 @@ func zooJobs(t *testing.T) map[string]trainingjob.Job {
 	jobs["mnist"] = mnist
 	iris := reference("../zoo/iris.py")
 	iris.Training.Epochs = 8
-	iris.Data = trainingjob.Data{Training: flowers, Format: data.CSV, Codec: "bytes", RecordsPerTask: 30, CSV: &trainingjob.CSV{
+	iris.Data = trainingjob.Data{Training: flowers, Format: format.CSV, Codec: "bytes", RecordsPerTask: 30, CSV: &trainingjob.CSV{
 		Columns: map[string][]string{"features": {"sepal_length", "sepal_width", "petal_length", "petal_width"}, "label": {"species"}},
 		Words:   map[string][]string{"species": {"setosa", "versicolor", "virginica"}},
 	}}

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -20,6 +21,9 @@ const (
 	Bytes     = "bytes"
 	TFExample = "tf_example"
 )
+
+// Names lists the codecs, the one that is meant where nothing is said first.
+func Names() []string { return []string{Bytes, TFExample} }
 
 // maxRecordBytes bounds a schema, so that sizes never overflow and a wrong shape does not exhaust memory.
 const maxRecordBytes = 256 << 20
@@ -63,7 +67,7 @@ func Append(b []byte, name string, features []graph.Feature, values graph.Exampl
 }
 
 func unknown(name string) error {
-	return fmt.Errorf("codec %q is not known; use %q or %q", name, Bytes, TFExample)
+	return fmt.Errorf("codec %q is not known; use %s", name, strings.Join(Names(), " or "))
 }
 
 // CheckFeatures refuses a schema that no record can have: none at all, a name twice or empty, an unknown type, a dimension below 1.

@@ -18,6 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
@@ -119,7 +120,7 @@ func TestSynthAndConvert(t *testing.T) {
 			same(t, made, source, 0, 300)
 			return made
 		}
-		idx := step("idx", source, datacmd.Output{Format: data.IDX, IDXPrefix: "t10k"})
+		idx := step("idx", source, datacmd.Output{Format: format.IDX, IDXPrefix: "t10k"})
 		asBytes := step("bytes", idx, datacmd.Output{Codec: codec.Bytes})
 		asExample := step("example", idx, datacmd.Output{Codec: codec.TFExample, Compressor: recordio.Gzip})
 		step("copy", asExample, datacmd.Output{Codec: codec.TFExample})
@@ -204,9 +205,9 @@ func TestNothingIsLost(t *testing.T) {
 			out  datacmd.Output
 		}{
 			`"parquet" is not known`:   {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: "parquet"}},
-			"has no chunks of records": {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: data.TFRecord, RecordsPerChunk: 5}},
+			"has no chunks of records": {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: format.TFRecord, RecordsPerChunk: 5}},
 			`codec "csv" is not known`: {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Codec: "csv"}},
-			"written as IDX":           {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Format: data.IDX}},
+			"written as IDX":           {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Format: format.IDX}},
 			"give the model file":      {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Codec: codec.TFExample}},
 			"use positive numbers":     {data.Spec{Path: "synthetic://digits"}, datacmd.Output{RecordsPerFile: -1}},
 		} {
@@ -274,14 +275,14 @@ func TestTFRecordAndCSV(t *testing.T) {
 			same(t, made[len(made)-1], source, 0, 100)
 			return made[len(made)-1]
 		}
-		idx := step(source, "", datacmd.Output{Format: data.IDX})
-		plain := step(idx, codec.TFExample, datacmd.Output{Format: data.TFRecord})
-		gzipped := step(plain, codec.TFExample, datacmd.Output{Format: data.TFRecord, Compression: tfrecord.Gzip})
-		zlibbed := step(gzipped, codec.TFExample, datacmd.Output{Format: data.TFRecord, Compression: tfrecord.Zlib})
-		chunks := step(zlibbed, codec.TFExample, datacmd.Output{Format: data.RecordIO, RecordsPerChunk: 10})
-		other := step(chunks, codec.Bytes, datacmd.Output{Format: data.RecordIO, Codec: codec.Bytes, Compressor: recordio.Snappy})
+		idx := step(source, "", datacmd.Output{Format: format.IDX})
+		plain := step(idx, codec.TFExample, datacmd.Output{Format: format.TFRecord})
+		gzipped := step(plain, codec.TFExample, datacmd.Output{Format: format.TFRecord, Compression: tfrecord.Gzip})
+		zlibbed := step(gzipped, codec.TFExample, datacmd.Output{Format: format.TFRecord, Compression: tfrecord.Zlib})
+		chunks := step(zlibbed, codec.TFExample, datacmd.Output{Format: format.RecordIO, RecordsPerChunk: 10})
+		other := step(chunks, codec.Bytes, datacmd.Output{Format: format.RecordIO, Codec: codec.Bytes, Compressor: recordio.Snappy})
 		other.Features = mnist
-		step(other, codec.TFExample, datacmd.Output{Format: data.TFRecord, Codec: codec.TFExample})
+		step(other, codec.TFExample, datacmd.Output{Format: format.TFRecord, Codec: codec.TFExample})
 	})
 	t.Run("rows become records of either format, by the names of the columns", func(t *testing.T) {
 		dir := t.TempDir()
@@ -295,7 +296,7 @@ func TestTFRecordAndCSV(t *testing.T) {
 		}}
 		features := []graph.Feature{{Name: "features", DType: graph.Float32, Shape: []int{2}}, {Name: "label", DType: graph.Int64, Shape: []int{1}}}
 		for name, out := range map[string]datacmd.Output{
-			"TFRecord": {Format: data.TFRecord}, "RecordIO": {}, "RecordIO of bytes": {Codec: codec.Bytes},
+			"TFRecord": {Format: format.TFRecord}, "RecordIO": {}, "RecordIO of bytes": {Codec: codec.Bytes},
 		} {
 			t.Run(name, func(t *testing.T) {
 				out.Dir = filepath.Join(dir, name)
@@ -350,8 +351,8 @@ func TestInspectAndVerify(t *testing.T) {
 	}
 	asBytes := write("bytes", datacmd.Output{RecordsPerFile: 300, Compressor: recordio.Gzip})
 	asExample := write("example", datacmd.Output{Codec: codec.TFExample, RecordsPerChunk: 50})
-	asIDX := write("idx", datacmd.Output{Format: data.IDX})
-	asTFRecord := write("tfrecord", datacmd.Output{Format: data.TFRecord, Compression: tfrecord.Zlib})
+	asIDX := write("idx", datacmd.Output{Format: format.IDX})
+	asTFRecord := write("tfrecord", datacmd.Output{Format: format.TFRecord, Compression: tfrecord.Zlib})
 	asCSV := filepath.Join(root, "flowers.csv")
 	if err := os.WriteFile(asCSV, []byte(flowers), 0o600); err != nil {
 		t.Fatal(err)
@@ -411,11 +412,11 @@ func TestInspectAndVerify(t *testing.T) {
 			spec      data.Spec
 		}{
 			"a TFRecord file that ends early": {"data-0000.tfrecord", "data-0001.tfrecord", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Format: data.TFRecord, RecordsPerFile: 20})
+				digits(t, datacmd.Output{Dir: dir, Format: format.TFRecord, RecordsPerFile: 20})
 				cut(t, filepath.Join(dir, "data-0001.tfrecord"))
 			}, "within its", data.Spec{}},
 			"a TFRecord record that is damaged": {"data-0000.tfrecord", "data-0001.tfrecord", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Format: data.TFRecord, RecordsPerFile: 20})
+				digits(t, datacmd.Output{Dir: dir, Format: format.TFRecord, RecordsPerFile: 20})
 				damage(t, filepath.Join(dir, "data-0001.tfrecord"))
 			}, "record at offset", data.Spec{}},
 			"a record of another model": {"", "data-0000", func(t *testing.T, dir string) {
@@ -432,7 +433,7 @@ func TestInspectAndVerify(t *testing.T) {
 				}
 			}, "line 4: the row has 4 cells", data.Spec{}},
 			"a compressed pair that ends early": {"", "train-images-idx3-ubyte.gz", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Format: data.IDX})
+				digits(t, datacmd.Output{Dir: dir, Format: format.IDX})
 				for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"} {
 					zip(t, filepath.Join(dir, name))
 				}

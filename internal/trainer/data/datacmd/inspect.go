@@ -12,6 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
@@ -77,7 +78,7 @@ func describeRecords(ds *data.Dataset, spec data.Spec, first [][]byte) string {
 	}
 	if found, err := example.Look(first[0]); err == nil && len(found) > 0 {
 		text := fmt.Sprintf("records      %s; codec %s\n", sizes, codec.TFExample)
-		if ds.Layout(0).Format == data.CSV {
+		if ds.Layout(0).Format == format.CSV {
 			text = "records      rows, read as tf_example; columns of words are fed to a model by numbering the words\n"
 		}
 		for _, f := range found {
@@ -129,10 +130,10 @@ func warnings(ds *data.Dataset, recordsPerTask int) []string {
 	const ranges = 4 // up to here a chunk is mostly used while it is in the cache
 	var all []string
 	for i, f := range ds.Files() {
-		if l := ds.Layout(i); l.Format == data.TFRecord && l.Compression != "none" && l.Chunks > 1 {
+		if l := ds.Layout(i); l.Format == format.TFRecord && l.Compression != "none" && l.Chunks > 1 {
 			all = append(all, fmt.Sprintf("data %q is compressed as a whole (%s) and does not fit half the cache: opening it decompresses all of it, and reading a range decompresses all before that; `data convert` writes RecordIO, whose chunks are compressed one by one", f.Path, l.Compression))
 		}
-		if l := ds.Layout(i); recordsPerTask > 0 && l.LargestChunk > ranges*int64(recordsPerTask) && l.Format == data.RecordIO {
+		if l := ds.Layout(i); recordsPerTask > 0 && l.LargestChunk > ranges*int64(recordsPerTask) && l.Format == format.RecordIO {
 			all = append(all, fmt.Sprintf("data %q has a chunk of %d records, which is %d ranges of %d: every range needs the whole chunk decompressed unless the data fits the cache; `data convert --records-per-chunk %d` writes it in smaller ones",
 				f.Path, l.LargestChunk, l.LargestChunk/int64(recordsPerTask), recordsPerTask, recordsPerTask))
 		}

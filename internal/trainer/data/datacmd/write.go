@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -39,7 +40,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 		return nil, fmt.Errorf("%d records per file and %d per chunk; use positive numbers", out.RecordsPerFile, out.RecordsPerChunk)
 	}
 	w := &writer{out: out}
-	if out.Format == data.IDX {
+	if out.Format == format.IDX {
 		prefix := out.IDXPrefix
 		if prefix == "" {
 			prefix = "train"
@@ -47,7 +48,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 		w.names = []string{prefix + "-images-idx3-ubyte", prefix + "-labels-idx1-ubyte"}
 	} else {
 		end := ""
-		if out.Format == data.TFRecord {
+		if out.Format == format.TFRecord {
 			end = tfrecordEnds[out.Compression]
 		}
 		for i := range (total + out.RecordsPerFile - 1) / out.RecordsPerFile {
@@ -60,7 +61,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 	if err := w.checkDir(); err != nil {
 		return nil, err
 	}
-	if out.Format == data.IDX {
+	if out.Format == format.IDX {
 		shape, _ := ds.Pixels()
 		return w, w.beginIDX(total, shape)
 	}
@@ -211,7 +212,7 @@ func (f *filesWriter) close() error {
 }
 
 func (o Output) encoder(w io.Writer) (encoder, error) {
-	if o.Format == data.TFRecord {
+	if o.Format == format.TFRecord {
 		return tfrecord.NewWriter(w, o.Compression)
 	}
 	return recordio.NewWriter(w, recordio.WriterOptions{MaxChunkRecords: o.RecordsPerChunk, Compressor: o.Compressor})
