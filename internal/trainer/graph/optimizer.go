@@ -30,17 +30,15 @@ type Optimizer struct {
 // String is the rule with the numbers that it has: "sgd, learning rate 0.1, momentum 0.9".
 func (o Optimizer) String() string {
 	s := fmt.Sprintf("%s, learning rate %v", o.Kind, o.LearningRate)
-	switch o.Kind {
-	case SGD:
-	case Adam:
-		s += fmt.Sprintf(", beta_1 %v, beta_2 %v, epsilon %v", o.Beta1, o.Beta2, o.Epsilon)
-	case AdaGrad:
-		s += fmt.Sprintf(", initial accumulator %v, epsilon %v", o.Initial, o.Epsilon)
-	case RMSProp:
-		s += fmt.Sprintf(", rho %v, epsilon %v", o.Rho, o.Epsilon)
-	}
-	if o.Momentum != 0 {
-		s += fmt.Sprintf(", momentum %v", o.Momentum)
+	for _, n := range []struct {
+		name  string
+		value float64
+	}{
+		{"beta_1", o.Beta1}, {"beta_2", o.Beta2}, {"rho", o.Rho}, {"initial accumulator", o.Initial}, {"epsilon", o.Epsilon}, {"momentum", o.Momentum},
+	} {
+		if n.value != 0 {
+			s += fmt.Sprintf(", %s %v", n.name, n.value)
+		}
 	}
 	if o.Nesterov {
 		s += ", Nesterov"

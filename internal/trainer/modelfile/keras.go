@@ -233,7 +233,7 @@ func activationLayer() starlark.Value {
 	return constructor(signature{name: "tf.keras.layers.Activation", positional: []string{"activation"}}, "activation", func(a *arguments, l *layer) {
 		op := a.activation("activation")
 		if op == "" && a.err == nil {
-			a.wrong("activation", `"relu", "sigmoid", "tanh" or "softmax"`)
+			a.wrong("activation", "one of "+activationNames())
 		}
 		elementwise(l, op)
 	})

@@ -3,7 +3,10 @@ package modelfile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -194,8 +197,17 @@ func (a *arguments) activation(name string) graph.Op {
 			return op
 		}
 	}
-	a.wrong(name, `"relu", "sigmoid", "tanh", "softmax" or None`)
+	a.wrong(name, activationNames()+" or None")
 	return ""
+}
+
+// activationNames is for messages.
+func activationNames() string {
+	var quoted []string
+	for _, name := range slices.Sorted(maps.Keys(activationOps)) {
+		quoted = append(quoted, strconv.Quote(name))
+	}
+	return strings.Join(quoted, ", ")
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -16,7 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+// rewriting is package datadriven's flag: -rewrite rewrites the golden files as it does the refusals.
+func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 // tableOf prints a model for golden files: what decides its result, readable, one fact a line.
 func tableOf(m *graph.Model, r *Report) string {
@@ -24,26 +26,13 @@ func tableOf(m *graph.Model, r *Report) string {
 	fmt.Fprintf(&b, "model %s\n", m.Name)
 	for i, n := range m.Nodes {
 		fmt.Fprintf(&b, "%3d %-10s %-22s %-14s <- %v", i, n.Op, n.Name, shapeText(n.Shape), n.Inputs)
-		switch {
-		case n.Conv2D != nil:
-			fmt.Fprintf(&b, " %+v", *n.Conv2D)
-		case n.Dense != nil:
-			fmt.Fprintf(&b, " %+v", *n.Dense)
-		case n.BatchNorm != nil:
-			fmt.Fprintf(&b, " %+v", *n.BatchNorm)
-		case n.MaxPool != nil:
-			fmt.Fprintf(&b, " %+v", *n.MaxPool)
-		case n.Dropout != nil:
-			fmt.Fprintf(&b, " %+v", *n.Dropout)
-		case n.AveragePool != nil:
-			fmt.Fprintf(&b, " %+v", *n.AveragePool)
-		case n.Embedding != nil:
-			fmt.Fprintf(&b, " %+v", *n.Embedding)
-		case n.ReduceSum != nil:
-			fmt.Fprintf(&b, " %+v", *n.ReduceSum)
-		case n.Scale != nil:
-			fmt.Fprintf(&b, " %+v", *n.Scale)
-		case n.Integer:
+		fields := reflect.ValueOf(n)
+		for i := range fields.NumField() {
+			if attributes := fields.Field(i); attributes.Kind() == reflect.Pointer && !attributes.IsNil() {
+				fmt.Fprintf(&b, " %+v", attributes.Elem())
+			}
+		}
+		if n.Integer {
 			b.WriteString(" rows")
 		}
 		fmt.Fprintf(&b, " line %d\n", n.Line)
@@ -109,13 +98,13 @@ func TestModelFiles(t *testing.T) {
 		t.Run(filepath.Base(path)+" gives the model in its golden file", func(t *testing.T) {
 			got := tableOf(loadFile(t, path, Options{}))
 			golden := filepath.Join("testdata", strings.TrimSuffix(filepath.Base(path), ".py")+".golden")
-			if *update {
+			if rewriting() {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if diff := cmp.Diff(string(readFile(t, golden)), got); diff != "" {
-				t.Errorf("the model differs (-golden +now; -update rewrites):\n%s", diff)
+				t.Errorf("the model differs (-golden +now; -rewrite rewrites):\n%s", diff)
 			}
 		})
 	}

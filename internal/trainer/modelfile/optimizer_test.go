@@ -1,12 +1,14 @@
 package modelfile
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
 func TestOptimizers(t *testing.T) {
+	tested := map[string]bool{}
 	for text, want := range map[string]graph.Optimizer{
 		"tf.optimizers.SGD()":                                        {Kind: graph.SGD, LearningRate: 0.01},
 		"tf.optimizers.SGD(0.5, 0.9)":                                {Kind: graph.SGD, LearningRate: 0.5, Momentum: 0.9},
@@ -18,6 +20,9 @@ func TestOptimizers(t *testing.T) {
 		"tf.keras.optimizers.RMSprop()":                              {Kind: graph.RMSProp, LearningRate: 0.001, Rho: 0.9, Epsilon: 1e-7},
 		"tf.keras.optimizers.RMSprop(lr=0.2, momentum=0.5, rho=0.8)": {Kind: graph.RMSProp, LearningRate: 0.2, Rho: 0.8, Momentum: 0.5, Epsilon: 1e-7},
 	} {
+		for name := range optimizerClasses {
+			tested[name] = tested[name] || strings.Contains(text, "."+name+"(")
+		}
 		t.Run(text+" has Keras' numbers", func(t *testing.T) {
 			m, _, err := Load("m.py", []byte(assemble("optimizer", "def optimizer():\n    return "+text)), Options{})
 			if err != nil {
@@ -27,5 +32,10 @@ func TestOptimizers(t *testing.T) {
 				t.Errorf("got %s, want %s", m.Optimizer, want)
 			}
 		})
+	}
+	for name, seen := range tested {
+		if !seen {
+			t.Errorf("%s is in no row", name)
+		}
 	}
 }

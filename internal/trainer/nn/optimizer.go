@@ -87,7 +87,7 @@ func newOptimizer(set kernel.Set, o graph.Optimizer) (*optimizer, error) {
 			},
 		}, nil
 	}
-	return nil, fmt.Errorf("optimizer %q is not implemented; implemented: %s, %s, %s, %s", o.Kind, graph.SGD, graph.Adam, graph.AdaGrad, graph.RMSProp)
+	return nil, fmt.Errorf("optimizer %q is not implemented", o.Kind)
 }
 
 // slotOf is slot i of the state.

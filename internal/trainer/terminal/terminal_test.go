@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var update = flag.Bool("update", false, "rewrite the golden frames; review the diff")
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden frames; review the diff")
 
 func TestFramesAreAsInTheGoldenFile(t *testing.T) {
 	var got strings.Builder
@@ -47,7 +47,7 @@ func TestFramesAreAsInTheGoldenFile(t *testing.T) {
 		fmt.Fprintf(&got, "# %s, %d columns\n%s\n\n", c.what, c.width, strings.Join(Frame(c.h, c.h.Now, c.width, false), "\n"))
 	}
 	golden := filepath.Join("testdata", "frames.txt")
-	if *update {
+	if *rewrite {
 		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestFramesAreAsInTheGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("the frames differ (rewrite with -update and review):\n%s", diff)
+		t.Errorf("the frames differ (rewrite with -rewrite and review):\n%s", diff)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 )
 
 // lesson is how a model is trained in a test, and how well it has to do then.
@@ -37,7 +38,7 @@ func TestModelsLearn(t *testing.T) {
 	// Of the records of census a quarter has label 1; 0.89 and an area under the ROC curve of 0.95 were measured, 0.82 and 0.88
 	// of frappe's, of which a third has it.
 	census := lesson{train: data.Synthetic("census", 20_000, 1), test: data.Synthetic("census", 4000, 2), records: 20_000, testRecords: 4000, minibatch: 50, epochs: 2, accuracy: 0.87, auc: 0.93}
-	for name, l := range map[string]lesson{
+	lessons := map[string]lesson{
 		"mnist": {
 			train: "synthetic://digits?records=1500&seed=1", test: "synthetic://digits?records=300&seed=2", records: 1500, testRecords: 300,
 			optimizer: graph.Optimizer{Kind: graph.SGD, LearningRate: 0.05}, minibatch: 10, epochs: 1, accuracy: 0.7,
@@ -54,8 +55,13 @@ func TestModelsLearn(t *testing.T) {
 		},
 		"wide_deep":  census,
 		"census_dnn": census,
-	} {
+	}
+	for _, name := range zoo.Names() {
 		t.Run(name, func(t *testing.T) {
+			l, ok := lessons[name]
+			if !ok {
+				t.Fatal("nothing is known of how well it learns")
+			}
 			got := l.learn(t, load(t, name))
 			if got["accuracy"] < l.accuracy || got["auc"] < l.auc {
 				t.Errorf("%v on records that it has not seen, and at least %.2f (area under the curve %.2f) is wanted", got, l.accuracy, l.auc)

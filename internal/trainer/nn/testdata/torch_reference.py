@@ -130,6 +130,7 @@ def make(o, weights):
         return torch.optim.Adam(weights, rate, betas=(o["beta_1"], o["beta_2"]), eps=epsilon)
     if o["kind"] == "adagrad":
         return torch.optim.Adagrad(weights, rate, initial_accumulator_value=o["initial_accumulator_value"], eps=epsilon)
+    assert o["kind"] == "rmsprop", o
     return torch.optim.RMSprop(weights, rate, alpha=o["rho"], momentum=momentum, eps=epsilon)
 
 
