@@ -260,6 +260,39 @@ func TestDefinitionOf(t *testing.T) {
 	})
 }
 
+// A setting that is new has to be put into the pod and found there again, or an edit by hand is not seen.
+func TestEverySettingIsInTheWorkersPodAndIsReadFromIt(t *testing.T) {
+	settings := everything().Workers
+	settings.Resources = tutorial().Workers.Resources
+	settings.PodOverrides = nil // anything at all, and read from definition.json alone
+	bare := tutorial()
+	bare.Workers = PodSettings{}
+	template := func(d Definition) PodSettings {
+		t.Helper()
+		made, err := d.WorkerTemplate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return settingsOf(made)
+	}
+	all := reflect.ValueOf(settings)
+	for i := range all.NumField() {
+		name := all.Type().Field(i).Name
+		if name == "PodOverrides" {
+			continue
+		}
+		if all.Field(i).IsZero() {
+			t.Errorf("everything() does not set %s", name)
+			continue
+		}
+		said := bare
+		reflect.ValueOf(&said.Workers).Elem().Field(i).Set(all.Field(i))
+		if got := (PodSettings{}).edited(template(bare), template(said)); !equality.Semantic.DeepEqual(got, said.Workers) {
+			t.Errorf("%s is not read back: %s", name, cmp.Diff(said.Workers, got))
+		}
+	}
+}
+
 func workersOf(t *testing.T, d Definition) Workers {
 	t.Helper()
 	data, err := d.ConfigData()

@@ -34,9 +34,9 @@ func Write(w io.Writer, h *history.History) error {
 	return nil
 }
 
-var phases = []trainingjob.Phase{
-	trainingjob.PhasePending, trainingjob.PhaseWaiting, trainingjob.PhaseRunning, trainingjob.PhaseEvaluating, trainingjob.PhaseCannotSave,
-	trainingjob.PhaseSucceeded, trainingjob.PhaseFailed,
+// phases are those that a master knows of itself: a queue's is not among them.
+func phases() []trainingjob.Phase {
+	return slices.DeleteFunc(trainingjob.Phases(), func(p trainingjob.Phase) bool { return p == trainingjob.PhaseQueued })
 }
 
 // Families are a run's metrics. Those that are not known yet are absent.
@@ -44,7 +44,7 @@ func Families(h *history.History) []*dto.MetricFamily {
 	s := h.Status
 	all := []*dto.MetricFamily{
 		gauge("info", "What is trained; the value is 1.", labelled(1, "job", h.Job.Name, "model", h.Job.Model, "job_digest", h.Job.Digest, "kernel", h.Job.Kernel)),
-		gauge("phase", "1 for the job's phase, 0 for the others.", each(phases, func(p trainingjob.Phase) *dto.Metric {
+		gauge("phase", "1 for the job's phase, 0 for the others.", each(phases(), func(p trainingjob.Phase) *dto.Metric {
 			return labelled(indicator(s.Phase == p), "phase", string(p))
 		})...),
 		gauge("step", "Updates of the model so far, those of earlier masters included.", value(float64(s.StepsDone))),
