@@ -36,6 +36,15 @@ terraform)
     exit 1
   fi
   ;;
+protoc)
+  # The generated file names the version that made it.
+  want=$(sed -n 's/^\/\/ *\tprotoc  *v//p' internal/trainer/wire/wirepb/wire.pb.go)
+  have=$(protoc --version 2>/dev/null | sed 's/^libprotoc //') || have=
+  [ "$have" = "$want" ] || {
+    echo "protoc $want is needed to generate internal/trainer/wire/wirepb, and there is ${have:-none} (on Debian 12 and 13: apt-get install protobuf-compiler; else https://github.com/protocolbuffers/protobuf/releases)." >&2
+    exit 1
+  }
+  ;;
 cc)
   command -v "${CC:-gcc}" >/dev/null || {
     echo "RACE=1 needs a C compiler for the race detector: ${CC:-gcc} is not on PATH (on Debian: apt-get install gcc libc6-dev)." >&2

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // call runs a command line and returns what it printed and its error.
@@ -172,5 +174,13 @@ func TestBuiltInModelsAreListedShownAndPrinted(t *testing.T) {
 	}
 	if copied, err := call(t, "model", path); err != nil || copied != shown {
 		t.Errorf("the printed file is another model (%v):\n%s", err, copied)
+	}
+}
+
+func TestAMasterEndsWithTheExitCodesThatItsJobKnows(t *testing.T) {
+	for ends, knows := range map[int]int{coordinator.ExitJobFailed: trainingjob.ExitJobFailed, coordinator.ExitInterrupted: trainingjob.ExitStopped} {
+		if ends != knows {
+			t.Errorf("the coordinator says %d, and the rules of the master's Job %d", ends, knows)
+		}
 	}
 }
