@@ -4,130 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
-
-// assignment is what the search through the flavors gave a workload.
-type assignment struct {
-	sets []assignedSet
-	// borrows is the greatest of the flavors'.
-	borrows int
-	// usage is what all pod sets take together, by pairs of the queue's tree.
-	usage []pairAmount
-	scan  *scan
-	mode  mode
-	// trials are the flavors that were looked at; only kept when asked for.
-	trials []FlavorTrial
-}
-
-// assignedSet is what a pod set got.
-type assignedSet struct {
-	of       *podSetRequests
-	count    int32
-	requests []request // of all pods, with the resource pods if the queue covers it
-	chosen   []choice
-	reasons  []string
-}
-
-// choice is the flavor of one resource.
-type choice struct {
-	resource string
-	flavor   string
-	pair     int
-	grade    grade
-	borrows  int
-	stop     int // where the search stopped; -1: it saw the last flavor
-}
-
-func (s *assignedSet) mode() mode {
-	switch {
-	case len(s.reasons) == 0:
-		return fits
-	case len(s.chosen) == 0:
-		return noFit
-	}
-	worst := fits
-	for _, c := range s.chosen {
-		worst = min(worst, c.grade.mode())
-	}
-	return worst
-}
-
-// message is why the assignment cannot be admitted now, as Kueue writes it.
-func (a *assignment) message() string {
-	var parts []string
-	for _, s := range a.sets {
-		if len(s.reasons) > 0 {
-			parts = append(parts, fmt.Sprintf("couldn't assign flavors to pod set %s: %s", s.of.Name, strings.Join(slices.Sorted(slices.Values(s.reasons)), ", ")))
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// needs lists the pairs for which others would have to be preempted.
-func (a *assignment) needs() []int {
-	var pairs []int
-	for _, s := range a.sets {
-		for _, c := range s.chosen {
-			if c.grade.mode() == needsPreemption && !slices.Contains(pairs, c.pair) {
-				pairs = append(pairs, c.pair)
-			}
-		}
-	}
-	return pairs
-}
-
-// demand is what must fit once others were preempted. It leaves the resource pods out, as Kueue does.
-func (a *assignment) demand(w *workload) []pairAmount {
-	var all []pairAmount
-	for i := range w.sets {
-		if i >= len(a.sets) {
-			break
-		}
-		s := &a.sets[i]
-		for _, r := range scaled(&w.sets[i], s.count) {
-			if r.amount == 0 {
-				continue
-			}
-			for _, c := range s.chosen {
-				if c.resource == r.resource {
-					all = addTo(all, c.pair, r.amount)
-				}
-			}
-		}
-	}
-	return all
-}
-
-func addTo(all []pairAmount, p int, v Amount) []pairAmount {
-	for i := range all {
-		if all[i].pair == p {
-			all[i].amount = all[i].amount.plus(v)
-			return all
-		}
-	}
-	return append(all, pairAmount{p, v})
-}
-
-func amountIn(all []pairAmount, p int) Amount {
-	for _, u := range all {
-		if u.pair == p {
-			return u.amount
-		}
-	}
-	return 0
-}
-
-// scaled are the requests of count pods of a set.
-func scaled(s *podSetRequests, count int32) []request {
-	all := make([]request, len(s.perPod), len(s.perPod)+1)
-	for i, r := range s.perPod {
-		all[i] = request{r.resource, r.amount.times(int64(count))}
-	}
-	return all
-}
 
 // search looks for flavors. counts, one per pod set, asks for fewer pods than the workload wants; nil: all. Usage of the tree is as it is.
 type search struct {
@@ -233,22 +112,6 @@ func (s *search) chooseAll(a *assignment, members []int, requests []request) (ch
 		reasons = append(reasons, why...)
 	}
 	return chosen, reasons
-}
-
-// add appends a pod set and what it takes.
-func (a *assignment) add(set *assignedSet) {
-	stops := make(map[string]int, len(set.chosen))
-	for _, c := range set.chosen {
-		a.borrows = max(a.borrows, c.borrows)
-		for _, r := range set.requests {
-			if r.resource == c.resource {
-				a.usage = addTo(a.usage, c.pair, r.amount)
-			}
-		}
-		stops[c.resource] = c.stop
-	}
-	a.sets = append(a.sets, *set)
-	a.scan.stops = append(a.scan.stops, stops)
 }
 
 // choose walks the flavors of a resource group, from where the last search stopped, and picks one for all of the group's resources

@@ -1,6 +1,10 @@
 package quota
 
-import "slices"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // pair is a resource in a flavor: what quota is counted in.
 type pair struct{ flavor, resource string }
@@ -143,6 +147,16 @@ func (n *node) root() *node {
 	return n
 }
 
+// isAbove tells whether a queue is below the node.
+func (n *node) isAbove(q *queue) bool {
+	for at := q.parent; at != nil; at = at.parent {
+		if at == n {
+			return true
+		}
+	}
+	return false
+}
+
 // path is the names from the root to the node, as messages have them: /root/…/node.
 func (n *node) path() string {
 	if n.parent == nil {
@@ -166,3 +180,14 @@ func (q *queue) heightFor(p int, v Amount) (height int, below bool) {
 	}
 	return q.root().height, false
 }
+
+// subtree appends the queues below a cohort.
+func (n *node) subtree(queues []*queue) []*queue {
+	queues = append(queues, n.queues...)
+	for _, child := range n.children {
+		queues = child.subtree(queues)
+	}
+	return queues
+}
+
+func resourceName(p pair) corev1.ResourceName { return corev1.ResourceName(p.resource) }
