@@ -1,6 +1,6 @@
 // Package scheduling has what its parts share. Package quota decides who gets quota, by Kueue's rules; package placement
-// says where pods can go, by kube-scheduler's; package conform holds the former to recordings of a real Kueue. All are
-// pure.
+// says where pods can go, by kube-scheduler's; package forecast joins the two; package conform holds the former to
+// recordings of a real Kueue. All are pure.
 package scheduling
 
 import (
@@ -58,4 +58,12 @@ func limitsAsRequests(r *corev1.ResourceRequirements) {
 			r.Requests[name] = limit
 		}
 	}
+}
+
+// RequiredNodeAffinity is the node selector of an affinity that must match; nil: there is none.
+func RequiredNodeAffinity(a *corev1.Affinity) *corev1.NodeSelector {
+	if a == nil || a.NodeAffinity == nil {
+		return nil
+	}
+	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }

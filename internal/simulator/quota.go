@@ -11,6 +11,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/quota"
 	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
 )
@@ -53,14 +54,10 @@ func (s *simulation) newWorkload(o owner, name, queue, class string, podPriority
 		w.spec.Priority = s.workloadClasses[class]
 	}
 	for _, set := range sets {
-		podSet := quota.PodSet{
+		w.spec.PodSets = append(w.spec.PodSets, quota.PodSet{
 			Name: set.name, Count: int32(set.count), Requests: corev1.ResourceList(set.pod.Requests),
-			NodeSelector: set.pod.NodeSelector, Tolerations: set.pod.Tolerations,
-		}
-		if a := set.pod.Affinity; a != nil && a.NodeAffinity != nil {
-			podSet.NodeAffinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-		}
-		w.spec.PodSets = append(w.spec.PodSets, podSet)
+			NodeSelector: set.pod.NodeSelector, NodeAffinity: scheduling.RequiredNodeAffinity(set.pod.Affinity), Tolerations: set.pod.Tolerations,
+		})
 	}
 	s.workloads[w.spec.NamespacedName] = w
 	s.engine.SetWorkload(w.spec)

@@ -62,7 +62,7 @@ func decide(s *Snapshot, before []Job, job Job) Answer {
 		}
 		runs = next
 	}
-	return f.answer(runs)
+	return f.conclude(runs)
 }
 
 // forecast is the making of one answer.
@@ -90,21 +90,6 @@ type located struct {
 type planned struct {
 	job int
 	Pod
-}
-
-// step is a stage of a job, after its queue has been asked.
-type step struct {
-	job     int
-	pods    []*placement.Pod // they go to the scheduler
-	held    []*placement.Pod // they stay in their queue
-	rulings []ruling
-	order   []*placement.Pod // both, as they are made
-}
-
-// ruling is what a queue decided about a part.
-type ruling struct {
-	part Part
-	admission
 }
 
 func newForecast(s *Snapshot, before []Job, job Job) *forecast {
@@ -236,155 +221,6 @@ func (f *forecast) enter(job int, pod Pod) *placement.Pod {
 	placed := f.cluster.Pod(&object)
 	f.planned[placed] = planned{job, pod}
 	return placed
-}
-
-// take goes through one step in one run.
-func (f *forecast) take(r *run, s step) []*run {
-	r.job = s.job
-	if f.blocked(r, s) {
-		for _, pod := range s.order {
-			r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Follows}
-		}
-		return []*run{r}
-	}
-	for _, pod := range s.held {
-		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Queued}
-	}
-	for _, pod := range s.pods {
-		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Waits}
-	}
-	for _, ruling := range s.rulings {
-		f.stopEvicted(r, s, ruling)
-	}
-	if len(s.pods) == 0 {
-		return []*run{r}
-	}
-	var runs []*run
-	for _, settled := range r.place(s.pods) {
-		runs = append(runs, f.replace(settled)...)
-	}
-	return runs
-}
-
-// blocked says that pods of an earlier stage of the job have not started, without which these are not made.
-func (f *forecast) blocked(r *run, s step) bool {
-	for pod, p := range r.fates {
-		if planned, ok := f.planned[pod]; ok && p.job == s.job && !planned.Optional && p.state != Starts {
-			return true
-		}
-	}
-	return false
-}
-
-// stopEvicted lets the pods of workloads stop that lose their quota for a part. Where the quota is free only when they
-// have stopped, the part's pods start after them; else they may meet them on their nodes still.
-func (f *forecast) stopEvicted(r *run, s step, to ruling) {
-	for _, e := range slices.Concat(to.others, to.evicted) {
-		holds := f.queues.holdsUntilStopped(e.name)
-		for _, l := range f.podsOf(r, e.name) {
-			r.stop(l.pod, l.node)
-			if !holds {
-				continue
-			}
-			for _, pod := range s.pods {
-				if to.part.index(f.planned[pod].Role) >= 0 {
-					r.fates[pod].after = append(r.fates[pod].after, victim{pod: l.pod, node: l.node, job: r.job, queue: true})
-				}
-			}
-		}
-		if holds {
-			r.clear()
-		}
-	}
-}
-
-// podsOf are the pods of a workload that are on nodes, in a run.
-func (f *forecast) podsOf(r *run, workload types.NamespacedName) []located {
-	var found []located
-	if p, ok := f.queues.planned[workload]; ok {
-		for pod, fate := range r.fates {
-			if of := f.planned[pod]; fate.bound != "" && of.job == p.number && p.part.index(of.Role) >= 0 {
-				found = append(found, located{pod, fate.bound})
-			}
-		}
-		return found
-	}
-	w := f.queues.known[workload]
-	if w == nil {
-		return nil
-	}
-	for _, o := range w.OwnerReferences {
-		if l, ok := f.at[o.UID]; ok { // a pod
-			found = append(found, l)
-		}
-	}
-	if ownedByPods(w) {
-		return found
-	}
-	for _, pod := range f.pods {
-		controller := metav1.GetControllerOfNoCopy(pod)
-		l, ok := f.at[pod.UID]
-		if ok && controller != nil && slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == controller.UID }) {
-			found = append(found, l)
-		}
-	}
-	return found
-}
-
-func ownedByPods(w *kueue.Workload) bool {
-	return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" })
-}
-
-// replace makes the pods again that the scheduler has evicted and whose owners make them anew: they may find room
-// elsewhere, and may evict others in turn.
-func (f *forecast) replace(r *run) []*run {
-	runs := []*run{r}
-	for range maxRounds {
-		var next []*run
-		more := false
-		for _, one := range runs {
-			pods := f.replacements(one)
-			if len(pods) == 0 {
-				next = append(next, one)
-				continue
-			}
-			more = true
-			next = append(next, one.place(pods)...)
-		}
-		if runs = next; !more {
-			break
-		}
-	}
-	return runs
-}
-
-// replacements are new pods for victims that have none yet.
-func (f *forecast) replacements(r *run) []*placement.Pod {
-	replaced := map[*placement.Pod]bool{}
-	for _, one := range r.fates {
-		if one.instead != nil {
-			replaced[one.instead] = true
-		}
-	}
-	var pods []*placement.Pod
-	for _, v := range r.lost {
-		if v.queue || v.job == noJob || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !ownerOf(v.pod.Object()).replaces(v.pod.Object()) {
-			continue
-		}
-		pod := f.cluster.Pod(anew(v.pod.Object()))
-		r.fates[pod] = &fate{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
-		pods = append(pods, pod)
-	}
-	return pods
-}
-
-// anew is a pod as its owner makes it again.
-func anew(pod *corev1.Pod) *corev1.Pod {
-	again := *pod
-	again.UID, again.Spec.NodeName = "", ""
-	again.Status = corev1.PodStatus{}
-	again.DeletionTimestamp, again.CreationTimestamp = nil, metav1.Time{}
-	return &again
 }
 
 // priority is what the API server gives to a pod: its class's, else that of the default class.

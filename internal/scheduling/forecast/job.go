@@ -68,7 +68,7 @@ func (j Job) Key() types.NamespacedName {
 // OfTrainingJob is the job that a definition describes: its master first and, when that runs, its workers; under a queue
 // the floor with the master, and every other worker by itself.
 func OfTrainingJob(d trainingjob.Definition) (Job, error) {
-	job := Job{Noun: "training job", Namespace: d.Job.Namespace, Name: d.Job.Name}
+	job := Job{Noun: aTrainingJob, Namespace: d.Job.Namespace, Name: d.Job.Name}
 	master, err := d.MasterTemplate()
 	if err != nil {
 		return job, fmt.Errorf("the master of %s: %w", d.Job.Name, err)
@@ -96,7 +96,7 @@ func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 // WorkersToCome are the workers from number `from` on that a running job makes when it may have more of them, or
 // needs new ones.
 func WorkersToCome(d trainingjob.Definition, from int) (Job, error) {
-	job := Job{Noun: "training job", Namespace: d.Job.Namespace, Name: d.Job.Name, Grows: true}
+	job := Job{Noun: aTrainingJob, Namespace: d.Job.Namespace, Name: d.Job.Name, Grows: true}
 	workers, err := ofWorkers(d)
 	if err != nil || from >= len(workers) {
 		return job, err
@@ -131,7 +131,7 @@ func ofWorkers(d trainingjob.Definition) ([]Pod, error) {
 
 // OfTask is a task's pods, all at once. flavors are those of its queue; see task.Given.
 func OfTask(t task.Task, flavors []map[string]string) (Job, error) {
-	job := Job{Noun: "task", Namespace: t.Namespace, Name: t.Name}
+	job := Job{Noun: aTask, Namespace: t.Namespace, Name: t.Name}
 	t.SecretValues = nil // they decide nothing here, and their values are not known
 	objects, err := task.Render(t, task.Given{Flavors: flavors})
 	if err != nil {

@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -61,74 +60,4 @@ func (o owner) replaces(pod *corev1.Pod) bool {
 
 func isWorker(pod *corev1.Pod) bool {
 	return pod.Labels[trainingjob.LabelRole] == trainingjob.RoleWorker
-}
-
-// staff is the workers that a training job has.
-type staff struct {
-	running, all int
-}
-
-// staffOf counts the workers of each training job: those that have a place, and all that are wanted, which includes those
-// that wait for one. A pod that is being deleted is not wanted any more.
-func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
-	found := map[types.NamespacedName]staff{}
-	for _, pod := range pods {
-		if !isWorker(pod) || pod.DeletionTimestamp != nil || pod.Labels[trainingjob.LabelJobName] == "" {
-			continue
-		}
-		o := ownerOf(pod)
-		s := found[o.key()]
-		s.all++
-		if pod.Spec.NodeName != "" {
-			s.running++
-		}
-		found[o.key()] = s
-	}
-	return found
-}
-
-// loss is what an owner loses to others.
-type loss struct {
-	owner   owner
-	master  bool
-	workers int
-	pods    int
-	again   []string // the nodes on which its pods were made again
-}
-
-// fate says what becomes of an owner that loses pods. A training job has a staff, and needs the floor of it.
-func (l loss) fate(s staff, floor int) string {
-	name := shortName(l.owner.namespace, l.owner.name)
-	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
-		return fmt.Sprintf("%s %s makes it again, and it starts on %s", l.owner.kind, name, strings.Join(l.again, ", "))
-	}
-	switch l.owner.kind {
-	case "":
-		return "it is gone: nothing makes it again"
-	case aTrainingJob:
-		left := max(s.running-l.workers, 0)
-		switch {
-		case l.master:
-			return fmt.Sprintf("job %s stops until its master has a place again", name)
-		case left < floor:
-			return fmt.Sprintf("job %s waits with %d of %d workers, below its floor of %d", name, left, s.all, floor)
-		default:
-			return fmt.Sprintf("job %s goes on with %d of %d workers", name, left, s.all)
-		}
-	case aTask:
-		return fmt.Sprintf("task %s starts again when there is room", name)
-	case "DaemonSet":
-		return fmt.Sprintf("DaemonSet %s makes it again on its node", name)
-	default:
-		return fmt.Sprintf("%s %s makes it again, and it waits for room", l.owner.kind, name)
-	}
-}
-
-// requeued says what becomes of a workload that its queue has evicted.
-func requeued(what string, ahead int) string {
-	place := "first in line"
-	if ahead > 0 {
-		place = fmt.Sprintf("%d ahead of it", ahead)
-	}
-	return fmt.Sprintf("%s is queued again, %s", what, place)
 }

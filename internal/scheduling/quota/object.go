@@ -46,10 +46,7 @@ func podSetOf(o *kueue.PodSet, reclaimable []kueue.ReclaimablePod) PodSet {
 	pod := &o.Template.Spec
 	s := PodSet{
 		Name: string(o.Name), Count: o.Count, MinCount: o.MinCount, Requests: scheduling.PodRequests(pod),
-		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations,
-	}
-	if a := pod.Affinity; a != nil && a.NodeAffinity != nil {
-		s.NodeAffinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		NodeSelector: pod.NodeSelector, NodeAffinity: scheduling.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
 	}
 	if o.TopologyRequest != nil && o.TopologyRequest.PodSetGroupName != nil {
 		s.Group = *o.TopologyRequest.PodSetGroupName

@@ -17,7 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
 
-// TestStories plays testdata/*.txt, a story for each rule; -rewrite writes them anew.
+// TestTheEngineDecidesAsTheStoriesTell plays testdata/*.txt, a story for each rule; -rewrite writes them anew.
 //
 //	flavor NAME [label=KEY:VALUE] [taint=KEY]
 //	cohort NAME [parent=NAME] [quota=…]
@@ -27,7 +27,7 @@ import (
 //	finish NAME, delete NAME, fair (before everything else), pending QUEUE, usage QUEUE, why NAME, explain NAME, whatif NAME … (as workload)
 //
 // Each answers with the decisions that were made. Every command is a second later than the one before.
-func TestStories(t *testing.T) {
+func TestTheEngineDecidesAsTheStoriesTell(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &story{t: t, engine: New(Config{}), specs: map[string]Workload{}, decided: map[string]Decision{}}
 		datadriven.RunTest(t, path, s.run)

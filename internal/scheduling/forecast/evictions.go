@@ -1,0 +1,140 @@
+package forecast
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
+)
+
+// evictions are who stops for the job in some run. Those of the first run come first.
+func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName]bool) []Eviction {
+	var all []Eviction
+	for _, step := range f.steps {
+		for _, r := range step.rulings {
+			for _, e := range r.evicted {
+				if step.job == job {
+					all = append(all, f.workloadEviction(runs[0], e, asks))
+				}
+			}
+		}
+	}
+	seen := map[*placement.Pod]int{}
+	times, chosen := map[int]int{}, map[int]bool{}
+	for _, r := range runs {
+		losses := f.losses(r, job)
+		for _, v := range r.lost {
+			if v.job != job || v.queue {
+				continue
+			}
+			at, there := seen[v.pod]
+			if !there {
+				at = len(all)
+				seen[v.pod] = at
+				all = append(all, f.podEviction(v))
+			}
+			times[at]++
+			chosen[at] = chosen[at] || v.chosen
+			if o := ownerOf(v.pod.Object()); all[at].Fate == "" {
+				all[at].Fate = f.fate(r, losses[o], asks)
+			}
+		}
+	}
+	for _, r := range runs {
+		for _, v := range r.others {
+			if _, there := seen[v.pod]; there || v.job != job {
+				continue
+			}
+			seen[v.pod] = len(all)
+			e := f.podEviction(v)
+			l := loss{owner: ownerOf(v.pod.Object()), pods: 1}
+			if isWorker(v.pod.Object()) {
+				l.pods, l.workers = 0, 1
+			}
+			e.Fate = f.fate(r, l, asks)
+			all = append(all, e)
+		}
+	}
+	cut := slices.ContainsFunc(runs, func(r *run) bool { return r.cut })
+	for at := range all {
+		if !all[at].Workload {
+			all[at].Certain = times[at] == len(runs) && (!cut || !chosen[at])
+		}
+	}
+	return all
+}
+
+func (f *forecast) podEviction(v victim) Eviction {
+	o := ownerOf(v.pod.Object())
+	e := Eviction{
+		Namespace: v.pod.Namespace(), Name: v.pod.Name, Node: v.node, Priority: v.pod.Priority, For: v.by, Grace: grace(v.pod.Object()),
+		Owner: o.String(), OwnerKind: o.kind, OwnerName: o.name,
+	}
+	if p, ok := f.planned[v.pod]; ok {
+		e.Planned, e.Own = true, p.job == len(f.jobs)-1
+		e.Name = p.Role + " of " + f.jobs[p.job].Name
+		if o.kind == "" {
+			e.Owner, e.OwnerKind, e.OwnerName = f.jobs[p.job].Noun+" "+f.jobs[p.job].String(), f.jobs[p.job].Noun, f.jobs[p.job].Name
+		}
+	} else if last := f.jobs[len(f.jobs)-1]; last.Grows && o.kind == last.Noun && o.key() == last.Key() {
+		e.Own = true
+	}
+	return e
+}
+
+func (f *forecast) workloadEviction(r *run, w evictedWorkload, asks map[types.NamespacedName]bool) Eviction {
+	o := f.ownerOfWorkload(w.name)
+	e := Eviction{
+		Workload: true, Certain: true, Namespace: w.name.Namespace, Name: w.name.Name, Priority: w.priority, Reason: w.reason,
+		Owner: o.String(), OwnerKind: o.kind, OwnerName: o.name,
+	}
+	if p, ok := f.queues.planned[w.name]; ok {
+		e.Planned, e.Own = true, p.number == len(f.jobs)-1
+		e.Owner, e.OwnerKind, e.OwnerName = p.job.Noun+" "+p.job.String(), p.job.Noun, p.job.Name
+	}
+	for _, l := range f.podsOf(r, w.name) {
+		e.Pods = append(e.Pods, l.pod.String())
+		e.Grace = max(e.Grace, grace(l.pod.Object()))
+	}
+	slices.Sort(e.Pods)
+	e.Fate = requeued(cmp.Or(e.Owner, "it"), w.ahead)
+	if p, ok := f.queues.planned[w.name]; o.kind == aTrainingJob && f.burst(w.name) || ok && p.part.optional() {
+		e.Fate = f.fate(r, f.losses(r, len(f.jobs)-1)[o], asks)
+	}
+	return e
+}
+
+// burst says whether a workload is one worker of a training job, above its floor.
+func (f *forecast) burst(name types.NamespacedName) bool {
+	w := f.queues.known[name]
+	return w != nil && len(w.OwnerReferences) == 1 && ownedByPods(w)
+}
+
+// ownerOfWorkload is whose a workload is: the owner of its pods where it has some, else the Job that owns it.
+func (f *forecast) ownerOfWorkload(name types.NamespacedName) owner {
+	w := f.queues.known[name]
+	if w == nil {
+		return owner{}
+	}
+	for _, o := range w.OwnerReferences {
+		if l, ok := f.at[o.UID]; ok {
+			return ownerOf(l.pod.Object())
+		}
+	}
+	for i := range w.Spec.PodSets {
+		template := w.Spec.PodSets[i].Template
+		if o := ownerOf(&corev1.Pod{ObjectMeta: template.ObjectMeta}); o.kind != "" {
+			o.namespace = name.Namespace
+			return o
+		}
+	}
+	for _, o := range w.OwnerReferences {
+		if o.Kind != "Pod" {
+			return owner{kind: o.Kind, namespace: name.Namespace, name: o.Name}
+		}
+	}
+	return owner{}
+}
