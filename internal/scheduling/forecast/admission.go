@@ -32,6 +32,7 @@ type queues struct {
 	asked      int       // how many planned workloads the engine has got
 	known      map[types.NamespacedName]*kueue.Workload
 	planned    map[types.NamespacedName]plannedPart
+	fair       bool // Kueue is configured for fair sharing
 	notes      *notes
 }
 
@@ -80,8 +81,14 @@ func newQueues(s *Snapshot, n *notes) *queues {
 	if s.Queues == nil {
 		return nil
 	}
+	var config quota.Config
+	// How Kueue is configured is not for everybody to read; that it shares fairly is seen by what it writes.
+	fair := slices.ContainsFunc(s.Queues.ClusterQueues, func(q *kueue.ClusterQueue) bool { return q.Status.FairSharing != nil })
+	if fair {
+		config.FairSharing = &quota.FairSharing{}
+	}
 	q := &queues{
-		engine: quota.New(quota.Config{}), objects: s.Queues, namespaces: s.Namespaces, classes: map[string]int32{}, now: s.AsOf, notes: n,
+		engine: quota.New(config), fair: fair, objects: s.Queues, namespaces: s.Namespaces, classes: map[string]int32{}, now: s.AsOf, notes: n,
 		flavors: map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor{},
 		known:   map[types.NamespacedName]*kueue.Workload{}, planned: map[types.NamespacedName]plannedPart{},
 	}
@@ -173,9 +180,7 @@ func (q *queues) admit(number int, job Job, part Part, priority int32) admission
 	for i := range a.evicted {
 		a.evicted[i].ahead, _ = q.engine.Position(a.evicted[i].name)
 	}
-	if a.admitted {
-		q.noteTopology(a)
-	}
+	q.noteUnmodelled(w.NamespacedName, a)
 	return a
 }
 
@@ -265,10 +270,8 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 		pod := &part.Pods[set.pods[0]].Spec
 		asked := quota.PodSet{
 			Name: set.name, Count: int32(len(set.pods)), //nolint:gosec // pods are in memory
-			Requests: scheduling.PodRequests(pod), NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations,
-		}
-		if a := pod.Affinity; a != nil && a.NodeAffinity != nil {
-			asked.NodeAffinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			Requests: scheduling.PodRequests(pod), NodeSelector: pod.NodeSelector,
+			NodeAffinity: scheduling.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
 		}
 		if part.Least > 0 {
 			asked.MinCount = new(int32(part.Least)) //nolint:gosec // a number of pods
@@ -333,8 +336,18 @@ func admitTo(pod *corev1.PodSpec, flavor *kueue.ResourceFlavor) {
 	pod.Tolerations = append(slices.Clip(pod.Tolerations), flavor.Spec.Tolerations...)
 }
 
-// noteTopology says that a flavor's topology is not looked at.
-func (q *queues) noteTopology(a admission) {
+// noteUnmodelled says what of Kueue's is not looked at, and may have decided otherwise about a workload.
+func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
+	if q.fair && (!a.admitted || len(a.evicted) > 0) {
+		q.notes.add("Kueue shares fairly here, and is taken to preempt by its default strategies")
+	}
+	others := slices.ContainsFunc(q.engine.Pending(a.queue), func(name types.NamespacedName) bool { return name != workload })
+	for _, queue := range q.objects.ClusterQueues {
+		scope := queue.Spec.AdmissionScope
+		if others && queue.Name == a.queue && scope != nil && scope.AdmissionMode == kueue.UsageBasedAdmissionFairSharing {
+			q.notes.add("ClusterQueue %s may order workloads by what their LocalQueues have used, which is not looked at", queue.Name)
+		}
+	}
 	for _, name := range a.flavors {
 		if flavor := q.flavors[kueue.ResourceFlavorReference(name)]; flavor != nil && flavor.Spec.TopologyName != nil {
 			q.notes.add("ResourceFlavor %s has a topology, which Kueue also looks at before it admits", name)

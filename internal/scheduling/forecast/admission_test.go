@@ -28,6 +28,33 @@ func runningTask(name string, priority int32) (*kueue.Workload, *corev1.Pod) {
 	return ft.Workload("Job", name, "job-"+pod.OwnerReferences[0].UID[4:], pod, priority, 10), pod
 }
 
+// sharing is a cohort of 12 CPU of which team has 4 and uses them, and another queue has none and borrows 8. Kueue writes shares where it shares fairly.
+func sharing(fair bool) *forecast.Snapshot {
+	own, ownPod := runningTask("own", 1000)
+	first, firstPod := runningTask("first", 1000)
+	second, secondPod := runningTask("second", 1000)
+	first.Status.Admission.ClusterQueue, second.Status.Admission.ClusterQueue = "borrower", "borrower"
+	s := oneNode("16", ownPod, firstPod, secondPod)
+	s.Queues = ft.Queues("4", own, first, second)
+	for name, cpus := range map[string]string{"borrower": "0", "lender": "8"} {
+		other := ft.Queues(cpus).ClusterQueues[0]
+		other.Name = name
+		s.Queues.ClusterQueues = append(s.Queues.ClusterQueues, other)
+	}
+	for _, queue := range s.Queues.ClusterQueues {
+		queue.Spec.CohortName, queue.Spec.Preemption.ReclaimWithinCohort = "all", kueue.PreemptionPolicyAny
+		if fair {
+			queue.Status.FairSharing = &kueue.FairSharingStatus{}
+		}
+	}
+	return s
+}
+
+func byUsage(s *forecast.Snapshot) *forecast.Snapshot {
+	s.Queues.ClusterQueues[0].Spec.AdmissionScope = &kueue.AdmissionScope{AdmissionMode: kueue.UsageBasedAdmissionFairSharing}
+	return s
+}
+
 func taskJob(t *testing.T, of task.Task) forecast.Job {
 	t.Helper()
 	planned, err := forecast.OfTask(of, nil)
@@ -88,6 +115,29 @@ second will preempt
   evicts  workload first (planned) (priority 100): task first is queued again, first in line
   starts  the pod on node-1 once the pod of first has stopped (grace 30s)
           counting first, planned before it`,
+		},
+
+		"of a cohort in which another borrows more: without fair sharing it waits": {
+			sharing(false), nil, taskJob(t, ft.Task("high", "user-queue", "high", "4", 1)), `
+high will wait
+  queue   waits in ClusterQueue team, first in line: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor any, 4 more needed`,
+		},
+
+		"of a cohort in which another borrows more, and Kueue shares fairly: it takes a part of that": {
+			sharing(true), nil, taskJob(t, ft.Task("high", "user-queue", "high", "4", 1)), `
+high will preempt
+  queue   admitted by ClusterQueue team with quota of any, borrowed from its cohort
+  evicts  workload default/job-first (priority 1000): task first is queued again, first in line
+  starts  the pod on node-1 once default/first-pod has stopped (grace 30s)
+          approximate: Kueue shares fairly here, and is taken to preempt by its default strategies`,
+		},
+
+		"that orders by past usage, with others in it: that is not looked at": {
+			byUsage(team([]*kueue.Workload{low, waiting}, lowPod)), nil, taskJob(t, ft.Task("low-too", "user-queue", "low", "4", 1)), `
+low-too will wait
+  queue   waits in ClusterQueue team, behind 1: task low: those before it find no quota either
+          approximate: workload job-waiting is ahead and about to be admitted; the places of its pods are not known
+          approximate: ClusterQueue team may order workloads by what their LocalQueues have used, which is not looked at`,
 		},
 
 		"that is elastic: the floor goes through it as one, the others one by one": {

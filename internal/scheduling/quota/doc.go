@@ -30,8 +30,10 @@
 //   - determinism: equal calls give equal results. Where Kueue leaves a choice to the order of a Go map, the smaller UID, then the smaller name, comes first.
 //   - an explanation for every decision, as data with reasons that are constants, and as a sentence.
 //
-// It leaves to others what is not quota: pods, nodes and topology (Topology-Aware Scheduling, whose flavors are ordinary ones here), job controllers,
-// waitForPodsReady, MultiKueue, workload slices, and validation of the objects (package kueue).
+// It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects (package kueue). Of Kueue's it does not model
+// Topology-Aware Scheduling (its flavors are ordinary ones here), admission fair sharing (LocalQueues ordered by what they have used),
+// waitForPodsReady, MultiKueue and workload slices. Package forecast says so where one of them may matter; users read of them in the guide "Will
+// my job preempt anyone?".
 //
 // An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing anything.
 package quota
