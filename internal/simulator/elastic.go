@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
@@ -34,12 +33,6 @@ type elastic struct {
 	reported trainingjob.Status
 }
 
-// The roles of pods, and their pod sets in a queue.
-const (
-	masterRole = trainingjob.RoleMaster
-	workerRole = trainingjob.RoleWorker
-)
-
 func (e *elastic) arrives() {
 	e.min, e.max, e.lastID = e.spec.Workers.Min, e.spec.Workers.Max, -1
 	e.total = e.spec.Steps * workPerStep
@@ -65,65 +58,6 @@ func (e *elastic) priority() int32 {
 		return e.workloadClasses[q.PriorityClass]
 	}
 	return e.class(e.spec.Workers.PriorityClass)
-}
-
-func (e *elastic) makeMaster() {
-	e.master = e.newPod(e, masterRole, 0, e.masterName(e.masters), &e.spec.Master, e.spec.Master.PriorityClass, e.group)
-	e.masters++
-}
-
-func (e *elastic) makeWorker(id int, floor bool, w *workload) {
-	class := e.spec.Workers.PriorityClass
-	if floor && e.spec.Workers.FloorPriorityClass != "" {
-		class = e.spec.Workers.FloorPriorityClass
-	}
-	name := trainingjob.WorkerName(e.name, id)
-	if e.group != nil && floor {
-		name = e.floorName(id)
-	}
-	p := e.newPod(e, workerRole, id, name, &e.spec.Workers.Pod, class, w)
-	p.floor = floor
-	e.workers = append(e.workers, p)
-	e.lastID = max(e.lastID, id)
-}
-
-// groupPods are the pods of master and floor, of which a queue knows their workload.
-func (e *elastic) groupPods() []eventlog.Owner {
-	owners := []eventlog.Owner{{Kind: "Pod", Name: e.masterName(max(e.masters-1, 0))}}
-	for id := range e.min {
-		owners = append(owners, eventlog.Owner{Kind: "Pod", Name: e.floorName(id)})
-	}
-	return owners
-}
-
-func (e *elastic) masterName(n int) string {
-	return fmt.Sprintf("%s-%d", trainingjob.MasterName(e.name), n)
-}
-
-// floorName is of a pod that a Job makes, not the master.
-func (e *elastic) floorName(id int) string {
-	return fmt.Sprintf("%s-%d", trainingjob.FloorName(e.name), id)
-}
-
-// makeFloor makes the master and the floor of a job under a queue, those that are missing; they wait there to be admitted.
-func (e *elastic) makeFloor() {
-	if e.master == nil {
-		e.makeMaster()
-	}
-	for id := range e.min {
-		if e.worker(id) == nil {
-			e.makeWorker(id, true, e.group)
-			e.tell(e.podState(e.worker(id)))
-		}
-	}
-	e.group.kinds = e.groupPods()
-}
-
-func (e *elastic) worker(id int) *pod {
-	if at := slices.IndexFunc(e.workers, func(p *pod) bool { return p.number == id }); at >= 0 {
-		return e.workers[at]
-	}
-	return nil
 }
 
 func (e *elastic) admitted(w *workload) {
@@ -236,18 +170,6 @@ func (e *elastic) masterEnded(p *pod) {
 	e.report()
 }
 
-// mayLoseState goes back to the last checkpoint when nobody is left who has the state. Those who were asked to end have written one.
-func (e *elastic) mayLoseState(why ending) {
-	if e.master != nil && e.core != nil || slices.ContainsFunc(e.workers, func(p *pod) bool { return p.joined }) {
-		return
-	}
-	if why == nodeGone {
-		e.tally.lost.add(e.weightOf(&e.spec.Workers.Pod), e.fallBack())
-	} else {
-		e.checkpoint(e.now, e.done, 0)
-	}
-}
-
 func (e *elastic) timer(ev event) {
 	switch ev.kind {
 	case workerJoins:
@@ -329,89 +251,9 @@ func (e *elastic) succeeds() {
 	}
 }
 
-// ready are the workers that compute.
-func (e *elastic) ready() []*pod {
-	var all []*pod
-	for _, p := range e.workers {
-		if p.joined && p.phase == running {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// pace notes what the job does from now on: as fast as the workers that it has, if the coordinator says that it runs.
-func (e *elastic) pace() {
-	e.settle(e.now)
-	workers, rate := 0, scenario.Rate(0)
-	if e.core != nil && e.core.Status().Phase == coordinator.Running {
-		if workers = len(e.ready()); workers > 0 {
-			rate = e.spec.Speed.At(workers)
-			e.starts(&e.job)
-		}
-	}
-	if !e.goesAt(e.now, rate, workers) {
-		return
-	}
-	if at, ends := e.endsAt(); ends {
-		e.agenda.add(event{at: at, kind: workDone, subject: e.id, stamp: e.stamp})
-	}
-}
-
-// settle counts the work up to a time.
-func (e *elastic) settle(now Time) {
-	e.progress.settle(now, Time(e.spec.CheckpointEvery))
-}
-
-// keep counts what the workers have done and not lost.
-func (e *elastic) keep() {
-	e.tally.useful.add(e.weightOf(&e.spec.Workers.Pod), e.worked)
-	e.worked = 0
-}
-
 func (e *elastic) unfinished() {
 	if !e.over {
 		e.settle(e.now)
 		e.keep()
 	}
-}
-
-// report logs the job's status, when it has changed.
-func (e *elastic) report() {
-	if e.log == nil || e.reported.Phase == trainingjob.PhaseSucceeded {
-		return
-	}
-	status := trainingjob.Status{
-		Phase: trainingjob.PhasePending, Generation: int64(e.masters), StepsDone: e.steps(), StepsTotal: e.spec.Steps,
-	}
-	for _, p := range e.workers {
-		switch {
-		case p.joined:
-			status.WorkersRunning++
-		case !p.leaving:
-			status.WorkersPending++
-		}
-	}
-	var said coordinator.Status
-	if e.core != nil {
-		said = e.core.Status()
-		status.Preemptions = said.Preemptions
-	}
-	switch {
-	case e.over:
-		status.Phase = trainingjob.PhaseSucceeded
-	case e.core != nil:
-		status.Phase = map[coordinator.Phase]trainingjob.Phase{coordinator.Running: trainingjob.PhaseRunning}[said.Phase]
-		if status.Phase == "" {
-			status.Phase = trainingjob.PhaseWaiting
-		}
-	case e.group != nil && e.group.admission == nil:
-		status.Phase = trainingjob.PhaseQueued
-	}
-	if last := e.reported; last.Phase == status.Phase && last.WorkersRunning == status.WorkersRunning && last.WorkersPending == status.WorkersPending &&
-		last.Preemptions == status.Preemptions && last.Generation == status.Generation {
-		return
-	}
-	e.reported = status
-	e.write(eventlog.Event{Job: &eventlog.Job{Name: e.name, Status: status}})
 }

@@ -2,10 +2,7 @@ package timeline
 
 import (
 	"fmt"
-	"html"
-	"io"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
@@ -30,23 +27,20 @@ type drawing struct {
 	id      string // sets this picture's pattern names apart from the other's
 	width   float64
 	scale   scale
-	w       io.Writer
+	*picture.Markup
 }
-
-func (d *drawing) put(format string, args ...any) { fmt.Fprintf(d.w, format+"\n", args...) }
 
 // draw draws the lanes of nodes with their pods, or an overview where that would be too many rows, and the charts below. It says what the overview
 // shows, "" where there is none.
-func (d *drawing) draw(w io.Writer) (caption string) {
-	var lanes, charts strings.Builder
-	d.w = &lanes
+func (d *drawing) draw() (svg picture.Raw, caption string) {
+	var whole, lanes, charts picture.Markup
+	d.Markup = &lanes
 	bottom := d.lanes(headHeight)
 	if bottom < 0 {
-		lanes.Reset()
 		o := newOverview(d)
 		bottom, caption = o.lanes(headHeight), o.caption()
 	}
-	d.w = &charts
+	d.Markup = &charts
 	d.axis(bottom)
 	y := bottom + axisHeight
 	for _, usage := range d.usages() {
@@ -59,13 +53,12 @@ func (d *drawing) draw(w io.Writer) (caption string) {
 		d.chart(chart, y)
 		y += chartHeight
 	}
-	d.w = w
-	d.put(`<svg class=%q viewBox="0 0 %g %g" role="img" aria-label="Timeline: pods by node">`, d.id, d.width, y+footHeight)
+	d.Markup = &whole
+	d.Put(`<svg class=%q viewBox="0 0 %g %g" role="img" aria-label="Timeline: pods by node">`, d.id, d.width, y+footHeight)
 	d.patterns()
 	d.stageLines(bottom)
-	fmt.Fprint(w, lanes.String(), charts.String())
-	d.put(`</svg>`)
-	return caption
+	d.Put(`%s%s</svg>`, lanes.Markup(), charts.Markup())
+	return whole.Markup(), caption
 }
 
 // lanes draws every node's pods as bars; it gives up, with a negative result, where that would be too many rows.
@@ -90,12 +83,12 @@ func (d *drawing) lanes(y float64) (bottom float64) {
 
 // patterns are the hatchings of waiting pods, one per job's colour.
 func (d *drawing) patterns() {
-	d.put(`<defs>`)
+	d.Put(`<defs>`)
 	for i := range jobColours {
-		d.put(`<pattern id="%s-wait%d" class="job%d" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
+		d.Put(`<pattern id="%s-wait%d" class="job%d" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
 			`<rect class="tint" width="7" height="7"/><rect class="solid" width="2.6" height="7"/></pattern>`, d.id, i, i)
 	}
-	d.put(`</defs>`)
+	d.Put(`</defs>`)
 }
 
 // stageLines are numbered at the top and run through all lanes.
@@ -114,8 +107,8 @@ func (d *drawing) stageLines(bottom float64) {
 	}
 	for i, stage := range d.stages {
 		x := d.scale.x(stage.Time)
-		d.put(`<line class="stage" x1="%.1f" x2="%.1f" y1="%g" y2="%.1f"/>`, x, x, 2*markRadius+2, bottom)
-		d.put(`<circle class="stagedot" cx="%.1f" cy="%g" r="%g"/><text class="stagenumber" x="%.1f" y="%g">%d</text>`,
+		d.Put(`<line class="stage" x1="%.1f" x2="%.1f" y1="%g" y2="%.1f"/>`, x, x, 2*markRadius+2, bottom)
+		d.Put(`<circle class="stagedot" cx="%.1f" cy="%g" r="%g"/><text class="stagenumber" x="%.1f" y="%g">%d</text>`,
 			at[i], markRadius+1, markRadius, at[i], markRadius+4.5, i+1)
 	}
 }
@@ -125,10 +118,10 @@ func (d *drawing) lane(l lane, y float64) {
 	if l.waiting {
 		class = "lane waiting"
 	}
-	d.put(`<rect class=%q x="0" y="%.1f" width="%g" height="%.1f" rx="5"/>`, class, y, d.width, l.height())
-	d.put(`<text class="lanetitle" x="8" y="%.1f">%s</text>`, y+14.5, html.EscapeString(l.title))
+	d.Put(`<rect class=%q x="0" y="%.1f" width="%g" height="%.1f" rx="5"/>`, class, y, d.width, l.height())
+	d.Put(`<text class="lanetitle" x="8" y="%.1f">%s</text>`, y+14.5, l.title)
 	for _, gone := range l.gone {
-		d.put(`<g><title>the node is dead</title><rect class="gone" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/></g>`,
+		d.Put(`<g><title>the node is dead</title><rect class="gone" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/></g>`,
 			gone[0], y, max(gone[1]-gone[0], minBar), l.height())
 	}
 	rowY := func(b bar) float64 { return y + laneTitle + float64(b.row)*(rowHeight+rowGap) }
@@ -144,14 +137,14 @@ func (d *drawing) lane(l lane, y float64) {
 
 func (d *drawing) bar(b bar, waiting bool, y float64) {
 	colour := d.colours[b.job]
-	d.put(`<g class="job%d %s"><title>%s</title>`, colour, html.EscapeString(b.role), html.EscapeString(b.title))
-	rect := func(class, style string, x1, x2 float64) {
+	d.Put(`<g class="job%d %s"><title>%s</title>`, colour, b.role, b.title)
+	rect := func(class string, style picture.Raw, x1, x2 float64) {
 		if x2-x1 > 0.05 {
-			d.put(`<rect class=%q %s x="%.1f" y="%.1f" width="%.1f" height="%g" rx="3"/>`, class, style, x1, y, x2-x1, rowHeight)
+			d.Put(`<rect class=%q %s x="%.1f" y="%.1f" width="%.1f" height="%g" rx="3"/>`, class, style, x1, y, x2-x1, rowHeight)
 		}
 	}
 	if waiting {
-		rect("wait", fmt.Sprintf(`fill="url(#%s-wait%d)"`, d.id, colour), b.x1, b.x2)
+		rect("wait", picture.Raw(fmt.Sprintf(`fill="url(#%s-wait%d)"`, d.id, colour)), b.x1, b.x2)
 	} else {
 		rect("tint", "", b.x1, b.x2)
 		rect("run", "", b.running, b.leaving)
@@ -165,18 +158,18 @@ func (d *drawing) bar(b bar, waiting bool, y float64) {
 	}
 	if b.labelInside && waiting {
 		// Hatching makes text hard to read: give it a ground.
-		d.put(`<rect class="ground" x="%.1f" y="%.1f" width="%.1f" height="%g" rx="3"/>`,
+		d.Put(`<rect class="ground" x="%.1f" y="%.1f" width="%.1f" height="%g" rx="3"/>`,
 			b.labelX-3, y+3, float64(len([]rune(b.label)))*charWidth+6, rowHeight-6)
 	}
-	d.put(`<text class=%q text-anchor=%q x="%.1f" y="%.1f">%s</text>`, class, anchor, b.labelX, y+15, html.EscapeString(b.label))
-	d.put(`</g>`)
+	d.Put(`<text class=%q text-anchor=%q x="%.1f" y="%.1f">%s</text>`, class, anchor, b.labelX, y+15, b.label)
+	d.Put(`</g>`)
 }
 
 // taken is the mark at the end of the bar of a pod that did not end by itself.
 func (d *drawing) taken(x, y float64) {
 	const arm = 3.2
-	d.put(`<circle class="taken" cx="%.1f" cy="%.1f" r="%g"/>`, x, y, markRadius)
-	d.put(`<path class="cross" d="M%.1f %.1fl%g %gm0 %gl%g %g"/>`, x-arm, y-arm, 2*arm, 2*arm, -2*arm, -2*arm, 2*arm)
+	d.Put(`<circle class="taken" cx="%.1f" cy="%.1f" r="%g"/>`, x, y, markRadius)
+	d.Put(`<path class="cross" d="M%.1f %.1fl%g %gm0 %gl%g %g"/>`, x-arm, y-arm, 2*arm, 2*arm, -2*arm, -2*arm, 2*arm)
 }
 
 // axis is the time since the picture's start, in the unit that suits it.
@@ -184,7 +177,7 @@ func (d *drawing) axis(y float64) {
 	unit, name := picture.AxisUnit(d.scale.to.Sub(d.scale.from))
 	all := float64(d.scale.to.Sub(d.scale.from)) / float64(unit)
 	step := picture.Tick(all / (d.width / 75))
-	d.put(`<line class="axis" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, d.scale.x0, d.scale.x1, y, y)
+	d.Put(`<line class="axis" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, d.scale.x0, d.scale.x1, y, y)
 	for at := 0.0; at <= all; at += step {
 		x := d.scale.x(d.scale.from.Add(time.Duration(at * float64(unit))))
 		anchor := "middle"
@@ -193,8 +186,8 @@ func (d *drawing) axis(y float64) {
 		} else if x > d.scale.x1-18 {
 			anchor = "end"
 		}
-		d.put(`<line class="axis" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, y, y+4)
-		d.put(`<text class="tick" text-anchor=%q x="%.1f" y="%.1f">%g %s</text>`, anchor, x, y+17, at, name)
+		d.Put(`<line class="axis" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, y, y+4)
+		d.Put(`<text class="tick" text-anchor=%q x="%.1f" y="%.1f">%g %s</text>`, anchor, x, y+17, at, name)
 	}
 }
 
@@ -272,10 +265,10 @@ func (d *drawing) charts() []curves {
 }
 
 func (d *drawing) chart(c curves, y float64) {
-	d.put(`<text class="charttitle" x="%g" y="%.1f">%s</text>`, d.scale.x0, y-8, html.EscapeString(c.title))
-	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, html.EscapeString(fmt.Sprintf(c.format, c.top)))
-	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y+chartHeight+14, html.EscapeString(fmt.Sprintf(c.format, c.bottom)))
-	d.put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
+	d.Put(`<text class="charttitle" x="%g" y="%.1f">%s</text>`, d.scale.x0, y-8, c.title)
+	d.Put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, fmt.Sprintf(c.format, c.top))
+	d.Put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y+chartHeight+14, fmt.Sprintf(c.format, c.bottom))
+	d.Put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
 	for _, curve := range c.jobs {
 		if len(curve.values) == 0 {
 			continue
@@ -288,7 +281,7 @@ func (d *drawing) chart(c curves, y float64) {
 			}
 			path += fmt.Sprintf("%s%.1f %.1f", verb, d.scale.x(curve.times[i]), y+4+(chartHeight-8)*(1-c.height(value)))
 		}
-		d.put(`<path class="curve job%d" d="%s"><title>%s</title></path>`, d.colours[curve.job], path, html.EscapeString(curve.job))
+		d.Put(`<path class="curve job%d" d="%s"><title>%s</title></path>`, d.colours[curve.job], path, curve.job)
 	}
 }
 

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"strings"
 )
@@ -27,9 +26,9 @@ func (d *drawing) usage(l *ledger, y float64) {
 	for _, capacity := range l.capacity {
 		top = max(top, capacity)
 	}
-	d.put(`<text class="charttitle" x="%g" y="%.1f">%s held by pods, by priority class</text>`, d.scale.x0, y-8, html.EscapeString(l.resource))
-	d.put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">of %.4g</text>`, d.scale.x1, y-8, top)
-	d.put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
+	d.Put(`<text class="charttitle" x="%g" y="%.1f">%s held by pods, by priority class</text>`, d.scale.x0, y-8, l.resource)
+	d.Put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">of %.4g</text>`, d.scale.x1, y-8, top)
+	d.Put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
 	below := make([]float64, len(l.used))
 	for i, class := range l.byClass {
 		above := make([]float64, len(below))
@@ -43,13 +42,13 @@ func (d *drawing) usage(l *ledger, y float64) {
 		if i >= jobColours-1 && len(l.byClass) > jobColours {
 			name = "others"
 		}
-		d.put(`<path class="held job%d" d="%s"><title>%s</title></path>`, i%jobColours, d.band(below, above, top, y), html.EscapeString(orNone(name)))
+		d.Put(`<path class="held job%d" d="%s"><title>%s</title></path>`, i%jobColours, d.band(below, above, top, y), orNone(name))
 		below = above
 		if i >= jobColours-1 {
 			break
 		}
 	}
-	d.put(`<path class="capacity" d="%s"/>`, d.outline(l.capacity, top, y))
+	d.Put(`<path class="capacity" d="%s"/>`, d.outline(l.capacity, top, y))
 }
 
 func orNone(class string) string {

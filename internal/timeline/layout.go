@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -291,15 +292,7 @@ func (b bar) occupied() (from, to float64) {
 
 // stack gives each bar the first row where it overlaps nothing, and says how many rows there are; at least one.
 func stack(bars []bar) int {
-	slices.SortStableFunc(bars, func(a, b bar) int {
-		switch {
-		case a.x1 < b.x1:
-			return -1
-		case a.x1 > b.x1:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(a.x1, b.x1) })
 	ends := []float64{0}
 	for i := range bars {
 		from, to := bars[i].occupied()

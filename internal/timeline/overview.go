@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"strings"
 	"time"
@@ -109,7 +108,7 @@ func (o *overview) lanes(y float64) (bottom float64) {
 	for i, row := range o.rows {
 		top := y + float64(i)*(o.height+1)
 		if top >= nameAfter {
-			o.put(`<text class="lanetitle small" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, o.scale.x0-6, top+o.height/2+3.5, html.EscapeString(shorten(row.name, 15)))
+			o.Put(`<text class="lanetitle small" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, o.scale.x0-6, top+o.height/2+3.5, shorten(row.name, 15))
 			nameAfter = top + nameHeight
 		}
 		for c := 0; c < o.cells; {
@@ -132,19 +131,19 @@ func (o *overview) lanes(y float64) (bottom float64) {
 	}
 	for shade := range shadePaths {
 		if shadePaths[shade].Len() > 0 {
-			o.put(`<path class="shade%d" d="%s"/>`, shade, shadePaths[shade].String())
+			o.Put(`<path class="shade%d" d="%s"/>`, shade, shadePaths[shade].String())
 		}
 	}
 	if absent.Len() > 0 {
-		o.put(`<path class="absent" d="%s"/>`, absent.String())
+		o.Put(`<path class="absent" d="%s"/>`, absent.String())
 	}
 	if marks.Len() > 0 {
-		o.put(`<path class="mark" d="%s"/>`, marks.String())
+		o.Put(`<path class="mark" d="%s"/>`, marks.String())
 	}
 	for i := range o.rows {
 		row := &o.rows[i]
-		o.put(`<rect class="over" x="%g" y="%.1f" width="%g" height="%g"><title>%s</title></rect>`,
-			o.scale.x0, y+float64(i)*(o.height+1), o.scale.x1-o.scale.x0, o.height+1, html.EscapeString(row.describe(o.ledger.resource)))
+		o.Put(`<rect class="over" x="%g" y="%.1f" width="%g" height="%g"><title>%s</title></rect>`,
+			o.scale.x0, y+float64(i)*(o.height+1), o.scale.x1-o.scale.x0, o.height+1, row.describe(o.ledger.resource))
 	}
 	return y + float64(len(o.rows))*(o.height+1)
 }

@@ -90,9 +90,8 @@ func (p Page) Render(w io.Writer, h *eventlog.History) error {
 	}{{"narrow", narrow}, {"wide", wide}} {
 		d := &drawing{history: h, stages: stages, colours: colours, id: picture.name, width: picture.width}
 		d.scale = scale{from: from, to: to, x0: 2, x1: picture.width - 2}
-		var svg strings.Builder
-		caption = d.draw(&svg)
-		pictures[picture.name] = template.HTML(svg.String()) //nolint:gosec // the drawing escapes every text itself
+		svg, said := d.draw()
+		pictures[picture.name], caption = template.HTML(svg), said //nolint:gosec // Markup escapes every text
 	}
 	summaries = summaries[:min(len(summaries), mostListed)]
 	err := page.Execute(w, map[string]any{

@@ -114,7 +114,7 @@ job-437260 at 2663h47m43s: 16 × 15500m cpu+2 nvidia.com/gpu for 11h24m20s, low 
 	}
 }
 
-func TestHelios(t *testing.T) {
+func TestHeliosJobsWithGPUsBecomeGangs(t *testing.T) {
 	s := files(t, scenario.Helios, helios+
 		"1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0\n"+
 		"1425512,uVMrF,vchbv,12,48,2,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"+
