@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,13 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const counted = 10
 
 // counting are the options of testdata/counting.py with ten records.
-func counting(t *testing.T) (Options, *output) {
+func counting(t *testing.T) (Options, *eventually.Text) {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -39,28 +38,10 @@ func counting(t *testing.T) (Options, *output) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &output{}
+	log := &eventually.Text{}
 	return Options{
 		Command: []string{python}, Name: "counting.py", Script: text, Seed: 3, MinibatchSize: 4, Output: log, Finite: kernel.Portable().Finite,
 	}, log
-}
-
-// output is a log that is written by another goroutine.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 func start(t *testing.T, o Options) *Network {

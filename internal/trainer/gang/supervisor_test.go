@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,7 +69,7 @@ func (r *rank) lines(name string) []string {
 // awaitRuns waits until the rank's command has been started so many times.
 func (r *rank) awaitRuns(n int) {
 	r.t.Helper()
-	await(r.t, fmt.Sprintf("%d runs", n), func() bool { return len(r.runs()) >= n })
+	eventually.True(r.t, fmt.Sprintf("%d runs", n), func() bool { return len(r.runs()) >= n })
 	if got := r.runs(); len(got) != n {
 		r.t.Fatalf("runs: %q", got)
 	}
@@ -97,20 +99,11 @@ func (r *rank) awaitExit(code int) {
 	}
 }
 
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 20 s", what)
-		}
-	}
-}
-
 func TestRun(t *testing.T) {
 	t.Run("the ranks start when all are there, with all addresses, and end together", func(t *testing.T) {
 		s := newServer(t)
 		a := startRank(t, s, 0, "a")
-		await(t, "rank 0's word", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.board.Data["rank-0"] != "" })
+		eventually.True(t, "rank 0's word", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.board.Data["rank-0"] != "" })
 		if got := a.runs(); len(got) != 0 {
 			t.Fatalf("rank 0 runs alone: %q", got)
 		}
@@ -133,7 +126,7 @@ func TestRun(t *testing.T) {
 		b.awaitRuns(1)
 		b.end(7)
 		b.awaitExit(7)
-		await(t, "rank 0's command to be stopped", func() bool { return len(a.lines("stops")) == 1 })
+		eventually.True(t, "rank 0's command to be stopped", func() bool { return len(a.lines("stops")) == 1 })
 		s.removePod("b")
 		c := startRank(t, s, 1, "c")
 		a.awaitRuns(2)
@@ -149,7 +142,7 @@ func TestRun(t *testing.T) {
 		a.awaitRuns(1)
 		b.awaitRuns(1)
 		s.removePod("b")
-		await(t, "rank 0's command to be stopped", func() bool { return len(a.lines("stops")) == 1 })
+		eventually.True(t, "rank 0's command to be stopped", func() bool { return len(a.lines("stops")) == 1 })
 	})
 	t.Run("asked to stop, it stops its command and ends with 143", func(t *testing.T) {
 		s := newServer(t)
@@ -170,7 +163,7 @@ func TestRun(t *testing.T) {
 		s.setDown(true)
 		a.end(0)
 		b.end(0)
-		await(t, "both commands to end", func() bool {
+		eventually.True(t, "both commands to end", func() bool {
 			for _, r := range []*rank{a, b} {
 				if _, err := os.Stat(filepath.Join(r.dir, "end")); err == nil {
 					return false
@@ -223,7 +216,7 @@ func TestExitCodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the command", func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
+		eventually.True(t, "the command", func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
 		p.stop(0)
 		if code, _ := p.ended(); code != 137 {
 			t.Errorf("code %d", code)
@@ -232,7 +225,7 @@ func TestExitCodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		await(t, "its child to end", func() bool {
+		eventually.True(t, "its child to end", func() bool {
 			stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(child)) + "/stat")
 			return err != nil || strings.Contains(string(stat), ") Z ")
 		})

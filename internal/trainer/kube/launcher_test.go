@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -33,7 +34,7 @@ func TestADeletionComesAfterTheCreationThatIsUnderWay(t *testing.T) {
 	l.Delete(0)
 	late := time.AfterFunc(200*time.Millisecond, release) // a deletion that does not wait comes first
 	defer late.Stop()
-	await(t, "creation and deletion", func() bool {
+	eventually.True(t, "creation and deletion", func() bool {
 		return slices.Contains(s.writes(), "POST pods") && slices.Contains(s.writes(), "DELETE pods/digits-worker-0")
 	})
 	if s.has("pods/digits-worker-0") {

@@ -1,7 +1,6 @@
 package master_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,12 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
@@ -23,21 +22,10 @@ import (
 )
 
 // journal is a log that can be read while it is written.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
+type journal struct{ eventually.Text }
 
 func (j *journal) says(words ...string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for line := range strings.Lines(j.text.String()) {
+	for line := range strings.Lines(j.String()) {
 		all := true
 		for _, w := range words {
 			all = all && strings.Contains(line, w)
@@ -96,7 +84,7 @@ func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
 				t.Errorf("it was told: %v", err)
 			}
 			if !log.says(c.logged...) {
-				t.Errorf("the master's log does not say %q:\n%s", c.logged, log.text.String())
+				t.Errorf("the master's log does not say %q:\n%s", c.logged, log.String())
 			}
 		})
 	}

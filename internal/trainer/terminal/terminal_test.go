@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history/historytesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -164,41 +164,6 @@ func (s *screen) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// collector keeps what a terminal was sent.
-type collector struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (c *collector) read(r io.Reader) {
-	b := make([]byte, 4096)
-	for {
-		n, err := r.Read(b)
-		c.mu.Lock()
-		c.text.Write(b[:n])
-		c.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (c *collector) await(t *testing.T, what string) string {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		c.mu.Lock()
-		text := c.text.String()
-		c.mu.Unlock()
-		if strings.Contains(text, what) {
-			return text
-		}
-		wait := time.NewTimer(10 * time.Millisecond)
-		<-wait.C
-	}
-	t.Fatalf("%q never came:\n%q", what, c.text.String())
-	return ""
-}
-
 func TestAViewIsDrawnInPlaceBelowWhatIsPrinted(t *testing.T) {
 	for name, env := range map[string]string{"in colour": "", "without colours": "1"} {
 		t.Run(name, func(t *testing.T) {
@@ -215,9 +180,12 @@ func TestAViewIsDrawnInPlaceBelowWhatIsPrinted(t *testing.T) {
 			if !Suits(terminal) {
 				t.Fatal("a pseudo-terminal is taken for none")
 			}
-			var sent collector
+			var sent eventually.Text
 			read := make(chan struct{})
-			go func() { defer close(read); sent.read(master) }()
+			go func() {
+				defer close(read)
+				_, _ = io.Copy(&sent, master) // until it is closed
+			}()
 
 			r := history.NewRecorder(history.Job{Name: "job", Epochs: 1})
 			report := func(step int64) {
@@ -225,7 +193,7 @@ func TestAViewIsDrawnInPlaceBelowWhatIsPrinted(t *testing.T) {
 			}
 			view := Start(terminal, r)
 			report(10)
-			sent.await(t, "step 10/100")
+			sent.Await(t, "step 10/100")
 			view.Print("worker 1 failed: \x1b[31mout of memory")
 			if _, err := io.WriteString(view, "half a line"); err != nil {
 				t.Fatal(err)
@@ -237,12 +205,12 @@ func TestAViewIsDrawnInPlaceBelowWhatIsPrinted(t *testing.T) {
 				t.Fatal(err)
 			}
 			report(77)
-			sent.await(t, "step 77/100")
+			sent.Await(t, "step 77/100")
 			view.Close()
 			if _, err := io.WriteString(terminal, "the end\n"); err != nil {
 				t.Fatal(err)
 			}
-			text := sent.await(t, "the end")
+			text := sent.Await(t, "the end")
 			_ = terminal.Close()
 			_ = master.Close()
 			<-read
