@@ -12,6 +12,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -86,24 +87,11 @@ func TestFill(t *testing.T) {
 	})
 	t.Run("a record that does not fit the schema is named with its file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mixed")
-		var file strings.Builder
-		w, err := recordio.NewWriter(&file, recordio.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		other, err := codec.Append(nil, codec.Bytes, small, graph.Example{{Floats: []float32{1, 2}}, {Ints: []int64{math.MaxInt32 + 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range [][]byte{smallRecord(t, codec.Bytes, 0), smallRecord(t, codec.TFExample, 1), other, {}} {
-			if err := w.Write(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		saveBytes(t, path, []byte(file.String()))
+		saveBytes(t, path, datatesting.RecordIO(t, recordio.WriterOptions{}, smallRecord(t, codec.Bytes, 0), smallRecord(t, codec.TFExample, 1), other, nil))
 		b := batcher(t, open(t, data.Spec{Path: path, Features: small}), scaled, 2)
 		for record, says := range map[int64]string{1: "tf_example", 2: `label "label" is 2147483648`, 3: "0 bytes"} {
 			err := b.Fill(t.Context(), 0, []int64{0, record}, &graph.Batch{})
@@ -115,24 +103,15 @@ func TestFill(t *testing.T) {
 	t.Run("a label that is a float32 becomes a target, whatever the minibatch held before", func(t *testing.T) {
 		schema := []graph.Feature{{Name: "x", DType: graph.Int32, Shape: []int{1}}, {Name: "y", DType: graph.Float32, Shape: []int{1}}}
 		path := filepath.Join(t.TempDir(), "measured")
-		var file strings.Builder
-		w, err := recordio.NewWriter(&file, recordio.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		var records [][]byte
 		for i := range 3 {
 			record, err := codec.Append(nil, codec.Bytes, schema, graph.Example{{Ints: []int64{int64(i)}}, {Floats: []float32{float32(i) - 0.75}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Write(record); err != nil {
-				t.Fatal(err)
-			}
+			records = append(records, record)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		saveBytes(t, path, []byte(file.String()))
+		saveBytes(t, path, datatesting.RecordIO(t, recordio.WriterOptions{}, records...))
 		b := batcher(t, open(t, data.Spec{Path: path, Features: schema}), graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x"}}, Label: "y"}, 2)
 		batch := graph.Batch{Labels: []int32{4, 5}}
 		if err := b.Fill(t.Context(), 0, []int64{2, 0}, &batch); err != nil {
@@ -145,24 +124,15 @@ func TestFill(t *testing.T) {
 	t.Run("row numbers are taken as they are, beside numbers, and refused where they fit no table", func(t *testing.T) {
 		schema := []graph.Feature{{Name: "rows", DType: graph.Int64, Shape: []int{2}}, {Name: "x", DType: graph.Float32, Shape: []int{1}}, {Name: "y", DType: graph.Uint8, Shape: []int{1}}}
 		path := filepath.Join(t.TempDir(), "rows")
-		var file strings.Builder
-		w, err := recordio.NewWriter(&file, recordio.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		var records [][]byte
 		for _, row := range []int64{7, math.MaxInt32, math.MaxInt32 + 1} {
 			record, err := codec.Append(nil, codec.TFExample, schema, graph.Example{{Ints: []int64{row, -3}}, {Floats: []float32{0.5}}, {Bytes: []byte{1}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Write(record); err != nil {
-				t.Fatal(err)
-			}
+			records = append(records, record)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		saveBytes(t, path, []byte(file.String()))
+		saveBytes(t, path, datatesting.RecordIO(t, recordio.WriterOptions{}, records...))
 		ds := open(t, data.Spec{Path: path, Codec: codec.TFExample, Features: schema})
 		b := batcher(t, ds, graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x"}, {Feature: "rows", Integer: true}}, Label: "y"}, 2)
 		var batch graph.Batch
@@ -299,7 +269,7 @@ func TestFillAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestConcurrentBatchers(t *testing.T) {
+func TestBatchersOfOneDataSetDoNotDisturbEachOther(t *testing.T) {
 	// A cache of a few chunks, so that batchers and reading ahead push out each other's.
 	path := save(t, filepath.Join(t.TempDir(), "a"), codec.Bytes, 0, 500, 10)
 	ds := open(t, data.Spec{Path: path, Features: small, CacheBytes: 2000})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/cloud"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/storetest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -40,8 +41,8 @@ func TestObjectStores(t *testing.T) {
 	saveBytes(t, filepath.Join(dir, "rows", "flowers.csv"), flowersCSV(3000))
 	saveMNIST(t, filepath.Join(dir, "digits"), "train", "", 1500)
 	saveMNIST(t, filepath.Join(dir, "zipped"), "train", ".gz", 30)
-	saveTFRecord(t, filepath.Join(dir, "frames", "a.tfrecord"), tfrecord.None, 0, 40)
-	saveTFRecord(t, filepath.Join(dir, "frames", "b.tfrecord.gz"), tfrecord.Gzip, 40, 60)
+	saveBytes(t, filepath.Join(dir, "frames", "a.tfrecord"), datatesting.TFRecord(t, tfrecord.None, smallRecords(t, codec.Bytes, 0, 40)...))
+	saveBytes(t, filepath.Join(dir, "frames", "b.tfrecord.gz"), datatesting.TFRecord(t, tfrecord.Gzip, smallRecords(t, codec.Bytes, 40, 60)...))
 	upload(t, server, dir, "data/")
 	server.Put("data/records/", nil) // what consoles make for a directory
 	for name, spec := range map[string]data.Spec{
@@ -96,23 +97,4 @@ func TestObjectStores(t *testing.T) {
 		refuse(t, data.Spec{Stores: cloud.Open, Path: "s3://bucket/data/digits/t10k-images-idx3-ubyte"}, "no such object")
 		refuse(t, data.Spec{Stores: cloud.Open, Path: "s3://user:secret@bucket/data"}, "credentials come from the environment")
 	})
-}
-
-// saveTFRecord writes records from … to−1.
-func saveTFRecord(t testing.TB, path string, c tfrecord.Compression, from, to int) {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := tfrecord.NewWriter(&b, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := from; i < to; i++ {
-		if err := w.Write(smallRecord(t, codec.Bytes, i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	saveBytes(t, path, b.Bytes())
 }

@@ -2,7 +2,6 @@ package data_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
@@ -45,23 +46,20 @@ func smallRecord(t testing.TB, name string, i int) []byte {
 	return b
 }
 
+// smallRecords are records from … to−1.
+func smallRecords(t testing.TB, codecName string, from, to int) (records [][]byte) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		records = append(records, smallRecord(t, codecName, i))
+	}
+	return records
+}
+
 // save writes a RecordIO file with records from … to−1 and perChunk records in a chunk.
 func save(t testing.TB, path, codecName string, from, to, perChunk int) string {
 	t.Helper()
-	var b bytes.Buffer
-	w, err := recordio.NewWriter(&b, recordio.WriterOptions{MaxChunkRecords: perChunk, Compressor: recordio.Snappy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := from; i < to; i++ {
-		if err := w.Write(smallRecord(t, codecName, i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	saveBytes(t, path, b.Bytes())
+	o := recordio.WriterOptions{MaxChunkRecords: perChunk, Compressor: recordio.Snappy}
+	saveBytes(t, path, datatesting.RecordIO(t, o, smallRecords(t, codecName, from, to)...))
 	return path
 }
 
@@ -270,17 +268,11 @@ func inMemory(t *testing.T, ds *data.Dataset, file int, records ...int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // so that nothing is read that is not in memory
-	deadline := time.Now().Add(10 * time.Second)
 	for _, record := range records {
-		for {
-			if _, err := ds.Read(ctx, file, record, record+1); err == nil {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("record %d was not read ahead", record)
-			}
-			time.Sleep(time.Millisecond)
-		}
+		eventually.True(t, fmt.Sprintf("record %d is read ahead", record), func() bool {
+			_, err := ds.Read(ctx, file, record, record+1)
+			return err == nil
+		})
 	}
 }
 
@@ -451,15 +443,7 @@ func saveMNIST(t testing.TB, dir, prefix, end string, n int) {
 	}
 	for name, b := range map[string][]byte{prefix + "-images-idx3-ubyte": images, prefix + "-labels-idx1-ubyte": labels} {
 		if end == ".gz" {
-			var z bytes.Buffer
-			w := gzip.NewWriter(&z)
-			if _, err := w.Write(b); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			b = z.Bytes()
+			b = datatesting.Gzip(b)
 		}
 		saveBytes(t, filepath.Join(dir, name+end), b)
 	}

@@ -1,10 +1,7 @@
 package data_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
-	"hash/crc32"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -34,19 +32,19 @@ func TestHostileFiles(t *testing.T) {
 		format  string
 		codec   string
 	}{
-		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", recordioChunk(2, 1, lyingGzip(padding)), format.RecordIO, ""},
-		"a RecordIO chunk of many records":                              {"a", recordioChunk(2, 1<<20, zipped(padding)), format.RecordIO, ""},
-		"a RecordIO record of half a gigabyte":                          {"a", recordioChunk(2, 1, zipped([]byte("\xff\xff\xff\x1fabc"))), format.RecordIO, ""},
-		"a RecordIO chunk of snappy's largest block":                    {"a", recordioChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), format.RecordIO, ""},
-		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(tfrecordHeader(500<<20), padding...), format.TFRecord, ""},
-		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", zipped(append(tfrecordHeader(500<<20), padding...)), format.TFRecord, ""},
-		"a TFRecord record of more than memory":                         {"a.tfrecord", append(tfrecordHeader(1<<62), padding...), format.TFRecord, ""},
-		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", zipped(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), format.IDX, ""},
+		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", datatesting.RecordIOChunk(2, 1, lyingGzip(padding)), format.RecordIO, ""},
+		"a RecordIO chunk of many records":                              {"a", datatesting.RecordIOChunk(2, 1<<20, datatesting.Gzip(padding)), format.RecordIO, ""},
+		"a RecordIO record of half a gigabyte":                          {"a", datatesting.RecordIOChunk(2, 1, datatesting.Gzip([]byte("\xff\xff\xff\x1fabc"))), format.RecordIO, ""},
+		"a RecordIO chunk of snappy's largest block":                    {"a", datatesting.RecordIOChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), format.RecordIO, ""},
+		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(datatesting.TFRecordLength(500<<20), padding...), format.TFRecord, ""},
+		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", datatesting.Gzip(append(datatesting.TFRecordLength(500<<20), padding...)), format.TFRecord, ""},
+		"a TFRecord record of more than memory":                         {"a.tfrecord", append(datatesting.TFRecordLength(1<<62), padding...), format.TFRecord, ""},
+		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", datatesting.Gzip(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), format.IDX, ""},
 		"an IDX file that says it holds a petabyte":                     {"train-images-idx3-ubyte", idx.AppendHeader(nil, 1<<31, 1<<10, 1<<10), format.IDX, ""},
 		"a CSV header of nothing but commas":                            {"a.csv", []byte(strings.Repeat(",", 64<<10) + "\n1\n"), format.CSV, ""},
 		"a CSV quote that is never closed":                              {"a.csv", []byte("a\n\"" + strings.Repeat("x\n", 64<<10)), format.CSV, ""},
-		"a tf_example list that says it is long":                        {"a", recordioChunk(0, 1, lengthOf(lyingExample())), format.RecordIO, codec.TFExample},
-		"a record of another length than the schema's":                  {"a", recordioChunk(0, 1, lengthOf(padding)), format.RecordIO, codec.Bytes},
+		"a tf_example list that says it is long":                        {"a", datatesting.RecordIOChunk(0, 1, lengthOf(lyingExample())), format.RecordIO, codec.TFExample},
+		"a record of another length than the schema's":                  {"a", datatesting.RecordIOChunk(0, 1, lengthOf(padding)), format.RecordIO, codec.Bytes},
 	} {
 		tried[c.format] = true
 		t.Run("refused without taking memory: "+name, func(t *testing.T) {
@@ -85,33 +83,9 @@ func featuresOf(name string) []graph.Feature {
 	return small
 }
 
-// recordioChunk is a chunk whose checksum is right.
-func recordioChunk(compressor, records uint32, payload []byte) []byte {
-	var b []byte
-	for _, v := range []uint32{0x01020304, crc32.ChecksumIEEE(payload), compressor, uint32(len(payload)), records} {
-		b = binary.LittleEndian.AppendUint32(b, v)
-	}
-	return append(b, payload...)
-}
-
-// tfrecordHeader is a length whose checksum is right.
-func tfrecordHeader(length uint64) []byte {
-	b := binary.LittleEndian.AppendUint64(nil, length)
-	sum := crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
-	return binary.LittleEndian.AppendUint32(b, (sum>>15|sum<<17)+0xa282ead8)
-}
-
-func zipped(b []byte) []byte {
-	var z bytes.Buffer
-	w := gzip.NewWriter(&z)
-	w.Write(b) //nolint:errcheck // a buffer
-	w.Close()  //nolint:errcheck // a buffer
-	return z.Bytes()
-}
-
 // lyingGzip ends with a size of half a gigabyte.
 func lyingGzip(b []byte) []byte {
-	z := zipped(b)
+	z := datatesting.Gzip(b)
 	binary.LittleEndian.PutUint32(z[len(z)-4:], 500<<20)
 	return z
 }

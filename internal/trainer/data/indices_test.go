@@ -9,22 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
-func openIndices(t *testing.T, path string) *data.Dataset {
-	t.Helper()
-	d, err := data.Open(t.Context(), data.Spec{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
-
 func TestARecordOfADataSetOfIndicesIsItsNumber(t *testing.T) {
-	d := openIndices(t, "indices://mine?records=10000") // several chunks
+	d := open(t, data.Spec{Path: "indices://mine?records=10000"}) // several chunks
 	b, err := data.NewBatcher(d, graph.Feed{Raw: true}, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -49,12 +35,12 @@ func TestARecordOfADataSetOfIndicesIsItsNumber(t *testing.T) {
 }
 
 func TestTheNameAndTheNumberOfIndicesIdentifyTheirDataSet(t *testing.T) {
-	mine := openIndices(t, "indices://mine?records=10").Fingerprint()
-	if again := openIndices(t, "indices://mine?records=10").Fingerprint(); again != mine {
+	mine := open(t, data.Spec{Path: "indices://mine?records=10"}).Fingerprint()
+	if again := open(t, data.Spec{Path: "indices://mine?records=10"}).Fingerprint(); again != mine {
 		t.Error("the same data set has another fingerprint")
 	}
 	for _, other := range []string{"indices://yours?records=10", "indices://mine?records=11"} {
-		if openIndices(t, other).Fingerprint() == mine {
+		if open(t, data.Spec{Path: other}).Fingerprint() == mine {
 			t.Errorf("%s has the same fingerprint", other)
 		}
 	}

@@ -2,7 +2,6 @@ package datacmd_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"image/png"
@@ -17,6 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
@@ -249,12 +249,7 @@ func zip(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var z bytes.Buffer
-	w := gzip.NewWriter(&z)
-	if _, err := w.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Close(), os.WriteFile(path+".gz", z.Bytes(), 0o600), os.Remove(path)); err != nil {
+	if err := errors.Join(os.WriteFile(path+".gz", datatesting.Gzip(b), 0o600), os.Remove(path)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -469,7 +464,7 @@ func TestInspectAndVerify(t *testing.T) {
 	})
 }
 
-func TestParseRange(t *testing.T) {
+func TestARangeOfRecordsMayLackItsBeginningOrItsEnd(t *testing.T) {
 	for text, want := range map[string][2]int64{"": {0, -1}, "0:8000": {0, 8000}, "8000:": {8000, -1}, ":5": {0, 5}, ":": {0, -1}, "3:3": {3, 3}} {
 		if lo, hi, err := datacmd.ParseRange(text); err != nil || lo != want[0] || hi != want[1] {
 			t.Errorf("%q: %d, %d, %v; want %v", text, lo, hi, err, want)

@@ -91,7 +91,7 @@ func toProtobuf(t rapid.TB, features []graph.Feature, values graph.Example) *dyn
 	return m
 }
 
-func TestAgainstProtobuf(t *testing.T) {
+func TestRecordsAreReadAndWrittenAsProtobufsOwnLibraryDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{0,4}`), 1, 4, rapid.ID).Draw(t, "names")
 		var features []graph.Feature

@@ -2,13 +2,13 @@ package idx_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 )
 
@@ -27,19 +27,6 @@ func labelsFile() []byte {
 	return append(idx.AppendHeader(nil, records), 9, 8, 7, 6, 5)
 }
 
-func compress(t testing.TB, b []byte) []byte {
-	t.Helper()
-	var z bytes.Buffer
-	w := gzip.NewWriter(&z)
-	if _, err := w.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return z.Bytes()
-}
-
 // inMemory is a file that need not be closed.
 type inMemory struct{ *bytes.Reader }
 
@@ -54,7 +41,7 @@ func TestPair(t *testing.T) {
 		t.Run("any range of records is read: images"+end, func(t *testing.T) {
 			images, labels := imagesFile(), labelsFile()
 			if end != "" {
-				images, labels = compress(t, images), compress(t, labels)
+				images, labels = datatesting.Gzip(images), datatesting.Gzip(labels)
 			}
 			pair, err := idx.OpenPair(t.Context(), stored("dir/images"+end, images), stored("dir/labels"+end, labels))
 			if err != nil {
@@ -106,12 +93,12 @@ func TestBadPairs(t *testing.T) {
 		"images of too many pixels":               {images: idx.AppendHeader(nil, 5, 1<<20, 1<<20), kind: idx.ErrForeign, says: "dimension 2"},
 		"a plain file that claims petabytes":      {images: huge, kind: idx.ErrDamaged, says: "need a file of"},
 		"other numbers of images and labels":      {labels: append(idx.AppendHeader(nil, 4), 1, 2, 3, 4), says: "5 images, and its labels"},
-		"compressed images cut off":               {images: compress(t, imagesFile())[:40], labels: compress(t, labelsFile()), gz: true, kind: idx.ErrDamaged, says: "images"},
-		"compressed images that hold less":        {images: compress(t, imagesFile()[:40]), labels: compress(t, labelsFile()), gz: true, kind: idx.ErrDamaged, says: "offset 40: it ends in record 4 of 5"},
-		"compressed images that hold more":        {images: compress(t, append(imagesFile(), 1)), labels: compress(t, labelsFile()), gz: true, kind: idx.ErrDamaged, says: "it should end here"},
-		"a compressed file that claims megabytes": {images: compress(t, idx.AppendHeader(nil, 1000, 100, 100)), labels: compress(t, labelsFile()), gz: true, kind: idx.ErrDamaged, says: "cannot come from a compressed file"},
-		"a compressed file that claims petabytes": {images: compress(t, huge), labels: compress(t, labelsFile()), gz: true, says: "decompress it"},
-		"plain images under a name with .gz":      {images: imagesFile(), labels: compress(t, labelsFile()), gz: true, kind: idx.ErrDamaged, says: "not a gzip file"},
+		"compressed images cut off":               {images: datatesting.Gzip(imagesFile())[:40], labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "images"},
+		"compressed images that hold less":        {images: datatesting.Gzip(imagesFile()[:40]), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "offset 40: it ends in record 4 of 5"},
+		"compressed images that hold more":        {images: datatesting.Gzip(append(imagesFile(), 1)), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "it should end here"},
+		"a compressed file that claims megabytes": {images: datatesting.Gzip(idx.AppendHeader(nil, 1000, 100, 100)), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "cannot come from a compressed file"},
+		"a compressed file that claims petabytes": {images: datatesting.Gzip(huge), labels: datatesting.Gzip(labelsFile()), gz: true, says: "decompress it"},
+		"plain images under a name with .gz":      {images: imagesFile(), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "not a gzip file"},
 	} {
 		t.Run("refused with file and offset: "+name, func(t *testing.T) {
 			end := ""
@@ -135,7 +122,7 @@ func TestBadPairs(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestLabelsAreLookedForUnderTheNamesThatGoWithTheirImages(t *testing.T) {
 	for images, want := range map[string][]string{
 		"train-images-idx3-ubyte":   {"train-labels-idx1-ubyte", "train-labels-idx1-ubyte.gz"},
 		"t10k-images.idx3-ubyte.gz": {"t10k-labels.idx1-ubyte.gz", "t10k-labels.idx1-ubyte"},
@@ -151,7 +138,7 @@ func TestNames(t *testing.T) {
 
 func FuzzPair(f *testing.F) {
 	f.Add(imagesFile(), labelsFile(), false)
-	f.Add(compress(f, imagesFile()), compress(f, labelsFile()), true)
+	f.Add(datatesting.Gzip(imagesFile()), datatesting.Gzip(labelsFile()), true)
 	f.Add(idx.AppendHeader(nil, 1<<31, 1<<15, 1<<15), labelsFile(), false)
 	f.Fuzz(func(t *testing.T, images, labels []byte, compressed bool) {
 		end := ""

@@ -7,7 +7,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 )
 
-func TestParse(t *testing.T) {
+func TestAKeyIsTakenAsItIsAndCredentialsInAURLAreRefused(t *testing.T) {
 	for path, want := range map[string]objectstore.Location{
 		"s3://b":           {Scheme: "s3", Bucket: "b"},
 		"s3://b/":          {Scheme: "s3", Bucket: "b"},

@@ -2,7 +2,6 @@ package tfrecord_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,32 +13,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
 var compressions = []tfrecord.Compression{tfrecord.None, tfrecord.Gzip, tfrecord.Zlib}
-
-func write(t interface {
-	Helper()
-	Fatal(args ...any)
-}, c tfrecord.Compression, records ...[]byte,
-) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := tfrecord.NewWriter(&b, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range records {
-		if err := w.Write(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 func readAll(file []byte, o tfrecord.Options) ([][]byte, tfrecord.Index, error) {
 	index, err := tfrecord.ReadIndex(bytes.NewReader(file), int64(len(file)), "file", o)
@@ -57,9 +35,9 @@ func readAll(file []byte, o tfrecord.Options) ([][]byte, tfrecord.Index, error) 
 	return all, index, nil
 }
 
-func TestKnownChecksums(t *testing.T) {
+func TestAChecksumIsThatOfRFC3720Masked(t *testing.T) {
 	// RFC 3720, B.4: the CRC-32C of 32 zero bytes is 8a9136aa.
-	file := write(t, tfrecord.None, make([]byte, 32))
+	file := datatesting.TFRecord(t, tfrecord.None, make([]byte, 32))
 	crc := uint32(0x8a9136aa)
 	want := (crc>>15 | crc<<17) + 0xa282ead8
 	if got := file[len(file)-4:]; fmt.Sprintf("%02x%02x%02x%02x", got[3], got[2], got[1], got[0]) != fmt.Sprintf("%08x", want) {
@@ -75,7 +53,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		}
 		o := tfrecord.Options{ReadBytes: rapid.IntRange(16, 4096).Draw(t, "read bytes"), WholeBytes: rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "whole bytes")}
 		for _, c := range compressions {
-			got, index, err := readAll(write(t, c, records...), o)
+			got, index, err := readAll(datatesting.TFRecord(t, c, records...), o)
 			if err != nil {
 				t.Fatalf("%s: %v", c, err)
 			}
@@ -96,7 +74,7 @@ func TestRandomAccess(t *testing.T) {
 	}
 	for _, c := range compressions {
 		t.Run("any record is found, "+c.String(), func(t *testing.T) {
-			file := write(t, c, records...)
+			file := datatesting.TFRecord(t, c, records...)
 			index, err := tfrecord.ReadIndex(bytes.NewReader(file), int64(len(file)), "file", tfrecord.Options{})
 			if err != nil || len(index.Chunks) < 3 {
 				t.Fatalf("%d chunks, %v", len(index.Chunks), err)
@@ -120,7 +98,7 @@ func TestRandomAccess(t *testing.T) {
 	}
 	t.Run("large records are hopped over", func(t *testing.T) {
 		large := bytes.Repeat([]byte{1}, 1<<20)
-		file := write(t, tfrecord.None, large, large, large, large)
+		file := datatesting.TFRecord(t, tfrecord.None, large, large, large, large)
 		r := &counting{r: bytes.NewReader(file)}
 		index, err := tfrecord.ReadIndex(r, int64(len(file)), "file", tfrecord.Options{})
 		if err != nil || index.Records() != 4 || r.bytes > 100 {
@@ -140,20 +118,14 @@ func (c *counting) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-func flip(file []byte, at int) []byte {
-	changed := slices.Clone(file)
-	changed[at] ^= 0x10
-	return changed
-}
-
 func TestBadFiles(t *testing.T) {
-	good := write(t, tfrecord.None, []byte("abc"), []byte("de")) // 19 and 18 bytes
-	huge := write(t, tfrecord.None, nil)
+	good := datatesting.TFRecord(t, tfrecord.None, []byte("abc"), []byte("de")) // 19 and 18 bytes
+	huge := datatesting.TFRecord(t, tfrecord.None, nil)
 	if b, err := hex.DecodeString("0000002000000001"); err == nil { // a length of more than 2^56
-		w := write(t, tfrecord.None, b)
+		w := datatesting.TFRecord(t, tfrecord.None, b)
 		huge = slices.Concat(b, w[len(w)-4:]) // the checksum of a record that is this length
 	}
-	zipped := write(t, tfrecord.Gzip, []byte("abc"), []byte("de"))
+	zipped := datatesting.TFRecord(t, tfrecord.Gzip, []byte("abc"), []byte("de"))
 	for name, c := range map[string]struct {
 		file []byte
 		kind error
@@ -161,18 +133,18 @@ func TestBadFiles(t *testing.T) {
 	}{
 		"a record that was cut off":         {good[:len(good)-1], tfrecord.ErrDamaged, []string{`"file"`, "offset 19", "within its 2 bytes"}},
 		"a length that was cut off":         {good[:24], tfrecord.ErrDamaged, []string{"offset 19", "within its length"}},
-		"a flipped bit in a record":         {flip(good, 32), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its 2 bytes"}},
-		"a flipped bit in a later length":   {flip(good, 19), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its length"}},
-		"a flipped bit in the first length": {flip(good, 0), tfrecord.ErrForeign, []string{"offset 0"}},
+		"a flipped bit in a record":         {datatesting.Flip(good, 32), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its 2 bytes"}},
+		"a flipped bit in a later length":   {datatesting.Flip(good, 19), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its length"}},
+		"a flipped bit in the first length": {datatesting.Flip(good, 0), tfrecord.ErrForeign, []string{"offset 0"}},
 		"a length beyond all bounds":        {huge, tfrecord.ErrTooLarge, []string{"72057594574798848 bytes"}},
 		"RecordIO":                          {[]byte("\x04\x03\x02\x01aaaaaaaaaaaaaaaaaaaa"), tfrecord.ErrForeign, []string{`format = "recordio"`}},
 		"text":                              {[]byte("id,label\n1,2\n3,4\n5,6\n"), tfrecord.ErrForeign, []string{"69 64 2c 6c"}},
 		"a few bytes":                       {[]byte("abc"), tfrecord.ErrForeign, []string{"3 bytes"}},
 		"gzip that was cut off":             {zipped[:len(zipped)-9], tfrecord.ErrDamaged, []string{"offset"}},
-		"gzip with a wrong checksum":        {flip(zipped, len(zipped)-6), tfrecord.ErrDamaged, []string{"checksum"}},
+		"gzip with a wrong checksum":        {datatesting.Flip(zipped, len(zipped)-6), tfrecord.ErrDamaged, []string{"checksum"}},
 		"a gzip header and nothing":         {[]byte("\x1f\x8b"), tfrecord.ErrDamaged, []string{"gzip"}},
 		"zlib of something else":            {[]byte("\x78\x9c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), tfrecord.ErrDamaged, []string{"zlib"}},
-		"gzip of text":                      {gzipOf(t, "id,label\n1,2\n3,4\n"), tfrecord.ErrDamaged, []string{"checksum of its length"}},
+		"gzip of text":                      {datatesting.Gzip([]byte("id,label\n1,2\n3,4\n")), tfrecord.ErrDamaged, []string{"checksum of its length"}},
 	} {
 		t.Run(name+" is refused with file and offset", func(t *testing.T) {
 			_, _, err := readAll(c.file, tfrecord.Options{})
@@ -191,26 +163,13 @@ func TestBadFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := write(t, tfrecord.None, []byte("abcdefghijklmnopqrstu"))
+		other := datatesting.TFRecord(t, tfrecord.None, []byte("abcdefghijklmnopqrstu"))
 		for _, now := range [][]byte{good[:30], nil, other} {
 			if _, err := index.Read(bytes.NewReader(now), 0, "file"); !errors.Is(err, tfrecord.ErrChanged) {
 				t.Errorf("%v", err)
 			}
 		}
 	})
-}
-
-func gzipOf(t *testing.T, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // python is the second opinion: an implementation by the format's description alone.
@@ -242,7 +201,7 @@ func TestPython(t *testing.T) {
 			if err != nil || !slices.EqualFunc(got, records, bytes.Equal) || index.Compression != c {
 				t.Errorf("%d records (%s), %v", len(got), index.Compression, err)
 			}
-			if back := python(t, "read", c, write(t, c, records...)); !bytes.Equal(back, lines.Bytes()) {
+			if back := python(t, "read", c, datatesting.TFRecord(t, c, records...)); !bytes.Equal(back, lines.Bytes()) {
 				t.Errorf("%d bytes of text, want %d", len(back), lines.Len())
 			}
 		})
@@ -251,7 +210,7 @@ func TestPython(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, c := range compressions {
-		f.Add(write(f, c, []byte("abc"), nil, bytes.Repeat([]byte("xyz"), 100)))
+		f.Add(datatesting.TFRecord(f, c, []byte("abc"), nil, bytes.Repeat([]byte("xyz"), 100)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		records, index, err := readAll(file, tfrecord.Options{ReadBytes: 64})
@@ -262,7 +221,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d records, and the index says %d", len(records), index.Records())
 		}
 		// What was read is written and read again as the same records; a plain file to the same bytes.
-		again := write(t, index.Compression, records...)
+		again := datatesting.TFRecord(t, index.Compression, records...)
 		if index.Compression == tfrecord.None && !bytes.Equal(again, file) {
 			t.Fatal("written again, it differs")
 		}
