@@ -68,11 +68,10 @@ func (b bucket) list(ctx context.Context) ([]entry, []string, error) {
 	return entries, nil, nil
 }
 
-// isData leaves out what listFiles does: names that begin with "." or "_", and the empty objects that stand for
-// directories.
+// isData leaves out what listFiles does, and the empty objects that stand for directories.
 func isData(relative string) bool {
 	for name := range strings.SplitSeq(relative, "/") {
-		if name == "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		if name == "" || isHidden(name) {
 			return false
 		}
 	}

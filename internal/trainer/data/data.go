@@ -6,8 +6,9 @@
 // model's schema is an error with file and record, never other numbers. A chunk of records is read and decompressed once
 // and kept in a cache of bounded size.
 //
-// The formats' names are in package format, their files in recordio, tfrecord, table and idx; the digit generator in synth,
-// record codecs in codec and example, and what people do with data sets at a command line in datacmd. Which records make a minibatch is the schedule's to say.
+// The formats' names are in package format, their files in recordio, tfrecord, table (CSV) and idx, generated sets in synth and
+// planted, record codecs in codec and example, stores of objects in objectstore, and what people do with data sets at a command
+// line in datacmd. Which records make a minibatch is the schedule's to say.
 package data
 
 import (

@@ -52,7 +52,7 @@ func (l *lister) walk(dir string) error {
 		return fmt.Errorf("listing data: %w", err)
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name.Name(), ".") || strings.HasPrefix(name.Name(), "_") {
+		if isHidden(name.Name()) {
 			continue
 		}
 		relative := path.Join(dir, name.Name())
@@ -78,6 +78,9 @@ func (l *lister) walk(dir string) error {
 	}
 	return nil
 }
+
+// isHidden says whether a file or directory is left out.
+func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
 // once refuses a file or directory that was met before under another path.
 func (l *lister) once(relative string, info os.FileInfo) error {
