@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job/jobtesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -20,18 +21,7 @@ func TestAJobThatNamesABuiltInModelIsTheJobOfItsFile(t *testing.T) {
 		if problems := spec.Problems(); len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		name, text, err := job.ReadModel(spec, job.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		j, err := job.Load(t.Context(), spec, name, text, job.Options{Threads: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		digests = append(digests, j.Identity.Job)
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		digests = append(digests, jobtesting.Load(t, spec, job.Options{Threads: 1}).Identity.Job)
 	}
 	if digests[0] != digests[1] {
 		t.Errorf("%s and %s: what one has done is not found by the other", digests[0], digests[1])

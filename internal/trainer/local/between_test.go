@@ -3,8 +3,6 @@ package local_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,8 +15,6 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/exchange"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -175,26 +171,11 @@ func (r *teller) Notice(n coordinator.Notice) {
 func trainBetween(t *testing.T, spec trainingjob.Job, least, workers int, meanwhile func(ctx context.Context, output string)) ([]coordinator.Notice, string) {
 	t.Helper()
 	spec.Training.Aggregation = trainingjob.AggregationAllReduce
-	j, text := load(t, spec, job.Options{Threads: 1})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	output, over := t.TempDir(), make(chan struct{})
-	go func() {
-		defer close(over)
-		if meanwhile != nil {
-			meanwhile(ctx, output)
-		}
-	}()
+	j, text := load(t, spec, options(1, ""))
 	var r teller
-	result, err := local.Train(ctx, local.Config{
-		Job: j, JobJSON: text, ModelName: "model.py", Min: least, Max: workers, Output: output,
-		WorkerArgs: []string{"--kernel", "", "--threads", "1", "--pace", "10ms", "--log-level", "error"},
-		WorkerLog:  io.Discard, Listen: "127.0.0.1:0", Reporter: &r, Log: slog.New(slog.DiscardHandler),
-	})
-	cancel()
-	<-over
-	if err != nil || result.Model == nil {
-		t.Fatalf("%+v: %v; %v", result, err, r.notices)
+	result := processes{least: least, most: workers, threads: 1, pace: 10 * time.Millisecond, reporter: &r, meanwhile: meanwhile}.train(t.Context(), t, j, text, t.TempDir())
+	if result.Model == nil {
+		t.Fatalf("%+v; %v", result, r.notices)
 	}
 	return r.notices, result.Model.SHA256
 }

@@ -1,11 +1,11 @@
 package local_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,12 +15,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -84,21 +87,16 @@ func (counting) Restore(state []float32, tensors []nn.Tensor) error {
 	return nil
 }
 
+// countingModel is the environment variable by which a test and all processes that it starts have that network.
+const countingModel = "COUNTING_MODEL"
+
 const countedRecords = 700
 
-func countingOptions(o job.Options) job.Options {
-	o.Compile = func(m *graph.Model, _ nn.Options) (job.Network, error) {
-		return counting{countedRecords, make([]int64, metric.New(m).Size())}, nil
-	}
-	return o
+func compileCounting(m *graph.Model, _ nn.Options) (job.Network, error) {
+	return counting{countedRecords, make([]int64, metric.New(m).Size())}, nil
 }
 
-// countingWorker is the `worker` command with the counting model in the network's place.
-func countingWorker(args []string) int {
-	return runWorker(args, func(c *worker.Config) { c.Job = countingOptions(job.Options{Threads: 1, Kernel: "portable"}) })
-}
-
-// runWorker is the `worker` command, configured otherwise than flags can.
+// runWorker is the `worker` command with what tests give it besides.
 func runWorker(args []string, configure func(*worker.Config)) int {
 	flags := map[string]string{}
 	for i := 1; i+1 < len(args); i += 2 {
@@ -115,7 +113,7 @@ func runWorker(args []string, configure func(*worker.Config)) int {
 	defer stop()
 	cfg := worker.Config{
 		Master: flags["--master"], ID: id, Credentials: credentials, MasterTimeout: 5 * time.Second, Pace: pace,
-		Job: job.Options{Threads: 1, Kernel: flags["--kernel"]}, Log: slog.New(slog.DiscardHandler),
+		Job: options(1, flags["--kernel"]), Log: slog.New(slog.DiscardHandler),
 	}
 	configure(&cfg)
 	if err := worker.Run(ctx, cfg); err != nil {
@@ -126,73 +124,85 @@ func runWorker(args []string, configure func(*worker.Config)) int {
 }
 
 func TestEveryRecordOfEveryEpochIsAppliedExactlyOnce(t *testing.T) {
-	t.Setenv("COUNTING_MODEL", "1")
-	const epochs = 2
-	spec := trainingjob.Job{
-		Name: "counting", Namespace: "default", Model: trainingjob.Model{File: "testdata/counting_model.py"},
-		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
-		Training: trainingjob.Training{Epochs: epochs, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
-	}
-	star := ways{kernels: []string{"portable"}, workers: []int{1, 3}, kills: []int{0, 12}}
-	between := ways{kernels: []string{"portable"}, workers: []int{3}, kills: []int{0, 12}, aggregations: []string{trainingjob.AggregationAllReduce}}
-	for _, r := range append(star.runs(), between.runs()...) {
+	star := ways{workers: []int{1, 3}, kills: []int{0, 12}}
+	between := ways{workers: []int{3}, kills: []int{0, 12}, aggregations: []string{trainingjob.AggregationAllReduce}}
+	everyRecordCountsOnce(t, append(star.runs(), between.runs()...))
+}
+
+// everyRecordCountsOnce trains the counting model in several ways.
+func everyRecordCountsOnce(t *testing.T, runs []run) {
+	t.Helper()
+	spec := countingJob(t)
+	for _, r := range runs {
+		if r.kernel != "" && r.kernel != "portable" {
+			continue // the counting model has no arithmetic
+		}
+		r.kernel = "portable"
 		t.Run(r.String(), func(t *testing.T) {
-			spec.Training.Aggregation = r.aggregation
-			j, text := load(t, spec, countingOptions(job.Options{Threads: 1, Kernel: "portable"}))
-			result := trainLoaded(t, j, text, r)
-			if result.Model == nil {
-				t.Fatalf("no model: %+v", result)
-			}
-			counts := float32s(t, result.Model.Files[0])
-			for record, n := range counts {
-				if n != epochs {
-					t.Errorf("record %d was applied %v times in %d epochs", record, n, epochs)
-				}
-			}
+			countedOnce(t, spec, trained(t, spec, r), countedRecords)
 		})
 	}
+}
+
+// countingJob is a job of the counting model, which this test's processes have from then on.
+func countingJob(t *testing.T) trainingjob.Job {
+	t.Helper()
+	t.Setenv(countingModel, "1")
+	return trainingjob.Job{
+		Name: "counting", Namespace: "default", Model: trainingjob.Model{File: "testdata/counting_model.py"},
+		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
+		Training: trainingjob.Training{Epochs: 2, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
+	}
+}
+
+// countedOnce checks that a model has counted each of so many records once in each epoch.
+func countedOnce(t *testing.T, spec trainingjob.Job, model *master.ModelInfo, records int) {
+	t.Helper()
+	counts := tensor(t, model.Files[0], "count")
+	if len(counts) != records {
+		t.Fatalf("%d records were counted, of %d", len(counts), records)
+	}
+	for record, n := range counts {
+		if n != float32(spec.Training.Epochs) {
+			t.Errorf("record %d was applied %v times in %d epochs", record, n, spec.Training.Epochs)
+		}
+	}
+}
+
+// tensor is one of a model's.
+func tensor(t *testing.T, path, name string) []float32 {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors, _, err := safetensors.Read(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(tensors, func(t safetensors.Tensor) bool { return t.Name == name })
+	if i < 0 {
+		t.Fatalf("%s holds no tensor %q", path, name)
+	}
+	values, err := tensors[i].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
 }
 
 // numbered writes records whose label is their number, in two files.
 func numbered(t *testing.T, n int) string {
 	t.Helper()
+	records := make([][]byte, n)
+	for i := range records {
+		records[i] = binary.LittleEndian.AppendUint64(make([]byte, 4), uint64(i)) // behind a feature of 0
+	}
 	dir := t.TempDir()
-	for file, span := range [][2]int{{0, n / 3}, {n / 3, n}} {
-		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("data-%04d", file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := recordio.NewWriter(f, recordio.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := span[0]; i < span[1]; i++ {
-			record := binary.LittleEndian.AppendUint32(nil, 0)
-			record = binary.LittleEndian.AppendUint64(record, uint64(i))
-			if err := w.Write(record); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
+	for name, part := range map[string][][]byte{"data-0000": records[:n/3], "data-0001": records[n/3:]} {
+		if err := os.WriteFile(filepath.Join(dir, name), datatesting.RecordIO(t, recordio.WriterOptions{}, part...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
-}
-
-// float32s reads the one tensor of a counting model: its bytes stand at the end of the file.
-func float32s(t *testing.T, path string) []float32 {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil || len(b) < 4*countedRecords {
-		t.Fatalf("%d bytes: %v", len(b), err)
-	}
-	values := make([]float32, countedRecords)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[len(b)-4*(countedRecords-i):]))
-	}
-	return values
 }

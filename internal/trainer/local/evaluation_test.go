@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -25,12 +24,9 @@ func evaluated() trainingjob.Job {
 }
 
 // described is the model.json of a run, without the job's own digest.
-func described(t *testing.T, result master.Result) master.ModelInfo {
+func described(t *testing.T, model *master.ModelInfo) master.ModelInfo {
 	t.Helper()
-	if result.Model == nil {
-		t.Fatalf("no model: %+v", result)
-	}
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(result.Model.Files[0]), "model.json"))
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(model.Files[0]), "model.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +43,7 @@ func TestTheModelDoesNotDependOnEvaluationsAndTheseNotOnWhoComesAndGoes(t *testi
 	unevaluated.Evaluation, unevaluated.Data.Validation = nil, ""
 	hash := train(t, unevaluated, run{kernel: fastest, workers: 1, threads: 1})
 
-	once := func(spec trainingjob.Job, r run) master.ModelInfo {
-		spec.Output = t.TempDir()
-		j, text := load(t, spec, job.Options{Threads: r.threads, Kernel: r.kernel})
-		return described(t, trainLoaded(t, j, text, r))
-	}
+	once := func(spec trainingjob.Job, r run) master.ModelInfo { return described(t, trained(t, spec, r)) }
 	want := once(evaluated(), run{kernel: fastest, workers: 1, threads: 1})
 	var steps []int64
 	for _, e := range want.Evaluations {
@@ -85,11 +77,11 @@ func TestTheModelDoesNotDependOnEvaluationsAndTheseNotOnWhoComesAndGoes(t *testi
 		spec.Output = t.TempDir()
 		spec.Checkpoint = &trainingjob.Checkpoint{Steps: 10}
 		for stops := range 30 {
-			result, _ := interrupted(t, spec, job.Options{Threads: 1, Kernel: fastest}, time.Duration(100+rand.IntN(300))*time.Millisecond)
+			result, _ := interrupted(t, spec, fastest, time.Duration(100+rand.IntN(300))*time.Millisecond)
 			if result.Model == nil {
 				continue
 			}
-			if got := described(t, result); !reflect.DeepEqual(got, want) || stops == 0 {
+			if got := described(t, result.Model); !reflect.DeepEqual(got, want) || stops == 0 {
 				t.Errorf("after %d interruptions %+v, and without %+v", stops, got, want)
 			}
 			return

@@ -20,9 +20,11 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job/jobtesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -32,8 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(masterProcess(os.Args[2]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
-		if os.Getenv("COUNTING_MODEL") != "" {
-			os.Exit(countingWorker(os.Args[1:]))
+		if os.Getenv(countingModel) != "" {
+			os.Exit(runWorker(os.Args[1:], func(*worker.Config) {}))
 		}
 		if os.Getenv(diesAt) != "" {
 			os.Exit(dyingWorker(os.Args[1:]))
@@ -149,79 +151,96 @@ func reference(model string) trainingjob.Job {
 	}
 }
 
-// train runs a job with worker processes and returns the hash of its model.
+// train runs a job in one way and returns the hash of its model.
 func train(t *testing.T, spec trainingjob.Job, r run) string {
+	t.Helper()
+	return trained(t, spec, r).SHA256
+}
+
+func trained(t *testing.T, spec trainingjob.Job, r run) *master.ModelInfo {
 	t.Helper()
 	if r.aggregation != "" {
 		spec.Training.Aggregation = r.aggregation
 	}
-	j, text := load(t, spec, job.Options{Threads: r.threads, Kernel: r.kernel})
-	result := trainLoaded(t, j, text, r)
-	if result.Model == nil {
-		t.Fatalf("%v: %+v", r, result)
-	}
-	return result.Model.SHA256
-}
-
-func trainLoaded(t *testing.T, j *job.Job, text []byte, r run) master.Result {
-	t.Helper()
-	output := j.Spec.Output
+	j, text := load(t, spec, options(r.threads, r.kernel))
+	output := spec.Output
 	if output == "" {
 		output = t.TempDir()
 	}
-	if r.masterKills > 0 || r.stops > 0 {
-		return trainAtSite(t, j, text, r, output)
+	var result master.Result
+	switch {
+	case r.masterKills > 0 || r.stops > 0:
+		result = trainAtSite(t, j, text, r, output)
+	case r.kills > 0: // at a pace at which the job lasts long enough to be killed so often
+		result = processes{least: 1, most: r.workers, threads: r.threads, pace: 15 * time.Millisecond, meanwhile: func(ctx context.Context, output string) {
+			killWorkers(ctx, output, r.kills)
+		}}.train(t.Context(), t, j, text, output)
+	default: // all compute, and none is left out for having started late
+		result = processes{least: r.workers, most: r.workers, threads: r.threads}.train(t.Context(), t, j, text, output)
 	}
-	pace, least := "0s", r.workers // undisturbed, all compute, and none is left out for having started late
-	if r.kills > 0 {
-		pace, least = "15ms", 1 // so that the job lasts long enough to be killed so often
+	if result.Model == nil {
+		t.Fatalf("%v: %+v", r, result)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	return result.Model
+}
+
+// processes are the workers of local.Train, and what happens while they train.
+type processes struct {
+	least, most int
+	threads     int
+	pace        time.Duration // of a gradient, at least
+	reporter    master.Reporter
+	meanwhile   func(ctx context.Context, output string) // ctx ends with the training; nil for nothing
+}
+
+func (p processes) train(ctx context.Context, t *testing.T, j *job.Job, text []byte, output string) master.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	chaos := make(chan struct{})
+	over := make(chan struct{})
 	go func() {
-		defer close(chaos)
-		killWorkers(ctx, output, r.kills)
+		defer close(over)
+		if p.meanwhile != nil {
+			p.meanwhile(ctx, output)
+		}
 	}()
-	log := &testLog{t: t}
+	if p.reporter == nil {
+		p.reporter = discard{}
+	}
 	result, err := local.Train(ctx, local.Config{
-		Job: j, JobJSON: text, ModelName: "model.py", Min: least, Max: r.workers, Output: output,
-		WorkerArgs: []string{"--kernel", r.kernel, "--threads", strconv.Itoa(r.threads), "--pace", pace, "--log-level", "error"},
-		WorkerLog:  log, Listen: "127.0.0.1:0", Reporter: discard{}, Log: slog.New(slog.DiscardHandler),
+		Job: j, JobJSON: text, ModelName: filepath.Base(j.Spec.Model.File), Min: p.least, Max: p.most, Output: output,
+		WorkerArgs: []string{"--kernel", j.Kernel.Name, "--threads", strconv.Itoa(p.threads), "--pace", p.pace.String(), "--log-level", "error"},
+		WorkerLog:  &testLog{t: t}, Listen: "127.0.0.1:0", Reporter: p.reporter, Log: slog.New(slog.DiscardHandler),
 	})
 	cancel()
-	<-chaos
+	<-over
 	if err != nil {
-		t.Fatalf("%v: %v", r, err)
+		t.Fatal(err)
 	}
 	return result
 }
 
+// options are those of every process of a run: of the test itself, and of the masters and workers that it starts.
+func options(threads int, kernel string) job.Options {
+	o := job.Options{Threads: threads, Kernel: kernel}
+	if os.Getenv(countingModel) != "" {
+		o.Compile = compileCounting
+	}
+	return o
+}
+
+// load loads a job, and returns it as the workers are to load it.
 func load(t *testing.T, spec trainingjob.Job, o job.Options) (*job.Job, []byte) {
 	t.Helper()
-	path, err := filepath.Abs(spec.Model.File)
-	if err != nil {
+	var err error
+	if spec.Model.File, err = filepath.Abs(spec.Model.File); err != nil {
 		t.Fatal(err)
 	}
-	spec.Model.File = path
-	model, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := job.Load(t.Context(), spec, "model.py", model, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := j.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	text, err := json.Marshal(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j, text
+	return jobtesting.Load(t, spec, o), text
 }
 
 // killWorkers kills n workers of the run that writes to output, at random times.

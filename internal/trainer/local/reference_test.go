@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -133,7 +132,7 @@ func TestAPortInUseIsRefusedWithTheRemedy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	j, text := load(t, reference("testdata/reference_model.py"), job.Options{Threads: 1})
+	j, text := load(t, reference("testdata/reference_model.py"), options(1, ""))
 	_, err = local.Train(t.Context(), local.Config{
 		Job: j, JobJSON: text, ModelName: "model.py", Min: 1, Max: 1, Output: t.TempDir(), WorkerLog: io.Discard,
 		Listen: taken.Addr().String(), Reporter: discard{}, Log: slog.New(slog.DiscardHandler),

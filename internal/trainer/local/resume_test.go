@@ -2,8 +2,6 @@ package local_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -12,9 +10,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -40,21 +36,13 @@ func (w *watcher) Notice(n coordinator.Notice) {
 }
 
 // interrupted runs a job for a while, as Ctrl-C ends it, and returns what it said of where it began.
-func interrupted(t *testing.T, spec trainingjob.Job, o job.Options, after time.Duration) (_ master.Result, resumed string) {
+func interrupted(t *testing.T, spec trainingjob.Job, kernel string, after time.Duration) (_ master.Result, resumed string) {
 	t.Helper()
-	j, text := load(t, spec, o)
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	j, text := load(t, spec, options(1, kernel))
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	w := &watcher{joined: func() { time.AfterFunc(after, stop) }}
-	result, err := local.Train(ctx, local.Config{
-		Job: j, JobJSON: text, ModelName: "model.py", Min: 1, Max: 2, Output: spec.Output,
-		WorkerArgs: []string{"--kernel", j.Kernel.Name, "--threads", "1", "--pace", "10ms", "--log-level", "error"},
-		WorkerLog:  io.Discard, Listen: "127.0.0.1:0", Reporter: w, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result, w.resumed
+	return processes{least: 1, most: 2, threads: 1, pace: 10 * time.Millisecond, reporter: w}.train(ctx, t, j, text, spec.Output), w.resumed
 }
 
 func TestARunThatIsInterruptedAndGoesOnEndsWithTheBitsOfOneThatNeverStopped(t *testing.T) {
@@ -79,7 +67,7 @@ func goesOn(t *testing.T, spec trainingjob.Job) {
 	var result master.Result
 	for range 20 {
 		var resumed string
-		result, resumed = interrupted(t, spec, job.Options{Threads: 1, Kernel: fastest}, time.Duration(100+rand.IntN(200))*time.Millisecond)
+		result, resumed = interrupted(t, spec, fastest, time.Duration(100+rand.IntN(200))*time.Millisecond)
 		if stops > 0 && resumed == "" {
 			t.Error("a run that had been interrupted began anew")
 		}
@@ -92,33 +80,23 @@ func goesOn(t *testing.T, spec trainingjob.Job) {
 		t.Fatalf("after %d interruptions: %+v", stops, result)
 	}
 	spec.Training.Epochs = 2
-	j, text := load(t, spec, job.Options{Threads: 1, Kernel: fastest})
-	result = trainLoaded(t, j, text, run{kernel: fastest, workers: 1, threads: 1, kills: 3})
-	if result.Model == nil || result.Model.SHA256 != want {
-		t.Errorf("one epoch with %d interruptions, and then another: %+v, and undisturbed the hash is %s", stops, result.Model, want)
+	if hash := train(t, spec, run{kernel: fastest, workers: 1, threads: 1, kills: 3}); hash != want {
+		t.Errorf("one epoch with %d interruptions, and then another: hash %s, and undisturbed %s", stops, hash, want)
 	}
 }
 
 func TestEveryRecordCountsOnceThroughInterruptions(t *testing.T) {
-	t.Setenv("COUNTING_MODEL", "1")
-	spec := trainingjob.Job{
-		Name: "counting", Namespace: "default", Model: trainingjob.Model{File: "testdata/counting_model.py"}, Output: t.TempDir(),
-		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
-		Training: trainingjob.Training{Epochs: 2, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
-	}
+	spec := countingJob(t)
+	spec.Output = t.TempDir()
 	for range 20 {
-		result, resumed := interrupted(t, spec, countingOptions(job.Options{Threads: 1, Kernel: "portable"}), 300*time.Millisecond)
+		result, resumed := interrupted(t, spec, "portable", 300*time.Millisecond)
 		if result.Model == nil {
 			continue
 		}
 		if !strings.Contains(resumed, "training goes on from step") {
 			t.Errorf("it was never interrupted: %q", resumed)
 		}
-		for record, n := range float32s(t, result.Model.Files[0]) {
-			if n != float32(spec.Training.Epochs) {
-				t.Errorf("record %d was applied %v times in %d epochs", record, n, spec.Training.Epochs)
-			}
-		}
+		countedOnce(t, spec, result.Model, countedRecords)
 		return
 	}
 	t.Error("it was interrupted 20 times, and did not come to its end")

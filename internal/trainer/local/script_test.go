@@ -1,26 +1,15 @@
 package local_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
-	"log/slog"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -48,11 +37,7 @@ func TestAScriptOfAFrameworkCountsEveryRecordOnceWhateverHappensToItsWorkers(t *
 	for name, d := range map[string]disturbance{"undisturbed": {}, "ten workers killed": {10, 150 * time.Millisecond, 60 * time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
 			result := trainScript(t, spec, 3, d)
-			for record, n := range tensor(t, result.Model.Files[0], "count") {
-				if n != epochs {
-					t.Errorf("record %d was applied %v times in %d epochs", record, n, epochs)
-				}
-			}
+			countedOnce(t, spec, result.Model, 420)
 			if measured := tensor(t, result.Model.Files[0], "measured"); measured[1] != epochs*minibatches {
 				t.Errorf("%v minibatches' statistics were applied, of %d", measured[1], epochs*minibatches)
 			}
@@ -118,36 +103,10 @@ func trainScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance)
 // begin.
 func runScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance) master.Result {
 	t.Helper()
-	path, err := filepath.Abs(spec.Model.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec.Model.File = path
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := job.Load(t.Context(), spec, filepath.Base(path), text, job.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := j.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	jobJSON, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	output := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	var killed atomic.Int64
-	chaos := make(chan struct{})
-	go func() {
-		defer close(chaos)
-		for killed.Load() < int64(d.kills) {
+	j, text := load(t, spec, options(1, ""))
+	killed := 0
+	result := processes{least: 1, most: workers, threads: 1, pace: d.pace, meanwhile: func(ctx context.Context, output string) {
+		for killed < d.kills {
 			select {
 			case <-ctx.Done():
 				return
@@ -158,44 +117,12 @@ func runScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance) m
 				signal = syscall.SIGTERM // it finishes its minibatch
 			}
 			if pids := workersOf(output); len(pids) > 1 && syscall.Kill(pids[rand.IntN(len(pids))], signal) == nil && signal == syscall.SIGKILL {
-				killed.Add(1)
+				killed++
 			}
 		}
-	}()
-	result, err := local.Train(ctx, local.Config{
-		Job: j, JobJSON: jobJSON, ModelName: filepath.Base(path), Min: 1, Max: workers, Output: output,
-		WorkerArgs: []string{"--threads", "1", "--pace", d.pace.String(), "--log-level", "error"},
-		WorkerLog:  io.Discard, Listen: "127.0.0.1:0", Reporter: discard{}, Log: slog.New(slog.DiscardHandler),
-	})
-	cancel()
-	<-chaos
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := killed.Load(); n < min(5, int64(d.kills)) {
-		t.Errorf("only %d workers were killed", n)
+	}}.train(t.Context(), t, j, text, t.TempDir())
+	if killed < min(5, d.kills) {
+		t.Errorf("only %d workers were killed", killed)
 	}
 	return result
-}
-
-// tensor is one of a model's.
-func tensor(t *testing.T, path, name string) []float32 {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensors, _, err := safetensors.Read(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(tensors, func(t safetensors.Tensor) bool { return t.Name == name })
-	if i < 0 {
-		t.Fatalf("%s holds no tensor %q", path, name)
-	}
-	values, err := tensors[i].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
 }

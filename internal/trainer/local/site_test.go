@@ -380,15 +380,12 @@ func runMaster(ctx context.Context, path string) (e ended, err error) {
 	if err != nil {
 		return e, err
 	}
-	model, err := os.ReadFile(spec.Model.File)
+	o := options(c.Threads, c.Kernel)
+	name, model, err := job.ReadModel(spec, o)
 	if err != nil {
 		return e, err
 	}
-	options := job.Options{Threads: c.Threads, Kernel: c.Kernel}
-	if os.Getenv("COUNTING_MODEL") != "" {
-		options = countingOptions(options)
-	}
-	j, err := job.Load(ctx, spec, "model.py", model, options)
+	j, err := job.Load(ctx, spec, name, model, o)
 	if err != nil {
 		return e, err
 	}
@@ -421,7 +418,7 @@ func runMaster(ctx context.Context, path string) (e ended, err error) {
 	}
 	defer launcher.close()
 	result, err := master.Run(ctx, master.Config{
-		Job: j, JobJSON: c.Job, ModelName: "model.py", Min: c.Min, Max: c.Max, LastWorker: first.LastWorker, Existing: first.Existing,
+		Job: j, JobJSON: c.Job, ModelName: name, Min: c.Min, Max: c.Max, LastWorker: first.LastWorker, Existing: first.Existing,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: noticeWriter{to: told}, Store: files,
 		Log: slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -42,31 +41,7 @@ func TestEveryModelOfTheZooGivesOneHashWhenItsMasterDiesAndStops(t *testing.T) {
 }
 
 func TestEveryRecordCountsOnceWhenMastersDieAndStop(t *testing.T) {
-	t.Setenv("COUNTING_MODEL", "1")
-	spec := trainingjob.Job{
-		Name: "counting", Namespace: "default", Model: trainingjob.Model{File: "testdata/counting_model.py"},
-		Data:     trainingjob.Data{Training: numbered(t, countedRecords), Format: "recordio", Codec: "bytes", RecordsPerTask: 30},
-		Training: trainingjob.Training{Epochs: 2, MinibatchSize: 7, GradsToWait: 5, Seed: 3},
-	}
-	for _, r := range survived(ways{workers: []int{3, 8}, kills: []int{10}, masterKills: []int{3}, stops: []int{1}, aggregations: bothAggregations}) {
-		if r.kernel != "" && r.kernel != "portable" {
-			continue // the counting model has no arithmetic
-		}
-		r.kernel = "portable"
-		t.Run(r.String(), func(t *testing.T) {
-			spec.Training.Aggregation = r.aggregation
-			j, text := load(t, spec, countingOptions(job.Options{Threads: 1, Kernel: "portable"}))
-			result := trainLoaded(t, j, text, r)
-			if result.Model == nil {
-				t.Fatalf("no model: %+v", result)
-			}
-			for record, n := range float32s(t, result.Model.Files[0]) {
-				if n != float32(spec.Training.Epochs) {
-					t.Errorf("record %d was applied %v times in %d epochs", record, n, spec.Training.Epochs)
-				}
-			}
-		})
-	}
+	everyRecordCountsOnce(t, survived(ways{workers: []int{3, 8}, kills: []int{10}, masterKills: []int{3}, stops: []int{1}, aggregations: bothAggregations}))
 }
 
 // zooJobs is a job of some thirty steps for each built-in model.
