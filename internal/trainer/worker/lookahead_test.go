@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
 )
 
-func TestLookahead(t *testing.T) {
+func TestEveryRangeIsAskedForBeforeItsStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := schedule.New(schedule.Params{
 			Seed: 1, Epochs: 2, MinibatchSize: rapid.IntRange(1, 12).Draw(t, "minibatch size"), GradsToWait: rapid.IntRange(1, 9).Draw(t, "grads to wait"),
