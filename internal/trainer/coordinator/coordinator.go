@@ -13,73 +13,6 @@ import (
 	"time"
 )
 
-// Config is what a coordinator knows before the first event. Counts are positive unless said otherwise.
-type Config struct {
-	// Steps is the number of updates of the whole job.
-	Steps int64
-	// Minibatches gives the number of virtual workers of a step, 0 ≤ step < Steps. It is pure, and at least 1.
-	Minibatches func(step int64) int
-	// Step is the number of updates in the master's own state, of a checkpoint; 0 without one. 0 ≤ Step ≤ Steps.
-	Step int64
-	// EvaluationParts is the number of ranges of validation data to evaluate after the last step; 0 for none.
-	EvaluationParts int
-	// EvaluatesAt reports whether they are evaluated besides at the state after step updates, 0 < step < Steps. It is pure;
-	// nil is never.
-	EvaluatesAt func(step int64) bool
-
-	// Identity is what a worker must have in common with this job.
-	Identity Identity
-
-	// Approximate says that equal work may give other bits on other hardware: a framework's arithmetic, not ours. A state
-	// that differs from the master's at the same step is then no fault, and is replaced by the master's.
-	Approximate bool
-
-	// AllReduce says whether so many workers, 2 or more, add the gradients of a step between themselves instead of at the
-	// master. It is pure; nil: never.
-	AllReduce func(workers int) bool
-	// FirstRound is below the numbers of this master's rounds, and above those of every earlier master's.
-	FirstRound int64
-
-	// Restarted says that the job had a master before: workers that run already may hold a newer state than this one,
-	// and are awaited for a moment before anything is computed.
-	Restarted bool
-
-	// Min is the floor: with fewer ready workers nothing is computed. 1 ≤ Min ≤ Max.
-	Min int
-	// Max is the number of worker pods that are kept alive.
-	Max int
-	// FloorIsGiven says that somebody else makes the floor's pods, and makes them again: under a queue they are admitted
-	// together with the master. They have the numbers below Min, always the same ones, and only the pods above Min are
-	// the coordinator's. Min does not change then.
-	FloorIsGiven bool
-	// LastWorkerID is the highest worker number ever used, −1 for none. New pods are numbered from it, or from Min on
-	// where the floor is given.
-	LastWorkerID int
-
-	// SilentTicks is how many ticks without a frame make a worker lost. 10 ticks of 100 ms suit a data centre.
-	SilentTicks int
-	// RetainedUpdates is how many of the newest updates the master keeps for workers that are a little behind.
-	RetainedUpdates int64
-	// HashEvery is the number of steps between two comparisons of all members' states.
-	HashEvery int64
-	// CheckEvery is the number of steps in which every virtual worker is computed twice once, on purpose, by two workers
-	// where there are two; 0 is never. 1000 costs a thousandth.
-	CheckEvery int64
-	// CheckpointEvery is the number of steps between two checkpoints; 0 when there is nowhere to write any. Besides there
-	// is one after the last step, from which more epochs can follow, and one when the master is asked to stop.
-	CheckpointEvery int64
-	// MaxFailures is how many workers may fail one after the other, none of them contributing a gradient, before
-	// the job is given up. Preempted workers do not count.
-	MaxFailures int
-}
-
-// Identity is what decides that two processes compute the same thing.
-type Identity struct {
-	Lineage  string // decides the state at step s
-	Job      string // lineage and number of epochs
-	Numerics int    // version of the arithmetic
-}
-
 // Phase of a run, as in the job's status.
 type Phase int
 
@@ -262,6 +195,56 @@ func (c *Coordinator) report() {
 
 func (c *Coordinator) emit(e Effect) { c.effects = append(c.effects, e) }
 
+// tick counts silence, back-offs and deadlines.
+func (c *Coordinator) tick(e Tick) {
+	for _, id := range e.Heard {
+		if m := c.members[id]; m != nil {
+			m.silent = 0
+		}
+	}
+	if e.Late {
+		c.forgiveLateness()
+	}
+	for _, id := range sortedKeys(c.members) {
+		m := c.members[id]
+		if e.Late {
+			m.silent = 0
+			continue
+		}
+		m.silent++
+		if m.silent > c.cfg.SilentTicks {
+			c.emit(Disconnect{Worker: id, Reason: fmt.Sprintf("nothing heard for %d ticks", c.cfg.SilentTicks)})
+			c.remove(id, "fell silent")
+		}
+	}
+	c.tickGroup()
+	if c.gathering > 0 {
+		if c.gathering--; c.gathering == 0 {
+			clear(c.awaited)
+		}
+	}
+	if c.backoff > 0 {
+		c.backoff--
+	}
+	if c.stopping > 0 {
+		if c.stopping--; c.stopping == 0 && c.training() {
+			c.leave("stopped; the step in hand did not complete in time")
+		}
+	}
+	if c.timer > 0 {
+		if c.timer--; c.timer == 0 {
+			switch {
+			case c.leaving != "":
+				c.exit(c.leaving + "; the checkpoint could not be written in time")
+			case c.phase == CannotSave:
+				c.save()
+			case c.phase == Dismissing:
+				c.done()
+			}
+		}
+	}
+}
+
 // training reports whether steps are still being computed.
 func (c *Coordinator) training() bool { return c.phase == Waiting || c.phase == Running }
 
@@ -290,127 +273,10 @@ func (c *Coordinator) settlePhase() {
 	}
 }
 
-// dealStep gives out what nobody computes, in a round where the workers add between themselves.
-func (c *Coordinator) dealStep() {
-	if c.group == nil && c.wantsGroup() && c.work.untouched() {
-		c.form()
-	}
-	switch {
-	case c.group == nil || !c.training():
-		c.dealOrphans()
-	case !c.group.running && !c.group.closing:
-		c.beginRound()
-	}
-}
-
 // enough reports whether work may be dealt: the floor is there, and it is clear what is computed next.
 func (c *Coordinator) enough() bool {
 	ready := len(c.ready())
 	return ready > 0 && ready+c.slowReaders() >= c.min && !c.stopped && !c.unsettled()
-}
-
-// gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
-func (c *Coordinator) gradient(e Gradient) {
-	m := c.members[e.Worker]
-	if m == nil || c.phase > Evaluating || c.leaving != "" || !c.compare(m, e) || e.Step != c.step || c.evals || c.group != nil || e.HashAlone {
-		return // of a step that is complete: another worker was given the same work meanwhile
-	}
-	c.answered(m, e)
-	for v := e.Lo; v < e.Hi; v++ {
-		if !c.work.valid(v) {
-			return
-		}
-	}
-	if slices.Contains(c.work.done[e.Lo:e.Hi], true) { // the same bits are here already
-		for v := e.Lo; v < e.Hi; v++ {
-			c.work.relinquish(v, e.Worker) // what else is in the sum cannot be had from it
-		}
-		return
-	}
-	for v := e.Lo; v < e.Hi; v++ {
-		c.work.finish(v)
-		m.gradients++
-	}
-	if m.unchecked < 0 {
-		m.unchecked = e.Step
-	}
-	c.failures = 0
-	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi})
-}
-
-// completeStep publishes the update of the current step, once all of it is there, together with what everybody computes
-// next.
-func (c *Coordinator) completeStep() {
-	if !c.training() || c.leaving != "" || !c.work.complete() || c.awaitsSecond() {
-		return
-	}
-	c.endHands()
-	done := c.step
-	c.step++
-	every := c.cfg.CheckpointEvery
-	checkpoint := every > 0 && c.step%every == 0
-	publish := Publish{Step: done, Hash: (checkpoint || c.step%c.cfg.HashEvery == 0) && c.step < c.cfg.Steps}
-	if publish.Hash {
-		c.openVote(c.step)
-	}
-	for _, m := range c.members {
-		if m.ready {
-			m.step = c.step // by the time it can answer, it has applied it
-		}
-	}
-	if c.step < c.cfg.Steps {
-		previous := c.work.owner
-		c.beginStep()
-		if !c.evals && c.enough() && !c.wantsGroup() {
-			publish.Next = deal(len(c.work.owner), c.dealable(), previous)
-			c.work.assign(publish.Next)
-			for id, vs := range publish.Next {
-				c.members[id].hand.add(c.now, vs)
-			}
-		}
-		c.emit(publish)
-		if c.stopping > 0 {
-			c.stopping = 0
-			c.leave("stopped after the step in hand")
-		} else if checkpoint {
-			c.checkpoint()
-		}
-		return
-	}
-	c.emit(publish)
-	c.checkpoint()
-	c.beginStep()
-}
-
-// dealOrphans gives work of the current step that nobody has to the ready members: what one of them has computed already to
-// that one, and the rest evenly.
-func (c *Coordinator) dealOrphans() {
-	ready := c.dealable()
-	if len(ready) == 0 || !c.work.hasOrphans() {
-		return
-	}
-	reclaimed := map[int][]int{}
-	for _, w := range ready {
-		if m := c.members[w]; !c.evals && m.inHandOf == c.step {
-			reclaimed[w] = c.work.reclaim(w, m.inHand)
-			m.inHand = nil
-		}
-	}
-	given := c.work.dealOrphans(ready)
-	for w, vs := range reclaimed {
-		given[w] = append(vs, given[w]...)
-	}
-	for _, w := range ready {
-		if len(given[w]) == 0 {
-			continue
-		}
-		if c.evals {
-			c.emit(Evaluate{Worker: w, Step: c.step, Parts: given[w]})
-		} else {
-			c.members[w].hand.add(c.now, given[w])
-			c.emit(Assign{Worker: w, Step: c.step, VirtualWorkers: given[w]})
-		}
-	}
 }
 
 // ready lists the members that can be dealt work, by number.

@@ -130,22 +130,6 @@ func (c *Coordinator) goOnFrom(step int64, hash string) {
 	c.beginStep()
 }
 
-// beginStep prepares the work of the current step, of the evaluation before it, or what follows the last one.
-func (c *Coordinator) beginStep() {
-	switch {
-	case c.evaluates():
-		c.beginEvaluation()
-	case c.step < c.cfg.Steps:
-		if c.evals {
-			c.phase, c.evals = Waiting, false // settlePhase knows better
-		}
-		c.work.reset(c.cfg.Minibatches(c.step))
-		c.beginAnswers(len(c.work.owner))
-	default:
-		c.save()
-	}
-}
-
 // unsettledReason says what is waited for before it is known which state the run goes on from.
 func (c *Coordinator) unsettledReason() string {
 	switch {
