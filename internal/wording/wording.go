@@ -53,6 +53,9 @@ func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 // Loss is a loss with three significant digits.
 func Loss(loss float64) string { return fmt.Sprintf("%.3g", loss) }
 
+// Metric is a model's metric with four significant digits.
+func Metric(value float64) string { return fmt.Sprintf("%.4g", value) }
+
 // Hash is the beginning of a SHA-256, long enough to tell two apart by eye.
 func Hash(sum string) string { return sum[:min(12, len(sum))] }
 

@@ -18,11 +18,22 @@ type Status struct {
 type WorkerStatus struct {
 	Worker    int
 	Pod       string // its pod's name; "" for the usual one
-	State     string // "pending", "starting", "joining", "ready"
+	State     WorkerState
 	Floor     bool
 	Reason    string // why it is pending; of one that is starting again, how it was lost
 	Gradients int64  // virtual workers of steps taken from it
 }
+
+// WorkerState is how far a worker is, in the words of a job's status.
+type WorkerState string
+
+// The states, in the usual order.
+const (
+	WorkerPending  WorkerState = "pending"  // its pod does not run
+	WorkerStarting WorkerState = "starting" // its process runs
+	WorkerJoining  WorkerState = "joining"  // it is brought up to date
+	WorkerReady    WorkerState = "ready"    // it is dealt work
+)
 
 // Status returns the state of the run as of the last event.
 func (c *Coordinator) Status() Status {
@@ -35,17 +46,17 @@ func (c *Coordinator) Status() Status {
 		if p.retiring {
 			continue // nobody waits for it any more; while it computes it is a member
 		}
-		w := WorkerStatus{Worker: id, Pod: p.name, State: "pending", Floor: p.floor, Reason: p.reason}
+		w := WorkerStatus{Worker: id, Pod: p.name, State: WorkerPending, Floor: p.floor, Reason: p.reason}
 		if p.state == PodRunning {
-			w.State, w.Reason = "starting", cmp.Or(p.reason, p.left)
+			w.State, w.Reason = WorkerStarting, cmp.Or(p.reason, p.left)
 		}
 		seen[id] = w
 	}
 	for id, m := range c.members {
 		w := seen[id]
-		w.Worker, w.State, w.Reason, w.Gradients = id, "joining", "", m.gradients
+		w.Worker, w.State, w.Reason, w.Gradients = id, WorkerJoining, "", m.gradients
 		if m.ready {
-			w.State = "ready"
+			w.State = WorkerReady
 		}
 		seen[id] = w
 	}

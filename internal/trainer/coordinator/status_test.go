@@ -11,19 +11,19 @@ func TestTheStatusSaysHowAWorkerWasLostThatHasNotComeBack(t *testing.T) {
 	for _, e := range []Event{Start{}, PodChanged{Worker: 0, State: PodRunning}} {
 		c.Step(e)
 	}
-	expect := func(when, state, reason string) {
+	expect := func(when string, state WorkerState, reason string) {
 		t.Helper()
 		if w := c.Status().Workers; len(w) != 1 || w[0].State != state || w[0].Reason != reason {
 			t.Errorf("%s: %+v", when, w)
 		}
 	}
-	expect("before its hello", "starting", "")
+	expect("before its hello", WorkerStarting, "")
 	c.Step(hello)
-	expect("after it", "ready", "")
+	expect("after it", WorkerReady, "")
 	for range 3 {
 		c.Step(Tick{})
 	}
-	expect("after its silence", "starting", "it fell silent at step 0, and has not said hello since")
+	expect("after its silence", WorkerStarting, "it fell silent at step 0, and has not said hello since")
 	c.Step(hello)
-	expect("after its next hello", "ready", "")
+	expect("after its next hello", WorkerReady, "")
 }

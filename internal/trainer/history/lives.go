@@ -17,15 +17,30 @@ const (
 )
 
 // State is a worker's, as in the status.
-type State string
+type State = coordinator.WorkerState
 
-// The states, in the usual order.
+// The coordinator's states.
 const (
-	Pending  State = "pending"
-	Starting State = "starting" // its process runs
-	Joining  State = "joining"  // it is brought up to date
-	Ready    State = "ready"
+	Pending  = coordinator.WorkerPending
+	Starting = coordinator.WorkerStarting
+	Joining  = coordinator.WorkerJoining
+	Ready    = coordinator.WorkerReady
 )
+
+// States are all of them, in the usual order.
+func States() []State { return []State{Pending, Starting, Joining, Ready} }
+
+// Doing is what a worker does in a state, in a reader's words.
+func Doing(s State) string {
+	switch s {
+	case Pending:
+		return "waiting for room"
+	case Ready:
+		return "computing"
+	default:
+		return string(s)
+	}
+}
 
 // Life is a worker from its creation to its end.
 type Life struct {

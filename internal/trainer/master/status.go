@@ -96,9 +96,9 @@ func (m *Master) status() trainingjob.Status {
 		s.Loss, s.Metrics = m.means(m.last)
 	}
 	s = m.withWorkers(s)
-	ready := func(w trainingjob.WorkerStatus) bool { return w.State == "ready" }
-	if c.Phase == coordinator.Waiting || c.Phase == coordinator.Evaluating && !slices.ContainsFunc(s.Workers, ready) {
-		s.Message = cmp.Or(c.Reason, waitingFor(c.Min, s))
+	ready := func(w coordinator.WorkerStatus) bool { return w.State == coordinator.WorkerReady }
+	if c.Phase == coordinator.Waiting || c.Phase == coordinator.Evaluating && !slices.ContainsFunc(c.Workers, ready) {
+		s.Message = cmp.Or(c.Reason, waitingFor(c))
 	}
 	return s
 }
@@ -111,33 +111,33 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 	s.Preemptions = c.Preemptions
 	for _, w := range c.Workers {
 		switch w.State {
-		case "ready", "joining":
+		case coordinator.WorkerReady, coordinator.WorkerJoining:
 			s.WorkersRunning++
 		default:
 			s.WorkersPending++
 		}
 		s.Workers = append(s.Workers, trainingjob.WorkerStatus{
-			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(m.cfg.Job.Spec.Name, w.Worker)), State: w.State, Reason: w.Reason, Gradients: w.Gradients,
+			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(m.cfg.Job.Spec.Name, w.Worker)), State: string(w.State), Reason: w.Reason, Gradients: w.Gradients,
 		})
 	}
 	return s
 }
 
 // waitingFor says which workers are missing, and why.
-func waitingFor(floor int, s trainingjob.Status) string {
+func waitingFor(c coordinator.Status) string {
 	ready := 0
 	var missing []string
-	for _, w := range s.Workers {
+	for _, w := range c.Workers {
 		switch {
-		case w.State == "ready":
+		case w.State == coordinator.WorkerReady:
 			ready++
 		case w.Reason != "":
-			missing = append(missing, fmt.Sprintf("worker %d is %s (%s)", w.ID, w.State, w.Reason))
+			missing = append(missing, fmt.Sprintf("worker %d is %s (%s)", w.Worker, w.State, w.Reason))
 		default:
-			missing = append(missing, fmt.Sprintf("worker %d is %s", w.ID, w.State))
+			missing = append(missing, fmt.Sprintf("worker %d is %s", w.Worker, w.State))
 		}
 	}
-	text := fmt.Sprintf("%d of at least %d workers are ready", ready, floor)
+	text := fmt.Sprintf("%d of at least %d workers are ready", ready, c.Min)
 	if len(missing) > 0 {
 		text += ": " + strings.Join(missing, "; ")
 	}

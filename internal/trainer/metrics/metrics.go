@@ -9,6 +9,7 @@ package metrics
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -54,7 +55,7 @@ func Families(h *history.History) []*dto.MetricFamily {
 		counter("steps_total", "Updates of the model by this master.", value(float64(h.Steps))),
 		counter("records_total", "Records that this master's updates are of.", value(float64(h.Records))),
 		histogram("step_duration_seconds", "Time from one update to the next, waits for workers and evaluations left out.", &h.Times),
-		gauge("workers", "Workers by state.", each(states, func(state history.State) *dto.Metric {
+		gauge("workers", "Workers by state.", each(history.States(), func(state history.State) *dto.Metric {
 			return labelled(float64(count(s.Workers, state)), "state", string(state))
 		})...),
 		counter("preemptions_total", "Workers that were preempted for something more important.", value(float64(h.Preemptions))),
@@ -69,7 +70,7 @@ func Families(h *history.History) []*dto.MetricFamily {
 		all = append(all, gauge("loss", "Mean loss of the last update's records; at the end of the validation data's.", value(*s.Loss)))
 	}
 	if len(s.Metrics) > 0 {
-		all = append(all, gauge("metric", "The model's metrics, of the same records as the loss.", each(sortedKeys(s.Metrics), func(name string) *dto.Metric {
+		all = append(all, gauge("metric", "The model's metrics, of the same records as the loss.", each(slices.Sorted(maps.Keys(s.Metrics)), func(name string) *dto.Metric {
 			return labelled(s.Metrics[name], "metric", name)
 		})...))
 	}
@@ -78,7 +79,7 @@ func Families(h *history.History) []*dto.MetricFamily {
 		all = append(all, gauge("evaluation_step", "Updates of the model when the validation data were evaluated last.", value(float64(newest.Step))),
 			gauge("evaluation_loss", "Mean loss of the validation data then.", value(newest.Loss)))
 		if len(newest.Metrics) > 0 {
-			all = append(all, gauge("evaluation_metric", "The model's metrics on the validation data then.", each(sortedKeys(newest.Metrics), func(name string) *dto.Metric {
+			all = append(all, gauge("evaluation_metric", "The model's metrics on the validation data then.", each(slices.Sorted(maps.Keys(newest.Metrics)), func(name string) *dto.Metric {
 				return labelled(newest.Metrics[name], "metric", name)
 			})...))
 		}
@@ -100,8 +101,6 @@ func Families(h *history.History) []*dto.MetricFamily {
 	return all
 }
 
-var states = []history.State{history.Pending, history.Starting, history.Joining, history.Ready}
-
 func count(workers []trainingjob.WorkerStatus, state history.State) (n int) {
 	for _, w := range workers {
 		if history.State(w.State) == state {
@@ -109,15 +108,6 @@ func count(workers []trainingjob.WorkerStatus, state history.State) (n int) {
 		}
 	}
 	return n
-}
-
-func sortedKeys(m map[string]float64) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func each[T any](all []T, metric func(T) *dto.Metric) []*dto.Metric {

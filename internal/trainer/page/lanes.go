@@ -143,23 +143,12 @@ func describe(l *history.Life) string {
 	if l.Gone {
 		text += " to " + wording.Duration(l.To())
 	} else {
-		text += ", " + stateText(l.State())
+		text += ", " + history.Doing(l.State())
 	}
 	if l.Reason != "" && !l.Gone {
 		text += ": " + l.Reason
 	}
 	return text + fmt.Sprintf("; %s taken from it", wording.Number(int(l.Gradients), "gradient"))
-}
-
-func stateText(s history.State) string {
-	switch s {
-	case history.Pending:
-		return "waiting for room"
-	case history.Ready:
-		return "computing"
-	default:
-		return string(s)
-	}
 }
 
 func markText(l *history.Life, m history.Mark) string {

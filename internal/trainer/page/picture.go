@@ -136,10 +136,10 @@ func (v view) legend(m *picture.Markup) {
 	key := func(drawn, text string) {
 		m.Put(`<span><svg viewBox="0 0 22 14">%s</svg>%s</span>`, picture.Raw(drawn), text)
 	}
-	key(`<g class="job0"><rect class="ready" width="22" height="14" rx="3"/></g>`, "computing")
-	key(`<g class="job0"><rect class="joining" width="22" height="14" rx="3"/></g>`, "joining")
-	key(`<g class="job0"><rect class="starting" width="22" height="14" rx="3"/></g>`, "starting")
-	key(`<g class="job0"><rect class="tint" x="0.5" y="0.5" width="21" height="13" rx="3"/><path class="curve" d="M3 12L12 2M10 12L19 2"/><rect class="pendingedge" x="0.5" y="0.5" width="21" height="13" rx="3"/></g>`, "waiting for room")
+	for _, state := range []history.State{history.Ready, history.Joining, history.Starting} {
+		key(fmt.Sprintf(`<g class="job0"><rect class="%s" width="22" height="14" rx="3"/></g>`, state), history.Doing(state))
+	}
+	key(`<g class="job0"><rect class="tint" x="0.5" y="0.5" width="21" height="13" rx="3"/><path class="curve" d="M3 12L12 2M10 12L19 2"/><rect class="pendingedge" x="0.5" y="0.5" width="21" height="13" rx="3"/></g>`, history.Doing(history.Pending))
 	present := v.present()
 	if present[history.Preempted] {
 		key(takenMark(11, 7), "preempted")

@@ -54,7 +54,7 @@ func (v view) workers(m *picture.Markup) {
 
 func tableState(l *history.Life) string {
 	if !l.Gone {
-		return stateText(l.State())
+		return history.Doing(l.State())
 	}
 	if n := len(l.Marks); n > 0 {
 		return string(l.Marks[n-1].Kind)
@@ -97,7 +97,7 @@ func (v view) evaluations(m *picture.Markup) {
 	for _, e := range slices.Backward(v.Evaluations) {
 		m.Put(`<tr><td>%s</td><td class="number">%s</td><td class="number">%s</td>`, wording.Duration(e.At), wording.Count(e.Step), wording.Loss(e.Loss))
 		for _, name := range names {
-			m.Put(`<td class="number">%s</td>`, fmt.Sprintf("%.4g", e.Metrics[name]))
+			m.Put(`<td class="number">%s</td>`, wording.Metric(e.Metrics[name]))
 		}
 		m.Put(`<td class="number">%s</td></tr>`, wording.Count(e.Records))
 	}

@@ -122,14 +122,14 @@ func (v view) facts(m *picture.Markup) {
 		fact("loss", wording.Loss(*s.Loss), of)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
-		fact(name, fmt.Sprintf("%.4g", s.Metrics[name]), of)
+		fact(name, wording.Metric(s.Metrics[name]), of)
 	}
 	if n := len(s.Evaluations); n > 0 && !v.Over {
 		newest := s.Evaluations[n-1]
 		note := "at step " + wording.Count(newest.Step)
 		fact("validation loss", wording.Loss(newest.Loss), note)
 		for _, name := range slices.Sorted(maps.Keys(newest.Metrics)) {
-			fact("validation "+name, fmt.Sprintf("%.4g", newest.Metrics[name]), note)
+			fact("validation "+name, wording.Metric(newest.Metrics[name]), note)
 		}
 	}
 	if steps, records := v.Rate(v.now); steps > 0 && !v.Over {

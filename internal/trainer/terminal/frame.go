@@ -156,10 +156,10 @@ func workers(h *history.History, now time.Duration, width int) [][]piece {
 	label := []piece{{faint, "workers"}}
 	taken := []piece{{faint, "taken away "}, {plain, wording.Count(int64(gone + h.Dropped))}}
 	if length := total(named); len(named) == 0 || len(named) > mostWorkers || cells("workers")+length > width {
-		for _, state := range []history.State{history.Ready, history.Joining, history.Starting, history.Pending} {
+		for _, state := range slices.Backward(history.States()) {
 			if counts[state] > 0 {
 				mark, as := look(state)
-				label = append(label, piece{as, fmt.Sprintf(" %s %d %s", mark, counts[state], word(state))})
+				label = append(label, piece{as, fmt.Sprintf(" %s %d %s", mark, counts[state], history.Doing(state))})
 			}
 		}
 	} else {
@@ -185,17 +185,6 @@ func look(s history.State) (mark string, as style) {
 		return "◐", busy
 	default:
 		return "○", waits
-	}
-}
-
-func word(s history.State) string {
-	switch s {
-	case history.Ready:
-		return "computing"
-	case history.Pending:
-		return "to come"
-	default:
-		return string(s)
 	}
 }
 
