@@ -157,14 +157,8 @@ func calculateInPlace(s *session, op syntax.Token, x *array, y operand) (*array,
 	if r.size() != x.size() {
 		return nil, fmt.Errorf("%s %s= %s: the result does not fit", x, op, y.a)
 	}
-	for k := range r.size() {
-		if r.dtype.float() {
-			if err := x.set(k, r.f[k]); err != nil {
-				return nil, err
-			}
-		} else {
-			x.setInt(k, r.i[k])
-		}
+	if err := x.take(0, r); err != nil {
+		return nil, err
 	}
 	x.origin = nil
 	return x, nil

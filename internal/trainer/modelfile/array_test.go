@@ -94,7 +94,7 @@ func TestNumpy(t *testing.T) {
 	}
 }
 
-func TestIsInstance(t *testing.T) {
+func TestIsInstanceAnswersAsPythonDoes(t *testing.T) {
 	g, err := run(t, `
 from tensorflow.python.framework.ops import EagerTensor
 a = np.array([1])

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"go.starlark.net/starlark"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // arrayFunctions are the functions of numpy, on real values.
@@ -86,18 +88,10 @@ func resize() starlark.Value {
 		if o := in.origin; o != nil && o.reread != "" && o.reread != o.dtype && out.size() < in.size() {
 			sessionOf(t).warn(lineOf(t), "reads only the first %s bytes of a %s-byte %s feature %q: np.frombuffer in line %d takes the bytes of its values for %s values, "+
 				"and np.resize cuts the rest off, so training sees a scrambled part; mend it by using the values as they are: .astype(np.float32) and np.reshape instead of the two",
-				thousands(out.size()*out.dtype.bytes()), thousands(o.bytes), o.dtype, o.feature, o.lineRead, o.reread)
+				wording.Count(int64(out.size()*out.dtype.bytes())), wording.Count(int64(o.bytes)), o.dtype, o.feature, o.lineRead, o.reread)
 		}
 		return out, nil
 	})
-}
-
-// thousands writes 3136 as 3,136.
-func thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
 func reshapeArray() starlark.Value {
@@ -183,16 +177,10 @@ func join(s *session, parts []*array, d dtype, shape []int) (*array, error) {
 	}
 	k := 0
 	for _, p := range parts {
-		for j := range p.size() {
-			if p.dtype.float() {
-				if err := out.set(k, p.f[j]); err != nil {
-					return nil, err
-				}
-			} else {
-				out.setInt(k, p.i[j])
-			}
-			k++
+		if err := out.take(k, p); err != nil {
+			return nil, err
 		}
+		k += p.size()
 	}
 	return out, nil
 }

@@ -6,15 +6,6 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// dtypeValue is np.float32 or tf.float32.
-type dtypeValue struct{ d dtype }
-
-func (v dtypeValue) String() string        { return string(v.d) }
-func (v dtypeValue) Type() string          { return "dtype" }
-func (v dtypeValue) Freeze()               {}
-func (v dtypeValue) Truth() starlark.Bool  { return true }
-func (v dtypeValue) Hash() (uint32, error) { return starlark.String(v.d).Hash() }
-
 // typeValue is a class, for isinstance.
 type typeValue string
 
@@ -47,36 +38,12 @@ func typeValues() map[string]starlark.Value {
 		"tensorflow.string":        unknown{"tf.string", "is not implemented: features are numbers"},
 		"tensorflow.dtypes.string": unknown{"tf.dtypes.string", "is not implemented: features are numbers"},
 	}
-	for _, d := range []dtype{uint8Type, int32Type, int64Type, float32Type, float64Type} {
+	for _, d := range namedTypes {
 		values["tensorflow."+string(d)] = dtypeValue{d}
 		values["tensorflow.dtypes."+string(d)] = dtypeValue{d}
 		values["numpy."+string(d)] = dtypeValue{d}
 	}
 	return values
-}
-
-// asDtype reads np.float32, tf.float32 or "float32".
-func asDtype(v starlark.Value) (dtype, bool) {
-	switch v := v.(type) {
-	case dtypeValue:
-		return v.d, true
-	case starlark.String:
-		for _, d := range []dtype{uint8Type, int32Type, int64Type, float32Type, float64Type} {
-			if string(d) == string(v) {
-				return d, true
-			}
-		}
-	}
-	return "", false
-}
-
-// dtype reads an argument that names an element type.
-func (a *arguments) dtype(name string) dtype {
-	d, ok := asDtype(a.values[name])
-	if !ok {
-		a.wrong(name, "uint8, int32, int64, float32 or float64")
-	}
-	return d
 }
 
 // isInstance is Python's, for the classes that have a meaning here.
