@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/stats"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
@@ -45,9 +44,7 @@ func (e *Exchange) dial(worker int) *link {
 	ctx, end := context.WithCancel(e.ctx)
 	l := &link{queue: wire.NewQueue(e.cfg.Most + keptSteps), end: end}
 	e.links[worker] = l
-	e.running.Add(1)
-	go func() {
-		defer e.running.Done()
+	e.running.Go(func() {
 		defer end()
 		err := e.run(ctx, l, peer)
 		e.mu.Lock()
@@ -58,7 +55,7 @@ func (e *Exchange) dial(worker int) *link {
 			delete(e.links, worker)
 			e.complain(worker, err)
 		}
-	}()
+	})
 	return l
 }
 
@@ -82,7 +79,7 @@ func (e *Exchange) complain(worker int, err error) {
 // run is the life of a link: it sends what is queued until ctx ends or the other side is gone. The other side never says
 // anything but that.
 func (e *Exchange) run(ctx context.Context, l *link, peer Peer) error {
-	conn, err := wire.Dial(peer.Address, wire.Credentials{Certificate: peer.Certificate, Token: e.cfg.Token}, grpc.WithStatsHandler(meter{e}))
+	conn, err := wire.Dial(peer.Address, wire.Credentials{Certificate: peer.Certificate, Token: e.cfg.Token}, wire.CountSentBytes(&e.sent))
 	if err != nil {
 		return err
 	}
@@ -126,18 +123,8 @@ func (p points) SendMsg(m any) error {
 	return err
 }
 
-// meter counts what is sent, with its framing and without TLS's.
-type meter struct{ e *Exchange }
-
-func (m meter) HandleRPC(_ context.Context, s stats.RPCStats) {
-	if out, ok := s.(*stats.OutPayload); ok {
-		m.e.sent.Add(int64(out.WireLength))
-	}
-}
-
-func (meter) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
-func (meter) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (meter) HandleConn(context.Context, stats.ConnStats)                       {}
+// errOver ends what waits for a round that is not coming.
+var errOver = errors.New("the exchange is over")
 
 // serve receives what another worker sends on a stream, until that ends.
 func (e *Exchange) serve(stream grpc.ServerStream) error {

@@ -14,6 +14,11 @@ func CountBytes(received, sent *atomic.Int64) grpc.ServerOption {
 	return grpc.StatsHandler(traffic{received: received, sent: sent})
 }
 
+// CountSentBytes is the same for a client, of what it sends.
+func CountSentBytes(sent *atomic.Int64) grpc.DialOption {
+	return grpc.WithStatsHandler(traffic{received: new(atomic.Int64), sent: sent})
+}
+
 type traffic struct{ received, sent *atomic.Int64 }
 
 func (t traffic) HandleRPC(_ context.Context, s stats.RPCStats) {
