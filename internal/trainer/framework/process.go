@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/child"
 	"github.com/elastic-training/terraform-provider-elastic/python"
 )
 
@@ -89,12 +90,12 @@ func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 func (p *process) start(command, env []string) error {
 	p.cmd = exec.Command(command[0], command[1:]...) //nolint:noctx // it ends when it is asked nothing more, or is killed
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = env, p.output, p.output
-	p.cmd.SysProcAttr = childAttributes()
+	p.cmd.SysProcAttr = child.Attributes()
 	p.cmd.WaitDelay = endTimeout // its own children may hold its output open
 	started := make(chan error)
 	go func() {
 		defer close(p.ended)
-		lockThread()
+		child.LockThread()
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
@@ -197,7 +198,7 @@ func (p *process) close() error {
 		select {
 		case <-p.ended:
 		case <-time.After(patience):
-			kill(p.cmd.Process)
+			child.Signal(p.cmd.Process, syscall.SIGKILL)
 			<-p.ended
 		}
 	}

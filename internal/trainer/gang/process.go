@@ -1,12 +1,13 @@
 package gang
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/child"
 )
 
 // process is a command of a run, with all that it starts.
@@ -19,31 +20,17 @@ type process struct {
 func start(command, env []string, stdout, stderr io.Writer) (*process, error) {
 	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // it is ended by its group, with patience
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, stdout, stderr
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = child.Attributes()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the task's command: %w", err)
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	go func() {
-		p.code = exitCode(cmd.Wait())
+		_ = cmd.Wait() // how it ended is in its state
+		p.code = child.ExitCode(cmd.ProcessState)
 		close(p.done)
 	}()
 	return p, nil
-}
-
-// exitCode is a shell's: 128 and the signal for a process that a signal ended.
-func exitCode(err error) int {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		if err != nil {
-			return 1
-		}
-		return 0
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return exit.ExitCode()
 }
 
 // ended says whether it has, and how.
@@ -60,14 +47,14 @@ func (p *process) ended() (code int, ended bool) {
 // has ended. It returns when it is gone.
 func (p *process) stop(patience time.Duration) {
 	if _, ended := p.ended(); !ended {
-		signalGroup(p.cmd.Process, syscall.SIGTERM)
+		child.Signal(p.cmd.Process, syscall.SIGTERM)
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		select {
 		case <-p.done:
 		case <-timer.C:
 		}
-		signalGroup(p.cmd.Process, syscall.SIGKILL)
+		child.Signal(p.cmd.Process, syscall.SIGKILL)
 	}
 	<-p.done
 }

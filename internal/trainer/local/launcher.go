@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/child"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 )
 
@@ -41,12 +43,8 @@ func (l *Launcher) Create(worker int, floor bool) {
 	if l.closed {
 		return
 	}
-	l.running.Add(1)
 	started := make(chan *os.Process, 1)
-	go func() {
-		defer l.running.Done()
-		l.run(worker, floor, started)
-	}()
+	l.running.Go(func() { l.run(worker, floor, started) })
 	if p := <-started; p != nil {
 		l.processes[worker] = p
 	}
@@ -55,12 +53,12 @@ func (l *Launcher) Create(worker int, floor bool) {
 // run starts one worker and reports its end. The thread that starts a process must live as long as that, or the
 // kernel takes the thread's end for the parent's.
 func (l *Launcher) run(worker int, floor bool, started chan<- *os.Process) {
-	runtimeLock()
+	child.LockThread()
 	event := coordinator.PodChanged{Worker: worker, Floor: floor, State: coordinator.PodEnded}
 	program, err := os.Executable()
-	cmd := exec.Command(program, append(append([]string{}, l.args...), "--id", strconv.Itoa(worker))...)
+	cmd := exec.Command(program, append(slices.Clone(l.args), "--id", strconv.Itoa(worker))...)
 	cmd.Stdout, cmd.Stderr = l.output, l.output
-	cmd.SysProcAttr = childAttributes()
+	cmd.SysProcAttr = child.Attributes()
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -106,17 +104,6 @@ func (l *Launcher) Delete(worker int) {
 	if p := l.processes[worker]; p != nil {
 		_ = p.Signal(syscall.SIGTERM) // it may have ended just now
 	}
-}
-
-// Processes lists the workers' process ids, by number.
-func (l *Launcher) Processes() map[int]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	ids := map[int]int{}
-	for worker, p := range l.processes {
-		ids[worker] = p.Pid
-	}
-	return ids
 }
 
 // Close ends what still runs and waits for it.

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/child"
 )
 
 // Config of a supervisor.
@@ -81,8 +83,5 @@ func run(ctx context.Context, c Config) (code int, err error) {
 	told := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer told()
 	_ = cmd.Wait() // how it ended is in its state
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal()), nil
-	}
-	return cmd.ProcessState.ExitCode(), nil
+	return child.ExitCode(cmd.ProcessState), nil
 }
