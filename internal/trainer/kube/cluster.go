@@ -8,6 +8,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -19,10 +20,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -123,6 +127,39 @@ func (c *Cluster) get(ctx context.Context, client rest.Interface, resource, name
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return client.Get().Namespace(c.Namespace).Resource(resource).Name(name).Do(ctx).Into(into)
+}
+
+// ofWorkers selects the pods of the job's workers.
+func (c *Cluster) ofWorkers(o *metav1.ListOptions) {
+	o.LabelSelector = labels.Set{trainingjob.LabelJobUID: string(c.Job.UID), trainingjob.LabelRole: trainingjob.RoleWorker}.String()
+}
+
+func (c *Cluster) pods(ctx context.Context, of func(*metav1.ListOptions)) (*corev1.PodList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	options, pods := metav1.ListOptions{}, &corev1.PodList{}
+	of(&options)
+	err := c.core.Get().Namespace(c.Namespace).Resource("pods").VersionedParams(&options, c.parameters).Do(ctx).Into(pods)
+	return pods, err
+}
+
+// informer lists and watches once it is run; a stream that is cut, or too old (410), is listed again.
+func (c *Cluster) informer(resource string, options func(*metav1.ListOptions), of runtime.Object, handler cache.ResourceEventHandler) cache.SharedInformer {
+	informer := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(c.core, resource, c.Namespace, options), of, 0)
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		panic(err) // only an informer that has ended refuses
+	}
+	return informer
+}
+
+func (c *Cluster) patch(ctx context.Context, client rest.Interface, resource, name string, merge map[string]any) error {
+	body, err := json.Marshal(merge)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return client.Patch(types.MergePatchType).Namespace(c.Namespace).Resource(resource).Name(name).Body(body).Do(ctx).Error()
 }
 
 // ServiceAddress is what workers are given: see trainingjob.MasterAddress.

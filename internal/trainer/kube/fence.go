@@ -72,11 +72,7 @@ func Acquire(ctx context.Context, c *Cluster, log *slog.Logger) (*Fence, error) 
 	}
 	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f.cancel = cancel
-	f.done.Add(1)
-	go func() {
-		defer f.done.Done()
-		f.renew(renewing)
-	}()
+	f.done.Go(func() { f.renew(renewing) })
 	return f, nil
 }
 

@@ -50,17 +50,10 @@ func WatchGang(ctx context.Context, c *Cluster, podLabel, value, board string) (
 }
 
 func (g *Gang) watch(ctx context.Context, resource string, options func(*metav1.ListOptions), of runtime.Object) cache.SharedInformer {
-	informer := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(g.cluster.core, resource, g.cluster.Namespace, options), of, 0)
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	informer := g.cluster.informer(resource, options, of, cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { g.notify() }, UpdateFunc: func(any, any) { g.notify() }, DeleteFunc: func(any) { g.notify() },
-	}); err != nil {
-		panic(err) // only an informer that has ended refuses
-	}
-	g.running.Add(1)
-	go func() {
-		defer g.running.Done()
-		informer.RunWithContext(ctx)
-	}()
+	})
+	g.running.Go(func() { informer.RunWithContext(ctx) })
 	return informer
 }
 
@@ -93,11 +86,7 @@ func (g *Gang) Living() map[types.UID]bool {
 
 // ListLiving asks the API server, for when a watch that is behind would do harm.
 func (g *Gang) ListLiving(ctx context.Context) (map[types.UID]bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	options, pods := metav1.ListOptions{}, &corev1.PodList{}
-	g.podsOf(&options)
-	err := g.cluster.core.Get().Namespace(g.cluster.Namespace).Resource("pods").VersionedParams(&options, g.cluster.parameters).Do(ctx).Into(pods)
+	pods, err := g.cluster.pods(ctx, g.podsOf)
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of the gang: %w", err)
 	}

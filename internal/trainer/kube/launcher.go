@@ -82,7 +82,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err == nil {
 		lastWorker = n
 	}
-	pods, err := c.workerPods(ctx)
+	pods, err := c.pods(ctx, c.ofWorkers)
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("list the worker pods: %w", err)
 	}
@@ -95,16 +95,12 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 			}
 		}
 	}
-	informer := l.watch("pods", func(o *metav1.ListOptions) { o.LabelSelector = c.workerSelector() }, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
+	informer := l.watch("pods", c.ofWorkers, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
 		AddFunc:    l.podSeen,
 		UpdateFunc: func(_, pod any) { l.podSeen(pod) },
 		DeleteFunc: l.podGone,
 	})
-	l.running.Add(1)
-	go func() {
-		defer l.running.Done()
-		l.missed(pods, informer)
-	}()
+	l.running.Go(func() { l.missed(pods, informer) })
 	byName := func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", trainingjob.ConfigMapName(c.Job.Name)).String()
 	}
@@ -141,17 +137,10 @@ func (l *Launcher) missed(pods *corev1.PodList, informer cache.SharedInformer) {
 	}
 }
 
-// watch lists and watches until Close; a stream that is cut, or too old (410), is listed again.
+// watch lists and watches until Close.
 func (l *Launcher) watch(resource string, options func(*metav1.ListOptions), of runtime.Object, handler cache.ResourceEventHandler) cache.SharedInformer {
-	informer := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(l.cluster.core, resource, l.cluster.Namespace, options), of, 0)
-	if _, err := informer.AddEventHandler(handler); err != nil {
-		panic(err) // only an informer that has ended refuses
-	}
-	l.running.Add(1)
-	go func() {
-		defer l.running.Done()
-		informer.RunWithContext(l.ctx)
-	}()
+	informer := l.cluster.informer(resource, options, of, handler)
+	l.running.Go(func() { informer.RunWithContext(l.ctx) })
 	return informer
 }
 
@@ -275,9 +264,7 @@ func (l *Launcher) Create(worker int, floor bool) {
 	l.mu.Lock()
 	l.creating[worker] = this
 	l.mu.Unlock()
-	l.running.Add(1)
-	go func() {
-		defer l.running.Done()
+	l.running.Go(func() {
 		defer close(this.done)
 		defer cancel()
 		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
@@ -295,7 +282,7 @@ func (l *Launcher) Create(worker int, floor bool) {
 		l.mu.Lock()
 		delete(l.creating, worker)
 		l.mu.Unlock()
-	}()
+	})
 }
 
 // create makes one pod. The Job is looked at before: a deleted or suspended one gets no more workers.
@@ -345,9 +332,7 @@ func (l *Launcher) Delete(worker int) {
 	l.mu.Lock()
 	creating := l.creating[worker]
 	l.mu.Unlock()
-	l.running.Add(1)
-	go func() {
-		defer l.running.Done()
+	l.running.Go(func() {
 		if creating != nil {
 			creating.cancel()
 			<-creating.done
@@ -368,7 +353,7 @@ func (l *Launcher) Delete(worker int) {
 			case <-l.requests.Done():
 			}
 		}
-	}()
+	})
 }
 
 func (l *Launcher) delete(worker int) error {

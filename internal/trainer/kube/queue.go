@@ -2,15 +2,11 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
@@ -84,20 +80,6 @@ func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) 
 	return coordinator.Replaced, nil
 }
 
-// workerSelector selects the pods of the job's workers.
-func (c *Cluster) workerSelector() string {
-	return trainingjob.LabelJobUID + "=" + string(c.Job.UID) + "," + trainingjob.LabelRole + "=" + trainingjob.RoleWorker
-}
-
-func (c *Cluster) workerPods(ctx context.Context) (*corev1.PodList, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	pods := &corev1.PodList{}
-	err := c.core.Get().Namespace(c.Namespace).Resource("pods").
-		VersionedParams(&metav1.ListOptions{LabelSelector: c.workerSelector()}, c.parameters).Do(ctx).Into(pods)
-	return pods, err
-}
-
 // Finish ends the group of a job that is over, for good or not. Kueue takes a group for finished when all of its pods
 // have succeeded; until then it holds its quota, and the floor's Job makes every other worker again. So the master's
 // pod is marked as one that is not replaced, and the floor stopped where a worker of it has not succeeded. Without a
@@ -114,7 +96,7 @@ func (c *Cluster) Finish(ctx context.Context) error {
 	if err := c.patch(ctx, c.core, "pods", c.Pod, final); err != nil {
 		return fmt.Errorf("mark the master's pod %s/%s as the last of its group: %w", c.Namespace, c.Pod, err)
 	}
-	pods, err := c.workerPods(ctx)
+	pods, err := c.pods(ctx, c.ofWorkers)
 	if err != nil {
 		return fmt.Errorf("list the workers of the floor: %w", err)
 	}
@@ -132,14 +114,4 @@ func (c *Cluster) Finish(ctx context.Context) error {
 		return fmt.Errorf("stop the floor's Job %s/%s: %w", c.Namespace, name, err)
 	}
 	return nil
-}
-
-func (c *Cluster) patch(ctx context.Context, client rest.Interface, resource, name string, merge map[string]any) error {
-	body, err := json.Marshal(merge)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return client.Patch(types.MergePatchType).Namespace(c.Namespace).Resource(resource).Name(name).Body(body).Do(ctx).Error()
 }

@@ -44,9 +44,8 @@ var atMostEvery = map[string]time.Duration{
 func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
 	r := &Reporter{cluster: c, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
 	r.ctx, r.giveUp = context.WithCancel(context.Background())
-	r.done.Add(2)
-	go r.writeStatuses()
-	go r.writeNotices()
+	r.done.Go(r.writeStatuses)
+	r.done.Go(r.writeNotices)
 	return r
 }
 
@@ -83,7 +82,6 @@ func (r *Reporter) Close() {
 }
 
 func (r *Reporter) writeStatuses() {
-	defer r.done.Done()
 	for {
 		select {
 		case s := <-r.status:
@@ -132,7 +130,6 @@ func (r *Reporter) write(s trainingjob.Status) error {
 }
 
 func (r *Reporter) writeNotices() {
-	defer r.done.Done()
 	written := map[string]time.Time{}
 	write := func(n coordinator.Notice) {
 		if now := time.Now(); now.Sub(written[n.Reason]) >= atMostEvery[n.Reason] {

@@ -94,9 +94,7 @@ func (m *Master) checkpoint(step, trusted int64) {
 	id := m.cfg.Job.Identity
 	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation(), Trusted: trusted}
 	last, before, state := m.last, m.evaluations.before(step), slices.Clone(m.state)
-	m.saving.Add(1)
-	go func() {
-		defer m.saving.Done()
+	m.saving.Go(func() {
 		ctx, cancel := context.WithTimeout(m.writing, checkpointTimeout)
 		defer cancel()
 		m.files.Lock() // the model's files are written one after the other with these
@@ -108,7 +106,7 @@ func (m *Master) checkpoint(step, trusted int64) {
 			err = m.cfg.Store.SaveCheckpoint(ctx, name, file, m.cfg.Fence.Check)
 		}
 		m.checkpointed <- writtenCheckpoint{step, err}
-	}()
+	})
 }
 
 func (m *Master) checkpointWritten(w writtenCheckpoint) {

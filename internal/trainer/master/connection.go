@@ -60,25 +60,21 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	if !m.hand(input{conn: c, message: first}) {
 		return errEnded
 	}
-	m.streams.Add(3)
-	go func() {
-		defer m.streams.Done()
+	m.streams.Go(func() {
 		select {
 		case <-m.ended: // whatever has been queued is sent, and then the stream ends
 			c.queue.Close()
 		case <-ctx.Done():
 		}
-	}()
-	go func() {
-		defer m.streams.Done()
+	})
+	m.streams.Go(func() {
 		end(c.queue.Run(ctx, stream)) // all is said, or nothing more can be
-	}()
-	go func() {
-		defer m.streams.Done()
+	})
+	m.streams.Go(func() {
 		err := m.receive(stream, c)
 		end(err)
 		m.hand(input{conn: c, ended: err})
-	}()
+	})
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
 		return status.Error(codes.Aborted, err.Error())

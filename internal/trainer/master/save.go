@@ -89,9 +89,7 @@ type savedModel struct {
 // save writes the final model beside the loop, so that a slow disk does not look like a dead master.
 func (m *Master) save() {
 	info, run, state := m.describe(), m.run(), slices.Clone(m.state)
-	m.saving.Add(1)
-	go func() {
-		defer m.saving.Done()
+	m.saving.Go(func() {
 		ctx, cancel := context.WithTimeout(m.writing, saveTimeout)
 		defer cancel()
 		m.files.Lock()
@@ -104,7 +102,7 @@ func (m *Master) save() {
 			info.Files, err = m.cfg.Store.Save(ctx, file.Bytes(), info, run, m.cfg.Fence.Check)
 		}
 		m.saved <- savedModel{info, err}
-	}()
+	})
 }
 
 // modelBytes is the size of the final model: every state's is the same.

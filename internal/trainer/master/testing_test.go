@@ -215,9 +215,7 @@ func (l *launcher) Create(id int, floor bool) {
 	l.mu.Unlock()
 	pod := coordinator.PodChanged{Worker: id, Floor: floor, State: coordinator.PodRunning}
 	l.events <- pod
-	l.running.Add(1)
-	go func() {
-		defer l.running.Done()
+	l.running.Go(func() {
 		defer cancel()
 		err := l.work(ctx, id)
 		pod.State, pod.Disrupted, pod.Reason = coordinator.PodEnded, errors.Is(err, worker.ErrLeft), fmt.Sprint(err)
@@ -226,7 +224,7 @@ func (l *launcher) Create(id int, floor bool) {
 		l.ended = append(l.ended, err)
 		l.mu.Unlock()
 		l.events <- pod
-	}()
+	})
 }
 
 func (l *launcher) Delete(id int) {

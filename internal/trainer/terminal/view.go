@@ -41,13 +41,11 @@ type View struct {
 // Start draws until Close. NO_COLOR in the environment forbids colours.
 func Start(out *os.File, r *history.Recorder) *View {
 	v := &View{out: out, recorder: r, colour: os.Getenv("NO_COLOR") == "", closing: make(chan struct{})}
-	v.drawing.Add(1)
-	go v.run()
+	v.drawing.Go(v.run)
 	return v
 }
 
 func (v *View) run() {
-	defer v.drawing.Done()
 	ticker := time.NewTicker(frameEvery)
 	defer ticker.Stop()
 	for {

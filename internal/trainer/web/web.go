@@ -55,13 +55,11 @@ func Start(ctx context.Context, address string, h *history.Recorder, log *slog.L
 		Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return base }, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	s.serving.Add(1)
-	go func() {
-		defer s.serving.Done()
+	s.serving.Go(func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Warn("the job's page and metrics are served no more", "error", err)
 		}
-	}()
+	})
 	return s, nil
 }
 
