@@ -58,7 +58,7 @@ func TestMastersOfWorkersThatAddBetweenThemselvesDieAndNothingIsLostOrAppliedTwi
 	var died []int64
 	for generation := range int64(deaths) {
 		s.config.Fence = laterFence{fence{s.lost}, 3 + generation}
-		died = append(died, s.dies())
+		died = append(died, s.diesInAStep())
 	}
 	s.config.Fence = laterFence{fence{s.lost}, 3 + deaths}
 	s.expectDone(s.run(t.Context()))

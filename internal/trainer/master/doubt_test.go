@@ -199,17 +199,7 @@ func TestGradientsInHandAreSentToTheNextMasterAndNotComputedAgain(t *testing.T) 
 	s.launcher.work = func(ctx context.Context, id int) error {
 		return s.workerOn("node", func(n tally) job.Network { return halting{n, id, h} })(ctx, id)
 	}
-	died := make(chan error, 1)
-	go func() {
-		died <- wait(t.Context(), "the middle of a step", func() bool { return len(h.times()) > 0 })
-		s.lost <- "it dies"
-	}()
-	s.run(t.Context())
-	if err := <-died; err != nil {
-		t.Fatal(err)
-	}
-	s.config.Existing, s.config.LastWorker = s.launcher.found(), 1
-	s.listenOn(s.address)
+	s.dies("in the middle of a step", func() bool { return len(h.times()) > 0 })
 	close(h.released)
 	s.expectDone(s.run(t.Context()))
 	s.launcher.close()

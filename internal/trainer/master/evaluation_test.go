@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -49,22 +48,9 @@ func TestEvaluationsAreNotLostWithAMasterThatDiesInTheMiddleOfThem(t *testing.T)
 	const deaths = 3
 	for death := range deaths {
 		at := int64(10 * (death + 1))
-		ended := make(chan error, 1)
-		go func() {
-			err := wait(t.Context(), "an evaluation", func() bool {
-				return s.step.Load() >= at && s.reporter.phase() == trainingjob.PhaseEvaluating
-			})
-			s.lost <- "it dies in an evaluation"
-			ended <- err
-		}()
-		if result := s.run(t.Context()); result.Code != coordinator.ExitInterrupted {
-			t.Fatalf("the master ended with %+v", result)
-		}
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-		s.config.Existing, s.config.LastWorker = s.launcher.found(), 1
-		s.listenOn(s.address)
+		s.dies("in an evaluation", func() bool {
+			return s.step.Load() >= at && s.reporter.phase() == trainingjob.PhaseEvaluating
+		})
 	}
 	last := s.run(t.Context())
 	s.expectDone(last)

@@ -35,7 +35,7 @@ func TestARestartedMasterGoesOnFromItsWorkersState(t *testing.T) {
 	s.launcher.work = s.worker(2 * time.Millisecond)
 	var died []int64
 	for range 5 {
-		died = append(died, s.dies())
+		died = append(died, s.diesInAStep())
 	}
 	s.expectDone(s.run(t.Context()))
 	s.launcher.close()
@@ -51,15 +51,13 @@ func TestARestartedMasterGoesOnFromItsWorkersState(t *testing.T) {
 	}
 }
 
-// dies runs a master that dies in the middle of a step, some steps on, and gets its three workers and its address ready for
-// the next. It returns how many steps were done.
-func (s *site) dies() (step int64) {
+// dies runs a master until it dies at a moment, and gets its workers and its address ready for the next.
+func (s *site) dies(when string, isIt func() bool) {
 	s.Helper()
-	at := s.step.Load() + 12
 	ended := make(chan error, 1)
 	go func() {
-		err := wait(s.Context(), "some steps", func() bool { return s.step.Load() >= at })
-		s.lost <- "it dies in the middle of a step"
+		err := wait(s.Context(), when, isIt)
+		s.lost <- "it dies " + when
 		ended <- err
 	}()
 	if result := s.run(s.Context()); result.Code != coordinator.ExitInterrupted {
@@ -68,8 +66,15 @@ func (s *site) dies() (step int64) {
 	if err := <-ended; err != nil {
 		s.Fatal(err)
 	}
-	s.config.Existing, s.config.LastWorker = s.launcher.found(), 2
+	s.config.Existing, s.config.LastWorker = s.launcher.found(), s.config.Max-1
 	s.listenOn(s.address)
+}
+
+// diesInAStep runs a master until it dies in the middle of a step, some steps on. It returns how many steps were done.
+func (s *site) diesInAStep() (step int64) {
+	s.Helper()
+	at := s.step.Load() + 12
+	s.dies("in the middle of a step", func() bool { return s.step.Load() >= at })
 	return s.step.Load()
 }
 

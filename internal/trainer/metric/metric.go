@@ -69,7 +69,7 @@ func (s Set) Size() int { return s.size }
 // Labelled counts a record with a class number.
 func (s Set) Labelled(counts []int64, output []float32, label int) {
 	for _, k := range s.kinds {
-		if k.Kind == graph.Accuracy && largest(output) == label {
+		if k.Kind == graph.Accuracy && Largest(output) == label {
 			counts[k.at]++
 		}
 	}
@@ -89,8 +89,8 @@ func (s Set) Targeted(counts []int64, output, target float32) {
 	}
 }
 
-// largest is the index of the largest value, the first of equals.
-func largest(values []float32) int {
+// Largest is the class that an output layer's values answer with: the index of the largest, the first of equals.
+func Largest(values []float32) int {
 	best := 0
 	for i, v := range values {
 		if v > values[best] {

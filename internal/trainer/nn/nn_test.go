@@ -442,7 +442,7 @@ func TestExport(t *testing.T) {
 	})
 }
 
-func TestLayers(t *testing.T) {
+func TestLayersAreListedWithTheirParametersAndTheFormOfTheirProducts(t *testing.T) {
 	n := compile(t, mnist(), kernel.Portable(), 1, 1)
 	total, moving, forms := 0, 0, map[string]string{}
 	for _, l := range n.Layers() {

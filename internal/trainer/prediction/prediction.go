@@ -13,6 +13,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 )
 
 // The formats of lines.
@@ -131,13 +132,7 @@ func (w *Writer) class(z []float32) int {
 		}
 		return 0
 	}
-	best := 0
-	for c, v := range z {
-		if v > z[best] {
-			best = c
-		}
-	}
-	return best
+	return metric.Largest(z)
 }
 
 // probabilities fills values: the softmax or the sigmoid of the outputs in float64, rounded once, or what they are.
