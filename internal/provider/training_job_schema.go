@@ -209,7 +209,7 @@ func trainingJobDataAttribute() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"training": schema.StringAttribute{
 				MarkdownDescription: "A directory or file, in the image or in a volume; `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`, with a trainer image that was built with `make image TAGS=objectstores`, which makes it 1.5 MB larger; `synthetic://digits?records=10000&seed=1` (`shapes` is a set of coloured images, `frappe` and `census` are those of the tabular models); or, with `workers.command`, `indices://NAME?records=60000`: the numbers of a data set that the script has itself. " +
-					"Master and workers find the credentials of a store as the cloud's own tools do: by the identity of `service_account_name` (EKS's roles, GKE's workload identity), or from a Secret, " +
+					"Master and workers find the credentials of a store as the cloud's own tools do: by the identity of their ServiceAccounts (EKS's roles, GKE's workload identity; the master's is the job's own or `service_account_name`, the workers' the namespace's `default`), or from a Secret, " +
 					"which `pod_overrides` gives to the `workers`, and with the name `master` to the `master`, without a value in the state: " +
 					"`jsonencode({ spec = { containers = [{ name = \"worker\", envFrom = [{ secretRef = { name = \"s3\" } }] }] } })`. " +
 					"The Secret has `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; a store that speaks S3 and is not Amazon's is named by `AWS_ENDPOINT_URL` in `env`.",
