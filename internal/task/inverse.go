@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // stored is definition.json: a Task without the texts, which are keys of the same ConfigMap, and the paths of the
@@ -47,7 +48,7 @@ func Of(cm *corev1.ConfigMap, job *batchv1.Job) (Task, error) {
 		return fail(definitionKey, err)
 	}
 	var s stored
-	if err := strictDecode([]byte(definition), &s); err != nil {
+	if err := trainingjob.StrictDecode([]byte(definition), &s); err != nil {
 		return fail(definitionKey, err)
 	}
 	t := s.Task
@@ -74,17 +75,4 @@ func Of(cm *corev1.ConfigMap, job *batchv1.Job) (Task, error) {
 		t.Recovery.MaxRestartsOnErrors = int(*limit)
 	}
 	return t, nil
-}
-
-// strictDecode decodes one JSON value, refusing unknown fields and anything behind it.
-func strictDecode(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the end of the JSON value")
-	}
-	return nil
 }

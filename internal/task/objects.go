@@ -142,14 +142,8 @@ func NamedParts(t Task) []Object {
 	return o.Parts()
 }
 
-// Own makes the Job the owner of every part and labels each with its UID, so that `kubectl delete job` leaves nothing,
-// and nobody else's object is taken for the task's.
-func (o *Objects) Own(job JobRef) {
-	for _, part := range o.Parts() {
-		part.SetOwnerReferences([]metav1.OwnerReference{job.OwnerReference()})
-		part.SetLabels(merge(part.GetLabels(), map[string]string{LabelJobUID: string(job.UID)}))
-	}
-}
+// Own makes the Job the owner of every part, so that `kubectl delete job` leaves nothing.
+func (o *Objects) Own(job JobRef) { job.Own(o.Parts()) }
 
 func (t Task) batchJob(flavors []map[string]string) (*batchv1.Job, error) {
 	template, err := t.podTemplate(flavors)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -101,14 +100,11 @@ func (p *problems) name(name string) {
 	}
 }
 
-// envName is what a shell can refer to; Kubernetes allows a little more.
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 func (p *problems) variables(t Task) {
 	set := map[string]string{}
 	check := func(field, name string) {
 		switch other, twice := set[name]; {
-		case !envName.MatchString(name):
+		case !trainingjob.EnvName.MatchString(name):
 			p.add(field, "has a variable named %q; use letters, digits and \"_\"", name)
 		case reservedVariable(name):
 			p.add(field, "sets %s, which the task sets itself", name)

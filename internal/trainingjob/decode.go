@@ -15,7 +15,7 @@ import (
 // model. The job is checked; the error lists every problem.
 func DecodeJob(text []byte) (Job, error) {
 	var job Job
-	if err := strictDecode(text, &job); err != nil {
+	if err := StrictDecode(text, &job); err != nil {
 		return Job{}, fmt.Errorf("read %s: %w", JobKey, err)
 	}
 	if err := asError(JobKey, job.Problems()); err != nil {
@@ -27,7 +27,7 @@ func DecodeJob(text []byte) (Job, error) {
 // DecodeWorkers reads workers.json, as DecodeJob does.
 func DecodeWorkers(text []byte) (Workers, error) {
 	var w Workers
-	if err := strictDecode(text, &w); err != nil {
+	if err := StrictDecode(text, &w); err != nil {
 		return Workers{}, fmt.Errorf("read %s: %w", WorkersKey, err)
 	}
 	if err := asError(WorkersKey, w.Problems()); err != nil {
@@ -56,8 +56,8 @@ func DecodeStatus(cm *corev1.ConfigMap) (Status, error) {
 // Finished says whether a job has come to its end.
 func (p Phase) Finished() bool { return p == PhaseSucceeded || p == PhaseFailed }
 
-// strictDecode decodes one JSON value, refusing unknown fields and anything behind it.
-func strictDecode(text []byte, into any) error {
+// StrictDecode decodes one JSON value, refusing unknown fields and anything behind it.
+func StrictDecode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

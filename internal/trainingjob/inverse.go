@@ -27,7 +27,7 @@ func DefinitionOf(cm *corev1.ConfigMap) (Definition, error) {
 	d := Definition{ModelText: cm.Data[ModelKey]}
 	var workers Workers
 	for key, into := range map[string]any{JobKey: &d.Job, WorkersKey: &workers, DefinitionKey: &d.Settings} {
-		if err := strictDecode([]byte(cm.Data[key]), into); err != nil {
+		if err := StrictDecode([]byte(cm.Data[key]), into); err != nil {
 			return fail(key, err)
 		}
 	}

@@ -133,13 +133,9 @@ func NamedParts(job JobRef, ownAccount, queued bool) []Object {
 	return o.Parts()
 }
 
-// Own makes the Job the owner of every part and labels each with its UID, so that nothing is left when the Job is
-// deleted by hand, and nobody else's object is taken for the job's.
+// Own makes the Job the owner of every part.
 func (o *Objects) Own(job JobRef) {
-	for _, part := range o.Parts() {
-		part.SetOwnerReferences([]metav1.OwnerReference{job.OwnerReference()})
-		part.SetLabels(merge(part.GetLabels(), map[string]string{LabelJobUID: string(job.UID)}))
-	}
+	job.Own(o.Parts())
 	if o.Floor != nil {
 		o.Floor.Spec.Template.Labels[LabelJobUID] = string(job.UID)
 	}

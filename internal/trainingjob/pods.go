@@ -270,7 +270,7 @@ func PatchTemplate(t corev1.PodTemplateSpec, patch json.RawMessage) (corev1.PodT
 		return t, fmt.Errorf("apply pod_overrides: %w", err)
 	}
 	var out corev1.PodTemplateSpec
-	if err := strictDecode(merged, &out); err != nil {
+	if err := StrictDecode(merged, &out); err != nil {
 		return t, fmt.Errorf("pod_overrides do not make a pod: %w", err)
 	}
 	return out, nil

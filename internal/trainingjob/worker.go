@@ -64,6 +64,15 @@ func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) 
 	return pod
 }
 
+// Own makes the Job the owner of objects and labels each with its UID, so that nothing is left when the Job is deleted by
+// hand, and nobody else's object is taken for the job's.
+func (j JobRef) Own(objects []Object) {
+	for _, o := range objects {
+		o.SetOwnerReferences([]metav1.OwnerReference{j.OwnerReference()})
+		o.SetLabels(merge(o.GetLabels(), map[string]string{LabelJobUID: string(j.UID)}))
+	}
+}
+
 // OwnerReference makes the Job an owner for garbage collection only: controller and blockOwnerDeletion are unset.
 func (j JobRef) OwnerReference() metav1.OwnerReference {
 	return metav1.OwnerReference{
