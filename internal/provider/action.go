@@ -80,9 +80,13 @@ func (a *onNamed) Invoke(ctx context.Context, req action.InvokeRequest, resp *ac
 	case errors.As(err, &refused):
 		resp.Diagnostics.AddError(refused.summary, refused.detail)
 	default:
-		summary, detail := cluster.Explain(err)
-		resp.Diagnostics.AddError(summary, detail)
+		explain(&resp.Diagnostics, err)
 	}
+}
+
+// specOf is the merge patch that sets one field of an object's spec.
+func specOf(field string, value any) map[string]any {
+	return map[string]any{"spec": map[string]any{field: value}}
 }
 
 // refusedActionError is why an action cannot be carried out, and what can be done instead.

@@ -1,16 +1,18 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
@@ -22,7 +24,7 @@ const whereJob = "Namespace of the job; `default` by default."
 
 func newJobSuspend() action.Action {
 	return &onNamed{
-		name: "job_suspend", object: "training job or task", namespace: whereJob, invoke: suspending(true),
+		name: "job_suspend", object: "training job or task", namespace: whereJob, invoke: onJob(suspend, trainingJobs, tasks),
 		description: "Suspends a training job or a task: its pods end, in good order, and its place is free for others until it is resumed. " +
 			"A training job goes on from its newest checkpoint then, which its master writes before it ends; a task begins anew. " +
 			"Of a job in a queue the Workload is made inactive, so that the queue does not admit it again by itself.",
@@ -31,98 +33,91 @@ func newJobSuspend() action.Action {
 
 func newJobResume() action.Action {
 	return &onNamed{
-		name: "job_resume", object: "training job or task", namespace: whereJob, invoke: suspending(false),
+		name: "job_resume", object: "training job or task", namespace: whereJob, invoke: onJob(resume, trainingJobs, tasks),
 		description: "Resumes a job that was suspended by `elastic_job_suspend`: it runs as soon as there is room, or its queue admits it.",
 	}
 }
 
 func newJobCheckpoint() action.Action {
 	return &onNamed{
-		name: "job_checkpoint", object: "training job", namespace: whereJob, invoke: checkpoint,
+		name: "job_checkpoint", object: "training job", namespace: whereJob, invoke: onJob(checkpoint, trainingJobs),
 		description: "Has a training job write a checkpoint of its newest state now, besides those that it writes by itself, and waits until it is there: " +
 			"before a node pool is upgraded, for instance.",
 	}
 }
 
-// jobOf is the Job of a training job or task, by the label with its own name.
-func jobOf(ctx context.Context, client *cluster.Client, on named, labels ...string) (*batchv1.Job, error) {
-	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(on.namespace), on.name)
-	if err != nil {
-		return nil, err
-	}
-	for _, label := range labels {
-		if job.Labels[label] == on.name {
-			if jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil {
-				return nil, refuse("The job has ended", "Job %s/%s is complete or has failed: nothing of it runs any more.", on.namespace, on.name)
-			}
-			return job, nil
+// The resources whose Jobs have actions.
+const (
+	trainingJobs = TypeName + "_training_job"
+	tasks        = TypeName + "_task"
+)
+
+// onJob does something to a Job that has not ended and that one of the resources has made: it has a label with its own name.
+func onJob(do func(context.Context, *cluster.Client, *batchv1.Job, func(string)) error, resources ...string) func(context.Context, *cluster.Client, named, func(string)) error {
+	labels := map[string]string{trainingJobs: trainingjob.LabelJobName, tasks: task.LabelTask}
+	return func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {
+		namespace := cmp.Or(on.namespace, metav1.NamespaceDefault)
+		job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(namespace), on.name)
+		if err != nil {
+			return err
 		}
+		if !slices.ContainsFunc(resources, func(resource string) bool { return job.Labels[labels[resource]] == on.name }) {
+			return refuse("Not a job for this action", "Job %s/%s was not made by %s, as its labels show.", namespace, on.name, strings.Join(resources, " or "))
+		}
+		if jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil {
+			return refuse("The job has ended", "Job %s/%s is complete or has failed: nothing of it runs any more. To run it again, replace it: terraform apply -replace=ADDRESS.", namespace, on.name)
+		}
+		return do(ctx, client, job, tell)
 	}
-	return nil, refuse("Not a job of this provider's", "Job %s/%s has none of the labels %v with its name: it was not made by elastic_training_job or elastic_task.", on.namespace, on.name, labels)
 }
 
-// suspending suspends a job, or resumes it: in a queue by its Workload, and by itself elsewhere.
-func suspending(suspend bool) func(context.Context, *cluster.Client, named, func(string)) error {
-	return func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {
-		if on.namespace == "" {
-			on.namespace = metav1.NamespaceDefault
-		}
-		job, err := jobOf(ctx, client, on, trainingjob.LabelJobName, task.LabelTask)
-		if err != nil {
-			return err
-		}
-		options := metav1.PatchOptions{FieldManager: client.FieldManager()}
-		if queued := job.Labels[kueue.QueueLabel] != "" || trainingjob.GroupOf(job.Spec.Template.Labels) != ""; queued {
-			workload := workloadOf(ctx, client, job)
-			if workload == nil {
-				workload = groupOf(ctx, client, job)
-			}
-			if workload == nil {
-				return refuse("The job has no Workload", "Kueue has made none of Job %s/%s yet, or it may not be read. Try again in a moment.", on.namespace, on.name)
-			}
-			_, err = client.Kueue().Workloads(on.namespace).Patch(ctx, workload.Name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"active":%t}}`, !suspend), options)
-			err = client.Wrap("patch", cluster.Ref{Kind: "Workload", Namespace: on.namespace, Name: workload.Name}, err)
-		} else {
-			_, err = client.Kubernetes().BatchV1().Jobs(on.namespace).Patch(ctx, on.name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend), options)
-			err = client.Wrap("patch", cluster.Ref{Kind: "Job", Namespace: on.namespace, Name: on.name}, err)
-		}
-		if err != nil {
-			return err
-		}
-		if !suspend {
-			tell(fmt.Sprintf("job %s/%s is resumed: it runs as soon as there is room", on.namespace, on.name))
-			return nil
-		}
-		tell(fmt.Sprintf("job %s/%s is suspended; its pods are ending", on.namespace, on.name))
-		return cluster.WaitFor(ctx, client, client.Kubernetes().BatchV1().Jobs(on.namespace), cluster.Named(on.name), func(found []*batchv1.Job) (bool, error) {
-			return len(found) == 0 || found[0].Status.Active == 0, nil
-		})
+// suspend has a job's pods end, and waits until they have.
+func suspend(ctx context.Context, client *cluster.Client, job *batchv1.Job, tell func(string)) error {
+	if err := letRun(ctx, client, job, false); err != nil {
+		return err
 	}
+	tell(fmt.Sprintf("job %s/%s is suspended; its pods are ending", job.Namespace, job.Name))
+	return cluster.WaitFor(ctx, client, client.Kubernetes().BatchV1().Jobs(job.Namespace), cluster.Named(job.Name), func(found []*batchv1.Job) (bool, error) {
+		return len(found) == 0 || found[0].Status.Active == 0, nil
+	})
+}
+
+func resume(ctx context.Context, client *cluster.Client, job *batchv1.Job, tell func(string)) error {
+	if err := letRun(ctx, client, job, true); err != nil {
+		return err
+	}
+	tell(fmt.Sprintf("job %s/%s is resumed: it runs as soon as there is room", job.Namespace, job.Name))
+	return nil
+}
+
+// letRun says whether a job may run: in a queue to its Workload, and to the Job itself elsewhere.
+func letRun(ctx context.Context, client *cluster.Client, job *batchv1.Job, may bool) error {
+	if queued := job.Labels[kueue.QueueLabel] != "" || trainingjob.GroupOf(job.Spec.Template.Labels) != ""; !queued {
+		return cluster.Merge(ctx, client, client.Kubernetes().BatchV1().Jobs(job.Namespace), job.Name, specOf("suspend", !may))
+	}
+	workload := cmp.Or(workloadOf(ctx, client, job), groupOf(ctx, client, job))
+	if workload == nil {
+		return refuse("The job has no Workload", "Kueue has made none of Job %s/%s yet, or it may not be read. Try again in a moment.", job.Namespace, job.Name)
+	}
+	return cluster.Merge(ctx, client, client.Kueue().Workloads(job.Namespace), workload.Name, specOf("active", may))
 }
 
 // checkpoint asks a job's master for one by an annotation that it watches, and waits for its word in the job's status.
-func checkpoint(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {
-	if on.namespace == "" {
-		on.namespace = metav1.NamespaceDefault
-	}
-	job, err := jobOf(ctx, client, on, trainingjob.LabelJobName)
-	if err != nil {
-		return err
-	}
-	maps, name := client.Kubernetes().CoreV1().ConfigMaps(on.namespace), trainingjob.ConfigMapName(on.name)
+func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, tell func(string)) error {
+	maps := client.Kubernetes().CoreV1().ConfigMaps(job.Namespace)
 	status, diags := statusOf(ctx, client, job)
 	if diags.HasError() {
 		return refuse(diags[0].Summary(), "%s", diags[0].Detail())
 	}
 	if status.StepsDone == 0 {
-		return refuse("The job has not begun", "Training job %s/%s has done no step yet: there is nothing to keep.", on.namespace, on.name)
+		return refuse("The job has not begun", "Training job %s/%s has done no step yet: there is nothing to keep.", job.Namespace, job.Name)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, trainingjob.AnnotationCheckpoint, time.Now().UTC().Format(time.RFC3339Nano))
-	if _, err := maps.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: client.FieldManager()}); err != nil {
-		return client.Wrap("patch", cluster.Ref{Kind: "ConfigMap", Namespace: on.namespace, Name: name}, err)
+	asked := map[string]any{trainingjob.AnnotationCheckpoint: time.Now().UTC().Format(time.RFC3339Nano)}
+	if err := cluster.Merge(ctx, client, maps, trainingjob.ConfigMapName(job.Name), map[string]any{"metadata": map[string]any{"annotations": asked}}); err != nil {
+		return err
 	}
 	tell(fmt.Sprintf("asked the master for a checkpoint at step %d or later", status.StepsDone))
-	err = cluster.WaitFor(ctx, client, maps, cluster.Named(trainingjob.StatusName(on.name)), func(found []*corev1.ConfigMap) (bool, error) {
+	err := cluster.WaitFor(ctx, client, maps, cluster.Named(trainingjob.StatusName(job.Name)), func(found []*corev1.ConfigMap) (bool, error) {
 		if len(found) == 0 {
 			return false, nil
 		}
@@ -135,13 +130,13 @@ func checkpoint(ctx context.Context, client *cluster.Client, on named, tell func
 			tell(fmt.Sprintf("the checkpoint of step %d is written", now.CheckpointStep))
 			return true, nil
 		case now.Phase.Finished():
-			return false, refuse("The job has ended", "Training job %s/%s is %s; it wrote no checkpoint after it was asked for one.", on.namespace, on.name, now.Phase)
+			return false, refuse("The job has ended", "Training job %s/%s is %s; it wrote no checkpoint after it was asked for one.", job.Namespace, job.Name, now.Phase)
 		}
 		return false, nil
 	})
 	if errors.Is(err, errTimeIsUp) {
 		return refuse("The checkpoint did not come", "Training job %s/%s has written none within %s. Its events say why (kubectl get events): "+
-			"a disk may be full, and a state too large for ConfigMap %s needs output.", on.namespace, on.name, actionTimeout, trainingjob.ModelName(on.name))
+			"a disk may be full, and a state too large for ConfigMap %s needs output.", job.Namespace, job.Name, actionTimeout, trainingjob.ModelName(job.Name))
 	}
 	return err
 }

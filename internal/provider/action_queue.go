@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
@@ -43,22 +41,17 @@ func newQueueRelease() action.Action {
 // stopping sets a queue's stop policy.
 func stopping(policy kueue.StopPolicy, means string) func(context.Context, *cluster.Client, named, func(string)) error {
 	return func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {
-		if err := client.Verify(ctx); err != nil {
-			return err
-		}
-		patch := fmt.Appendf(nil, `{"spec":{"stopPolicy":%q}}`, policy)
-		options, ref := metav1.PatchOptions{FieldManager: client.FieldManager()}, cluster.Ref{Kind: "ClusterQueue", Name: on.name}
+		ref, stop := cluster.Ref{Kind: "ClusterQueue", Name: on.name}, specOf("stopPolicy", policy)
 		var err error
 		if on.namespace == "" {
-			_, err = client.Kueue().ClusterQueues().Patch(ctx, on.name, types.MergePatchType, patch, options)
+			err = cluster.Merge(ctx, client, client.Kueue().ClusterQueues(), on.name, stop)
 		} else {
-			ref = cluster.Ref{Kind: "LocalQueue", Namespace: on.namespace, Name: on.name}
-			_, err = client.Kueue().LocalQueues(on.namespace).Patch(ctx, on.name, types.MergePatchType, patch, options)
+			ref.Kind, ref.Namespace = "LocalQueue", on.namespace
+			err = cluster.Merge(ctx, client, client.Kueue().LocalQueues(on.namespace), on.name, stop)
 		}
-		if err != nil {
-			return client.Wrap("patch", ref, err)
+		if err == nil {
+			tell(fmt.Sprintf("%s %s", ref, means))
 		}
-		tell(fmt.Sprintf("%s %s", ref, means))
-		return nil
+		return err
 	}
 }

@@ -40,8 +40,7 @@ func (c *connection) cluster() (*cluster.Client, diag.Diagnostics) {
 	}
 	c.once.Do(func() { c.client, c.err = cluster.New(c.config) })
 	if c.err != nil {
-		summary, detail := cluster.Explain(c.err)
-		diags.AddError(summary, detail)
+		explain(&diags, c.err)
 		return nil, diags
 	}
 	return c.client, diags

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -17,41 +18,25 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
 )
 
-// clusterCapacity is data.elastic_cluster_capacity.
-type clusterCapacity struct {
-	connection *connection
+// clusterCapacityData is data.elastic_cluster_capacity.
+type clusterCapacityData struct{ dataSource }
+
+var _ datasource.DataSourceWithConfigure = &clusterCapacityData{}
+
+func newClusterCapacityData() datasource.DataSource {
+	return &clusterCapacityData{dataSource{name: "cluster_capacity"}}
 }
 
-var _ datasource.DataSourceWithConfigure = &clusterCapacity{}
-
-func newClusterCapacity() datasource.DataSource { return &clusterCapacity{} }
-
-func (d *clusterCapacity) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_cluster_capacity"
-}
-
-func (d *clusterCapacity) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	d.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
-}
-
-func (d *clusterCapacity) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
-	}
-	integer := func(description string) schema.Attribute {
-		return schema.Int64Attribute{MarkdownDescription: description, Computed: true}
-	}
-	boolean := func(description string) schema.Attribute {
-		return schema.BoolAttribute{MarkdownDescription: description, Computed: true}
-	}
-	with := func(more, attributes map[string]schema.Attribute) map[string]schema.Attribute {
-		for name, attribute := range more {
-			attributes[name] = attribute
-		}
-		return attributes
-	}
+func (d *clusterCapacityData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	ofNode := roomAttributes("the node")
+	maps.Copy(ofNode, map[string]schema.Attribute{
+		"name":        readText("Name of the node."),
+		"ready":       readBoolean("Whether its kubelet reports that it can run pods."),
+		"schedulable": readBoolean("Whether pods may be scheduled on it: false for a node that is cordoned."),
+	})
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What nodes and queues have, what of it is taken, and what is free. It is read anew at every plan, and an output of it is a change at every plan.",
 		Attributes: map[string]schema.Attribute{
@@ -61,60 +46,37 @@ func (d *clusterCapacity) Schema(_ context.Context, _ datasource.SchemaRequest, 
 				Optional:            true,
 				Validators:          []validator.Map{labels{}},
 			},
-			"as_of": text("When it was read, in RFC 3339."),
-			"nodes": schema.ListNestedAttribute{
-				MarkdownDescription: "The nodes, in order of name.",
-				Computed:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: with(roomAttributes("the node"), map[string]schema.Attribute{
-					"name":        text("Name of the node."),
-					"ready":       boolean("Whether its kubelet reports that it can run pods."),
-					"schedulable": boolean("Whether pods may be scheduled on it: false for a node that is cordoned."),
-				})},
-			},
-			"total": schema.SingleNestedAttribute{
-				MarkdownDescription: "All nodes together that are ready and schedulable. What is free of it may be in pieces too small for a pod.",
-				Computed:            true,
-				Attributes:          roomAttributes("these nodes"),
-			},
-			"queues": schema.ListNestedAttribute{
-				MarkdownDescription: "The ClusterQueues, in order of name; null where Kueue is not installed.",
-				Computed:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name":                text("Name of the ClusterQueue."),
-					"cohort":              text("Its cohort, from which it may borrow; null for none."),
-					"active":              boolean("Whether it admits workloads."),
-					"message":             text("Why it is not active, in Kueue's words; null when it is."),
-					"pending_workloads":   integer("Workloads that wait in it."),
-					"reserving_workloads": integer("Workloads that hold quota of it."),
-					"admitted_workloads":  integer("Workloads that are admitted and have not ended."),
-					"quotas": schema.ListNestedAttribute{
-						MarkdownDescription: "Its quota of each resource of each flavor, in the order of its specification.",
-						Computed:            true,
-						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-							"flavor":          text("The ResourceFlavor."),
-							"resource":        text("The resource: `cpu`, `memory`, `nvidia.com/gpu`, …"),
-							"nominal":         text("Its own quota."),
-							"used":            text("What workloads with quota hold, admitted or not."),
-							"borrowed":        text("The part of `used` that is beyond `nominal`."),
-							"free":            text("What is left of `nominal`. More may be borrowed of the cohort, and less be there when others have borrowed."),
-							"borrowing_limit": text("How much may be borrowed; null for no limit."),
-							"lending_limit":   text("How much may be lent; null for no limit."),
-						}},
-					},
-				}},
-			},
+			"as_of": readText("When it was read, in RFC 3339."),
+			"nodes": readObjects("The nodes, in order of name.", ofNode),
+			"total": readObject("All nodes together that are ready and schedulable. What is free of it may be in pieces too small for a pod.", roomAttributes("these nodes")),
+			"queues": readObjects("The ClusterQueues, in order of name; null where Kueue is not installed.", map[string]schema.Attribute{
+				"name":                readText("Name of the ClusterQueue."),
+				"cohort":              readText("Its cohort, from which it may borrow; null for none."),
+				"active":              readBoolean("Whether it admits workloads."),
+				"message":             readText("Why it is not active, in Kueue's words; null when it is."),
+				"pending_workloads":   readInteger("Workloads that wait in it."),
+				"reserving_workloads": readInteger("Workloads that hold quota of it."),
+				"admitted_workloads":  readInteger("Workloads that are admitted and have not ended."),
+				"quotas": readObjects("Its quota of each resource of each flavor, in the order of its specification.", map[string]schema.Attribute{
+					"flavor":          readText("The ResourceFlavor."),
+					"resource":        readText("The resource: `cpu`, `memory`, `nvidia.com/gpu`, …"),
+					"nominal":         readText("Its own quota."),
+					"used":            readText("What workloads with quota hold, admitted or not."),
+					"borrowed":        readText("The part of `used` that is beyond `nominal`."),
+					"free":            readText("What is left of `nominal`. More may be borrowed of the cohort, and less be there when others have borrowed."),
+					"borrowing_limit": readText("How much may be borrowed; null for no limit."),
+					"lending_limit":   readText("How much may be lent; null for no limit."),
+				}),
+			}),
 		},
 	}
 }
 
 func roomAttributes(of string) map[string]schema.Attribute {
-	amounts := func(description string) schema.Attribute {
-		return schema.MapAttribute{MarkdownDescription: description, ElementType: types.StringType, Computed: true}
-	}
 	return map[string]schema.Attribute{
-		"allocatable": amounts("What " + of + " can give to pods, by resource."),
-		"requested":   amounts("What the pods there request, by resource."),
-		"free":        amounts("The difference, by resource; at least zero."),
+		"allocatable": readTextMap("What " + of + " can give to pods, by resource."),
+		"requested":   readTextMap("What the pods there request, by resource."),
+		"free":        readTextMap("The difference, by resource; at least zero."),
 	}
 }
 
@@ -162,29 +124,24 @@ type quotaModel struct {
 	LendingLimit   types.String `tfsdk:"lending_limit"`
 }
 
-// takingRoom selects the pods that hold what they request: those that have not ended.
-const takingRoom = "status.phase!=Succeeded,status.phase!=Failed"
-
 // Read costs a LIST of nodes, of pods that have not ended, and of ClusterQueues.
-func (d *clusterCapacity) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *clusterCapacityData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
 	defer cancel()
 	var model clusterCapacityModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	selector, diags := stringMap(ctx, model.NodeSelector)
-	resp.Diagnostics.Append(diags...)
-	client, diags := d.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client := d.begin(ctx, req, resp, &model)
+	if client == nil {
 		return
 	}
+	selector, diags := stringMap(ctx, model.NodeSelector)
+	resp.Diagnostics.Append(diags...)
 	kube := client.Kubernetes().CoreV1()
 	nodes, err := cluster.List[*corev1.Node](ctx, client, kube.Nodes(), metav1.ListOptions{LabelSelector: k8slabels.SelectorFromSet(selector).String()})
 	if err != nil {
 		explain(&resp.Diagnostics, err)
 		return
 	}
-	pods, err := cluster.List[*corev1.Pod](ctx, client, kube.Pods(""), metav1.ListOptions{FieldSelector: takingRoom})
+	pods, err := cluster.List[*corev1.Pod](ctx, client, kube.Pods(""), metav1.ListOptions{FieldSelector: snapshot.NotEnded})
 	if err != nil {
 		explain(&resp.Diagnostics, err)
 		return

@@ -21,41 +21,18 @@ import (
 )
 
 // forecastData is data.elastic_forecast.
-type forecastData struct {
-	connection *connection
-}
+type forecastData struct{ dataSource }
 
 var _ datasource.DataSourceWithConfigure = &forecastData{}
 
-func newForecastData() datasource.DataSource { return &forecastData{} }
-
-func (d *forecastData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_forecast"
-}
-
-func (d *forecastData) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	d.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+func newForecastData() datasource.DataSource {
+	return &forecastData{dataSource{name: "forecast"}}
 }
 
 // maxForecastPods bounds how many pods of one group may be described.
 const maxForecastPods = 10_000
 
 func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
-	}
-	texts := func(description string) schema.ListAttribute {
-		return schema.ListAttribute{MarkdownDescription: description, ElementType: types.StringType, Computed: true}
-	}
-	integer := func(description string) schema.Int64Attribute {
-		return schema.Int64Attribute{MarkdownDescription: description, Computed: true}
-	}
-	boolean := func(description string) schema.BoolAttribute {
-		return schema.BoolAttribute{MarkdownDescription: description, Computed: true}
-	}
-	object := func(description string, attributes map[string]schema.Attribute) schema.ListNestedAttribute {
-		return schema.ListNestedAttribute{MarkdownDescription: description, Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
-	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What would become of a job, and of others for its sake, if it were made now: whether it fits, where it stands in its queue, where its pods start and when, " +
 			"and whom they evict. It is a feasibility check of the cluster as it is, not a reservation. It is read anew at every plan, and an output of it may be a change at every plan. " +
@@ -82,36 +59,36 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			},
 
 			// The answer.
-			"available":      boolean("Whether a forecast could be made."),
-			"reason":         text("Why none could be made; null when one was."),
-			"as_of":          text("When the cluster was read, in RFC 3339."),
-			"outcome":        text("`fits` (it starts at once and evicts nobody), `preempts` (it starts, and others are evicted for it), `waits` (it does not start before others end) or `never`."),
-			"fits":           boolean("Whether the outcome is `fits`."),
-			"summary":        text("The outcome in a few words, as a plan has it."),
-			"text":           text("The whole answer in lines, as a plan has it."),
-			"queue_position": integer("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
-			"expected_at":    text("When it is expected to start, in RFC 3339, by the progress and the deadlines of what runs; null when it does not wait, or nothing gives a time."),
-			"counting":       texts("Jobs that are planned before it and were counted."),
-			"reasons":        texts("Why some of it waits, or never runs."),
-			"approximate":    texts("What was not looked at, or not to the end; the answer may be wrong there."),
-			"starts": object("What becomes of each pod.", map[string]schema.Attribute{
-				"pod":           text("The pod's name in `pods`, with a number where there are several."),
-				"state":         text("`starts`, `waits` (for room), `queued` (for quota), `follows` (it is made when others run, which wait) or `never`."),
-				"nodes":         texts("Where it may start; where there are several, the scheduler chooses among equals."),
-				"after":         texts("Pods that have to stop first."),
-				"grace_seconds": integer("How long those may take to stop."),
-				"why":           text("Why it waits; null when it starts."),
+			"available":      readBoolean("Whether a forecast could be made."),
+			"reason":         readText("Why none could be made; null when one was."),
+			"as_of":          readText("When the cluster was read, in RFC 3339."),
+			"outcome":        readText("`fits` (it starts at once and evicts nobody), `preempts` (it starts, and others are evicted for it), `waits` (it does not start before others end) or `never`."),
+			"fits":           readBoolean("Whether the outcome is `fits`."),
+			"summary":        readText("The outcome in a few words, as a plan has it."),
+			"text":           readText("The whole answer in lines, as a plan has it."),
+			"queue_position": readInteger("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
+			"expected_at":    readText("When it is expected to start, in RFC 3339, by the progress and the deadlines of what runs; null when it does not wait, or nothing gives a time."),
+			"counting":       readTexts("Jobs that are planned before it and were counted."),
+			"reasons":        readTexts("Why some of it waits, or never runs."),
+			"approximate":    readTexts("What was not looked at, or not to the end; the answer may be wrong there."),
+			"starts": readObjects("What becomes of each pod.", map[string]schema.Attribute{
+				"pod":           readText("The pod's name in `pods`, with a number where there are several."),
+				"state":         readText("`starts`, `waits` (for room), `queued` (for quota), `follows` (it is made when others run, which wait) or `never`."),
+				"nodes":         readTexts("Where it may start; where there are several, the scheduler chooses among equals."),
+				"after":         readTexts("Pods that have to stop first."),
+				"grace_seconds": readInteger("How long those may take to stop."),
+				"why":           readText("Why it waits; null when it starts."),
 			}),
-			"victims": object("Who is evicted for it. Empty when nobody is.", map[string]schema.Attribute{
-				"kind":      text("`Pod`, evicted by the scheduler, or `Workload`, evicted by its queue."),
-				"namespace": text("Its namespace."),
-				"name":      text("Its name."),
-				"node":      text("The node of a pod; null for a workload."),
-				"priority":  integer("Its priority: of a pod that of its PriorityClass, of a workload that in the queue."),
-				"job":       text("The name of the job that it is of; null for a pod of its own."),
-				"job_kind":  text("What kind of job that is: `training job`, `task`, `Job`, `Deployment`, …"),
-				"fate":      text("What becomes of that job."),
-				"certain":   boolean("False for one of several among which the scheduler chooses."),
+			"victims": readObjects("Who is evicted for it. Empty when nobody is.", map[string]schema.Attribute{
+				"kind":      readText("`Pod`, evicted by the scheduler, or `Workload`, evicted by its queue."),
+				"namespace": readText("Its namespace."),
+				"name":      readText("Its name."),
+				"node":      readText("The node of a pod; null for a workload."),
+				"priority":  readInteger("Its priority: of a pod that of its PriorityClass, of a workload that in the queue."),
+				"job":       readText("The name of the job that it is of; null for a pod of its own."),
+				"job_kind":  readText("What kind of job that is: `training job`, `task`, `Job`, `Deployment`, …"),
+				"fate":      readText("What becomes of that job."),
+				"certain":   readBoolean("False for one of several among which the scheduler chooses."),
 			}),
 		},
 	}
@@ -216,7 +193,7 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 		at := path.Root("pods").AtListIndex(i)
 		group := forecast.Group{Name: p.Name.ValueString(), Count: orOne(p.Count), Follows: p.Follows.ValueBool()}
 		if seen[group.Name] {
-			r.diags.AddAttributeError(at.AtName("name"), "A name twice", fmt.Sprintf("Two groups of pods are called %q, and the answer could not tell them apart.", group.Name))
+			r.diags.AddAttributeError(at.AtName("name"), "A name twice", fmt.Sprintf("Two groups of pods are called %q, and the answer could not tell them apart. Give each a name of its own.", group.Name))
 		}
 		seen[group.Name] = true
 		group.Least = group.Count
@@ -224,7 +201,7 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 			group.Least = int(p.Min.ValueInt64())
 		}
 		if group.Least > group.Count {
-			r.diags.AddAttributeError(at.AtName("min"), "More than there are", fmt.Sprintf("min is %d and count %d.", group.Least, group.Count))
+			r.diags.AddAttributeError(at.AtName("min"), "More than there are", fmt.Sprintf("min is %d, and there are only %d of these pods. Set count to at least as many.", group.Least, group.Count))
 		}
 		group.Template = corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: r.texts(p.Labels)},

@@ -16,27 +16,19 @@ import (
 )
 
 // trainingJobData is data.elastic_training_job.
-type trainingJobData struct {
-	connection *connection
-}
+type trainingJobData struct{ dataSource }
 
 var _ datasource.DataSourceWithConfigure = &trainingJobData{}
 
-func newTrainingJobData() datasource.DataSource { return &trainingJobData{} }
-
-func (d *trainingJobData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_training_job"
-}
-
-func (d *trainingJobData) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	d.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+func newTrainingJobData() datasource.DataSource {
+	return &trainingJobData{dataSource{name: "training_job"}}
 }
 
 func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
 		"name":      schema.StringAttribute{MarkdownDescription: "Name of the job.", Required: true, Validators: []validator.String{trainingJobName{}}},
 		"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
-		"uid":       schema.StringAttribute{MarkdownDescription: "UID of the job's Job.", Computed: true},
+		"uid":       readText("UID of the job's Job."),
 	}
 	for name, attribute := range observedAttributes() {
 		attributes[name] = asRead(attribute)
@@ -52,7 +44,7 @@ func asRead(attribute resourceschema.Attribute) schema.Attribute {
 	description := attribute.GetMarkdownDescription()
 	switch a := attribute.(type) {
 	case resourceschema.Int64Attribute:
-		return schema.Int64Attribute{MarkdownDescription: description, Computed: true}
+		return readInteger(description)
 	case resourceschema.Float64Attribute:
 		return schema.Float64Attribute{MarkdownDescription: description, Computed: true}
 	case resourceschema.MapAttribute:
@@ -60,7 +52,7 @@ func asRead(attribute resourceschema.Attribute) schema.Attribute {
 	case resourceschema.ListAttribute:
 		return schema.ListAttribute{MarkdownDescription: description, ElementType: a.ElementType, Computed: true}
 	case resourceschema.StringAttribute:
-		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
+		return readText(description)
 	default:
 		panic(fmt.Sprintf("a training job reports a %T", attribute)) // observedAttributes and this switch are one list
 	}
@@ -79,10 +71,8 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
 	defer cancel()
 	var model trainingJobDataModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client, diags := d.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client := d.begin(ctx, req, resp, &model)
+	if client == nil {
 		return
 	}
 	namespace, name := orDefault(model.Namespace, corev1.NamespaceDefault), model.Name.ValueString()

@@ -19,36 +19,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
 
-// dataSourceTimeout bounds a data source, which waits for nothing but answers.
-const dataSourceTimeout = 2 * time.Minute
+// workloadsData is data.elastic_workloads.
+type workloadsData struct{ dataSource }
 
-// workloads is data.elastic_workloads.
-type workloads struct {
-	connection *connection
+var _ datasource.DataSourceWithConfigure = &workloadsData{}
+
+func newWorkloadsData() datasource.DataSource {
+	return &workloadsData{dataSource{name: "workloads"}}
 }
 
-var _ datasource.DataSourceWithConfigure = &workloads{}
-
-func newWorkloads() datasource.DataSource { return &workloads{} }
-
-func (d *workloads) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_workloads"
-}
-
-func (d *workloads) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	d.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
-}
-
-func (d *workloads) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
-	}
-	integer := func(description string) schema.Attribute {
-		return schema.Int64Attribute{MarkdownDescription: description, Computed: true}
-	}
-	boolean := func(description string) schema.Attribute {
-		return schema.BoolAttribute{MarkdownDescription: description, Computed: true}
-	}
+func (d *workloadsData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What `kubectl get workloads` shows, and why each one waits. It is read anew at every plan, and an output of it is a change at every plan.",
 		Attributes: map[string]schema.Attribute{
@@ -62,61 +42,49 @@ func (d *workloads) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 				Optional:            true,
 				Validators:          []validator.String{subdomain{}},
 			},
-			"as_of": text("When they were read, in RFC 3339."),
-			"workloads": schema.ListNestedAttribute{
-				MarkdownDescription: "The workloads, in order of namespace and name.",
-				Computed:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"namespace":      text("Namespace of the workload."),
-					"name":           text("Name of the workload."),
-					"uid":            text("UID of the workload."),
-					"owner":          ownerAttribute(),
-					"queue":          text("The LocalQueue."),
-					"cluster_queue":  text("The ClusterQueue in which it holds quota; null while it holds none."),
-					"flavors":        schema.ListAttribute{MarkdownDescription: "The ResourceFlavors that its quota is of.", ElementType: types.StringType, Computed: true},
-					"priority":       integer("Its priority: higher goes first."),
-					"priority_class": text("The WorkloadPriorityClass or PriorityClass that the priority came from."),
-					"admitted":       boolean("Whether it is admitted."),
-					"finished":       boolean("Whether it has ended."),
-					"phase": text("`Pending`; `QuotaReserved`, while admission checks are open; `Admitted`; `Evicting`, until its quota is free; " +
-						"`Inactive`, when it was deactivated; or `Finished`."),
-					"reason":   text("Kueue's word for why it waits, is evicted, or has ended; null for one that is admitted."),
-					"message":  text("The same in a sentence: what it waits for."),
-					"position": integer("Its place among those that wait in its ClusterQueue, from 1; null for one that does not wait, or when `namespace` is set: others may stand before it."),
-					"requests": schema.MapAttribute{MarkdownDescription: "What all its pods ask for together.", ElementType: types.StringType, Computed: true},
-					"created":  text("When it was made, in RFC 3339; a preempted workload keeps its place by that."),
-					"evictions": schema.MapAttribute{
-						MarkdownDescription: "How often it was evicted, by reason: `Preempted`, `PodsReadyTimeout`, …", ElementType: types.Int64Type, Computed: true,
-					},
-					"preempted_by": preemptedByAttribute(),
-				}},
-			},
+			"as_of": readText("When they were read, in RFC 3339."),
+			"workloads": readObjects("The workloads, in order of namespace and name.", map[string]schema.Attribute{
+				"namespace":      readText("Namespace of the workload."),
+				"name":           readText("Name of the workload."),
+				"uid":            readText("UID of the workload."),
+				"owner":          ownerAttribute(),
+				"queue":          readText("The LocalQueue."),
+				"cluster_queue":  readText("The ClusterQueue in which it holds quota; null while it holds none."),
+				"flavors":        readTexts("The ResourceFlavors that its quota is of."),
+				"priority":       readInteger("Its priority: higher goes first."),
+				"priority_class": readText("The WorkloadPriorityClass or PriorityClass that the priority came from."),
+				"admitted":       readBoolean("Whether it is admitted."),
+				"finished":       readBoolean("Whether it has ended."),
+				"phase": readText("`Pending`; `QuotaReserved`, while admission checks are open; `Admitted`; `Evicting`, until its quota is free; " +
+					"`Inactive`, when it was deactivated; or `Finished`."),
+				"reason":   readText("Kueue's word for why it waits, is evicted, or has ended; null for one that is admitted."),
+				"message":  readText("The same in a sentence: what it waits for."),
+				"position": readInteger("Its place among those that wait in its ClusterQueue, from 1; null for one that does not wait, or when `namespace` is set: others may stand before it."),
+				"requests": readTextMap("What all its pods ask for together."),
+				"created":  readText("When it was made, in RFC 3339; a preempted workload keeps its place by that."),
+				"evictions": schema.MapAttribute{
+					MarkdownDescription: "How often it was evicted, by reason: `Preempted`, `PodsReadyTimeout`, …", ElementType: types.Int64Type, Computed: true,
+				},
+				"preempted_by": preemptedByAttribute(),
+			}),
 		},
 	}
 }
 
 func ownerAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "What it stands for: a Job, or the first pod of a group.",
-		Computed:            true,
-		Attributes: map[string]schema.Attribute{
-			"kind": schema.StringAttribute{MarkdownDescription: "Kind of the owner: `Job`, `Pod`, …", Computed: true},
-			"name": schema.StringAttribute{MarkdownDescription: "Name of the owner.", Computed: true},
-			"uid":  schema.StringAttribute{MarkdownDescription: "UID of the owner.", Computed: true},
-		},
-	}
+	return readObject("What it stands for: a Job, or the first pod of a group.", map[string]schema.Attribute{
+		"kind": readText("Kind of the owner: `Job`, `Pod`, …"),
+		"name": readText("Name of the owner."),
+		"uid":  readText("UID of the owner."),
+	})
 }
 
 func preemptedByAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "The workload that it was evicted for, until it is admitted again.",
-		Computed:            true,
-		Attributes: map[string]schema.Attribute{
-			"namespace": schema.StringAttribute{MarkdownDescription: "Its namespace; null when it is not among the workloads that were read.", Computed: true},
-			"name":      schema.StringAttribute{MarkdownDescription: "Its name; null when it is not among the workloads that were read.", Computed: true},
-			"uid":       schema.StringAttribute{MarkdownDescription: "Its UID.", Computed: true},
-		},
-	}
+	return readObject("The workload that it was evicted for, until it is admitted again.", map[string]schema.Attribute{
+		"namespace": readText("Its namespace; null when it is not among the workloads that were read."),
+		"name":      readText("Its name; null when it is not among the workloads that were read."),
+		"uid":       readText("Its UID."),
+	})
 }
 
 // workloadsModel is the data source's value.
@@ -162,14 +130,12 @@ type workloadNamed struct {
 }
 
 // Read costs a LIST of the workloads, and where all are read one of the LocalQueues.
-func (d *workloads) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+func (d *workloadsData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
 	defer cancel()
 	var model workloadsModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client, diags := d.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client := d.begin(ctx, req, resp, &model)
+	if client == nil {
 		return
 	}
 	namespace := model.Namespace.ValueString()
@@ -188,15 +154,10 @@ func (d *workloads) Read(ctx context.Context, req datasource.ReadRequest, resp *
 		places = positions(found, clusterQueuesOf(queues))
 	}
 	model.AsOf = types.StringValue(time.Now().UTC().Format(time.RFC3339))
+	var diags diag.Diagnostics
 	model.Workloads, diags = rows(ctx, found, model.Queue.ValueString(), places)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
-}
-
-// explain adds an error of the cluster to a data source's diagnostics.
-func explain(diags *diag.Diagnostics, err error) {
-	summary, detail := cluster.Explain(err)
-	diags.AddError(summary, detail)
 }
 
 // clusterQueuesOf is the ClusterQueue of every LocalQueue.

@@ -13,6 +13,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 )
 
+// explain adds an error of the cluster to the diagnostics.
+func explain(diags *diag.Diagnostics, err error) {
+	summary, detail := cluster.Explain(err)
+	diags.AddError(summary, detail)
+}
+
 // subject is the resource that an error is about.
 type subject struct {
 	resourceType string                      // "elastic_priority_class"

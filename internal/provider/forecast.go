@@ -285,7 +285,7 @@ func resolveForecast(model configModel) (forecastConfig, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	config := forecastConfig{mode: forecastWarn, timeout: defaultForecastTimeout}
 	if model.Forecast.IsUnknown() {
-		diags.AddAttributeError(path.Root("forecast"), "forecast is not known yet", "It decides about plans, and must be known when planning.")
+		diags.AddAttributeError(path.Root("forecast"), "forecast is not known yet", "It decides about plans, and must be known when planning. Give it a word, or a variable, and no attribute of a resource.")
 	}
 	if text := model.Forecast.ValueString(); text != "" {
 		config.mode = text

@@ -11,19 +11,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 )
 
-// elasticdlArgs is provider::elastic::elasticdl_args.
-type elasticdlArgs struct{}
-
-func newElasticdlArgs() function.Function { return elasticdlArgs{} }
-
-func (elasticdlArgs) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "elasticdl_args"
-}
-
-func (elasticdlArgs) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
-		Summary: "The arguments of elastic_training_job for an ElasticDL command line",
-		MarkdownDescription: "What the command line of ElasticDL's tutorial on elastic scheduling says, as attributes of `elastic_training_job`: " +
+// newElasticdlArgs is provider::elastic::elasticdl_args.
+func newElasticdlArgs() function.Function {
+	return &ofText{
+		name:    "elasticdl_args",
+		summary: "The arguments of elastic_training_job for an ElasticDL command line",
+		describes: "What the command line of ElasticDL's tutorial on elastic scheduling says, as attributes of `elastic_training_job`: " +
 			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are what the resource takes, and `model_file` is the path whose text is `model.file`. " +
 			"Flags that are left out have that client's defaults. What the client refused is refused, with the flag's name; an unknown flag comes with the one that was probably meant.\n\n" +
 			"| flag | result |\n|---|---|\n" +
@@ -41,26 +34,17 @@ func (elasticdlArgs) Definition(_ context.Context, _ function.DefinitionRequest,
 			"| `--master_pod_priority`, `--worker_pod_priority` | `master.priority_class_name`, `workers.priority_class_name` |\n" +
 			"| `--{master,worker}_{cpu,memory}_{request,limit}` | `{master,workers}.resources.{requests,limits}.{cpu,memory}` |\n" +
 			"| `--volume_name`, `--mount_path` | `volumes`, with that client's PersistentVolumeClaim `" + elasticdl.Claim + "` |",
-		Parameters: []function.Parameter{function.StringParameter{
+		parameter: function.StringParameter{
 			Name: "command_line",
 			MarkdownDescription: "The flags, as one would type them, with or without the program before them: " +
 				"`--flag=value` or `--flag value`, quotes as in a shell, lines that end with a backslash.",
-		}},
-		Return: function.ObjectReturn{AttributeTypes: attributeTypesOf(elasticdlResult(elasticdl.Arguments{}))},
+		},
+		returns: function.ObjectReturn{AttributeTypes: attributeTypesOf(elasticdlResult(elasticdl.Arguments{}))},
+		of: func(line string) (any, error) {
+			arguments, err := elasticdl.Parse(line)
+			return elasticdlResult(arguments), err
+		},
 	}
-}
-
-func (elasticdlArgs) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var line string
-	if resp.Error = req.Arguments.Get(ctx, &line); resp.Error != nil {
-		return
-	}
-	arguments, err := elasticdl.Parse(line)
-	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, err.Error())
-		return
-	}
-	resp.Error = resp.Result.Set(ctx, elasticdlResult(arguments))
 }
 
 // elasticdlResult is the function's value; its type does not depend on the arguments.

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -12,40 +11,24 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/skypilot"
 )
 
-// skypilotTask is provider::elastic::skypilot_task.
-type skypilotTask struct{}
-
-func newSkypilotTask() function.Function { return skypilotTask{} }
-
-func (skypilotTask) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "skypilot_task"
-}
-
-func (skypilotTask) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
-		Summary: "A SkyPilot task file as the arguments of elastic_task",
-		MarkdownDescription: "What a SkyPilot task file says, as attributes of `elastic_task`, for who wants to change or reuse parts of it; `yaml` of the resource takes the file as it is. " +
+// newSkypilotTask is provider::elastic::skypilot_task.
+func newSkypilotTask() function.Function {
+	return &ofText{
+		name:    "skypilot_task",
+		summary: "A SkyPilot task file as the arguments of elastic_task",
+		describes: "What a SkyPilot task file says, as attributes of `elastic_task`, for who wants to change or reuse parts of it; `yaml` of the resource takes the file as it is. " +
 			"`resources.labels` give `queue` and `priority_class`. What the file does not say is null. What cannot be done is refused, with its line; " +
 			"`warnings` are what the file says without effect. The files of `workdir` and the values of `secrets` are not in it: give them to the resource.",
-		Parameters: []function.Parameter{function.StringParameter{
+		parameter: function.StringParameter{
 			Name:                "yaml",
 			MarkdownDescription: "Text of the file: `file(\"low.yaml\")`.",
-		}},
-		Return: function.ObjectReturn{AttributeTypes: attributeTypesOf(skypilotResult(task.Task{}, nil))},
+		},
+		returns: function.ObjectReturn{AttributeTypes: attributeTypesOf(skypilotResult(task.Task{}, nil))},
+		of: func(text string) (any, error) {
+			t, warnings, err := skypilot.Parse("yaml", []byte(text), skypilot.Given{Workdir: true, AnySecret: true})
+			return skypilotResult(t, warnings), err
+		},
 	}
-}
-
-func (skypilotTask) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var text string
-	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
-		return
-	}
-	t, warnings, err := skypilot.Parse("yaml", []byte(text), skypilot.Given{Workdir: true, AnySecret: true})
-	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, err.Error())
-		return
-	}
-	resp.Error = resp.Result.Set(ctx, skypilotResult(t, warnings))
 }
 
 // skypilotResult is the function's value; its type does not depend on the arguments.

@@ -160,8 +160,7 @@ func (f *finder) find(ctx context.Context, config tfsdk.Config) ([]*metav1.Parti
 	plural, _ := meta.UnsafeGuessKindToResource(f.kind)
 	found, err := cluster.ListMetadata(ctx, client, f.kind.Kind, plural, model.Namespace.ValueString(), metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
-		summary, detail := cluster.Explain(err)
-		diags.AddError(summary, detail)
+		explain(&diags, err)
 		return nil, diags
 	}
 	if f.label == "" {

@@ -8,7 +8,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -108,19 +107,9 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 // DataSources lists the kinds of data sources, in the order of the documentation.
 func (p *elastic) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		newClusterCapacity,
+		newClusterCapacityData,
 		newForecastData,
 		newTrainingJobData,
-		newWorkloads,
-	}
-}
-
-// Functions lists the functions, in the order of the documentation. They are pure: no cluster is asked.
-func (p *elastic) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{
-		newAcceleratorLabels,
-		newElasticdlArgs,
-		newQuantityFunction,
-		newSkypilotTask,
+		newWorkloadsData,
 	}
 }

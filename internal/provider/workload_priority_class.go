@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -57,14 +56,4 @@ func checkWorkloadPriorityClass(ctx context.Context, c *connection, _ *kueue.Wor
 		}
 		return diags
 	}}}
-}
-
-// warnOfNever warns of a ClusterQueue that never preempts where there are classes of different value; once per queue.
-func (c *connection) warnOfNever(ctx context.Context, at path.Path, queue string) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if low, high, ok := c.differingClasses(ctx); ok && c.firstWord(reference{kind: aClusterQueue, name: queue}) {
-		diags.AddAttributeWarning(at, neverPreempts(queue), fmt.Sprintf(
-			"There are WorkloadPriorityClasses of different value, such as %s and %s. %s", low, high, neverPreemptsDetail))
-	}
-	return diags
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// notEnded selects the pods that hold what they request, or wait for it.
-const notEnded = "status.phase!=Succeeded,status.phase!=Failed"
+// NotEnded selects, by their fields, the pods that hold what they request, or wait for it.
+const NotEnded = "status.phase!=Succeeded,status.phase!=Failed"
 
 // ErrNoKueue says that the cluster does not know Kueue's kinds of objects.
 var ErrNoKueue = errors.New("the cluster has no Kueue")
@@ -44,7 +44,7 @@ func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, erro
 	kube := client.Kubernetes()
 	l := &lists{}
 	list(ctx, client, l, "list nodes", kube.CoreV1().Nodes(), "", &s.Nodes)
-	list(ctx, client, l, "list pods", kube.CoreV1().Pods(""), notEnded, &s.Pods)
+	list(ctx, client, l, "list pods", kube.CoreV1().Pods(""), NotEnded, &s.Pods)
 	list(ctx, client, l, "list priorityclasses.scheduling.k8s.io", kube.SchedulingV1().PriorityClasses(), "", &s.PriorityClasses)
 	const budgets, namespaces = "list poddisruptionbudgets.policy", "list namespaces"
 	l.dispensable = []string{budgets, namespaces}
