@@ -2,11 +2,11 @@ package provider
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -23,6 +23,7 @@ type jobCluster struct {
 // jobKind is what tells kinds of jobs apart for who deletes and explains them.
 type jobKind struct {
 	noun    string // "Training job", to begin a sentence
+	word    string // "job", to go on with
 	label   string // key of the label with the job's name that every pod has
 	account string // why the job gets a ServiceAccount of its own, in a sentence
 }
@@ -32,42 +33,68 @@ func (k jobKind) podsOf(ref trainingjob.JobRef) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: k.label + "=" + ref.Name}
 }
 
-// deleteJob deletes the Job in the foreground and waits until none of its pods is left.
-func (c *jobCluster) deleteJob(ctx context.Context, ref trainingjob.JobRef) error {
-	kube := c.client.Kubernetes()
-	err := cluster.Delete(ctx, c.client, kube.BatchV1().Jobs(ref.Namespace), ref.Name, ref.UID, metav1.DeletePropagationForeground)
+// pods are those of this very job: the master's, by the label of the Job controller, and the workers', by ours.
+func (c *jobCluster) pods(ctx context.Context, ref trainingjob.JobRef) ([]corev1.Pod, error) {
+	list, err := c.client.Kubernetes().CoreV1().Pods(ref.Namespace).List(ctx, c.podsOf(ref))
 	if err != nil {
-		return err
+		return nil, c.client.Wrap("list", cluster.Ref{Kind: "Pod", Namespace: ref.Namespace}, err)
 	}
-	return cluster.WaitFor(ctx, c.client, kube.CoreV1().Pods(ref.Namespace), c.podsOf(ref), func(pods []*corev1.Pod) (bool, error) {
-		for _, pod := range pods {
-			if isPodOf(pod, ref) {
-				return false, nil
-			}
+	var pods []corev1.Pod
+	for i := range list.Items {
+		if isPodOf(&list.Items[i], ref) {
+			pods = append(pods, list.Items[i])
 		}
-		return true, nil
-	})
+	}
+	return pods, nil
 }
 
-// lastLines are the last of what a container printed, or why they cannot be read.
-func (c *jobCluster) lastLines(ctx context.Context, pod *corev1.Pod, container string) []string {
-	text, err := c.client.Kubernetes().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, TailLines: new(int64(lastLogLines)),
-	}).DoRaw(ctx)
-	if err != nil {
-		return []string{fmt.Sprintf("(the log of pod %s cannot be read: %v)", pod.Name, err)}
-	}
-	return strings.Split(strings.TrimSpace(string(text)), "\n")
+func isPodOf(pod *corev1.Pod, ref trainingjob.JobRef) bool {
+	uid := string(ref.UID)
+	return pod.Labels[trainingjob.LabelJobUID] == uid || pod.Labels[batchv1.ControllerUidLabel] == uid
 }
 
-// whyEnded says why a wait has ended before its time, as the end of a sentence.
-func whyEnded(err error) string {
-	switch {
-	case errors.Is(err, context.Canceled):
-		return "it was interrupted"
-	case errors.Is(err, errTimeIsUp), errors.Is(err, context.DeadlineExceeded):
-		return "the time for it was up"
+// isThere is an error unless there is a Job with the UID that is meant.
+func (c *jobCluster) isThere(ctx context.Context, ref trainingjob.JobRef) error {
+	job, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
+	if err == nil && job.UID != ref.UID {
+		return c.client.Wrap("update", cluster.Ref{Kind: "Job", Namespace: ref.Namespace, Name: ref.Name}, &cluster.RecreatedError{Expected: ref.UID, Got: job.UID})
 	}
-	_, detail := cluster.Explain(err)
-	return strings.TrimSuffix(detail, ".")
+	return err
+}
+
+// theJob is a Job with nothing but its name: enough to patch it.
+func theJob(ref trainingjob.JobRef) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: ref.Name, Namespace: ref.Namespace}}
+}
+
+// patchParts changes the metadata of a job's objects as far as they are there.
+func (c *jobCluster) patchParts(ctx context.Context, parts []trainingjob.Object, labels, annotations map[string]any) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if len(labels)+len(annotations) == 0 {
+		return diags
+	}
+	merge := map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}}
+	for _, part := range parts {
+		if err := c.part(part).patch(ctx, merge); err != nil && !apierrors.IsNotFound(err) {
+			c.subject.explain(&diags, err)
+			return diags
+		}
+	}
+	return diags
+}
+
+// mergeOf is the JSON merge patch of a string map: null takes an entry away.
+func mergeOf(before, after map[string]string) map[string]any {
+	merge := map[string]any{}
+	for key := range before {
+		if _, stays := after[key]; !stays {
+			merge[key] = nil
+		}
+	}
+	for key, value := range after {
+		if old, had := before[key]; !had || old != value {
+			merge[key] = value
+		}
+	}
+	return merge
 }

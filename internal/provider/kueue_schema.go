@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -33,7 +32,7 @@ func kueueAttributes(ctx context.Context, nameDescription string, own map[string
 	own["labels"] = labelsAttribute()
 	own["annotations"] = annotationsAttribute()
 	own["uid"] = uidAttribute()
-	own["timeouts"] = timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true})
+	own["timeouts"] = timeoutsAttribute(ctx, objectTimeout, "with what it waits for")
 	return own
 }
 

@@ -2,7 +2,10 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -15,7 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// labelsAttribute, annotationsAttribute and uidAttribute are the same in every resource.
+// labelsAttribute, annotationsAttribute, uidAttribute and timeoutsAttribute are the same in every resource.
 func labelsAttribute() schema.MapAttribute {
 	return schema.MapAttribute{
 		MarkdownDescription: "Labels of the object. Labels that others put on it are left alone and are no difference.",
@@ -40,6 +43,16 @@ func uidAttribute() schema.StringAttribute {
 		Computed:            true,
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
+}
+
+// timeoutsAttribute bounds operations, each by the given time where nothing is said; what it includes ends a sentence.
+func timeoutsAttribute(ctx context.Context, byDefault time.Duration, includes string) schema.Attribute {
+	of := func(operation string) string { return "Time for " + operation + ", such as `\"90s\"` or `\"1h30m\"`." }
+	nested, _ := timeouts.Attributes(ctx, timeouts.Opts{
+		Create: true, CreateDescription: of("a creation"), Update: true, UpdateDescription: of("an update"), Delete: true, DeleteDescription: of("a deletion"),
+	}).(schema.SingleNestedAttribute)
+	nested.MarkdownDescription = fmt.Sprintf("How long an operation may take, %s; %g minutes by default.", includes, byDefault.Minutes())
+	return nested
 }
 
 // ownedEntries is what state says of the map metadata.FIELD: the entries that state had before, as they are now, and

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -15,12 +14,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
-)
-
-// Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace periods.
-const (
-	taskTimeout     = 10 * time.Minute
-	taskReadTimeout = 2 * time.Minute
 )
 
 // taskResource is elastic_task.
@@ -61,7 +54,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	var secrets types.Map
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...) // plans do not have it
-	timeout, diags := model.Timeouts.Create(ctx, taskTimeout)
+	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
 	values, diags := stringMap(ctx, secrets)
 	resp.Diagnostics.Append(diags...)
@@ -109,7 +102,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 
 // Read costs two requests, the Job and what was asked for, and under a queue a third, the Workload.
 func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	ctx, cancel := context.WithTimeout(ctx, taskReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
 	var model taskModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
@@ -118,23 +111,10 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	// Also for a task that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
-	ref := model.ref()
-	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
-	if apierrors.IsNotFound(err) || err == nil && ref.UID != "" && job.UID != ref.UID {
-		// A Job with another UID is another task. One that had finished was removed by a TTL, and its end stays known.
-		if !taskFinished(model.Phase.ValueString()) || err == nil || model.OnFinished.ValueString() != onFinishedKeep {
-			resp.State.RemoveResource(ctx)
-		}
-		return
+	if job := model.liveJob(ctx, client, model.subject(), taskFinished(model.Phase.ValueString()), resp); job != nil {
+		resp.Diagnostics.Append(model.read(ctx, client, job)...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	}
-	if err != nil {
-		model.subject().explain(&resp.Diagnostics, err)
-		return
-	}
-	resp.Diagnostics.Append(model.read(ctx, client, job)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
 // read takes over what the cluster holds of a task.
@@ -148,7 +128,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("What task %s/%s was made of cannot be read", job.Namespace, job.Name),
 			"The state holds what this release of the provider refuses, so that the task is not compared with what is in the cluster. "+diags.Errors()[0].Detail())}
 	}
-	diags.Append(m.readMetadata(client, job, a.file)...)
+	diags.Append(m.readMetadata(client, withoutLabels(job, a.file.Labels, m.Labels), task.ReservedLabel)...)
 	name := fmt.Sprintf("ConfigMap %s/%s", job.Namespace, task.ConfigMapName(job.Name))
 	configMap, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), task.ConfigMapName(job.Name))
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -189,7 +169,7 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	var model, prior taskModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	timeout, diags := model.Timeouts.Update(ctx, taskTimeout)
+	timeout, diags := model.Timeouts.Update(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
 	before, diags := prior.asked(ctx)
 	resp.Diagnostics.Append(diags...)
@@ -223,7 +203,7 @@ func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	r.connection.applies()
 	var model taskModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	timeout, diags := model.Timeouts.Delete(ctx, taskTimeout)
+	timeout, diags := model.Timeouts.Delete(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
 	client, diags := r.connection.cluster()
 	resp.Diagnostics.Append(diags...)

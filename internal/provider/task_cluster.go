@@ -2,14 +2,12 @@ package provider
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -24,7 +22,7 @@ type taskCluster struct {
 
 func newTaskCluster(client *cluster.Client, about subject) *taskCluster {
 	return &taskCluster{jobCluster{client: client, subject: about, jobKind: jobKind{
-		noun: "Task", label: task.LabelTask,
+		noun: "Task", word: "task", label: task.LabelTask,
 		account: "The pods of several nodes get a ServiceAccount of their own, with a Role of what they do to start together",
 	}}}
 }
@@ -36,24 +34,12 @@ func (c *taskCluster) check(ctx context.Context, t task.Task, at func(attribute 
 	if t.Queue == "" {
 		return diags
 	}
-	_, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(t.Namespace), t.Queue)
-	switch {
-	case cluster.IsNotServed(err):
-		diags.AddAttributeError(at("queue"), "The cluster has no Kueue", fmt.Sprintf(
-			"Its API server does not know LocalQueues: nobody would admit the task, and its Job would stay suspended for ever. Nothing was made. "+
-				"Install Kueue (API version %s), or leave queue out, and the task starts at once.", kueue.SchemeGroupVersion))
-		return diags
-	case apierrors.IsNotFound(err):
-		diags.AddAttributeWarning(at("queue"), "There is no such queue", fmt.Sprintf(
-			"LocalQueue %s/%s does not exist; the task waits until it does. Where this configuration makes the queue, refer to it, so that it is made first: elastic_local_queue.NAME.name instead of %q.", t.Namespace, t.Queue, t.Queue))
-	case err != nil && !apierrors.IsForbidden(err):
-		c.subject.explain(&diags, err)
+	diags.Append(c.checkLocalQueue(ctx, at("queue"), t.Namespace, t.Queue,
+		": nobody would admit the task, and its Job would stay suspended for ever. Nothing was made.")...)
+	if diags.HasError() {
 		return diags
 	}
-	if t.PriorityClass != "" {
-		diags.Append(c.checkWorkloadPriorityClass(ctx, at("priority_class"), t.PriorityClass)...)
-	}
-	return diags
+	return append(diags, c.checkWorkloadPriorityClass(ctx, at("priority_class"), t.PriorityClass)...)
 }
 
 // createJob makes the suspended Job that will own all the rest.
@@ -104,27 +90,14 @@ func (c *taskCluster) flavors(ctx context.Context, namespace, queue string) []ma
 
 // createParts makes what the Job owns, and lets it start where Kueue does not. It returns the Job as it is then.
 func (c *taskCluster) createParts(ctx context.Context, objects *task.Objects, job *batchv1.Job) (*batchv1.Job, diag.Diagnostics) {
-	var diags diag.Diagnostics
 	ref := task.JobRef{Name: job.Name, Namespace: job.Namespace, UID: job.UID}
 	objects.Own(ref)
-	for i, part := range objects.Parts() {
-		if err := c.createPart(ctx, part, ref); err != nil {
-			c.explainPart(&diags, part, err)
-			diags.AddWarning("The task is incomplete, and cannot start", fmt.Sprintf(
-				"Job %s/%s and %d of its %d other objects exist. All are in the state: "+
-					"the next terraform apply removes them and begins anew, and terraform destroy removes them.", job.Namespace, job.Name, i, len(objects.Parts())))
-			return job, diags
-		}
-	}
+	diags := c.jobCluster.createParts(ctx, ref, objects.Parts(), func(task.Object) error { return nil })
 	// Kueue puts a Job that names no queue into the namespace's default one, where there is one.
-	if job.Labels[kueue.QueueLabel] != "" {
+	if diags.HasError() || job.Labels[kueue.QueueLabel] != "" {
 		return job, diags
 	}
-	resume := map[string]any{"metadata": map[string]any{"uid": job.UID}, "spec": map[string]any{"suspend": false}}
-	if err := c.part(objects.Job).patch(ctx, resume); err != nil {
-		c.subject.explain(&diags, err)
-		return job, diags
-	}
+	diags.Append(c.start(ctx, ref)...)
 	job = job.DeepCopy()
 	job.Spec.Suspend = new(false)
 	return job, diags
@@ -146,12 +119,8 @@ func (c *taskCluster) update(ctx context.Context, ref task.JobRef, parts []task.
 		c.subject.explain(&diags, err)
 		return diags
 	}
-	metadata := map[string]any{"labels": mergeOf(before.Labels, after.Labels), "annotations": mergeOf(before.Annotations, after.Annotations)}
-	ofJob := map[string]any{
-		"uid":         ref.UID,
-		"labels":      mergeOf(withQueue(before), withQueue(after)),
-		"annotations": metadata["annotations"],
-	}
+	annotations := mergeOf(before.Annotations, after.Annotations)
+	ofJob := map[string]any{"uid": ref.UID, "labels": mergeOf(withQueue(before), withQueue(after)), "annotations": annotations}
 	spec := map[string]any{}
 	if before.Recovery.MaxRestartsOnErrors != after.Recovery.MaxRestartsOnErrors {
 		spec["backoffLimit"] = after.Recovery.MaxRestartsOnErrors
@@ -159,21 +128,11 @@ func (c *taskCluster) update(ctx context.Context, ref task.JobRef, parts []task.
 	if !equality.Semantic.DeepEqual(before.TTLSecondsAfterFinished, after.TTLSecondsAfterFinished) {
 		spec["ttlSecondsAfterFinished"] = after.TTLSecondsAfterFinished // nil takes it away
 	}
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: ref.Name, Namespace: ref.Namespace}}
-	if err := c.part(job).patch(ctx, map[string]any{"metadata": ofJob, "spec": spec}); err != nil {
+	if err := c.part(theJob(ref)).patch(ctx, map[string]any{"metadata": ofJob, "spec": spec}); err != nil {
 		c.subject.explain(&diags, err)
 		return diags
 	}
-	if equality.Semantic.DeepEqual(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.Annotations, after.Annotations) {
-		return diags
-	}
-	for _, part := range parts {
-		if err := c.part(part).patch(ctx, map[string]any{"metadata": metadata}); err != nil && !apierrors.IsNotFound(err) {
-			c.subject.explain(&diags, err)
-			return diags
-		}
-	}
-	return diags
+	return append(diags, c.patchParts(ctx, parts, mergeOf(before.Labels, after.Labels), annotations)...)
 }
 
 // withQueue are the labels that a Job has by its user's wish: Kueue's among them.
@@ -188,22 +147,6 @@ func withQueue(t task.Task) map[string]string {
 		}
 	}
 	return all
-}
-
-// delete removes a task: its Job, in the foreground, and its pods; then what else it owns, which Kubernetes' garbage
-// collector has usually removed by then.
-func (c *taskCluster) delete(ctx context.Context, ref task.JobRef, parts []task.Object) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if err := c.deleteJob(ctx, ref); err != nil {
-		c.explainStuck(ctx, &diags, ref, err)
-		return diags
-	}
-	for _, part := range parts {
-		if err := c.deletePart(ctx, part, ref); err != nil {
-			c.subject.explain(&diags, err)
-		}
-	}
-	return diags
 }
 
 // workloadOf is Kueue's Workload of a Job: nil without a queue, and when there is none, or it cannot be read.

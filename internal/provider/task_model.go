@@ -10,12 +10,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
-	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
@@ -24,9 +22,8 @@ import (
 
 // taskModel is the resource's value in configuration, plan and state.
 type taskModel struct {
-	Name      types.String `tfsdk:"name"`
-	Namespace types.String `tfsdk:"namespace"`
-	YAML      types.String `tfsdk:"yaml"`
+	jobModel
+	YAML types.String `tfsdk:"yaml"`
 
 	Run               types.String  `tfsdk:"run"`
 	Setup             types.String  `tfsdk:"setup"`
@@ -45,27 +42,15 @@ type taskModel struct {
 	SecretsWO         types.Map     `tfsdk:"secrets_wo"`
 	SecretsWOVersion  types.Int64   `tfsdk:"secrets_wo_version"`
 
-	Volumes                       types.List           `tfsdk:"volumes"`
-	ImagePullPolicy               types.String         `tfsdk:"image_pull_policy"`
-	ImagePullSecrets              types.List           `tfsdk:"image_pull_secrets"`
 	TrainerImage                  types.String         `tfsdk:"trainer_image"`
 	PriorityClassName             types.String         `tfsdk:"priority_class_name"`
 	NodeSelector                  types.Map            `tfsdk:"node_selector"`
 	Tolerations                   types.List           `tfsdk:"tolerations"`
-	ServiceAccountName            types.String         `tfsdk:"service_account_name"`
 	RuntimeClassName              types.String         `tfsdk:"runtime_class_name"`
 	TerminationGracePeriodSeconds types.Int64          `tfsdk:"termination_grace_period_seconds"`
 	PodOverrides                  jsontypes.Normalized `tfsdk:"pod_overrides"`
+	TTLSecondsAfterFinished       types.Int64          `tfsdk:"ttl_seconds_after_finished"`
 
-	Labels                  types.Map      `tfsdk:"labels"`
-	Annotations             types.Map      `tfsdk:"annotations"`
-	TTLSecondsAfterFinished types.Int64    `tfsdk:"ttl_seconds_after_finished"`
-	WaitFor                 types.String   `tfsdk:"wait_for"`
-	FailOnError             types.Bool     `tfsdk:"fail_on_error"`
-	OnFinished              types.String   `tfsdk:"on_finished"`
-	Timeouts                timeouts.Value `tfsdk:"timeouts"`
-
-	UID types.String `tfsdk:"uid"`
 	taskObservedModel
 }
 
@@ -95,17 +80,7 @@ type acceleratorModel struct {
 	Topologies types.Map    `tfsdk:"topologies"`
 }
 
-func (m *taskModel) identity() namespacedIdentity {
-	return namespacedIdentity{Namespace: m.Namespace, Name: m.Name}
-}
-
-func (m *taskModel) ref() task.JobRef {
-	return task.JobRef{Name: m.Name.ValueString(), Namespace: m.Namespace.ValueString(), UID: apitypes.UID(m.UID.ValueString())}
-}
-
-func (m *taskModel) subject() subject {
-	return subject{resourceType: TypeName + "_task", importID: m.Namespace.ValueString() + "/" + m.Name.ValueString()}
-}
+func (m *taskModel) subject() subject { return m.subjectOf("task") }
 
 // asked is a task as the file and the attributes say it together.
 type asked struct {
@@ -164,9 +139,7 @@ func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
 	t.Secrets = secrets
 	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.SecretsWO)))
 	t.TrainerImage, t.ImagePullPolicy = m.TrainerImage.ValueString(), corev1.PullPolicy(m.ImagePullPolicy.ValueString())
-	for _, name := range elements[types.String](r, m.ImagePullSecrets) {
-		t.ImagePullSecrets = append(t.ImagePullSecrets, name.ValueString())
-	}
+	t.ImagePullSecrets = r.words(m.ImagePullSecrets)
 	for i, v := range elements[volumeModel](r, m.Volumes) {
 		t.Volumes = append(t.Volumes, r.volume(path.Root("volumes").AtListIndex(i), v))
 	}

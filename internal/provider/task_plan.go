@@ -3,12 +3,10 @@ package provider
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -40,38 +38,14 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	finished := taskFinished(state.Phase.ValueString())
-	if finished && plan.OnFinished.ValueString() == onFinishedRecreate {
-		// A path counts as a reason to replace only where the plan differs.
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("phase"), types.StringUnknown())...)
-		resp.RequiresReplace.Append(path.Root("phase"))
-		return
-	}
-	reasons, diags := taskReplacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if len(reasons) > 0 {
-		for _, reason := range reasons {
-			resp.RequiresReplace.Append(reason.at)
-		}
-		resp.Diagnostics.AddWarning(fmt.Sprintf("Task %s will be replaced", state.subject().importID), taskReplacementDetail(&state, reasons))
-		return
-	}
-	if plan.WaitFor.ValueString() != waitForCreated && !finished && !req.Plan.Raw.Equal(req.State.Raw) {
-		for name, unknown := range unknownTaskObservations() {
-			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), unknown)...)
-		}
-	}
-}
-
-// unknownTaskObservations are what a wait will find.
-func unknownTaskObservations() map[string]any {
-	return map[string]any{
-		"phase": types.StringUnknown(), "reason": types.StringUnknown(), "restarts": types.Int64Unknown(),
-		"preemptions": types.Int64Unknown(), "workload": types.StringUnknown(),
-	}
+	jobChange{
+		what: "Task " + state.subject().importID, plan: plan.jobModel,
+		finished: taskFinished(state.Phase.ValueString()), observed: taskObservedAttributes(),
+		reasons: func() ([]reasonToReplace, diag.Diagnostics) {
+			return taskReplacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
+		},
+		lost: func() string { return lostByReplacingTask(state.Phase.ValueString()) },
+	}.decide(ctx, req, resp)
 }
 
 // checkReferences warns about a queue or a class that is not there, about a queue that never preempts, and about one that
@@ -105,13 +79,6 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 	return diags
 }
 
-// taskReplacement is an attribute whose change replaces the task, and why it must.
-type taskReplacement struct {
-	attribute string
-	why       string
-	of        func(task.Task) any
-}
-
 const (
 	isTheTask  = "names the task's objects"
 	isTheRun   = "is what the task runs"
@@ -120,8 +87,8 @@ const (
 )
 
 // taskReplacements are all of them but the queue and the class; the other attributes change in place.
-func taskReplacements() []taskReplacement {
-	return []taskReplacement{
+func taskReplacements() []replacement[task.Task] {
+	return []replacement[task.Task]{
 		{"name", isTheTask, func(t task.Task) any { return t.Name }},
 		{"namespace", isTheTask, func(t task.Task) any { return t.Namespace }},
 		{"run", isTheRun, func(t task.Task) any { return t.Run }},
@@ -155,28 +122,15 @@ func taskReplacements() []taskReplacement {
 	}
 }
 
-// reasonToReplace is where a plan shows the replacement, and why it is one.
-type reasonToReplace struct {
-	at  path.Path
-	why string
-}
-
 // taskReplacing finds what replaces the task. What means the same, by an attribute or by the file and however it is
 // written, does not; a value that is not known yet may be any, and does.
 func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan *taskModel) ([]reasonToReplace, diag.Diagnostics) {
 	was, unreadable := state.asked(ctx)
 	will, diags := plan.asked(ctx)
-	var before, after map[string]tftypes.Value
-	if err := stateRaw.As(&before); err != nil {
-		diags.AddError("The provider is broken", err.Error())
-	}
-	if err := planRaw.As(&after); err != nil {
-		diags.AddError("The provider is broken", err.Error())
-	}
 	if diags.HasError() {
 		return nil, diags
 	}
-	changed := func(attribute string) bool { return !before[attribute].Equal(after[attribute]) }
+	changed := func(attribute string) bool { return !valueAt(stateRaw, attribute).Equal(valueAt(planRaw, attribute)) }
 	var reasons []reasonToReplace
 	add := func(attribute, why string) {
 		at := path.Root(attribute)
@@ -191,12 +145,12 @@ func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, 
 		}
 		return reasons, diags
 	}
-	if changed("yaml") && !after["yaml"].IsKnown() {
+	if changed("yaml") && !isKnown(planRaw, "yaml") {
 		add("yaml", "is not known yet, and may say anything")
 		return reasons, diags
 	}
 	for _, r := range taskReplacements() {
-		unknown := changed(r.attribute) && !after[r.attribute].IsFullyKnown()
+		unknown := changed(r.attribute) && !isKnown(planRaw, r.attribute)
 		if unknown || !equality.Semantic.DeepEqual(r.of(was.Task), r.of(will.Task)) {
 			add(r.attribute, r.why)
 		}
@@ -223,21 +177,15 @@ func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, 
 	return reasons, diags
 }
 
-func taskReplacementDetail(state *taskModel, reasons []reasonToReplace) string {
-	var b strings.Builder
-	for _, r := range reasons {
-		b.WriteString(r.why + ".\n")
-	}
-	b.WriteString("\n")
-	switch state.Phase.ValueString() {
+func lostByReplacingTask(phase string) string {
+	switch phase {
 	case taskSucceeded:
-		b.WriteString("The task has succeeded; its pods, with what they printed, are deleted.")
+		return "The task has succeeded; its pods, with what they printed, are deleted."
 	case taskFailed:
-		b.WriteString("The task has failed; its pods, with what they printed, are deleted.")
+		return "The task has failed; its pods, with what they printed, are deleted."
 	case taskQueued:
-		b.WriteString("The task waits (as of the last refresh); the new one takes its place at the end of the line.")
+		return "The task waits (as of the last refresh); the new one takes its place at the end of the line."
 	default:
-		b.WriteString("The task has started (as of the last refresh); it is stopped, and what it has not written elsewhere is lost.")
+		return "The task has started (as of the last refresh); it is stopped, and what it has not written elsewhere is lost."
 	}
-	return b.String()
 }

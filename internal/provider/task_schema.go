@@ -2,23 +2,17 @@ package provider
 
 import (
 	"context"
+	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 )
@@ -58,10 +52,10 @@ func taskSchema(ctx context.Context) schema.Schema {
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
-		"image":        imageAttribute("Image in which the commands run, with a shell; `" + task.DefaultImage + "` by default."),
+		"image":        nonEmptyText("Image in which the commands run, with a shell; `" + task.DefaultImage + "` by default."),
 		"accelerators": acceleratorsAttribute(),
-		"cpus":         amountAttribute("CPUs of each pod: `\"4\"`, or `\"4+\"` for at least 4; also in Kubernetes' way, `\"500m\"`."),
-		"memory":       amountAttribute("Memory of each pod in GiB: `\"32\"`, or `\"32+\"` for at least 32; also in Kubernetes' way, `\"512Mi\"`."),
+		"cpus":         nonEmptyText("CPUs of each pod: `\"4\"`, or `\"4+\"` for at least 4; also in Kubernetes' way, `\"500m\"`."),
+		"memory":       nonEmptyText("Memory of each pod in GiB: `\"32\"`, or `\"32+\"` for at least 32; also in Kubernetes' way, `\"512Mi\"`."),
 		"recovery": schema.SingleNestedAttribute{
 			MarkdownDescription: "When a task that failed runs again. A preemption is no failure: after it the task always waits and runs again.",
 			Optional:            true,
@@ -114,101 +108,40 @@ func taskSchema(ctx context.Context) schema.Schema {
 		},
 
 		// Optional: how and where the pods run. Changing any of these replaces the task.
-		"namespace": schema.StringAttribute{
-			MarkdownDescription: "Namespace of all of the task's objects. `default` by default.",
-			Optional:            true,
-			Computed:            true,
-			Default:             stringdefault.StaticString(corev1.NamespaceDefault),
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		},
 		"accelerator_labels": acceleratorLabelsAttribute(),
 		"volumes": schema.ListNestedAttribute{
 			MarkdownDescription: "Volumes of every pod.",
 			Optional:            true,
 			NestedObject:        schema.NestedAttributeObject{Attributes: volumeAttributes("Whether it is mounted read-only; false by default.")},
 		},
-		"image_pull_policy": schema.StringAttribute{
-			MarkdownDescription: "`Always`, `IfNotPresent` or `Never`. Kubernetes' own default depends on the image's tag.",
-			Optional:            true,
-			Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))},
-		},
-		"image_pull_secrets": schema.ListAttribute{
-			MarkdownDescription: "Names of Secrets with credentials for the image's registry.",
-			ElementType:         types.StringType,
-			Optional:            true,
-			Validators:          []validator.List{listvalidator.ValueStringsAre(subdomain{})},
-		},
-		"trainer_image": imageAttribute("Image of the program that starts the pods of several nodes together; that of this provider's release by default. Of no effect with one node."),
-		"priority_class_name": schema.StringAttribute{
-			MarkdownDescription: "PriorityClass of the pods, kube-scheduler's: refer to `elastic_priority_class.NAME.name`.",
-			Optional:            true,
-			Validators:          []validator.String{subdomain{}},
-		},
-		"node_selector": schema.MapAttribute{
-			MarkdownDescription: "Labels of the nodes that the pods may run on.",
-			ElementType:         types.StringType,
-			Optional:            true,
-			Validators:          []validator.Map{labels{}},
-		},
-		"tolerations": tolerationsAttribute("Taints that the pods tolerate."),
-		"service_account_name": schema.StringAttribute{
-			MarkdownDescription: "ServiceAccount of the pods. Without it the pods of one node have none, and those of several get one of their own with a Role of what they do.",
-			Optional:            true,
-			Validators:          []validator.String{subdomain{}},
-		},
-		"runtime_class_name": schema.StringAttribute{
-			MarkdownDescription: "RuntimeClass of the pods.",
-			Optional:            true,
-			Validators:          []validator.String{subdomain{}},
-		},
+		"trainer_image":        nonEmptyText("Image of the program that starts the pods of several nodes together; that of this provider's release by default. Of no effect with one node."),
+		"priority_class_name":  nameAttribute("PriorityClass of the pods, kube-scheduler's, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),
+		"node_selector":        nodeSelectorAttribute("Labels of the nodes that the pods may run on."),
+		"tolerations":          tolerationsAttribute("Taints that the pods tolerate."),
+		"service_account_name": nameAttribute("ServiceAccount of the pods. Without it the pods of one node have none, and those of several get one of their own with a Role of what they do."),
+		"runtime_class_name":   nameAttribute("RuntimeClass of the pods."),
 		"termination_grace_period_seconds": schema.Int64Attribute{
 			MarkdownDescription: "Time between the request to stop (SIGTERM) and the end, when the task is preempted or deleted; 30 by default.",
 			Optional:            true,
 		},
-		"pod_overrides": schema.StringAttribute{
-			MarkdownDescription: "Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsPolicy = \"None\" } })`.",
-			CustomType:          jsontypes.NormalizedType{},
-			Optional:            true,
-			PlanModifiers:       []planmodifier.String{keepEqualJSON{}},
-		},
+		"pod_overrides": podOverridesAttribute(),
 
 		// Optional: in place.
-		"labels":      labelsAttribute(),
-		"annotations": annotationsAttribute(),
 		"ttl_seconds_after_finished": schema.Int64Attribute{
-			MarkdownDescription: "Removes the task's objects so long after its end; they are kept by default. A task that was removed so stays in the state.",
+			MarkdownDescription: "Removes the task's objects this many seconds after its end; they are kept by default. A task that was removed so stays in the state.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 1<<31-1)},
 		},
-		"wait_for": schema.StringAttribute{
-			MarkdownDescription: "What an apply waits for: `created` (default), `admitted`, `running` or `succeeded`. A wait that ends by timeout or Ctrl-C is a warning: the task goes on.",
-			Optional:            true,
-			Computed:            true,
-			Default:             stringdefault.StaticString(waitForCreated),
-			Validators:          []validator.String{stringvalidator.OneOf(waitForCreated, waitForAdmitted, waitForRunning, waitForSucceeded)},
-		},
-		"fail_on_error": schema.BoolAttribute{
-			MarkdownDescription: "Whether a run that fails while an apply waits for it is an error instead of a warning. " +
-				"An error when the task is created taints it: the next apply deletes it and begins anew. False by default.",
-			Optional: true,
-			Computed: true,
-			Default:  booldefault.StaticBool(false),
-		},
-		"on_finished": schema.StringAttribute{
-			MarkdownDescription: "What to plan for a task that has succeeded or failed: `keep` it (default), also when a TTL has removed its objects, or `recreate` it.",
-			Optional:            true,
-			Computed:            true,
-			Default:             stringdefault.StaticString(onFinishedKeep),
-			Validators:          []validator.String{stringvalidator.OneOf(onFinishedKeep, onFinishedRecreate)},
-		},
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
 
 		// Computed.
-		"uid": uidAttribute(),
+		"logs": schema.StringAttribute{
+			MarkdownDescription: "The command that shows what the task prints.",
+			Computed:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
 	}
-	for name, attribute := range taskObservedAttributes() {
-		attributes[name] = attribute
-	}
+	maps.Copy(attributes, jobAttributes(ctx, "task", waitForAdmitted, waitForRunning, waitForSucceeded))
+	maps.Copy(attributes, taskObservedAttributes())
 	return schema.Schema{
 		MarkdownDescription: "A task: commands that run in one pod, or in several together, on the accelerators they ask for. What a SkyPilot task file says, by attributes or by the file itself. " +
 			"With a `queue` Kueue admits it, preempts it for more important work, and queues it again by itself, keeping its place by age; nobody has to run Terraform for that, and it is no change in a plan.\n\n" +
@@ -221,38 +154,17 @@ func taskSchema(ctx context.Context) schema.Schema {
 // taskObservedAttributes are what the cluster says of the task. An update that does not wait leaves them as they were at
 // the last refresh, so that a plan shows only what the user changes.
 func taskObservedAttributes() map[string]schema.Attribute {
-	integer := func(description string) schema.Attribute {
-		return schema.Int64Attribute{
-			MarkdownDescription: description + " As of the last refresh.", Computed: true,
-			PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
-		}
-	}
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{
-			MarkdownDescription: description, Computed: true,
-			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-		}
-	}
 	return map[string]schema.Attribute{
-		"phase":       text("`Queued`, `Starting`, `Running`, `Succeeded` or `Failed`. As of the last refresh."),
-		"reason":      text("Why it waits or has failed, in a sentence; null while there is nothing to say. As of the last refresh."),
-		"restarts":    integer("Runs that failed and were followed by another one."),
-		"preemptions": integer("How often Kueue took its place away and queued it again."),
-		"workload":    text("Name of Kueue's Workload of the task; null without one. As of the last refresh."),
-		"logs":        text("The command that shows what the task prints."),
+		"phase":       observedText("`Queued`, `Starting`, `Running`, `Succeeded` or `Failed`."),
+		"reason":      observedText("Why it waits or has failed, in a sentence; null while there is nothing to say."),
+		"restarts":    observedInteger("Runs that failed and were followed by another one."),
+		"preemptions": observedInteger("How often Kueue took its place away and queued it again."),
+		"workload":    observedText("Name of Kueue's Workload of the task; null without one."),
 	}
 }
 
 func scriptAttribute(description string) schema.Attribute {
 	return schema.StringAttribute{MarkdownDescription: description + " Bash, where the image has it, or sh.", Optional: true}
-}
-
-func imageAttribute(description string) schema.Attribute {
-	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
-}
-
-func amountAttribute(description string) schema.Attribute {
-	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
 }
 
 func acceleratorsAttribute() schema.Attribute {

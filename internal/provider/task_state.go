@@ -6,15 +6,11 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -30,23 +26,16 @@ func (m *taskObservedModel) observe(p taskProgress) {
 	}
 }
 
-// readMetadata takes over the Job's labels and annotations that are the user's. Those that the file says, and that are
-// as it says, are no attribute's.
-func (m *taskModel) readMetadata(client *cluster.Client, job *batchv1.Job, file task.Task) diag.Diagnostics {
-	var diags, more diag.Diagnostics
-	users := &metav1.ObjectMeta{Labels: maps.Clone(job.Labels), Annotations: maps.Clone(job.Annotations), ManagedFields: job.ManagedFields}
-	said := m.Labels.Elements()
-	maps.DeleteFunc(users.Labels, func(key, value string) bool {
-		inFile, ok := file.Labels[key]
-		_, attribute := said[key]
-		return task.ReservedLabel(key) || ok && inFile == value && !attribute
+// withoutLabels is a Job without the labels that the file says, and that are as it says: they are no attribute's, unless the
+// attribute says them too.
+func withoutLabels(job *batchv1.Job, file map[string]string, attribute types.Map) *batchv1.Job {
+	job = job.DeepCopy()
+	maps.DeleteFunc(job.Labels, func(key, value string) bool {
+		inFile, ok := file[key]
+		_, said := attribute.Elements()[key]
+		return ok && inFile == value && !said
 	})
-	maps.DeleteFunc(users.Annotations, func(key, _ string) bool { return task.ReservedLabel(key) })
-	m.Labels, more = ownedEntries(client, users, "labels", m.Labels)
-	diags.Append(more...)
-	m.Annotations, more = ownedEntries(client, users, "annotations", m.Annotations)
-	diags.Append(more...)
-	return diags
+	return job
 }
 
 // readTask takes over what the cluster holds where it means something else than the state. Where it means the same the
@@ -54,7 +43,7 @@ func (m *taskModel) readMetadata(client *cluster.Client, job *batchv1.Job, file 
 func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool) diag.Diagnostics {
 	a, diags := m.asked(ctx)
 	prior := a.Task
-	w := &writer{ctx: ctx, types: taskSchema(ctx).Type().(basetypes.ObjectType).AttrTypes} //nolint:forcetypeassert // a schema's type is an object
+	w := &writer{ctx: ctx, types: attributesOf(taskSchema(ctx).Type())}
 	changed := func(was, is any) bool { return !equality.Semantic.DeepEqual(was, is) }
 
 	for value, of := range map[*types.String]struct{ was, is string }{
@@ -130,19 +119,6 @@ func queueSeen(asked, live string) string {
 	return live
 }
 
-// defaults are for an imported task: what the cluster does not hold is as if it were not configured.
-func (m *taskModel) defaults() {
-	if m.WaitFor.IsNull() {
-		m.WaitFor = types.StringValue(waitForCreated)
-	}
-	if m.OnFinished.IsNull() {
-		m.OnFinished = types.StringValue(onFinishedKeep)
-	}
-	if m.FailOnError.IsNull() {
-		m.FailOnError = types.BoolValue(false)
-	}
-}
-
 func (w *writer) recovery(r task.Recovery) types.Object {
 	if r.MaxRestartsOnErrors == 0 && len(r.RecoverOnExitCodes) == 0 {
 		return types.ObjectNull(attributesOf(w.types["recovery"]))
@@ -155,42 +131,23 @@ func (w *writer) recovery(r task.Recovery) types.Object {
 }
 
 func (w *writer) secrets(secrets map[string]task.SecretKey) types.Map {
-	kind := types.ObjectType{AttrTypes: attributesOf(w.types["secrets"])}
-	if len(secrets) == 0 {
-		return types.MapNull(kind)
-	}
-	values := map[string]attr.Value{}
+	models := map[string]secretKeyModel{}
 	for name, key := range secrets {
-		values[name] = w.objectOf(kind.AttrTypes, secretKeyModel{SecretName: types.StringValue(key.SecretName), Key: types.StringValue(key.Key)})
+		models[name] = secretKeyModel{SecretName: types.StringValue(key.SecretName), Key: types.StringValue(key.Key)}
 	}
-	value, diags := types.MapValue(kind, values)
-	w.diags.Append(diags...)
-	return value
+	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.types["secrets"])}, models, len(models))
 }
 
 func (w *writer) acceleratorLabels(table map[string]accelerator.Definition) types.Map {
-	kind := types.ObjectType{AttrTypes: attributesOf(w.types["accelerator_labels"])}
-	if len(table) == 0 {
-		return types.MapNull(kind)
-	}
-	values := map[string]attr.Value{}
+	models := map[string]acceleratorModel{}
 	for name, d := range table {
 		topologies := map[string]string{}
 		for count, topology := range d.Topologies {
 			topologies[strconv.Itoa(count)] = topology
 		}
-		lists := types.ListType{ElemType: types.StringType}
-		m := acceleratorModel{Resource: textOrNull(d.Resource), Labels: types.MapNull(lists), Topologies: w.texts(topologies)}
-		if len(d.Labels) > 0 {
-			var diags diag.Diagnostics
-			m.Labels, diags = types.MapValueFrom(w.ctx, lists, d.Labels)
-			w.diags.Append(diags...)
-		}
-		values[name] = w.objectOf(kind.AttrTypes, m)
+		models[name] = acceleratorModel{Resource: textOrNull(d.Resource), Labels: w.lists(d.Labels), Topologies: w.texts(topologies)}
 	}
-	value, diags := types.MapValue(kind, values)
-	w.diags.Append(diags...)
-	return value
+	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.types["accelerator_labels"])}, models, len(models))
 }
 
 func (w *writer) taskVolumes(volumes []task.Volume) types.List {

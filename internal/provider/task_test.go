@@ -156,7 +156,7 @@ func TestTaskModelAndTask(t *testing.T) {
 			before, after := drawTask(t), drawTask(t)
 			after.Queue = before.Queue // whose rules are Kueue's
 			after.PriorityClass = before.PriorityClass
-			if slices.ContainsFunc(taskReplacements(), func(r taskReplacement) bool { return !equality.Semantic.DeepEqual(r.of(before), r.of(after)) }) {
+			if slices.ContainsFunc(taskReplacements(), func(r replacement[task.Task]) bool { return !equality.Semantic.DeepEqual(r.of(before), r.of(after)) }) {
 				return
 			}
 			was, is := render(t, before).Job.Spec, render(t, after).Job.Spec

@@ -41,17 +41,9 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 	phase := model.Phase.ValueString()
 	switch {
 	case phase == taskFailed:
-		summary := fmt.Sprintf("Task %s has failed", c.subject.importID)
-		detail := c.tell(gather, ref, model, job, workload)
-		if model.FailOnError.ValueBool() {
-			diags.AddError(summary, detail)
-		} else {
-			diags.AddWarning(summary, detail+"\n\nThe task stays as it is. With fail_on_error = true this would be an error.")
-		}
+		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.tell(gather, ref, model, job, workload)))
 	case err != nil:
-		diags.AddWarning(fmt.Sprintf("Task %s %s yet", c.subject.importID, notYet(goal)),
-			fmt.Sprintf("Waited %s for it to be %s; %s. The task goes on; the next plan shows where it is.\n\n%s",
-				time.Since(begin).Round(time.Second), goal, whyEnded(err), c.tell(gather, ref, model, job, workload)))
+		diags.Append(c.isNotYet(goal, time.Since(begin), err, c.tell(gather, ref, model, job, workload)))
 	}
 	return diags
 }

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -14,12 +13,6 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
-)
-
-// Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace periods.
-const (
-	trainingJobTimeout     = 10 * time.Minute
-	trainingJobReadTimeout = 2 * time.Minute
 )
 
 // trainingJob is elastic_training_job.
@@ -59,7 +52,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	r.connection.applies()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
-	timeout, diags := model.Timeouts.Create(ctx, trainingJobTimeout)
+	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
 	definition, diags := model.definition(ctx)
 	resp.Diagnostics.Append(diags...)
@@ -72,9 +65,8 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
 
-	c := trainingJobCluster(client, model.subject())
-	resp.Diagnostics.Append(c.checkPriorityClasses(ctx, classesOf(definition)...)...)
-	resp.Diagnostics.Append(c.checkQueue(ctx, definition)...)
+	c := newTrainingJobCluster(client, model.subject())
+	resp.Diagnostics.Append(c.check(ctx, definition)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -99,7 +91,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 // Read costs three requests: the Job, what was asked for, and what the master reports; under a queue one more, for what
 // the queue says.
 func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	ctx, cancel := context.WithTimeout(ctx, trainingJobReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
@@ -108,31 +100,18 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	// Also for a job that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
-	kube, ref := client.Kubernetes(), model.ref()
-	job, err := cluster.Get(ctx, client, kube.BatchV1().Jobs(ref.Namespace), ref.Name)
-	if apierrors.IsNotFound(err) || err == nil && ref.UID != "" && job.UID != ref.UID {
-		// A Job with another UID is another job. One that had finished was removed by a TTL, and its end stays known.
-		finished := trainingjob.Phase(model.Phase.ValueString()).Finished()
-		if !finished || err == nil || model.OnFinished.ValueString() != onFinishedKeep {
-			resp.State.RemoveResource(ctx)
-		}
-		return
+	finished := trainingjob.Phase(model.Phase.ValueString()).Finished()
+	if job := model.liveJob(ctx, client, model.subject(), finished, resp); job != nil {
+		resp.Diagnostics.Append(model.read(ctx, client, job)...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	}
-	if err != nil {
-		model.subject().explain(&resp.Diagnostics, err)
-		return
-	}
-	resp.Diagnostics.Append(model.read(ctx, client, job)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
 // read takes over what the cluster holds of a job.
 func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
 	kube := client.Kubernetes()
 	m.UID = types.StringValue(string(job.UID))
-	diags := m.readMetadata(client, job)
+	diags := m.readMetadata(client, job, trainingjob.ReservedLabel)
 
 	asked, err := cluster.Get(ctx, client, kube.CoreV1().ConfigMaps(job.Namespace), trainingjob.ConfigMapName(job.Name))
 	switch {
@@ -182,19 +161,6 @@ func statusOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) (tr
 	return status, diags
 }
 
-// defaults are for an imported job: what the cluster does not hold is as if it were not configured.
-func (m *trainingJobModel) defaults() {
-	if m.WaitFor.IsNull() {
-		m.WaitFor = types.StringValue(waitForCreated)
-	}
-	if m.OnFinished.IsNull() {
-		m.OnFinished = types.StringValue(onFinishedKeep)
-	}
-	if m.FailOnError.IsNull() {
-		m.FailOnError = types.BoolValue(false)
-	}
-}
-
 // Update writes what may change while the job runs to the ConfigMap that the master watches, and the metadata to
 // every object.
 func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -202,7 +168,7 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	var model, prior trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	timeout, diags := model.Timeouts.Update(ctx, trainingJobTimeout)
+	timeout, diags := model.Timeouts.Update(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
 	definition, diags := model.definition(ctx)
 	resp.Diagnostics.Append(diags...)
@@ -215,7 +181,7 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
 
-	c := trainingJobCluster(client, model.subject())
+	c := newTrainingJobCluster(client, model.subject())
 	before, diags := prior.definition(ctx)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(c.update(ctx, model.ref(), before, definition)...)
@@ -236,7 +202,7 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 	r.connection.applies()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	timeout, diags := model.Timeouts.Delete(ctx, trainingJobTimeout)
+	timeout, diags := model.Timeouts.Delete(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
 	client, diags := r.connection.cluster()
 	resp.Diagnostics.Append(diags...)
@@ -245,32 +211,11 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
-	c := trainingJobCluster(client, model.subject())
+	c := newTrainingJobCluster(client, model.subject())
 	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.ServiceAccountName.ValueString() == "", !model.Queue.IsNull())...)
 }
 
 // ImportState takes namespace/name, or on Terraform 1.12 and later the identity.
 func (r *trainingJob) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	importNamespaced(ctx, "training job", "default/low-prio-job", req, resp)
-}
-
-// trainingJobCluster acts on the objects of one training job.
-func trainingJobCluster(client *cluster.Client, about subject) *jobCluster {
-	return &jobCluster{client: client, subject: about, jobKind: jobKind{
-		noun: "Training job", label: trainingjob.LabelJobName,
-		account: "The job's master gets a ServiceAccount of its own, with a Role of what it does",
-	}}
-}
-
-// isThere is an error unless there is a Job with the UID that is meant.
-func (c *jobCluster) isThere(ctx context.Context, ref trainingjob.JobRef) error {
-	job, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
-	if err == nil && job.UID != ref.UID {
-		return c.client.Wrap("update", jobRef(ref), &cluster.RecreatedError{Expected: ref.UID, Got: job.UID})
-	}
-	return err
-}
-
-func jobRef(ref trainingjob.JobRef) cluster.Ref {
-	return cluster.Ref{Kind: "Job", Namespace: ref.Namespace, Name: ref.Name}
 }

@@ -1,19 +1,14 @@
 package provider
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	corev1 "k8s.io/api/core/v1"
-	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
@@ -23,31 +18,17 @@ import (
 
 // trainingJobModel is the resource's value in configuration, plan and state.
 type trainingJobModel struct {
-	Name               types.String `tfsdk:"name"`
-	Namespace          types.String `tfsdk:"namespace"`
-	Image              types.String `tfsdk:"image"`
-	ImagePullPolicy    types.String `tfsdk:"image_pull_policy"`
-	ImagePullSecrets   types.List   `tfsdk:"image_pull_secrets"`
-	ServiceAccountName types.String `tfsdk:"service_account_name"`
-	Model              types.Object `tfsdk:"model"`
-	Data               types.Object `tfsdk:"data"`
-	Training           types.Object `tfsdk:"training"`
-	Master             types.Object `tfsdk:"master"`
-	Workers            types.Object `tfsdk:"workers"`
-	Queue              types.Object `tfsdk:"queue"`
-	Output             types.String `tfsdk:"output"`
-	Checkpoint         types.Object `tfsdk:"checkpoint"`
-	Evaluation         types.Object `tfsdk:"evaluation"`
-	Volumes            types.List   `tfsdk:"volumes"`
-	Labels             types.Map    `tfsdk:"labels"`
-	Annotations        types.Map    `tfsdk:"annotations"`
-
-	WaitFor     types.String   `tfsdk:"wait_for"`
-	FailOnError types.Bool     `tfsdk:"fail_on_error"`
-	OnFinished  types.String   `tfsdk:"on_finished"`
-	Timeouts    timeouts.Value `tfsdk:"timeouts"`
-
-	UID types.String `tfsdk:"uid"`
+	jobModel
+	Image      types.String `tfsdk:"image"`
+	Model      types.Object `tfsdk:"model"`
+	Data       types.Object `tfsdk:"data"`
+	Training   types.Object `tfsdk:"training"`
+	Master     types.Object `tfsdk:"master"`
+	Workers    types.Object `tfsdk:"workers"`
+	Queue      types.Object `tfsdk:"queue"`
+	Output     types.String `tfsdk:"output"`
+	Checkpoint types.Object `tfsdk:"checkpoint"`
+	Evaluation types.Object `tfsdk:"evaluation"`
 	observedModel
 }
 
@@ -165,22 +146,7 @@ type emptyDirModel struct {
 	SizeLimit quantity.Value `tfsdk:"size_limit"`
 }
 
-func (m *trainingJobModel) identity() namespacedIdentity {
-	return namespacedIdentity{Namespace: m.Namespace, Name: m.Name}
-}
-
-func (m *trainingJobModel) ref() trainingjob.JobRef {
-	return trainingjob.JobRef{
-		Name: m.Name.ValueString(), Namespace: m.Namespace.ValueString(), UID: apitypes.UID(m.UID.ValueString()),
-	}
-}
-
-func (m *trainingJobModel) subject() subject {
-	return subject{
-		resourceType: TypeName + "_training_job",
-		importID:     m.Namespace.ValueString() + "/" + m.Name.ValueString(),
-	}
-}
+func (m *trainingJobModel) subject() subject { return m.subjectOf("training_job") }
 
 // definition is what the model asks for. Unknown values, of which there are some while Terraform validates, are as
 // absent ones; absent ones that have a default have it.
@@ -202,6 +168,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 				Aggregation: run.Aggregation.ValueString(),
 			},
 			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint), Evaluation: r.evaluation(m.Evaluation),
+			Command: r.words(workers.Command),
 		},
 		ModelText: trained.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
@@ -210,52 +177,16 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		Queue:                  r.queue(m.Queue),
 		Settings: trainingjob.Settings{
 			Image: m.Image.ValueString(), ImagePullPolicy: corev1.PullPolicy(m.ImagePullPolicy.ValueString()),
-			ServiceAccountName: m.ServiceAccountName.ValueString(),
-			Volumes:            r.volumes(m.Volumes),
-			Master:             r.pod(path.Root("master"), into[podModel](r, m.Master)),
-			Workers:            r.pod(path.Root("workers"), workers.podModel),
+			ImagePullSecrets: r.words(m.ImagePullSecrets), ServiceAccountName: m.ServiceAccountName.ValueString(),
+			Volumes: r.volumes(m.Volumes),
+			Master:  r.pod(path.Root("master"), into[podModel](r, m.Master)),
+			Workers: r.pod(path.Root("workers"), workers.podModel),
 		},
-	}
-	for _, word := range elements[types.String](r, workers.Command) {
-		d.Job.Command = append(d.Job.Command, word.ValueString())
-	}
-	for _, name := range elements[types.String](r, m.ImagePullSecrets) {
-		d.ImagePullSecrets = append(d.ImagePullSecrets, name.ValueString())
 	}
 	if run.LearningRate.IsUnknown() {
 		d.Job.Training.LearningRate = nil
 	}
 	return d, r.diags
-}
-
-// reader turns framework values into plain ones, and gathers what is wrong with them.
-type reader struct {
-	ctx   context.Context //nolint:containedctx // lives as long as one conversion
-	diags diag.Diagnostics
-}
-
-// into is an object's attributes; those of a null or unknown object are null.
-func into[T any](r *reader, object types.Object) T {
-	var value T
-	if !object.IsNull() && !object.IsUnknown() {
-		r.diags.Append(object.As(r.ctx, &value, basetypes.ObjectAsOptions{})...)
-	}
-	return value
-}
-
-// elements are a list's; those of a null or unknown list are none.
-func elements[T any](r *reader, list types.List) []T {
-	var values []T
-	if !list.IsNull() && !list.IsUnknown() {
-		r.diags.Append(list.ElementsAs(r.ctx, &values, false)...)
-	}
-	return values
-}
-
-func (r *reader) texts(value types.Map) map[string]string {
-	texts, diags := stringMap(r.ctx, value)
-	r.diags.Append(diags...)
-	return texts
 }
 
 func (r *reader) queue(object types.Object) *trainingjob.Queue {
@@ -276,23 +207,6 @@ func (r *reader) csv(object types.Object) *trainingjob.CSV {
 		return nil
 	}
 	return &c
-}
-
-// lists are a map's lists of texts; those of a null or unknown map are none.
-func (r *reader) lists(value types.Map) map[string][]string {
-	if value.IsNull() || value.IsUnknown() {
-		return nil
-	}
-	var lists map[string]types.List
-	r.diags.Append(value.ElementsAs(r.ctx, &lists, false)...)
-	texts := make(map[string][]string, len(lists))
-	for key, list := range lists {
-		texts[key] = []string{}
-		for _, text := range elements[types.String](r, list) {
-			texts[key] = append(texts[key], text.ValueString())
-		}
-	}
-	return texts
 }
 
 // checkpoint is nil where nothing is said of it: such a job's job.json does not speak of it either.
@@ -335,90 +249,12 @@ func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
 	}
 	if text := r.json(m.Affinity); text != nil {
 		s.Affinity = &corev1.Affinity{}
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(s.Affinity); err != nil {
+		if err := trainingjob.StrictDecode(text, s.Affinity); err != nil {
 			r.diags.AddAttributeError(at.AtName("affinity"), "Not an affinity",
 				fmt.Sprintf("The text is not an affinity as the API has it: %s. It has nodeAffinity, podAffinity and podAntiAffinity.", err))
 		}
 	}
 	return s
-}
-
-func (r *reader) tolerations(list types.List) []corev1.Toleration {
-	var tolerations []corev1.Toleration
-	for _, t := range elements[tolerationModel](r, list) {
-		toleration := corev1.Toleration{
-			Key: t.Key.ValueString(), Operator: corev1.TolerationOperator(t.Operator.ValueString()), Value: t.Value.ValueString(),
-			Effect: corev1.TaintEffect(t.Effect.ValueString()),
-		}
-		if !t.TolerationSeconds.IsUnknown() {
-			toleration.TolerationSeconds = t.TolerationSeconds.ValueInt64Pointer()
-		}
-		tolerations = append(tolerations, toleration)
-	}
-	return tolerations
-}
-
-// json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which its type refuses.
-func (r *reader) json(value jsontypes.Normalized) json.RawMessage {
-	if value.IsNull() || value.IsUnknown() {
-		return nil
-	}
-	text, err := canonicalJSON(json.RawMessage(value.ValueString()))
-	if err != nil {
-		return nil
-	}
-	return text
-}
-
-// canonicalJSON is one spelling for all that mean the same: keys in order, no blanks.
-func canonicalJSON(value any) (json.RawMessage, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var plain any
-	if err := decoder.Decode(&plain); err != nil {
-		return nil, err
-	}
-	return json.Marshal(plain)
-}
-
-func (r *reader) resources(at path.Path, object types.Object) *corev1.ResourceRequirements {
-	if object.IsNull() || object.IsUnknown() {
-		return nil
-	}
-	m := into[resourcesModel](r, object)
-	at = at.AtName("resources")
-	return &corev1.ResourceRequirements{
-		Requests: r.amounts(at.AtName("requests"), m.Requests), Limits: r.amounts(at.AtName("limits"), m.Limits),
-	}
-}
-
-func (r *reader) amounts(at path.Path, value types.Map) corev1.ResourceList {
-	if value.IsNull() || value.IsUnknown() {
-		return nil
-	}
-	var values map[string]quantity.Value
-	r.diags.Append(value.ElementsAs(r.ctx, &values, false)...)
-	list := corev1.ResourceList{}
-	for name, v := range values {
-		amount, err := v.Quantity()
-		if err != nil {
-			r.notQuantity(at.AtMapKey(name), err)
-			continue
-		}
-		list[corev1.ResourceName(name)] = amount
-	}
-	return list
-}
-
-// notQuantity is in the words of the quantities' own validation, so that it is told once.
-func (r *reader) notQuantity(at path.Path, err error) {
-	r.diags.AddAttributeError(at, "Not a Kubernetes quantity", fmt.Sprintf("%s: %s", at, err))
 }
 
 func (r *reader) volumes(list types.List) []trainingjob.Volume {
@@ -429,41 +265,4 @@ func (r *reader) volumes(list types.List) []trainingjob.Volume {
 		volumes = append(volumes, v)
 	}
 	return volumes
-}
-
-func (r *reader) volume(at path.Path, m volumeModel) trainingjob.Volume {
-	v := trainingjob.Volume{
-		Name: m.Name.ValueString(), MountPath: m.MountPath.ValueString(),
-		PVC: m.PVC.ValueString(), HostPath: m.HostPath.ValueString(), ConfigMap: m.ConfigMap.ValueString(),
-	}
-	if !m.ReadOnly.IsUnknown() {
-		v.ReadOnly = m.ReadOnly.ValueBoolPointer()
-	}
-	if m.EmptyDir.IsNull() || m.EmptyDir.IsUnknown() {
-		return v
-	}
-	dir := into[emptyDirModel](r, m.EmptyDir)
-	v.EmptyDir = &trainingjob.EmptyDir{Medium: corev1.StorageMedium(dir.Medium.ValueString())}
-	if !dir.SizeLimit.IsNull() && !dir.SizeLimit.IsUnknown() {
-		limit, err := dir.SizeLimit.Quantity()
-		if err != nil {
-			r.notQuantity(at.AtName("empty_dir").AtName("size_limit"), err)
-		}
-		v.EmptyDir.SizeLimit = &limit
-	}
-	return v
-}
-
-func orDefault(value types.String, otherwise string) string {
-	if value.IsNull() || value.IsUnknown() {
-		return otherwise
-	}
-	return value.ValueString()
-}
-
-func orOne(value types.Int64) int {
-	if value.IsNull() || value.IsUnknown() {
-		return 1
-	}
-	return int(value.ValueInt64())
 }

@@ -3,20 +3,15 @@ package provider
 import (
 	"context"
 	"fmt"
-	"reflect"
-	"strconv"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // ModifyPlan decides what replaces the job, says what is lost, leaves what the master reports alone unless the update will
@@ -43,47 +38,14 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	phase := trainingjob.Phase(state.Phase.ValueString())
-	if phase.Finished() && plan.OnFinished.ValueString() == onFinishedRecreate {
-		// A path counts as a reason to replace only where the plan differs.
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("phase"), types.StringUnknown())...)
-		resp.RequiresReplace.Append(path.Root("phase"))
-		return
-	}
-	reasons, diags := replacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if len(reasons) > 0 {
-		for _, reason := range reasons {
-			resp.RequiresReplace.Append(pathOf(reason.attribute))
-		}
-		resp.Diagnostics.AddWarning(fmt.Sprintf("Training job %s will be replaced", state.subject().importID), replacementDetail(&state, reasons))
-		return
-	}
-	if plan.WaitFor.ValueString() != waitForCreated && !phase.Finished() && !req.Plan.Raw.Equal(req.State.Raw) {
-		for name, unknown := range unknownObservations() {
-			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), unknown)...)
-		}
-	}
-}
-
-// unknownObservations are what a wait will find.
-func unknownObservations() map[string]any {
-	return map[string]any{
-		"phase": types.StringUnknown(), "steps_done": types.Int64Unknown(), "steps_total": types.Int64Unknown(),
-		"loss": types.Float64Unknown(), "metrics": types.MapUnknown(types.Float64Type),
-		"workers_running": types.Int64Unknown(), "workers_pending": types.Int64Unknown(), "preemptions": types.Int64Unknown(),
-		"model_sha256": types.StringUnknown(), "output_files": types.ListUnknown(types.StringType),
-	}
-}
-
-// replacement is an attribute whose change replaces the job, and why it must.
-type replacement struct {
-	attribute string
-	why       string
-	of        func(trainingjob.Definition) any
+	jobChange{
+		what: "Training job " + state.subject().importID, plan: plan.jobModel,
+		finished: trainingjob.Phase(state.Phase.ValueString()).Finished(), observed: observedAttributes(),
+		reasons: func() ([]reasonToReplace, diag.Diagnostics) {
+			return replacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
+		},
+		lost: func() string { return lostByReplacing(&state) },
+	}.decide(ctx, req, resp)
 }
 
 const (
@@ -97,8 +59,8 @@ const (
 )
 
 // replacements are all of them; the other attributes change in place.
-func replacements(queued bool) []replacement {
-	all := []replacement{
+func replacements(queued bool) []replacement[trainingjob.Definition] {
+	all := []replacement[trainingjob.Definition]{
 		{"name", isTheJob, func(d trainingjob.Definition) any { return d.Job.Name }},
 		{"namespace", isTheJob, func(d trainingjob.Definition) any { return d.Job.Namespace }},
 		{"model", decidesResult, func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }},
@@ -119,46 +81,42 @@ func replacements(queued bool) []replacement {
 	if !queued {
 		return all
 	}
-	return append(all,
-		replacement{"workers.min", ofTheFloor, func(d trainingjob.Definition) any { return d.Min }},
-		replacement{"workers.floor_priority_class_name", ofTheFloor, func(d trainingjob.Definition) any { return d.FloorPriorityClassName }},
-	)
+	return append(all, []replacement[trainingjob.Definition]{
+		{"workers.min", ofTheFloor, func(d trainingjob.Definition) any { return d.Min }},
+		{"workers.floor_priority_class_name", ofTheFloor, func(d trainingjob.Definition) any { return d.FloorPriorityClassName }},
+	}...)
 }
 
 // replacing finds the attributes that replace the job. Values that mean the same, however they are written, do not;
 // one that is not known yet may be any, and does.
-func replacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan *trainingJobModel) ([]replacement, diag.Diagnostics) {
+func replacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan *trainingJobModel) ([]reasonToReplace, diag.Diagnostics) {
 	was, diags := state.definition(ctx)
 	will, more := plan.definition(ctx)
 	diags.Append(more...)
-	var reasons []replacement
+	var reasons []reasonToReplace
 	for _, r := range replacements(was.Queue != nil && will.Queue != nil) {
 		before, after := valueAt(stateRaw, r.attribute), valueAt(planRaw, r.attribute)
 		if before.Equal(after) {
 			continue
 		}
 		if !after.IsFullyKnown() || !equality.Semantic.DeepEqual(r.of(was), r.of(will)) {
-			reasons = append(reasons, r)
+			reasons = append(reasons, reasonToReplace{at: pathOf(r.attribute), why: r.attribute + " " + r.why})
 		}
 	}
 	return reasons, diags
 }
 
-func replacementDetail(state *trainingJobModel, reasons []replacement) string {
+func lostByReplacing(state *trainingJobModel) string {
 	var b strings.Builder
-	for _, r := range reasons {
-		fmt.Fprintf(&b, "%s %s.\n", r.attribute, r.why)
-	}
-	b.WriteString("\n")
 	done, total := state.StepsDone.ValueInt64(), state.StepsTotal.ValueInt64()
 	switch trainingjob.Phase(state.Phase.ValueString()) {
 	case trainingjob.PhaseSucceeded:
-		fmt.Fprintf(&b, "The job has succeeded after %s steps; its objects are deleted", thousands(done))
+		fmt.Fprintf(&b, "The job has succeeded after %s steps; its objects are deleted", wording.Count(done))
 	case trainingjob.PhaseFailed:
-		fmt.Fprintf(&b, "The job has failed at step %s of %s; its objects are deleted", thousands(done), thousands(total))
+		fmt.Fprintf(&b, "The job has failed at step %s of %s; its objects are deleted", wording.Count(done), wording.Count(total))
 	default:
 		if total > 0 {
-			fmt.Fprintf(&b, "The job is at step %s of %s (as of the last refresh); this work is lost. It is stopped, and its objects are deleted", thousands(done), thousands(total))
+			fmt.Fprintf(&b, "The job is at step %s of %s (as of the last refresh); this work is lost. It is stopped, and its objects are deleted", wording.Count(done), wording.Count(total))
 		} else {
 			b.WriteString("The job has done no step yet (as of the last refresh). It is stopped, and its objects are deleted")
 		}
@@ -169,34 +127,4 @@ func replacementDetail(state *trainingJobModel, reasons []replacement) string {
 		fmt.Fprintf(&b, ". What it wrote below %s stays. The new job begins anew, unless it finds there a checkpoint of the very same model, data and training.", state.Output.ValueString())
 	}
 	return b.String()
-}
-
-// thousands is 3,120 for 3120.
-func thousands(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// keepEqualJSON plans the prior text where the configuration says the same JSON in other spelling.
-type keepEqualJSON struct{}
-
-func (keepEqualJSON) Description(context.Context) string { return "The spelling of JSON is no change." }
-
-func (k keepEqualJSON) MarkdownDescription(ctx context.Context) string {
-	return k.Description(ctx)
-}
-
-func (keepEqualJSON) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if req.StateValue.IsNull() || req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || req.PlanValue.IsUnknown() {
-		return
-	}
-	r := &reader{ctx: ctx}
-	before := r.json(jsontypes.Normalized{StringValue: req.StateValue})
-	after := r.json(jsontypes.Normalized{StringValue: req.PlanValue})
-	if before != nil && reflect.DeepEqual(before, after) {
-		resp.PlanValue = req.StateValue
-	}
 }

@@ -23,29 +23,22 @@ import (
 
 // checkQueue refuses, before anything is made, a queue in which the job could never run. Who may not read Kueue's
 // objects is not checked.
-func (c *jobCluster) checkQueue(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
+func (c *trainingJobCluster) checkQueue(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if d.Queue == nil {
 		return diags
 	}
-	at, queues := path.Root("queue"), c.client.Kueue().LocalQueues(d.Job.Namespace)
-	_, err := cluster.Get(ctx, c.client, queues, d.Queue.Name)
-	switch {
-	case cluster.IsNotServed(err):
-		diags.AddAttributeError(at, "The cluster has no Kueue", fmt.Sprintf(
-			"Its API server does not know LocalQueues, so nothing would queue the job's pods: they would run at once, and the job would end with that reason. Install Kueue (API version %s), or leave queue out.", kueue.SchemeGroupVersion))
-		return diags
-	case apierrors.IsNotFound(err):
-		diags.AddAttributeWarning(at.AtName("name"), "There is no such queue", fmt.Sprintf(
-			"LocalQueue %s/%s does not exist; the job waits until it does. Where this configuration makes the queue, refer to it, so that it is made first: elastic_local_queue.NAME.name instead of %q.", d.Job.Namespace, d.Queue.Name, d.Queue.Name))
-	case err != nil && !apierrors.IsForbidden(err):
-		c.subject.explain(&diags, err)
+	at, q := path.Root("queue"), d.Queue
+	diags.Append(c.checkLocalQueue(ctx, at.AtName("name"), d.Job.Namespace, q.Name,
+		", so nothing would queue the job's pods: they would run at once, and the job would end with that reason.")...)
+	if diags.HasError() {
 		return diags
 	}
-	if _, err := cluster.Get(ctx, c.client, queues, trainingjob.DefaultQueue); err == nil {
+	if _, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(d.Job.Namespace), trainingjob.DefaultQueue); err == nil {
 		diags.AddAttributeError(at, defaultQueueInTheWay, defaultQueueDetail(d))
 	}
-	diags.Append(c.checkQueueClasses(ctx, *d.Queue)...)
+	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("priority_class"), q.PriorityClass)...)
+	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("floor_priority_class"), q.FloorPriorityClass)...)
 	return diags
 }
 
@@ -57,37 +50,8 @@ func defaultQueueDetail(d trainingjob.Definition) string {
 		d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name)
 }
 
-// checkQueueClasses refuses a class that does not exist: Kueue would leave the pods behind their gates for ever, without
-// a Workload that says why.
-func (c *jobCluster) checkQueueClasses(ctx context.Context, q trainingjob.Queue) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, use := range []struct{ attribute, name string }{{"priority_class", q.PriorityClass}, {"floor_priority_class", q.FloorPriorityClass}} {
-		if use.name == "" {
-			continue
-		}
-		diags.Append(c.checkWorkloadPriorityClass(ctx, path.Root("queue").AtName(use.attribute), use.name)...)
-	}
-	return diags
-}
-
-// checkWorkloadPriorityClass refuses a class that does not exist, at the attribute that names it. For who may not read
-// classes nothing is checked.
-func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Path, name string) diag.Diagnostics {
-	var diags diag.Diagnostics
-	_, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), name)
-	switch {
-	case apierrors.IsNotFound(err):
-		diags.AddAttributeError(at, "There is no such workload priority class", fmt.Sprintf(
-			"WorkloadPriorityClass %q does not exist, and Kueue would never admit what names it. "+
-				"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
-	case err != nil && !apierrors.IsForbidden(err):
-		c.subject.explain(&diags, err)
-	}
-	return diags
-}
-
 // reach tells the floor's workers where the master's Service is, which has been made before.
-func (c *jobCluster) reach(ctx context.Context, objects *trainingjob.Objects) error {
+func (c *trainingJobCluster) reach(ctx context.Context, objects *trainingjob.Objects) error {
 	service, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Services(objects.Service.Namespace), objects.Service.Name)
 	if err == nil {
 		objects.Reach(trainingjob.MasterAddress(service))
@@ -115,7 +79,7 @@ func groupOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) *kue
 var errNoWorkloads = errors.New("the job's Workload cannot be watched")
 
 // followGroup sends the group's Workload whenever it changes, and nil while there is none.
-func (c *jobCluster) followGroup(ctx context.Context, namespace, name string, to chan<- *kueue.Workload) error {
+func (c *trainingJobCluster) followGroup(ctx context.Context, namespace, name string, to chan<- *kueue.Workload) error {
 	err := cluster.WaitFor(ctx, c.client, c.client.Kueue().Workloads(namespace), cluster.Named(name), func(found []*kueue.Workload) (bool, error) {
 		if len(found) == 0 {
 			return false, send(ctx, to, nil)
@@ -130,7 +94,7 @@ func (c *jobCluster) followGroup(ctx context.Context, namespace, name string, to
 }
 
 // explainQueue says of each of the job's workloads that is not admitted why, in Kueue's words.
-func (c *jobCluster) explainQueue(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod) []string {
+func (c *trainingJobCluster) explainQueue(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod) []string {
 	group, ours := "", map[apitypes.UID]bool{}
 	for _, pod := range pods {
 		if pod.Labels[kueue.QueueLabel] != "" {
@@ -179,9 +143,37 @@ func whyQueued(w *kueue.Workload) string {
 	return text + ": " + strings.TrimSpace(s.message)
 }
 
+// disband has both Jobs of a queued job deleted, which makes no pod any more, and then lets its pods go. It waits for
+// nothing: the Jobs wait for the pods.
+func (c *trainingJobCluster) disband(ctx context.Context, ref trainingjob.JobRef) error {
+	if err := c.client.Verify(ctx); err != nil {
+		return err
+	}
+	jobs := c.client.Kubernetes().BatchV1().Jobs(ref.Namespace)
+	for _, name := range []string{ref.Name, trainingjob.FloorName(ref.Name)} {
+		live, err := cluster.Get(ctx, c.client, jobs, name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if live.UID != ref.UID && !trainingjob.OwnedBy(live, ref) {
+			continue // another's
+		}
+		err = jobs.Delete(ctx, name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &live.UID}, PropagationPolicy: new(metav1.DeletePropagationForeground),
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return c.client.Wrap("delete", cluster.Ref{Kind: "Job", Namespace: ref.Namespace, Name: name}, err)
+		}
+	}
+	return c.releaseGroup(ctx, ref)
+}
+
 // releaseGroup lets go of the pods of a job that is being deleted. Kueue keeps the pods of a group that has not succeeded,
 // for others to take their places, until the group's Workload is deleted, or one of them is marked as not replaced.
-func (c *jobCluster) releaseGroup(ctx context.Context, ref trainingjob.JobRef) error {
+func (c *trainingJobCluster) releaseGroup(ctx context.Context, ref trainingjob.JobRef) error {
 	pods, err := c.pods(ctx, ref)
 	if err != nil {
 		return err
@@ -196,8 +188,8 @@ func (c *jobCluster) releaseGroup(ctx context.Context, ref trainingjob.JobRef) e
 		workloads := c.client.Kueue().Workloads(ref.Namespace)
 		err := workloads.Delete(ctx, group, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 		if apierrors.IsForbidden(err) {
-			mark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"false"}}}`, kueue.RetriableInGroupAnnotation)
-			_, err = c.client.Kubernetes().CoreV1().Pods(ref.Namespace).Patch(ctx, pods[i].Name, apitypes.MergePatchType, mark, metav1.PatchOptions{FieldManager: c.client.FieldManager()})
+			mark := map[string]any{"metadata": map[string]any{"annotations": map[string]any{kueue.RetriableInGroupAnnotation: "false"}}}
+			err = cluster.Merge(ctx, c.client, c.client.Kubernetes().CoreV1().Pods(ref.Namespace), pods[i].Name, mark)
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return c.client.Wrap("delete", cluster.Ref{Kind: "Workload", Namespace: ref.Namespace, Name: group}, err)

@@ -47,14 +47,7 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	const otherwise = "Without it the job cannot be created."
-	for _, use := range []struct {
-		at   path.Path
-		name string
-	}{
-		{path.Root("master").AtName("priority_class_name"), d.Master.PriorityClassName},
-		{path.Root("workers").AtName("priority_class_name"), d.Workers.PriorityClassName},
-		{path.Root("workers").AtName("floor_priority_class_name"), d.FloorPriorityClassName},
-	} {
+	for _, use := range classesOf(d) {
 		diags.Append(r.connection.checkReference(ctx, use.at, reference{kind: aPriorityClass, name: use.name}, otherwise)...)
 	}
 	if d.Master.PriorityClassName == "" || d.Workers.PriorityClassName == "" {

@@ -2,45 +2,30 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"math"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/float64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
-)
-
-// What wait_for and on_finished may say.
-const (
-	waitForCreated   = "created"
-	waitForRunning   = "running"
-	waitForSucceeded = "succeeded"
-
-	onFinishedKeep     = "keep"
-	onFinishedRecreate = "recreate"
 )
 
 func trainingJobSchema(ctx context.Context) schema.Schema {
@@ -62,13 +47,6 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 		"workers":  trainingJobWorkersAttribute(),
 
 		// Optional: what runs, and where. Changing any of these replaces the job.
-		"namespace": schema.StringAttribute{
-			MarkdownDescription: "Namespace of all of the job's objects. `default` by default.",
-			Optional:            true,
-			Computed:            true,
-			Default:             stringdefault.StaticString(corev1.NamespaceDefault),
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		},
 		"master": schema.SingleNestedAttribute{
 			MarkdownDescription: "The master's pod. Its priority should be above the workers': it is the one pod that the job cannot spare for long. Changing it replaces the job.",
 			Optional:            true,
@@ -76,63 +54,18 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 		},
 		"output": schema.StringAttribute{
 			MarkdownDescription: "Directory for the final model and the checkpoints, in a volume that the master mounts; a run writes below `OUTPUT/<digest>/`. " +
-				"Without it a model of at most 900 KiB is kept in ConfigMap `NAME-model`, and before it the newest checkpoint.",
+				"Without it a model of at most 900 KiB is kept in ConfigMap `NAME-model`, and before it the newest checkpoint. Changing it replaces the job.",
 			Optional: true,
 		},
 		"checkpoint": trainingJobCheckpointAttribute(),
 		"evaluation": trainingJobEvaluationAttribute(),
 		"volumes":    trainingJobVolumesAttribute(),
 		"queue":      trainingJobQueueAttribute(),
-		"service_account_name": schema.StringAttribute{
-			MarkdownDescription: "ServiceAccount of the master. Without it the job gets one of its own, with a Role that allows only what the master does; " +
-				"whoever applies this must hold these verbs too. With it no RBAC object is made.",
-			Optional:   true,
-			Validators: []validator.String{subdomain{}},
-		},
-		"image_pull_policy": schema.StringAttribute{
-			MarkdownDescription: "`Always`, `IfNotPresent` or `Never`. Kubernetes' own default depends on the image's tag.",
-			Optional:            true,
-			Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))},
-		},
-		"image_pull_secrets": schema.ListAttribute{
-			MarkdownDescription: "Names of Secrets with credentials for the image's registry.",
-			ElementType:         types.StringType,
-			Optional:            true,
-			Validators:          []validator.List{listvalidator.ValueStringsAre(subdomain{})},
-		},
-
-		// Optional: in place.
-		"labels":      labelsAttribute(),
-		"annotations": annotationsAttribute(),
-		"wait_for": schema.StringAttribute{
-			MarkdownDescription: "What an apply waits for: `created` (default), `running` or `succeeded`. A wait that ends by timeout or Ctrl-C is a warning: the job goes on.",
-			Optional:            true,
-			Computed:            true,
-			Default:             stringdefault.StaticString(waitForCreated),
-			Validators:          []validator.String{stringvalidator.OneOf(waitForCreated, waitForRunning, waitForSucceeded)},
-		},
-		"fail_on_error": schema.BoolAttribute{
-			MarkdownDescription: "Whether a run that fails while an apply waits for it is an error instead of a warning. " +
-				"An error when the job is created taints it: the next apply deletes it and begins anew. False by default.",
-			Optional: true,
-			Computed: true,
-			Default:  booldefault.StaticBool(false),
-		},
-		"on_finished": schema.StringAttribute{
-			MarkdownDescription: "What to plan for a job that has succeeded or failed: `keep` it (default), also when a TTL has removed its objects, or `recreate` it.",
-			Optional:            true,
-			Computed:            true,
-			Default:             stringdefault.StaticString(onFinishedKeep),
-			Validators:          []validator.String{stringvalidator.OneOf(onFinishedKeep, onFinishedRecreate)},
-		},
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
-
-		// Computed.
-		"uid": uidAttribute(),
+		"service_account_name": nameAttribute("ServiceAccount of the master. Without it the job gets one of its own, with a Role that allows only what the master does; " +
+			"whoever applies this must hold these verbs too. With it no RBAC object is made. Changing it replaces the job."),
 	}
-	for name, attribute := range observedAttributes() {
-		attributes[name] = attribute
-	}
+	maps.Copy(attributes, jobAttributes(ctx, "job", waitForRunning, waitForSucceeded))
+	maps.Copy(attributes, observedAttributes())
 	return schema.Schema{
 		MarkdownDescription: "An elastic training job: a master, and between `workers.min` and `workers.max` workers that may be taken away at any time. " +
 			"The model it ends with does not depend on how many workers there were, or when.\n\n" +
@@ -146,26 +79,14 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 // observedAttributes are what the master reports. An update that does not wait leaves them as they were at the last
 // refresh, so that a plan shows only what the user changes.
 func observedAttributes() map[string]schema.Attribute {
-	integer := func(description string) schema.Attribute {
-		return schema.Int64Attribute{
-			MarkdownDescription: description + " As of the last refresh.", Computed: true,
-			PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
-		}
-	}
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{
-			MarkdownDescription: description + " As of the last refresh.", Computed: true,
-			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-		}
-	}
 	return map[string]schema.Attribute{
-		"phase":           text("`Pending`, `Queued` (its queue has not admitted it), `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave`, `Succeeded` or `Failed`."),
-		"steps_done":      integer("Model updates done."),
-		"steps_total":     integer("Model updates of the whole run."),
-		"workers_running": integer("Workers that are connected and in step."),
-		"workers_pending": integer("Workers that wait to be scheduled or started."),
-		"preemptions":     integer("Workers that were taken away."),
-		"model_sha256":    text("SHA-256 of the final model, in hexadecimal."),
+		"phase":           observedText("`Pending`, `Queued` (its queue has not admitted it), `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave` (the model cannot be written, which is tried again), `Succeeded` or `Failed`."),
+		"steps_done":      observedInteger("Model updates done."),
+		"steps_total":     observedInteger("Model updates of the whole run."),
+		"workers_running": observedInteger("Workers that are connected and in step."),
+		"workers_pending": observedInteger("Workers that wait to be scheduled or started."),
+		"preemptions":     observedInteger("Workers that were taken away."),
+		"model_sha256":    observedText("SHA-256 of the final model, in hexadecimal."),
 		"loss": schema.Float64Attribute{
 			MarkdownDescription: "Loss of the last step; at the end that of the validation data where there is any. As of the last refresh.", Computed: true,
 			PlanModifiers: []planmodifier.Float64{float64planmodifier.UseStateForUnknown()},
@@ -188,16 +109,8 @@ func trainingJobModelAttribute() schema.Attribute {
 		MarkdownDescription: "What is trained: a model file, or a built-in model. Changing it replaces the job.",
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
-			"file": schema.StringAttribute{
-				MarkdownDescription: "Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-			},
-			"name": schema.StringAttribute{
-				MarkdownDescription: "A built-in model, instead of `file`: `" + strings.Join(zoo.Names(), "`, `") + "`. `elastic-trainer model NAME` shows its layers and what its records hold, and with `--source` its file.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-			},
+			"file": nonEmptyText("Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`."),
+			"name": nonEmptyText("A built-in model, instead of `file`: `" + strings.Join(zoo.Names(), "`, `") + "`. `elastic-trainer model NAME` shows its layers and what its records hold, and with `--source` its file."),
 		},
 	}
 }
@@ -288,7 +201,7 @@ func trainingJobTrainingAttribute() schema.Attribute {
 				Validators:          []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"learning_rate": schema.Float64Attribute{
-				MarkdownDescription: "Overrides the model file's.",
+				MarkdownDescription: "Learning rate, instead of the one that the model file says.",
 				Optional:            true,
 			},
 			"aggregation": schema.StringAttribute{
@@ -314,11 +227,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		Default:             int64default.StaticInt64(1),
 		Validators:          []validator.Int64{int64validator.AtLeast(1)},
 	}
-	attributes["floor_priority_class_name"] = schema.StringAttribute{
-		MarkdownDescription: "Priority class of the first `min` workers; should be above `priority_class_name`.",
-		Optional:            true,
-		Validators:          []validator.String{subdomain{}},
-	}
+	attributes["floor_priority_class_name"] = nameAttribute("Priority class of the first `min` workers; should be above `priority_class_name`.")
 	attributes["command"] = schema.ListAttribute{
 		MarkdownDescription: "Compute with a framework of your own, such as PyTorch: `model.file` is a script then, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
 			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master runs the same. The job has the same schedule, membership and restarts, and the bits that the framework promises. The root file system is read-only; `TMPDIR` and `HOME` name a directory that can be written to. See the guide *Elastic PyTorch*. Changing it replaces the job.",
@@ -334,9 +243,6 @@ func trainingJobWorkersAttribute() schema.Attribute {
 }
 
 func trainingJobQueueAttribute() schema.Attribute {
-	class := func(description string) schema.Attribute {
-		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{subdomain{}}}
-	}
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Where the job waits for quota under Kueue. The master and the first `workers.min` workers are admitted, and evicted, together; every worker above them is queued by itself, so that the queue takes workers one by one and the job shrinks instead of being evicted. " +
 			"When the queue evicts master and floor, the rest leaves too, and the job goes on when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.floor_priority_class_name` replaces the job; the floor keeps the pods' settings that the job was made with. Changing it replaces the job.",
@@ -347,8 +253,8 @@ func trainingJobQueueAttribute() schema.Attribute {
 				Required:            true,
 				Validators:          []validator.String{subdomain{}},
 			},
-			"priority_class":       class("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
-			"floor_priority_class": class("WorkloadPriorityClass of the master and the first `workers.min` workers; `priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
+			"priority_class":       nameAttribute("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
+			"floor_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
 		},
 	}
 }
@@ -409,33 +315,19 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 		}
 	}
 	return map[string]schema.Attribute{
-		"priority_class_name": schema.StringAttribute{
-			MarkdownDescription: "PriorityClass of the pod: refer to `elastic_priority_class.NAME.name`.",
-			Optional:            true,
-			Validators:          []validator.String{subdomain{}},
-		},
+		"priority_class_name": nameAttribute("PriorityClass of the pod, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),
 		"resources": schema.SingleNestedAttribute{
 			MarkdownDescription: "What the container requests and is limited to; `" + cpu + "` CPU and `" + memory + "` memory by default, as in ElasticDL.",
 			Optional:            true,
 			PlanModifiers:       []planmodifier.Object{quantity.KeepEqual{}},
 			Attributes: map[string]schema.Attribute{
-				"requests": amounts("What the scheduler counts with."),
-				"limits":   amounts("What the container cannot exceed."),
+				"requests": amounts("What the scheduler counts with, by resource: `{ cpu = \"1\", memory = \"4Gi\" }`."),
+				"limits":   amounts("What the container cannot exceed, by resource."),
 			},
 		},
-		"node_selector": schema.MapAttribute{
-			MarkdownDescription: "Labels of the nodes that it may run on.",
-			ElementType:         types.StringType,
-			Optional:            true,
-			Validators:          []validator.Map{labels{}},
-		},
-		"tolerations": tolerationsAttribute("Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s."),
-		"affinity": schema.StringAttribute{
-			MarkdownDescription: "The pod's affinity in the API's own words: `jsonencode({ nodeAffinity = … })`.",
-			CustomType:          jsontypes.NormalizedType{},
-			Optional:            true,
-			PlanModifiers:       []planmodifier.String{keepEqualJSON{}},
-		},
+		"node_selector": nodeSelectorAttribute("Labels of the nodes that it may run on."),
+		"tolerations":   tolerationsAttribute("Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s."),
+		"affinity":      jsonAttribute("The pod's affinity in the API's own words: `jsonencode({ nodeAffinity = … })`."),
 		"env": schema.MapAttribute{
 			MarkdownDescription: "Environment of the container. It stands in the state as it is: no place for secrets.",
 			ElementType:         types.StringType,
@@ -448,31 +340,8 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.AtLeast(0)},
 		},
-		"runtime_class_name": schema.StringAttribute{
-			MarkdownDescription: "RuntimeClass of the pod.",
-			Optional:            true,
-			Validators:          []validator.String{subdomain{}},
-		},
-		"pod_overrides": schema.StringAttribute{
-			MarkdownDescription: "Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsPolicy = \"None\" } })`.",
-			CustomType:          jsontypes.NormalizedType{},
-			Optional:            true,
-			PlanModifiers:       []planmodifier.String{keepEqualJSON{}},
-		},
-	}
-}
-
-func tolerationsAttribute(description string) schema.Attribute {
-	return schema.ListNestedAttribute{
-		MarkdownDescription: description,
-		Optional:            true,
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
-			"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
-			"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
-			"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
-			"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
-		}},
+		"runtime_class_name": nameAttribute("RuntimeClass of the pod."),
+		"pod_overrides":      podOverridesAttribute(),
 	}
 }
 
@@ -488,25 +357,5 @@ func trainingJobVolumesAttribute() schema.Attribute {
 		MarkdownDescription: "Volumes for data and output. Changing them replaces the job.",
 		Optional:            true,
 		NestedObject:        schema.NestedAttributeObject{Attributes: attributes},
-	}
-}
-
-// volumeAttributes are what can be said of a volume of any kind of job.
-func volumeAttributes(readOnly string) map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},
-		"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
-		"pvc":        schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `pvc`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
-		"host_path":  schema.StringAttribute{MarkdownDescription: "A path of the node.", Optional: true},
-		"config_map": schema.StringAttribute{MarkdownDescription: "Name of a ConfigMap.", Optional: true},
-		"empty_dir": schema.SingleNestedAttribute{
-			MarkdownDescription: "An empty directory that lives as long as its pod; `{}` for one on the node's disk.",
-			Optional:            true,
-			Attributes: map[string]schema.Attribute{
-				"medium":     schema.StringAttribute{MarkdownDescription: "`Memory`, or the node's disk without it.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
-				"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true, PlanModifiers: []planmodifier.String{quantity.KeepEqual{}}},
-			},
-		},
-		"read_only": schema.BoolAttribute{MarkdownDescription: readOnly, Optional: true},
 	}
 }

@@ -2,48 +2,29 @@ package provider
 
 import (
 	"context"
-	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // observe takes over what the master reports, and what the Job and its queue say where the master cannot.
 func (m *observedModel) observe(ctx context.Context, seen sighting) diag.Diagnostics {
-	var diags, more diag.Diagnostics
-	status := seen.status
+	w, status := &writer{ctx: ctx}, seen.status
 	m.Phase = types.StringValue(string(seen.phase()))
 	m.StepsDone, m.StepsTotal = types.Int64Value(status.StepsDone), types.Int64Value(status.StepsTotal)
 	m.Loss = types.Float64PointerValue(status.Loss)
 	m.WorkersRunning, m.WorkersPending = types.Int64Value(int64(status.WorkersRunning)), types.Int64Value(int64(status.WorkersPending))
 	m.Preemptions = types.Int64Value(int64(status.Preemptions))
-	m.ModelSHA256 = types.StringNull()
-	if status.ModelSHA256 != "" {
-		m.ModelSHA256 = types.StringValue(status.ModelSHA256)
-	}
-	m.Metrics = types.MapNull(types.Float64Type)
-	if len(status.Metrics) > 0 {
-		m.Metrics, more = types.MapValueFrom(ctx, types.Float64Type, status.Metrics)
-		diags.Append(more...)
-	}
-	m.OutputFiles = types.ListNull(types.StringType)
-	if len(status.OutputFiles) > 0 {
-		m.OutputFiles, more = types.ListValueFrom(ctx, types.StringType, status.OutputFiles)
-		diags.Append(more...)
-	}
-	return diags
+	m.ModelSHA256 = textOrNull(status.ModelSHA256)
+	m.Metrics = w.mapOf(types.Float64Type, status.Metrics, len(status.Metrics))
+	m.OutputFiles = w.list(types.StringType, status.OutputFiles, len(status.OutputFiles))
+	return w.diags
 }
 
 // sighting is what was seen of a job last.
@@ -77,25 +58,11 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 	return nil
 }
 
-// readMetadata takes over the Job's labels and annotations that are the user's.
-func (m *trainingJobModel) readMetadata(client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
-	var diags, more diag.Diagnostics
-	users := &metav1.ObjectMeta{Labels: maps.Clone(job.Labels), Annotations: maps.Clone(job.Annotations), ManagedFields: job.ManagedFields}
-	for _, entries := range []map[string]string{users.Labels, users.Annotations} {
-		maps.DeleteFunc(entries, func(key, _ string) bool { return trainingjob.ReservedLabel(key) })
-	}
-	m.Labels, more = ownedEntries(client, users, "labels", m.Labels)
-	diags.Append(more...)
-	m.Annotations, more = ownedEntries(client, users, "annotations", m.Annotations)
-	diags.Append(more...)
-	return diags
-}
-
 // readDefinition takes over what the cluster holds where it means something else than the state. Where it means the
 // same the state keeps the user's spelling, and absent stays absent.
 func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.Definition) diag.Diagnostics {
 	prior, diags := m.definition(ctx)
-	w := &writer{ctx: ctx, types: trainingJobSchema(ctx).Type().(basetypes.ObjectType).AttrTypes} //nolint:forcetypeassert // a schema's type is an object
+	w := &writer{ctx: ctx, types: attributesOf(trainingJobSchema(ctx).Type())}
 	changed := func(was, is any, isUnset bool) bool { return isUnset || !equality.Semantic.DeepEqual(was, is) }
 
 	modelOf := func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }
@@ -179,68 +146,12 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 	return diags
 }
 
-// writer turns plain values into framework ones, absent for empty.
-type writer struct {
-	ctx   context.Context //nolint:containedctx // lives as long as one conversion
-	types map[string]attr.Type
-	diags diag.Diagnostics
-}
-
-// object is the value of the attribute with that name; its type is the schema's.
-func (w *writer) object(attribute string, value any) types.Object {
-	return w.objectOf(attributesOf(w.types[attribute]), value)
-}
-
-func (w *writer) objectOf(attributes map[string]attr.Type, value any) types.Object {
-	object, diags := types.ObjectValueFrom(w.ctx, attributes, value)
-	w.diags.Append(diags...)
-	return object
-}
-
-func attributesOf(t attr.Type) map[string]attr.Type {
-	if list, ok := t.(attr.TypeWithElementType); ok {
-		t = list.ElementType()
-	}
-	object, ok := t.(attr.TypeWithAttributeTypes)
-	if !ok {
-		return nil
-	}
-	return object.AttributeTypes()
-}
-
-func (w *writer) list(element attr.Type, values any, length int) types.List {
-	if length == 0 {
-		return types.ListNull(element)
-	}
-	list, diags := types.ListValueFrom(w.ctx, element, values)
-	w.diags.Append(diags...)
-	return list
-}
-
-func (w *writer) texts(values map[string]string) types.Map {
-	if len(values) == 0 {
-		return types.MapNull(types.StringType)
-	}
-	value, diags := types.MapValueFrom(w.ctx, types.StringType, values)
-	w.diags.Append(diags...)
-	return value
-}
-
 func (w *writer) csv(c *trainingjob.CSV) types.Object {
 	attributes := attributesOf(attributesOf(w.types["data"])["csv"])
 	if c == nil {
 		return types.ObjectNull(attributes)
 	}
-	lists := func(values map[string][]string) types.Map {
-		element := types.ListType{ElemType: types.StringType}
-		if len(values) == 0 {
-			return types.MapNull(element)
-		}
-		value, diags := types.MapValueFrom(w.ctx, element, values)
-		w.diags.Append(diags...)
-		return value
-	}
-	return w.objectOf(attributes, csvModel{Columns: lists(c.Columns), Words: lists(c.Words)})
+	return w.objectOf(attributes, csvModel{Columns: w.lists(c.Columns), Words: w.lists(c.Words)})
 }
 
 func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {
@@ -266,41 +177,6 @@ func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {
 	return m
 }
 
-func (w *writer) tolerations(list attr.Type, tolerations []corev1.Toleration) types.List {
-	var models []tolerationModel
-	for _, t := range tolerations {
-		models = append(models, tolerationModel{
-			Key: textOrNull(t.Key), Operator: textOrNull(string(t.Operator)), Value: textOrNull(t.Value),
-			Effect: textOrNull(string(t.Effect)), TolerationSeconds: types.Int64PointerValue(t.TolerationSeconds),
-		})
-	}
-	return w.list(types.ObjectType{AttrTypes: attributesOf(list)}, models, len(models))
-}
-
-func (w *writer) amounts(list corev1.ResourceList) types.Map {
-	if len(list) == 0 {
-		return types.MapNull(quantity.Type{})
-	}
-	values := make(map[string]attr.Value, len(list))
-	for name, amount := range list {
-		values[string(name)] = quantity.New(amount.String())
-	}
-	value, diags := types.MapValue(quantity.Type{}, values)
-	w.diags.Append(diags...)
-	return value
-}
-
-func (w *writer) json(value any, absent bool) jsontypes.Normalized {
-	if absent {
-		return jsontypes.NewNormalizedNull()
-	}
-	text, err := canonicalJSON(value)
-	if err != nil {
-		w.diags.AddError("Cannot write JSON", err.Error())
-	}
-	return jsontypes.NewNormalizedValue(string(text))
-}
-
 func (w *writer) volumes(volumes []trainingjob.Volume) types.List {
 	element := attributesOf(w.types["volumes"])
 	var models []jobVolumeModel
@@ -308,27 +184,4 @@ func (w *writer) volumes(volumes []trainingjob.Volume) types.List {
 		models = append(models, jobVolumeModel{volumeModel: w.volume(element, v), Mount: types.StringValue(v.Mount)})
 	}
 	return w.list(types.ObjectType{AttrTypes: element}, models, len(models))
-}
-
-func (w *writer) volume(attributes map[string]attr.Type, v trainingjob.Volume) volumeModel {
-	m := volumeModel{
-		Name: types.StringValue(v.Name), MountPath: types.StringValue(v.MountPath), PVC: textOrNull(v.PVC),
-		HostPath: textOrNull(v.HostPath), ConfigMap: textOrNull(v.ConfigMap),
-		EmptyDir: types.ObjectNull(attributesOf(attributes["empty_dir"])), ReadOnly: types.BoolPointerValue(v.ReadOnly),
-	}
-	if v.EmptyDir != nil {
-		dir := emptyDirModel{Medium: textOrNull(string(v.EmptyDir.Medium)), SizeLimit: quantity.Null()}
-		if v.EmptyDir.SizeLimit != nil {
-			dir.SizeLimit = quantity.New(v.EmptyDir.SizeLimit.String())
-		}
-		m.EmptyDir = w.objectOf(attributesOf(attributes["empty_dir"]), dir)
-	}
-	return m
-}
-
-func textOrNull(text string) types.String {
-	if text == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(text)
 }

@@ -219,7 +219,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 	t.Run("every change of a definition either replaces the job or is written by an update", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			before, after := drawDefinition(t), drawDefinition(t)
-			replaces := slices.ContainsFunc(replacements(before.Queue != nil && after.Queue != nil), func(r replacement) bool {
+			replaces := slices.ContainsFunc(replacements(before.Queue != nil && after.Queue != nil), func(r replacement[trainingjob.Definition]) bool {
 				return !equality.Semantic.DeepEqual(r.of(before), r.of(after))
 			})
 			if replaces {
@@ -308,13 +308,5 @@ func TestProblemsFindTheirAttributes(t *testing.T) {
 				t.Errorf("%t, want %t", got, want)
 			}
 		})
-	}
-}
-
-func TestThousands(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 3120: "3,120", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d is written %s, want %s", n, got, want)
-		}
 	}
 }

@@ -11,26 +11,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
-)
-
-// errTimeIsUp is the cause of a context that ends by the resource's own timeout, to tell it from Ctrl-C.
-var errTimeIsUp = errors.New("the time is up")
-
-// How much of what happened a diagnostic tells, and how long gathering it may take after the wait has ended.
-const (
-	lastEvents    = 8
-	lastLogLines  = 15
-	gatherTimeout = 15 * time.Second
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // wait waits for what wait_for says and takes over what it finds. It is never an error that the wait ends early, and
 // one that the run fails only with fail_on_error.
-func (c *jobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Diagnostics {
+func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Diagnostics {
 	goal := model.WaitFor.ValueString()
 	if goal == waitForCreated {
 		return nil
@@ -48,27 +38,11 @@ func (c *jobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Dia
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
 	if phase == trainingjob.PhaseFailed {
-		summary := fmt.Sprintf("Training job %s has failed", c.subject.importID)
-		detail := c.failure(gather, ref, seen)
-		if model.FailOnError.ValueBool() {
-			diags.AddError(summary, detail)
-		} else {
-			diags.AddWarning(summary, detail+"\n\nThe job stays as it is. With fail_on_error = true this would be an error.")
-		}
-		return diags
+		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.failure(gather, ref, seen)))
+	} else {
+		diags.Append(c.isNotYet(goal, time.Since(begin), err, c.situation(gather, ref, seen)))
 	}
-	diags.AddWarning(fmt.Sprintf("Training job %s %s yet", c.subject.importID, notYet(goal)),
-		fmt.Sprintf("Waited %s for phase %s; %s. The job goes on; the next plan shows where it is.\n\n%s",
-			time.Since(begin).Round(time.Second), goal, whyEnded(err), c.situation(gather, ref, seen)))
 	return diags
-}
-
-// notYet is what is said of something that was waited for in vain.
-func notYet(goal string) string {
-	if goal == waitForSucceeded {
-		return "has not " + goal
-	}
-	return "is not " + goal
 }
 
 // reached says whether a wait for goal is over.
@@ -86,7 +60,7 @@ func (s sighting) reached(goal string) bool {
 // follow watches the status that the master writes, the Job for the end that no master can report, and under a queue
 // the group that has to be admitted. All watches have ended when it returns. Its error is why it did not get to see the
 // goal.
-func (c *jobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal string) (sighting, error) {
+func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal string) (sighting, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	seen := sighting{status: trainingjob.Status{Phase: trainingjob.PhasePending}}
@@ -166,11 +140,11 @@ func send[T any](ctx context.Context, to chan<- T, value T) error {
 }
 
 // situation says where a job is and what holds it up.
-func (c *jobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
+func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Its phase is %s", seen.phase())
 	if seen.status.StepsTotal > 0 {
-		fmt.Fprintf(&b, ", at step %s of %s", thousands(seen.status.StepsDone), thousands(seen.status.StepsTotal))
+		fmt.Fprintf(&b, ", at step %s of %s", wording.Count(seen.status.StepsDone), wording.Count(seen.status.StepsTotal))
 	}
 	if seen.status.Message != "" {
 		b.WriteString(": " + seen.status.Message)
@@ -191,7 +165,7 @@ func (c *jobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen
 }
 
 // failure says why a run failed.
-func (c *jobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
+func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
 	var b strings.Builder
 	switch {
 	case seen.status.Message != "":
@@ -203,7 +177,7 @@ func (c *jobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen s
 		b.WriteString("The master gave no reason.\n")
 	}
 	if seen.status.StepsTotal > 0 {
-		fmt.Fprintf(&b, "It was at step %s of %s.\n", thousands(seen.status.StepsDone), thousands(seen.status.StepsTotal))
+		fmt.Fprintf(&b, "It was at step %s of %s.\n", wording.Count(seen.status.StepsDone), wording.Count(seen.status.StepsTotal))
 	}
 	events := c.events(ctx, ref)
 	pods, err := c.pods(ctx, ref)
@@ -215,44 +189,8 @@ func (c *jobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen s
 	return strings.TrimSpace(b.String())
 }
 
-func section(b *strings.Builder, title string, lines []string) {
-	if len(lines) > 0 {
-		b.WriteString("\n" + title + "\n  " + strings.Join(lines, "\n  ") + "\n")
-	}
-}
-
-// pods are those of this very job: the master's, by the label of the Job controller, and the workers', by ours.
-func (c *jobCluster) pods(ctx context.Context, ref trainingjob.JobRef) ([]corev1.Pod, error) {
-	list, err := c.client.Kubernetes().CoreV1().Pods(ref.Namespace).List(ctx, c.podsOf(ref))
-	if err != nil {
-		return nil, c.client.Wrap("list", cluster.Ref{Kind: "Pod", Namespace: ref.Namespace}, err)
-	}
-	var pods []corev1.Pod
-	for i := range list.Items {
-		if isPodOf(&list.Items[i], ref) {
-			pods = append(pods, list.Items[i])
-		}
-	}
-	return pods, nil
-}
-
-func isPodOf(pod *corev1.Pod, ref trainingjob.JobRef) bool {
-	uid := string(ref.UID)
-	return pod.Labels[trainingjob.LabelJobUID] == uid || pod.Labels[batchv1.ControllerUidLabel] == uid
-}
-
-// events are the namespace's, or none for who may not read them.
-func (c *jobCluster) events(ctx context.Context, ref trainingjob.JobRef) []corev1.Event {
-	list, err := c.client.Kubernetes().CoreV1().Events(ref.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		tflog.Warn(ctx, "events cannot be listed", map[string]any{"namespace": ref.Namespace, "error": err.Error()})
-		return nil
-	}
-	return list.Items
-}
-
 // masterLog are the last lines of the newest master's, or none where they cannot be read.
-func (c *jobCluster) masterLog(ctx context.Context, pods []corev1.Pod) []string {
+func (c *trainingJobCluster) masterLog(ctx context.Context, pods []corev1.Pod) []string {
 	var newest *corev1.Pod
 	for i := range pods {
 		isMaster := pods[i].Labels[trainingjob.LabelRole] == trainingjob.RoleMaster

@@ -16,21 +16,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// delete removes a job: its Job in the foreground, so that the master is gone with it; then its workers are waited
-// for; then what else it owns, which Kubernetes' garbage collector has usually removed by then.
-func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAccount, queued bool) diag.Diagnostics {
+// delete removes a job: its Job in the foreground, and its pods; then what else it owns, which Kubernetes' garbage collector
+// has usually removed by then.
+func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if queued {
-		if err := c.disband(ctx, ref); err != nil {
-			c.subject.explain(&diags, err)
-			return diags
-		}
-	}
 	if err := c.deleteJob(ctx, ref); err != nil {
 		c.explainStuck(ctx, &diags, ref, err)
 		return diags
 	}
-	for _, part := range trainingjob.NamedParts(ref, ownAccount, queued) {
+	for _, part := range parts {
 		if err := c.deletePart(ctx, part, ref); err != nil {
 			c.subject.explain(&diags, err)
 		}
@@ -38,32 +32,21 @@ func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAcco
 	return diags
 }
 
-// disband has both Jobs of a queued job deleted, which makes no pod any more, and then lets its pods go. It waits for
-// nothing: the Jobs wait for the pods.
-func (c *jobCluster) disband(ctx context.Context, ref trainingjob.JobRef) error {
-	if err := c.client.Verify(ctx); err != nil {
+// deleteJob deletes the Job in the foreground and waits until none of its pods is left.
+func (c *jobCluster) deleteJob(ctx context.Context, ref trainingjob.JobRef) error {
+	kube := c.client.Kubernetes()
+	err := cluster.Delete(ctx, c.client, kube.BatchV1().Jobs(ref.Namespace), ref.Name, ref.UID, metav1.DeletePropagationForeground)
+	if err != nil {
 		return err
 	}
-	jobs := c.client.Kubernetes().BatchV1().Jobs(ref.Namespace)
-	for _, name := range []string{ref.Name, trainingjob.FloorName(ref.Name)} {
-		live, err := cluster.Get(ctx, c.client, jobs, name)
-		if apierrors.IsNotFound(err) {
-			continue
+	return cluster.WaitFor(ctx, c.client, kube.CoreV1().Pods(ref.Namespace), c.podsOf(ref), func(pods []*corev1.Pod) (bool, error) {
+		for _, pod := range pods {
+			if isPodOf(pod, ref) {
+				return false, nil
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if live.UID != ref.UID && !trainingjob.OwnedBy(live, ref) {
-			continue // another's
-		}
-		err = jobs.Delete(ctx, name, metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: &live.UID}, PropagationPolicy: new(metav1.DeletePropagationForeground),
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return c.client.Wrap("delete", cluster.Ref{Kind: "Job", Namespace: ref.Namespace, Name: name}, err)
-		}
-	}
-	return c.releaseGroup(ctx, ref)
+		return true, nil
+	})
 }
 
 // deletePart removes an object of this very job; one of the same name that is another's stays.
@@ -96,7 +79,7 @@ func (c *jobCluster) explainStuck(ctx context.Context, diags *diag.Diagnostics, 
 		lines = append(lines, c.whyItStays(gather, &pods[i]))
 	}
 	diags.AddError(fmt.Sprintf("%s %s is not deleted yet", c.noun, c.subject.importID),
-		"The job is marked for deletion, but these pods do not go:\n\n  "+strings.Join(lines, "\n  ")+
+		"It is marked for deletion, but these pods do not go:\n\n  "+strings.Join(lines, "\n  ")+
 			"\n\nRun the same command again when they are gone; nothing is lost by that. timeouts.delete sets how long to wait.")
 }
 

@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -46,7 +44,7 @@ func (c *jobCluster) part(object trainingjob.Object) jobPart {
 	case *coordinationv1.Lease:
 		return partOf(c.client, kube.CoordinationV1().Leases(namespace), object)
 	default:
-		panic(fmt.Sprintf("a training job has no %T", object)) // trainingjob.Parts and this switch are one list
+		panic(fmt.Sprintf("a job has no %T", object)) // the Parts of both kinds of jobs and this switch are one list
 	}
 }
 
@@ -64,12 +62,7 @@ func partOf[T cluster.Object](client *cluster.Client, resource cluster.Resource[
 			return cluster.Delete(ctx, client, resource, name, uid, metav1.DeletePropagationBackground)
 		},
 		patch: func(ctx context.Context, merge map[string]any) error {
-			data, err := json.Marshal(merge)
-			if err != nil {
-				return err
-			}
-			_, err = resource.Patch(ctx, name, apitypes.MergePatchType, data, metav1.PatchOptions{FieldManager: client.FieldManager()})
-			return client.Wrap("update", cluster.Ref{Kind: reflect.TypeFor[T]().Elem().Name(), Namespace: object.GetNamespace(), Name: name}, err)
+			return cluster.Merge(ctx, client, resource, name, merge)
 		},
 	}
 }

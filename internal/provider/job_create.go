@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,13 +9,13 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -24,15 +23,6 @@ import (
 type classUse struct {
 	at   path.Path
 	name string
-}
-
-// classesOf are the uses of a training job.
-func classesOf(d trainingjob.Definition) []classUse {
-	return []classUse{
-		{path.Root("master").AtName("priority_class_name"), d.Master.PriorityClassName},
-		{path.Root("workers").AtName("priority_class_name"), d.Workers.PriorityClassName},
-		{path.Root("workers").AtName("floor_priority_class_name"), d.FloorPriorityClassName},
-	}
 }
 
 // checkPriorityClasses refuses a class that does not exist before anything is made: the API server takes the Job, and
@@ -58,48 +48,68 @@ func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse)
 	return diags
 }
 
-// createJob makes the suspended Job that will own all the rest.
-func (c *jobCluster) createJob(ctx context.Context, d trainingjob.Definition) (*trainingjob.Objects, *batchv1.Job, diag.Diagnostics) {
+// checkWorkloadPriorityClass refuses a class that does not exist, at the attribute that names it. Without a name, and for who
+// may not read classes, nothing is checked.
+func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Path, name string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	credentials, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(d.Job.Name))
-	if err != nil {
-		diags.AddError("Cannot make the job's credentials", err.Error())
-		return nil, nil, diags
+	if name == "" {
+		return diags
 	}
-	objects, err := trainingjob.Render(d, credentials)
-	if err != nil {
-		diags.AddError("Not a training job that can run", err.Error())
-		return nil, nil, diags
-	}
-	job, err := cluster.Create(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(d.Job.Namespace), objects.Job)
-	if err != nil {
+	_, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), name)
+	switch {
+	case apierrors.IsNotFound(err):
+		diags.AddAttributeError(at, "There is no such workload priority class", fmt.Sprintf(
+			"WorkloadPriorityClass %q does not exist, and Kueue would never admit what names it. "+
+				"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
+	case err != nil && !apierrors.IsForbidden(err):
 		c.subject.explain(&diags, err)
 	}
-	return objects, job, diags
+	return diags
 }
 
-// createParts makes what the Job owns, and then lets it start.
-func (c *jobCluster) createParts(ctx context.Context, objects *trainingjob.Objects, job trainingjob.JobRef) diag.Diagnostics {
+// checkLocalQueue refuses a queue where there is no Kueue, with what would become of the job there, in sentences. Of one that
+// does not exist it warns. Who may not read queues is not checked.
+func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespace, name, withoutKueue string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	objects.Own(job)
-	for i, part := range objects.Parts() {
-		var err error
-		if objects.Floor != nil && part == trainingjob.Object(objects.Floor) {
-			err = c.reach(ctx, objects)
-		}
+	_, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(namespace), name)
+	switch {
+	case cluster.IsNotServed(err):
+		diags.AddAttributeError(at, "The cluster has no Kueue", fmt.Sprintf("Its API server does not know LocalQueues%s Install Kueue (API version %s), or leave queue out.",
+			withoutKueue, kueue.SchemeGroupVersion))
+	case apierrors.IsNotFound(err):
+		diags.AddAttributeWarning(at, "There is no such queue", fmt.Sprintf(
+			"LocalQueue %s/%s does not exist; the %s waits until it does. Where this configuration makes the queue, refer to it, so that it is made first: elastic_local_queue.NAME.name instead of %q.",
+			namespace, name, c.word, name))
+	case err != nil && !apierrors.IsForbidden(err):
+		c.subject.explain(&diags, err)
+	}
+	return diags
+}
+
+// createParts makes what a suspended Job owns, and calls before ahead of each.
+func (c *jobCluster) createParts(ctx context.Context, job trainingjob.JobRef, parts []trainingjob.Object, before func(trainingjob.Object) error) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for i, part := range parts {
+		err := before(part)
 		if err == nil {
 			err = c.createPart(ctx, part, job)
 		}
 		if err != nil {
 			c.explainPart(&diags, part, err)
-			diags.AddWarning("The training job is incomplete, and has not started", fmt.Sprintf(
-				"Job %s/%s and %d of its %d other objects exist; the Job is suspended and has no master. All are in the state: "+
-					"the next terraform apply removes them and begins anew, and terraform destroy removes them.", job.Namespace, job.Name, i, len(objects.Parts())))
+			diags.AddWarning(fmt.Sprintf("The %s is incomplete, and cannot start", c.word), fmt.Sprintf(
+				"Job %s/%s, which is suspended, and %d of its %d other objects exist. All are in the state: "+
+					"the next terraform apply removes them and begins anew, and terraform destroy removes them.", job.Namespace, job.Name, i, len(parts)))
 			return diags
 		}
 	}
+	return diags
+}
+
+// start lets a suspended Job run.
+func (c *jobCluster) start(ctx context.Context, job trainingjob.JobRef) diag.Diagnostics {
+	var diags diag.Diagnostics
 	resume := map[string]any{"metadata": map[string]any{"uid": job.UID}, "spec": map[string]any{"suspend": false}}
-	if err := c.part(objects.Job).patch(ctx, resume); err != nil {
+	if err := c.part(theJob(job)).patch(ctx, resume); err != nil {
 		c.subject.explain(&diags, err)
 	}
 	return diags

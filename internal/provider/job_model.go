@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace periods.
+const (
+	jobTimeout     = 10 * time.Minute
+	jobReadTimeout = 2 * time.Minute
+)
+
+// jobModel is what is said of training jobs and of tasks alike.
+type jobModel struct {
+	Name               types.String `tfsdk:"name"`
+	Namespace          types.String `tfsdk:"namespace"`
+	ImagePullPolicy    types.String `tfsdk:"image_pull_policy"`
+	ImagePullSecrets   types.List   `tfsdk:"image_pull_secrets"`
+	ServiceAccountName types.String `tfsdk:"service_account_name"`
+	Volumes            types.List   `tfsdk:"volumes"`
+	Labels             types.Map    `tfsdk:"labels"`
+	Annotations        types.Map    `tfsdk:"annotations"`
+
+	WaitFor     types.String   `tfsdk:"wait_for"`
+	FailOnError types.Bool     `tfsdk:"fail_on_error"`
+	OnFinished  types.String   `tfsdk:"on_finished"`
+	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+
+	UID types.String `tfsdk:"uid"`
+}
+
+func (m *jobModel) identity() namespacedIdentity {
+	return namespacedIdentity{Namespace: m.Namespace, Name: m.Name}
+}
+
+func (m *jobModel) ref() trainingjob.JobRef {
+	return trainingjob.JobRef{Name: m.Name.ValueString(), Namespace: m.Namespace.ValueString(), UID: apitypes.UID(m.UID.ValueString())}
+}
+
+func (m *jobModel) subjectOf(resource string) subject {
+	return subject{resourceType: TypeName + "_" + resource, importID: m.Namespace.ValueString() + "/" + m.Name.ValueString()}
+}
+
+// liveJob is the Job that a state is about; nil where it is not there or cannot be read, which the response says then. The
+// identity is there in any case: Terraform before 1.12 keeps none, and the framework asks for one.
+func (m *jobModel) liveJob(ctx context.Context, client *cluster.Client, about subject, finished bool, resp *resource.ReadResponse) *batchv1.Job {
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
+	ref := m.ref()
+	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && ref.UID != "" && job.UID != ref.UID:
+		// A Job with another UID is another job. One that had finished was removed by a TTL, and its end stays known.
+		if !finished || err == nil || m.OnFinished.ValueString() != onFinishedKeep {
+			resp.State.RemoveResource(ctx)
+		}
+		return nil
+	case err != nil:
+		about.explain(&resp.Diagnostics, err)
+		return nil
+	}
+	return job
+}
+
+// readMetadata takes over the Job's labels and annotations that are the user's: those that are not reserved.
+func (m *jobModel) readMetadata(client *cluster.Client, job *batchv1.Job, reserved func(key string) bool) diag.Diagnostics {
+	var diags, more diag.Diagnostics
+	users := &metav1.ObjectMeta{Labels: maps.Clone(job.Labels), Annotations: maps.Clone(job.Annotations), ManagedFields: job.ManagedFields}
+	for _, entries := range []map[string]string{users.Labels, users.Annotations} {
+		maps.DeleteFunc(entries, func(key, _ string) bool { return reserved(key) })
+	}
+	m.Labels, more = ownedEntries(client, users, "labels", m.Labels)
+	diags.Append(more...)
+	m.Annotations, more = ownedEntries(client, users, "annotations", m.Annotations)
+	diags.Append(more...)
+	return diags
+}
+
+// defaults are for an imported job: what the cluster does not hold is as if it were not configured.
+func (m *jobModel) defaults() {
+	if m.WaitFor.IsNull() {
+		m.WaitFor = types.StringValue(waitForCreated)
+	}
+	if m.OnFinished.IsNull() {
+		m.OnFinished = types.StringValue(onFinishedKeep)
+	}
+	if m.FailOnError.IsNull() {
+		m.FailOnError = types.BoolValue(false)
+	}
+}

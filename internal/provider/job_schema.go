@@ -1,0 +1,189 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+)
+
+// What wait_for and on_finished may say.
+const (
+	waitForCreated   = "created"
+	waitForRunning   = "running"
+	waitForSucceeded = "succeeded"
+
+	onFinishedKeep     = "keep"
+	onFinishedRecreate = "recreate"
+)
+
+// jobAttributes are what is said of training jobs and of tasks. The word is "job" or "task"; goals are what an apply may wait
+// for besides waitForCreated.
+func jobAttributes(ctx context.Context, word string, goals ...string) map[string]schema.Attribute {
+	last := len(goals) - 1
+	return map[string]schema.Attribute{
+		// Changing any of these replaces the job.
+		"namespace": schema.StringAttribute{
+			MarkdownDescription: fmt.Sprintf("Namespace of all of the %[1]s's objects. `default` by default. Changing it replaces the %[1]s.", word),
+			Optional:            true,
+			Computed:            true,
+			Default:             stringdefault.StaticString(corev1.NamespaceDefault),
+			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		},
+		"image_pull_policy": schema.StringAttribute{
+			MarkdownDescription: "`Always`, `IfNotPresent` or `Never`. Kubernetes' own default depends on the image's tag. Changing it replaces the " + word + ".",
+			Optional:            true,
+			Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))},
+		},
+		"image_pull_secrets": schema.ListAttribute{
+			MarkdownDescription: "Names of Secrets, in the same namespace, with credentials for the image's registry. Changing them replaces the " + word + ".",
+			ElementType:         types.StringType,
+			Optional:            true,
+			Validators:          []validator.List{listvalidator.ValueStringsAre(subdomain{})},
+		},
+
+		// In place.
+		"labels":      labelsAttribute(),
+		"annotations": annotationsAttribute(),
+		"wait_for": schema.StringAttribute{
+			MarkdownDescription: fmt.Sprintf("What an apply waits for: `created` (default), `%s` or `%s`. A wait that ends by timeout or Ctrl-C is a warning: the %s goes on.",
+				strings.Join(goals[:last], "`, `"), goals[last], word),
+			Optional:   true,
+			Computed:   true,
+			Default:    stringdefault.StaticString(waitForCreated),
+			Validators: []validator.String{stringvalidator.OneOf(append([]string{waitForCreated}, goals...)...)},
+		},
+		"fail_on_error": schema.BoolAttribute{
+			MarkdownDescription: "Whether a run that fails while an apply waits for it is an error instead of a warning. " +
+				"An error when the " + word + " is created taints it: the next apply deletes it and begins anew. False by default.",
+			Optional: true,
+			Computed: true,
+			Default:  booldefault.StaticBool(false),
+		},
+		"on_finished": schema.StringAttribute{
+			MarkdownDescription: "What to plan for a " + word + " that has succeeded or failed: `keep` it (default), also when a TTL has removed its objects, or `recreate` it.",
+			Optional:            true,
+			Computed:            true,
+			Default:             stringdefault.StaticString(onFinishedKeep),
+			Validators:          []validator.String{stringvalidator.OneOf(onFinishedKeep, onFinishedRecreate)},
+		},
+		"timeouts": timeoutsAttribute(ctx, jobTimeout, "with the wait for `wait_for` and, when it is deleted, for its pods' end"),
+
+		// Computed.
+		"uid": uidAttribute(),
+	}
+}
+
+// observedInteger and observedText are what the cluster says of a job. An update that does not wait leaves them as they were
+// at the last refresh, so that a plan shows only what the user changes.
+func observedInteger(description string) schema.Attribute {
+	return schema.Int64Attribute{
+		MarkdownDescription: description + " As of the last refresh.", Computed: true,
+		PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+	}
+}
+
+func observedText(description string) schema.Attribute {
+	return schema.StringAttribute{
+		MarkdownDescription: description + " As of the last refresh.", Computed: true,
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// jsonAttribute is JSON whose spelling is no change.
+func jsonAttribute(description string) schema.Attribute {
+	return schema.StringAttribute{
+		MarkdownDescription: description,
+		CustomType:          jsontypes.NormalizedType{},
+		Optional:            true,
+		PlanModifiers:       []planmodifier.String{keepEqualJSON{}},
+	}
+}
+
+func podOverridesAttribute() schema.Attribute {
+	return jsonAttribute("Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsPolicy = \"None\" } })`.")
+}
+
+// nonEmptyText is text that is not said by "".
+func nonEmptyText(description string) schema.Attribute {
+	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
+}
+
+// nameAttribute is the name of another object.
+func nameAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{subdomain{}}}
+}
+
+func nodeSelectorAttribute(description string) schema.Attribute {
+	return schema.MapAttribute{MarkdownDescription: description, ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}}
+}
+
+func tolerationsAttribute(description string) schema.Attribute {
+	return schema.ListNestedAttribute{
+		MarkdownDescription: description,
+		Optional:            true,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
+			"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
+			"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
+			"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
+			"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
+		}},
+	}
+}
+
+// volumeAttributes are what can be said of a volume of any kind of job.
+func volumeAttributes(readOnly string) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},
+		"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
+		"pvc":        schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `pvc`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
+		"host_path":  schema.StringAttribute{MarkdownDescription: "A path of the node.", Optional: true},
+		"config_map": schema.StringAttribute{MarkdownDescription: "Name of a ConfigMap.", Optional: true},
+		"empty_dir": schema.SingleNestedAttribute{
+			MarkdownDescription: "An empty directory that lives as long as its pod; `{}` for one on the node's disk.",
+			Optional:            true,
+			Attributes: map[string]schema.Attribute{
+				"medium":     schema.StringAttribute{MarkdownDescription: "`Memory`, or the node's disk without it.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
+				"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true, PlanModifiers: []planmodifier.String{quantity.KeepEqual{}}},
+			},
+		},
+		"read_only": schema.BoolAttribute{MarkdownDescription: readOnly, Optional: true},
+	}
+}
+
+// keepEqualJSON plans the prior text where the configuration says the same JSON in other spelling.
+type keepEqualJSON struct{}
+
+func (keepEqualJSON) Description(context.Context) string { return "The spelling of JSON is no change." }
+
+func (k keepEqualJSON) MarkdownDescription(ctx context.Context) string {
+	return k.Description(ctx)
+}
+
+func (keepEqualJSON) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.StateValue.IsNull() || req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || req.PlanValue.IsUnknown() {
+		return
+	}
+	r := &reader{ctx: ctx}
+	before := r.json(jsontypes.Normalized{StringValue: req.StateValue})
+	after := r.json(jsontypes.Normalized{StringValue: req.PlanValue})
+	if before != nil && reflect.DeepEqual(before, after) {
+		resp.PlanValue = req.StateValue
+	}
+}

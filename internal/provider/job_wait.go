@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// errTimeIsUp is the cause of a context that ends by the resource's own timeout, to tell it from Ctrl-C.
+var errTimeIsUp = errors.New("the time is up")
+
+// How much of what happened a diagnostic tells, and how long gathering it may take after the wait has ended.
+const (
+	lastEvents    = 8
+	lastLogLines  = 15
+	gatherTimeout = 15 * time.Second
+)
+
+// hasFailed says that a run failed while an apply waited for it. It is an error only with fail_on_error.
+func (c *jobCluster) hasFailed(failOnError bool, why string) diag.Diagnostic {
+	summary := fmt.Sprintf("%s %s has failed", c.noun, c.subject.importID)
+	if failOnError {
+		return diag.NewErrorDiagnostic(summary, why)
+	}
+	return diag.NewWarningDiagnostic(summary, fmt.Sprintf("%s\n\nThe %s stays as it is. With fail_on_error = true this would be an error.", why, c.word))
+}
+
+// isNotYet says that a wait has ended before its goal: err is why, and where says how far the job is.
+func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, where string) diag.Diagnostic {
+	verb := "is not"
+	if goal == waitForSucceeded {
+		verb = "has not"
+	}
+	return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s %s %s yet", c.noun, c.subject.importID, verb, goal),
+		fmt.Sprintf("Waited %s; %s. The %s goes on; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, where))
+}
+
+// whyEnded says why a wait has ended before its time, as the end of a sentence.
+func whyEnded(err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "it was interrupted"
+	case errors.Is(err, errTimeIsUp), errors.Is(err, context.DeadlineExceeded):
+		return "the time for it was up"
+	}
+	_, detail := cluster.Explain(err)
+	return strings.TrimSuffix(detail, ".")
+}
+
+// events are the namespace's, or none for who may not read them.
+func (c *jobCluster) events(ctx context.Context, ref trainingjob.JobRef) []corev1.Event {
+	list, err := c.client.Kubernetes().CoreV1().Events(ref.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		tflog.Warn(ctx, "events cannot be listed", map[string]any{"namespace": ref.Namespace, "error": err.Error()})
+		return nil
+	}
+	return list.Items
+}
+
+// lastLines are the last of what a container printed, or why they cannot be read.
+func (c *jobCluster) lastLines(ctx context.Context, pod *corev1.Pod, container string) []string {
+	text, err := c.client.Kubernetes().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: container, TailLines: new(int64(lastLogLines)),
+	}).DoRaw(ctx)
+	if err != nil {
+		return []string{fmt.Sprintf("(the log of pod %s cannot be read: %v)", pod.Name, err)}
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+func section(b *strings.Builder, title string, lines []string) {
+	if len(lines) > 0 {
+		b.WriteString("\n" + title + "\n  " + strings.Join(lines, "\n  ") + "\n")
+	}
+}
