@@ -11,23 +11,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 )
 
-// program builds elastic-sim, which lives in the other module.
-func program(t *testing.T) string {
+func simulator(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "elastic-sim")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/elastic-sim")
-	build.Dir = "../.."
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build.Args, err, output)
+	path, err := program.Simulator(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
 
 // TestTheExitCodeOfAForecastIsItsOutcome asks about jobs for nodes on which there is hardly any room.
 func TestTheExitCodeOfAForecastIsItsOutcome(t *testing.T) {
-	sim := program(t)
+	sim := simulator(t)
 	makeClasses(t)
 	pods := client(t).CoreV1().Pods("default")
 	for i := range 3 {

@@ -1,64 +1,12 @@
 package forecast_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
-
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 )
-
-// forecaster is the role of the example.
-func forecaster(t *testing.T) *rbacv1.ClusterRole {
-	t.Helper()
-	file, err := os.Open("../../examples/rbac/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
-	for {
-		role := &rbacv1.ClusterRole{}
-		if err := decoder.Decode(role); errors.Is(err, io.EOF) {
-			t.Fatal("there is no ClusterRole elastic-forecaster")
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if role.Name == "elastic-forecaster" {
-			return role
-		}
-	}
-}
-
-// as makes an account with a role, and is the provider's configuration for it.
-func as(t *testing.T, name string, role *rbacv1.ClusterRole, more string) string {
-	t.Helper()
-	kube, ctx := client(t), t.Context()
-	given := role.DeepCopy()
-	given.Name = name
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-	_, errRole := kube.RbacV1().ClusterRoles().Create(ctx, given, metav1.CreateOptions{})
-	_, errAccount := kube.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{})
-	_, errBinding := kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: "default"}},
-	}, metav1.CreateOptions{})
-	token, errToken := kube.CoreV1().ServiceAccounts("default").CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	config, errConfig := cluster.Config()
-	if err := errors.Join(errRole, errAccount, errBinding, errToken, errConfig); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("provider \"elastic\" {\n host = %q\n token = %q\n cluster_ca_certificate = %q\n %s\n}\n", config.Host, token.Status.Token, config.CAData, more)
-}
 
 const (
 	// aTinyTask fits anywhere.
@@ -69,8 +17,13 @@ const (
 
 func TestTheForecastersRoleIsEnoughAndNoMore(t *testing.T) {
 	terminal := providertesting.NewTerminal(t)
-	role := forecaster(t)
-	printed, code := terminal.Run(t, as(t, "forecaster", role, "")+fmt.Sprintf(aTinyTask, `queue = "nobodys"`), "plan")
+	role := providertesting.ExampleRoles(t)["elastic-forecaster"]
+	admin, err := cluster.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	forecaster := providertesting.Account(t, admin, "forecaster", "", providertesting.Everywhere(role.Rules))
+	printed, code := terminal.Run(t, forecaster+fmt.Sprintf(aTinyTask, `queue = "nobodys"`), "plan")
 	if code != 0 || strings.Contains(printed, "No forecast can be made") {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
@@ -80,7 +33,7 @@ func TestTheForecastersRoleIsEnoughAndNoMore(t *testing.T) {
 			rule.Resources = []string{"namespaces"}
 		}
 	}
-	without := as(t, "without", role, "")
+	without := providertesting.Account(t, admin, "without", "", providertesting.Everywhere(role.Rules))
 	printed, code = terminal.Run(t, without+fmt.Sprintf(aTinyTask, "")+aHugeTask, "plan")
 	if code != 0 || strings.Count(printed, "No forecast can be made") != 1 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
@@ -49,20 +50,9 @@ func run(m *testing.M) int {
 			Labels: map[string]string{"lane": laneName(lane)}, Taints: []string{"lane=" + laneName(lane) + ":NoSchedule"},
 		}))
 	}
-	if path := os.Getenv(trainerVariable); path != "" {
-		options = append(options, simcluster.Image("elastic-trainer", path))
-	}
-	return simcluster.Main(m, &cluster, options...)
-}
-
-// trainerVariable names the program of the trainer's image.
-const trainerVariable = "ELASTIC_TRAINER_BIN"
-
-func needTrainer(t *testing.T) {
-	t.Helper()
-	if os.Getenv(trainerVariable) == "" {
-		t.Skipf("%s is not set; make test builds the trainer and sets it", trainerVariable)
-	}
+	return program.WithTrainer(func(trainer string) int {
+		return simcluster.Main(m, &cluster, append(options, simcluster.Image("elastic-trainer", trainer))...)
+	})
 }
 
 func client(t *testing.T) kubernetes.Interface {

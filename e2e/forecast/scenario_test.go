@@ -55,9 +55,6 @@ func TestWhatThenHappensIsWhatThePlanSaid(t *testing.T) {
 
 // play sets a scenario up, lets terraform plan and apply the job, waits until everything has come to rest, and compares.
 func play(t *testing.T, terminal *providertesting.Terminal, lane string, d drawn) {
-	if d.kind == aGang || d.kind == aTrainingJob {
-		needTrainer(t)
-	}
 	ns := fmt.Sprintf("seed-%d", d.seed)
 	s := &stage{t: t, ns: ns, lane: lane, d: d}
 	s.setUp()

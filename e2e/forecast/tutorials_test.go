@@ -50,7 +50,6 @@ func apply(t *testing.T, terminal *providertesting.Terminal, command string, var
 // TestTheFirstTutorialsPlanNamesTheWorkerThatGoes is ElasticDL's: two low workers, of which the second starts two seconds
 // after the first, and a high job that needs the room of one.
 func TestTheFirstTutorialsPlanNamesTheWorkerThatGoes(t *testing.T) {
-	needTrainer(t)
 	terminal := tutorial(t, "elastic-scheduling")
 	variables := func(more ...string) []string {
 		return append([]string{"image=elastic-trainer:test", "low_epochs=100000", "high_epochs=100000"}, more...)

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 )
 
 func TestAPlanOfWhatIsNewNeedsNoCluster(t *testing.T) {
@@ -125,32 +125,16 @@ func TestTheWrongClusterIsRefused(t *testing.T) {
 }
 
 func TestWhoMayNotIsToldWhatIsMissing(t *testing.T) {
-	client := adminClient(t)
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody", Namespace: "default"}}
-	if _, err := client.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.CoreV1().ServiceAccounts("default").Delete(cleanupContext(t), "nobody", metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
-	token, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "nobody", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	admin := adminConfig(t)
-	connect := func(token string) string {
-		return fmt.Sprintf("provider \"elastic\" {\n host = %q\n token = %q\n cluster_ca_certificate = %q\n}\n", admin.Host, token, admin.CAData)
-	}
+	nobody := providertesting.Account(t, admin, "nobody", "")
 	class := priorityClass("forbidden", "value = 1")
 	steps(t,
 		resource.TestStep{
-			Config: connect(token.Status.Token) + class,
+			Config: nobody + class,
 			ExpectError: says(`"system:serviceaccount:default:nobody" may not create priorityclasses.scheduling.k8s.io in the whole cluster`,
 				"kubectl create clusterrole", "--resource=priorityclasses.scheduling.k8s.io", "--serviceaccount=default:nobody"),
 		},
-		resource.TestStep{Config: connect("expired") + class, ExpectError: says("does not accept the credentials (401 Unauthorized)")},
+		resource.TestStep{Config: providertesting.Connection(admin, "expired", "") + class, ExpectError: says("does not accept the credentials (401 Unauthorized)")},
 	)
 }
 

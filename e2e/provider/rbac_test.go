@@ -1,83 +1,20 @@
 package provider_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
-)
 
-// exampleRoles are the ClusterRoles of examples/rbac, by name.
-func exampleRoles(t *testing.T) map[string]*rbacv1.ClusterRole {
-	t.Helper()
-	file, err := os.Open(filepath.Join(examples, "rbac", "rbac.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	roles, decoder := map[string]*rbacv1.ClusterRole{}, yaml.NewYAMLOrJSONDecoder(file, 4096)
-	for {
-		role := &rbacv1.ClusterRole{}
-		switch err := decoder.Decode(role); {
-		case errors.Is(err, io.EOF):
-			return roles
-		case err != nil:
-			t.Fatal(err)
-		}
-		roles[role.Name] = role
-	}
-}
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+)
 
 // TestTheRolesOfTheExampleSuffice has an account for queues and classes, and one for the tasks and jobs of a namespace.
 func TestTheRolesOfTheExampleSuffice(t *testing.T) {
-	kube, roles, admin := adminClient(t), exampleRoles(t), adminConfig(t)
-	// as makes an account with one of the roles, and is the provider's configuration for it.
-	as := func(role string, inWholeCluster bool) string {
-		given, ok := roles[role]
-		if !ok {
-			t.Fatalf("there is no ClusterRole %s", role)
-		}
-		meta := metav1.ObjectMeta{Name: role, Namespace: "default"}
-		_, errRole := kube.RbacV1().ClusterRoles().Create(t.Context(), given, metav1.CreateOptions{})
-		_, errAccount := kube.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
-		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
-		subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: role, Namespace: "default"}}
-		var errBinding error
-		if inWholeCluster {
-			_, errBinding = kube.RbacV1().ClusterRoleBindings().Create(t.Context(),
-				&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
-		} else {
-			_, errBinding = kube.RbacV1().RoleBindings("default").Create(t.Context(),
-				&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
-		}
-		t.Cleanup(func() {
-			ctx := cleanupContext(t)
-			unbind := func() error { return kube.RbacV1().RoleBindings("default").Delete(ctx, role, metav1.DeleteOptions{}) }
-			if inWholeCluster {
-				unbind = func() error { return kube.RbacV1().ClusterRoleBindings().Delete(ctx, role, metav1.DeleteOptions{}) }
-			}
-			if err := errors.Join(unbind(), kube.CoreV1().ServiceAccounts("default").Delete(ctx, role, metav1.DeleteOptions{}),
-				kube.RbacV1().ClusterRoles().Delete(ctx, role, metav1.DeleteOptions{})); err != nil {
-				t.Error(err)
-			}
-		})
-		token, errToken := kube.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), role, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-		if err := errors.Join(errRole, errAccount, errBinding, errToken); err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("provider \"elastic\" {\n host = %q\n token = %q\n cluster_ca_certificate = %q\n}\n", admin.Host, token.Status.Token, admin.CAData)
-	}
-
-	administrator, user := as("elastic-admin", true), as("elastic-user", false)
+	roles, admin := providertesting.ExampleRoles(t), adminConfig(t)
+	administrator := providertesting.Account(t, admin, "ada", "", providertesting.Everywhere(roles["elastic-admin"].Rules))
+	user := providertesting.Account(t, admin, "bob", "", providertesting.In("default", roles["elastic-user"].Rules))
 	queues := func(labels string) string {
 		return administrator + fmt.Sprintf(`
 			resource "elastic_priority_class" "p" {
@@ -132,4 +69,57 @@ func TestTheRolesOfTheExampleSuffice(t *testing.T) {
 	}
 	steps(t, resource.TestStep{Config: queues(`{}`)}, resource.TestStep{Config: queues(`{ a = "b" }`)})
 	steps(t, resource.TestStep{Config: work(`{}`)}, resource.TestStep{Config: work(`{ a = "b" }`)})
+}
+
+// TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing has an account that may read what others share, and one that may read nothing.
+func TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing(t *testing.T) {
+	roles, admin, terminal := providertesting.ExampleRoles(t), adminConfig(t), providertesting.NewTerminal(t)
+	config := trainingJob("looked-at", `
+		master  = { priority_class_name = "nobodys" }
+		workers = { max = 1, resources = { requests = { cpu = "1000" } } }`) + `
+		resource "elastic_cluster_queue" "looked_at" {
+			name            = "looked-at"
+			resource_groups = [{ covered_resources = ["cpu"], flavors = [{ name = "nobodys", resources = [{ name = "cpu", nominal_quota = "1" }] }] }]
+		}`
+	viewer := providertesting.Account(t, admin, "viewer", `forecast = "off"`, providertesting.Everywhere(roles["elastic-viewer"].Rules))
+	printed, code := terminal.Run(t, viewer+config, "plan")
+	if code != 0 {
+		t.Fatalf("plan exited with %d:\n%s", code, printed)
+	}
+	for _, missing := range []string{"PriorityClass nobodys is not there", "ResourceFlavor nobodys is not there", "A worker of looked-at fits on no node"} {
+		providertesting.ExpectSays(t, printed, "Warning: "+missing)
+	}
+	stranger := providertesting.Account(t, admin, "stranger", `forecast = "off"`)
+	if printed, code := terminal.Run(t, stranger+config, "plan"); code != 0 || strings.Contains(printed, "Warning") {
+		t.Errorf("plan exited with %d:\n%s", code, printed)
+	}
+}
+
+func TestWhoMayOnlyLookChangesNothing(t *testing.T) {
+	roles, admin := providertesting.ExampleRoles(t), adminConfig(t)
+	config := trainingJob("untouched", "") + priorityClass("untouched", "value = 1") + `
+		resource "elastic_task" "t" {
+			name = "untouched-task"
+			run  = "true"
+		}
+		resource "elastic_cluster_queue" "q" {
+			name = "untouched"
+		}`
+	for account, role := range map[string]string{"viewer": "elastic-viewer", "forecaster": "elastic-forecaster"} {
+		t.Run(role, func(t *testing.T) {
+			terminal := providertesting.NewTerminal(t)
+			looks := providertesting.Account(t, admin, account, `forecast = "off"`, providertesting.Everywhere(roles[role].Rules))
+			printed, code := terminal.Run(t, looks+config, "apply", "-auto-approve")
+			if code != 1 || strings.Contains(printed, "Creation complete") {
+				t.Errorf("apply exited with %d:\n%s", code, printed)
+			}
+			const us = "system:serviceaccount:default:"
+			for what, right := range map[string]string{
+				"Job default/untouched": "jobs.batch in namespace default", "Job default/untouched-task": "jobs.batch in namespace default",
+				"PriorityClass untouched": "priorityclasses.scheduling.k8s.io in the whole cluster", "ClusterQueue untouched": "clusterqueues.kueue.x-k8s.io in the whole cluster",
+			} {
+				providertesting.ExpectSays(t, printed, "Error: Cannot create "+what+" ", us+account+`" may not create `+right)
+			}
+		})
+	}
 }

@@ -2,11 +2,10 @@ package provider_test
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 )
 
@@ -24,11 +23,9 @@ func withTrainer(t *testing.T) (configuration, image string) {
 		}
 		return asAdmin(""), image
 	}
-	trainer := filepath.Join(t.TempDir(), "elastic-trainer")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", trainer, "./cmd/elastic-trainer")
-	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
-	if printed, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the trainer: %v\n%s", err, printed)
+	trainer, err := program.Trainer(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	own := simcluster.Start(t, simcluster.Nodes(3, "4", "15Gi"), simcluster.Image("elastic-trainer", trainer))
 	shared := cluster

@@ -34,7 +34,6 @@ while [ ! -e /shared/finish ]; do sleep 0.1; done
 
 func TestAGangStartsFailsAndRestartsTogether(t *testing.T) {
 	t.Parallel()
-	needTrainer(t)
 	ns := namespace(t)
 	shared := t.TempDir()
 	if err := os.Chmod(shared, 0o777); err != nil {
@@ -122,7 +121,6 @@ func TestAGangStartsFailsAndRestartsTogether(t *testing.T) {
 
 func TestAGangThatIsSuspendedRunsAgainWhenItIsAdmitted(t *testing.T) {
 	t.Parallel()
-	needTrainer(t)
 	ns := namespace(t)
 	config := block(ns, "gang", `
   num_nodes     = 2

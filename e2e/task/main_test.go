@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
@@ -30,31 +31,15 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return simcluster.Main(m, &cluster,
-		simcluster.NodeGroup(controlplane.NodeGroup{Name: "cpu", Count: 2, CPU: "8", Memory: "32Gi"}),
-		simcluster.NodeGroup(controlplane.NodeGroup{
-			Name: "t4", Count: 1, CPU: "8", Memory: "30Gi", Labels: map[string]string{gke: "nvidia-tesla-t4"}, Resources: map[string]string{"nvidia.com/gpu": "4"},
-		}),
-		simcluster.Image(controlplane.AnyImage, controlplane.HostImage), trainer(), simcluster.Queueing(),
-	)
-}
-
-// trainerVariable names the program of the trainer's image, which a gang's pods start with.
-const trainerVariable = "ELASTIC_TRAINER_BIN"
-
-func trainer() simcluster.Option {
-	if path := os.Getenv(trainerVariable); path != "" {
-		return simcluster.Image("elastic-trainer", path)
-	}
-	return func(*simcluster.Options) {} // the tests of gangs are skipped
-}
-
-// needTrainer skips a test of gangs where the trainer was not built before.
-func needTrainer(t *testing.T) {
-	t.Helper()
-	if os.Getenv(trainerVariable) == "" {
-		t.Skipf("%s is not set; make test builds the trainer and sets it", trainerVariable)
-	}
+	return program.WithTrainer(func(trainer string) int { // with which a gang's pods start
+		return simcluster.Main(m, &cluster,
+			simcluster.NodeGroup(controlplane.NodeGroup{Name: "cpu", Count: 2, CPU: "8", Memory: "32Gi"}),
+			simcluster.NodeGroup(controlplane.NodeGroup{
+				Name: "t4", Count: 1, CPU: "8", Memory: "30Gi", Labels: map[string]string{gke: "nvidia-tesla-t4"}, Resources: map[string]string{"nvidia.com/gpu": "4"},
+			}),
+			simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Image("elastic-trainer", trainer), simcluster.Queueing(),
+		)
+	})
 }
 
 // steps runs the steps of a test through the real terraform and the provider in this process.

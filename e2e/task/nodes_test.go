@@ -17,7 +17,6 @@ import (
 )
 
 func TestATaskOfTwoNodesStartsAndRestartsTogether(t *testing.T) {
-	needTrainer(t)
 	t.Parallel()
 	ns := namespace(t)
 	// The host's directory outlives the pods of the task.

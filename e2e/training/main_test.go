@@ -4,15 +4,13 @@
 package training_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 )
 
@@ -21,9 +19,6 @@ var cluster *simcluster.Cluster
 
 // trainer is the program of the trainer's image.
 var trainer string
-
-// trainerVariable names a trainer that is built already.
-const trainerVariable = "ELASTIC_TRAINER_BIN"
 
 // The nodes: jobs run on the stable ones, and one test has the volatile ones for itself.
 const (
@@ -36,22 +31,7 @@ const (
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-func run(m *testing.M) (code int) {
-	dir, err := os.MkdirTemp("", "training-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-	}()
-	if trainer, err = buildTrainer(context.Background(), dir); err != nil {
-		fmt.Fprintln(os.Stderr, "build the trainer:", err)
-		return 1
-	}
+func run(m *testing.M) int {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -60,22 +40,9 @@ func run(m *testing.M) (code int) {
 	group := func(kind string, count int) simcluster.Option {
 		return simcluster.NodeGroup(controlplane.NodeGroup{Name: kind, Count: count, CPU: "16", Memory: "64Gi", Labels: map[string]string{nodeKind: kind}})
 	}
-	return simcluster.Main(m, &cluster, group(stable, 2), group(volatile, 2),
-		simcluster.Image(image, trainer), simcluster.Image(idler, sleep), simcluster.Queueing())
-}
-
-func buildTrainer(ctx context.Context, dir string) (string, error) {
-	if path := os.Getenv(trainerVariable); path != "" {
-		if _, err := os.Stat(path); err != nil {
-			return "", err
-		}
-		return filepath.Abs(path)
-	}
-	path := filepath.Join(dir, "elastic-trainer")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", path, "./cmd/elastic-trainer")
-	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
-	if printed, err := build.CombinedOutput(); err != nil {
-		return "", errors.Join(err, errors.New(string(printed)))
-	}
-	return path, nil
+	return program.WithTrainer(func(path string) int {
+		trainer = path
+		return simcluster.Main(m, &cluster, group(stable, 2), group(volatile, 2),
+			simcluster.Image(image, trainer), simcluster.Image(idler, sleep), simcluster.Queueing())
+	})
 }

@@ -9,15 +9,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 )
 
 // Terraform's own conversion is the reference for as much as the release that is installed knows of.
 func TestWhatIsPrintedIsWhatTerraformPrints(t *testing.T) {
-	built := os.Getenv("TERRAFORM_PROVIDER_BIN")
-	if built == "" {
-		t.Skip("TERRAFORM_PROVIDER_BIN is not set; make test builds the provider and sets it")
-	}
 	dir := t.TempDir()
+	built, err := program.Provider(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"main.tf": "terraform {\n  required_providers {\n    elastic = { source = \"elastic-training/elastic\" }\n  }\n}\n",
 		"rc":      "provider_installation {\n  dev_overrides {\n    \"elastic-training/elastic\" = \"" + filepath.Dir(built) + "\"\n  }\n  direct {}\n}\n",
