@@ -26,7 +26,9 @@ func FindTools() (Tools, error) {
 	var providerErr, trainerErr, terraformErr error
 	found.Provider, providerErr = FindBinary(providerVariable)
 	found.Trainer, trainerErr = FindBinary(trainerVariable)
-	found.Terraform, terraformErr = exec.LookPath("terraform")
+	if found.Terraform, terraformErr = exec.LookPath("terraform"); terraformErr != nil {
+		terraformErr = fmt.Errorf("terraform is not on PATH (%w); install it from https://developer.hashicorp.com/terraform/install", terraformErr)
+	}
 	return found, errors.Join(providerErr, trainerErr, terraformErr)
 }
 
@@ -34,10 +36,10 @@ func FindTools() (Tools, error) {
 func FindBinary(variable string) (string, error) {
 	path := os.Getenv(variable)
 	if path == "" {
-		return "", fmt.Errorf("%s is not set", variable)
+		return "", fmt.Errorf("$%s is not set; run this by make, which builds what is needed and sets it", variable)
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%s: %w", variable, err)
+		return "", fmt.Errorf("$%s: %w; `make build` builds it", variable, err)
 	}
 	return path, nil
 }

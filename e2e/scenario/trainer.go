@@ -55,7 +55,7 @@ func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
 		args := []string{"data", source, "--records", strconv.Itoa(part.size), "--seed", part.seed, "--output", partial}
 		if mnistDir != "" {
 			records := fmt.Sprintf("%d:%d", part.first, part.first+part.size)
-			args = []string{"data", source, mnistDir, "--records", records, "--output", partial}
+			args = []string{"data", source, mnistDir, "--part", records, "--output", partial}
 		}
 		if err := run(ctx, trainer, args...); err != nil {
 			return fmt.Errorf("prepare the data: %w", err)

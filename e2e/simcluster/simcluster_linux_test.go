@@ -116,6 +116,13 @@ func command(t *testing.T, attributes *syscall.SysProcAttr, args ...string) (std
 	return out.String(), errOut.String(), c.ProcessState.ExitCode()
 }
 
+// offered is what simcluster tells a shell that completes the last of the words on the shared cluster.
+func offered(t *testing.T, words ...string) string {
+	t.Helper()
+	stdout, _, _ := command(t, nil, append([]string{"__complete", words[0], "--dir", shared.Dir}, words[1:]...)...)
+	return stdout
+}
+
 func TestReadyCluster(t *testing.T) {
 	client := clientOf(t, shared.Kubeconfig)
 	ctx := t.Context()
@@ -195,6 +202,19 @@ func TestReadyCluster(t *testing.T) {
 		if stdout != "the pod ran\n" || code != 0 {
 			t.Error(stdout, stderr, code)
 		}
+		for _, offer := range []struct {
+			words []string
+			want  string
+		}{
+			{[]string{"logs", "-n", namespace, "sp"}, "speaker\tSucceeded\n:4\n"},
+			{[]string{"logs", "-n", namespace, "speaker", "--container", ""}, "main\n:4\n"},
+			{[]string{"logs", "--namespace", namespace}, namespace + "\n:4\n"},
+			{[]string{"logs", "-n", namespace, "speaker", ""}, ":4\n"},
+		} {
+			if got := offered(t, offer.words...); got != offer.want {
+				t.Errorf("a shell is offered %q for %q, not %q", got, offer.words, offer.want)
+			}
+		}
 	})
 	t.Run("everything it keeps is its owner's alone", func(t *testing.T) {
 		err := filepath.WalkDir(shared.Dir, func(path string, entry fs.DirEntry, err error) error {
@@ -240,7 +260,7 @@ func TestReadyCluster(t *testing.T) {
 func TestCommandOnRunningCluster(t *testing.T) {
 	t.Run("a second up says that the cluster is running and where", func(t *testing.T) {
 		stdout, stderr, code := command(t, nil, "up", "--dir", shared.Dir)
-		if stdout != "KUBECONFIG="+shared.Kubeconfig+"\n" || !strings.Contains(stderr, "is running already") || code != 0 {
+		if stdout != "KUBECONFIG="+shared.Kubeconfig+"\n" || !strings.Contains(stderr, "is running already") || !strings.Contains(stderr, "simcluster down --dir") || code != 0 {
 			t.Error(stdout, stderr, code)
 		}
 	})
@@ -279,6 +299,14 @@ func TestNodesThatDie(t *testing.T) {
 	t.Run("a node that is gone is no node", func(t *testing.T) {
 		if _, err := client.CoreV1().Nodes().Get(ctx, "node-2", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Error(err)
+		}
+	})
+	t.Run("a shell is offered the nodes that can be stopped, and those that can be started", func(t *testing.T) {
+		for verb, want := range map[string]string{"stop": "node-1\n:4\n", "start": "node-2\n:4\n"} {
+			stdout, _, _ := command(t, nil, "__complete", "node", verb, "--dir", shared.Dir, "no")
+			if stdout != want {
+				t.Errorf("%s: %q", verb, stdout)
+			}
 		}
 	})
 	if err := shared.StartNode(ctx, "node-2"); err != nil {
@@ -357,7 +385,7 @@ func TestStateSurvives(t *testing.T) {
 				t.Error(args, stderr, code)
 			}
 		}
-		if _, stderr, code := command(t, nil, "down", "--dir", dir); code != 0 || !strings.Contains(stderr, "no cluster runs") {
+		if _, stderr, code := command(t, nil, "down", "--dir", dir); code != 0 || !strings.Contains(stderr, "no cluster runs") || !strings.Contains(stderr, "simcluster up --dir") {
 			t.Error(stderr, code)
 		}
 	})

@@ -31,7 +31,7 @@ func measureAccuracy(ctx context.Context, o options) ([]figure, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for part, records := range map[string]string{"train": "0:8000", "test": "8000:10000"} {
-		if err := command(ctx, o.trainer(), "data", "convert", o.mnist, "--records", records, "--output", filepath.Join(dir, part)); err != nil {
+		if err := command(ctx, o.trainer(), "data", "convert", o.mnist, "--part", records, "--output", filepath.Join(dir, part)); err != nil {
 			return nil, err
 		}
 	}

@@ -7,18 +7,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
 // figure is one line of the report.
@@ -91,54 +92,73 @@ func measurements() []measurement {
 }
 
 // chosen are the measurements of a list of names, or all.
-func chosen(only string) ([]measurement, error) {
+func chosen(names []string) ([]measurement, error) {
 	all := measurements()
-	if only == "" {
+	if len(names) == 0 {
 		return all, nil
 	}
-	names := strings.Split(only, ",")
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(m measurement) bool { return m.name == name }) {
-			return nil, fmt.Errorf("-only: there is no measurement %q; there are %s", name, namesOf(all))
+		if known := namesOf(all); !slices.Contains(known, name) {
+			return nil, commandline.UsageError("--only=%s: there is no such measurement; there are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return slices.DeleteFunc(all, func(m measurement) bool { return !slices.Contains(names, m.name) }), nil
 }
 
-func namesOf(all []measurement) string {
+func namesOf(all []measurement) []string {
 	var names []string
 	for _, m := range all {
 		names = append(names, m.name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
-func main() {
-	var o options
-	var only, out string
-	flag.StringVar(&o.root, "root", "..", "root of the repository; bin/ holds what make build has made")
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds of every measurement")
-	flag.StringVar(&o.mnist, "mnist", os.Getenv("MNIST_DIR"), "directory of MNIST's IDX files, for the accuracy (env MNIST_DIR)")
-	flag.DurationVar(&o.goodput, "goodput", 10*time.Minute, "how long to train with preemptions, for the goodput")
-	flag.DurationVar(&o.preemption, "preemption", time.Minute, "the time between two of those preemptions")
-	flag.StringVar(&only, "only", "", "`measurements` to make, separated by commas, of "+namesOf(measurements())+"; empty makes all")
-	flag.StringVar(&out, "output", "", "the JSON report; empty is ROOT/e2e/out/bench.json")
-	flag.Parse()
-	o.log = os.Stderr
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, o, only, out)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+func main() { os.Exit(commandline.Code(commandline.Run(newRoot(run), os.Args[1:]))) }
+
+// newRoot is the command that makes the chosen measurements.
+func newRoot(measure func(ctx context.Context, o options, todo []measurement, out string) error) *cobra.Command {
+	o := options{log: os.Stderr}
+	var only []string
+	var out string
+	names := namesOf(measurements())
+	root := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what the project promises in numbers",
+		Long: `Measure what the project promises in numbers, print a table, and write the same as JSON.
+Every figure is a ratio, to a competitor measured in the same run or to the goal.
+Nothing is asserted: machines are noisy, and want to be idle for this. What a machine
+cannot measure is named with its reason.
+
+The measurements are ` + strings.Join(names[:len(names)/2], ", ") + `,
+` + strings.Join(names[len(names)/2:], ", ") + `.`,
+		Example: `  make bench
+  go -C e2e run ./cmd/bench --only speed,start --rounds 1`,
+		Args: commandline.Wants(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			todo, err := chosen(only)
+			if err != nil {
+				return err
+			}
+			return measure(c.Context(), o, todo, out)
+		},
 	}
+	flags := root.Flags()
+	flags.StringVar(&o.root, "root", "..", "`directory` of the repository, whose bin/ holds what make build has made")
+	flags.IntVar(&o.rounds, "rounds", 5, "rounds of every measurement")
+	flags.StringVar(&o.mnist, "mnist", os.Getenv("MNIST_DIR"), "`directory` of MNIST's IDX files, for the accuracy (env MNIST_DIR)")
+	flags.DurationVar(&o.goodput, "goodput", 10*time.Minute, "how long to train with preemptions, for the goodput")
+	flags.DurationVar(&o.preemption, "preemption", time.Minute, "the time between two of those preemptions")
+	flags.StringSliceVar(&only, "only", nil, "`measurements` to make, separated by commas; empty makes all")
+	flags.StringVarP(&out, "output", "o", "", "`file` for the JSON; empty is ROOT/e2e/out/bench.json")
+	commandline.CompleteDirectories(root, "root", "mnist")
+	commandline.CompleteFrom(root, "only", names...)
+	commandline.CompleteFiles(root, "output", "json")
+	commandline.Configure(root)
+	return root
 }
 
-func run(ctx context.Context, o options, only, out string) error {
-	todo, err := chosen(only)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, o options, todo []measurement, out string) error {
+	var err error
 	if o.root, err = filepath.Abs(o.root); err != nil {
 		return err
 	}

@@ -9,11 +9,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/embedded"
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 )
 
@@ -23,40 +27,61 @@ var (
 )
 
 func main() {
-	story, err := chosen(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	terminal := newTerminal(os.Stdout)
 	said := context.AfterFunc(ctx, func() {
 		stop() // a second ^C ends this process at once, and the cluster with it
 		terminal.say("\nInterrupted: terraform destroy, then the cluster stops. This takes some seconds.")
 	})
-	err = demo(ctx, terminal, story)
+	err := commandline.RunContext(ctx, newRoot(func(story scenario.Story) error { return demo(ctx, terminal, story) }), os.Args[1:])
 	said()
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "\ndemo:", err)
-		os.Exit(1)
-	}
+	os.Exit(commandline.Code(err))
 }
 
-// chosen is the story that the arguments name; the first one without arguments.
-func chosen(args []string) (scenario.Story, error) {
-	all := scenario.Stories(scenario.ToWatch)
-	if len(args) == 0 {
-		return all[0], nil
-	}
-	var names []string
-	for _, story := range all {
-		if len(args) == 1 && args[0] == story.Name {
-			return story, nil
-		}
+// newRoot is the command that tells a story.
+func newRoot(tell func(scenario.Story) error) *cobra.Command {
+	stories := scenario.Stories(scenario.ToWatch)
+	var names, lines []string
+	for _, story := range stories {
 		names = append(names, story.Name)
+		lines = append(lines, fmt.Sprintf("  %-19s %s", story.Name, story.Title))
 	}
-	return scenario.Story{}, fmt.Errorf("there is no story %q; usage: demo [%s]", strings.Join(args, " "), strings.Join(names, " | "))
+	root := &cobra.Command{
+		Use:   "demo [STORY]",
+		Short: "Tell a story on an embedded cluster as it happens",
+		Long: `Tell a story on an embedded cluster as it happens, and end with a summary and the path
+of a page with a timeline. No process is left behind. The first story is told where none
+is named:
+
+` + strings.Join(lines, "\n") + `
+
+make demo builds what this needs and says where it is, in $SIMCLUSTER_BIN,
+$ELASTIC_TRAINER_BIN and $TERRAFORM_PROVIDER_BIN. With $MNIST_DIR, a directory with
+MNIST's IDX files, the jobs train on those instead of synthetic digits. NO_COLOR=1 does
+without colours.`,
+		Example: `  make demo
+  STORY=chaos make demo
+  bin/demo chaos`,
+		Args: commandline.Wants("[STORY]"),
+		ValidArgsFunction: commandline.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return commandline.Beginning(typed, names)
+		}),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return tell(stories[0])
+			}
+			at := slices.Index(names, args[0])
+			if at < 0 {
+				return commandline.UsageError("there is no story %q; there are %s", args[0], strings.Join(names, ", "))
+			}
+			return tell(stories[at])
+		},
+	}
+	commandline.Exits(root, 0, "the story kept all of its promises")
+	commandline.Exits(root, commandline.Failed, "it did not, or could not be told")
+	commandline.Configure(root)
+	return root
 }
 
 func demo(ctx context.Context, terminal *terminal, story scenario.Story) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane/components"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/node"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/queueing"
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
 // containerShim is the name under which the node agent re-executes this binary to enter a mount namespace.
@@ -31,15 +32,15 @@ func runComponent(args []string) (code int, done bool) {
 	case controlplane.NodeAgent:
 		if err := runNodeAgent(args[1:]); err != nil {
 			fmt.Fprintf(os.Stderr, "node-agent: %v\n", err)
-			return exitFailure, true
+			return commandline.Failed, true
 		}
-		return exitOK, true
+		return 0, true
 	case controlplane.QueueController:
 		if err := runQueueController(args[1:]); err != nil {
 			fmt.Fprintf(os.Stderr, "queue-controller: %v\n", err)
-			return exitFailure, true
+			return commandline.Failed, true
 		}
-		return exitOK, true
+		return 0, true
 	case containerShim:
 		return node.ShimMain(args[1:]), true
 	}

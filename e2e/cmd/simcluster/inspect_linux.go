@@ -15,16 +15,20 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/node"
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
 // answerPatience bounds how long `status` waits for an API server that may just be away.
 const answerPatience = 5 * time.Second
 
 func statusCommand(layout layoutFunc) *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show the cluster's components and nodes",
-		Args:  arguments(),
+		Long: `Show whether the cluster runs and since when, its kubeconfig, its components with their
+processes, and its nodes.`,
+		Example: "  simcluster status",
+		Args:    commandline.Wants(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, status, err := runningCluster(layout)
 			if err != nil {
@@ -32,6 +36,15 @@ func statusCommand(layout layoutFunc) *cobra.Command {
 			}
 			return showStatus(command.Context(), command.OutOrStdout(), l, status)
 		},
+	}
+	exitsWithoutCluster(command)
+	return command
+}
+
+// exitsWithoutCluster documents how commands end that ask a cluster.
+func exitsWithoutCluster(commands ...*cobra.Command) {
+	for _, command := range commands {
+		commandline.Exits(command, exitNotRunning, "the cluster is not running")
 	}
 }
 
@@ -97,17 +110,19 @@ func nodeCommand(layout layoutFunc) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "node",
 		Short: "Stop and start nodes",
-		Args:  arguments(),
-		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	var gone bool
 	stop := &cobra.Command{
 		Use:   "stop NAME",
 		Short: "Let a node die: its processes are killed and it is not heard of again",
-		Long: `Lets a node die: its processes are killed, and its lease is not renewed. Kubernetes notices after
-40 seconds and keeps the node's pods for minutes, and a Job's pods for ever. With --gone the Node
-object is deleted too, as a cloud does whose machine is gone, and the pods go at once.`,
-		Args: arguments("NAME"),
+		Long: `Let a node die: its processes are killed, and its lease is not renewed. Kubernetes
+notices after 40 seconds and keeps the node's pods for minutes, and a Job's pods for
+ever. With --gone the Node object is deleted too, as a cloud does whose machine is gone,
+and the pods go at once.`,
+		Example: `  simcluster node stop node-2
+  simcluster node stop node-2 --gone`,
+		Args:              commandline.Wants("NAME"),
+		ValidArgsFunction: commandline.FirstArgument(nodes(layout, false)),
 		RunE: func(command *cobra.Command, args []string) error {
 			l, _, err := runningCluster(layout)
 			if err != nil {
@@ -120,7 +135,11 @@ object is deleted too, as a cloud does whose machine is gone, and the pods go at
 	start := &cobra.Command{
 		Use:   "start NAME",
 		Short: "Start a node that was stopped",
-		Args:  arguments("NAME"),
+		Long: `Start a node that was stopped, as a reboot does. Where its Node object is gone, it
+registers again.`,
+		Example:           "  simcluster node start node-2",
+		Args:              commandline.Wants("NAME"),
+		ValidArgsFunction: commandline.FirstArgument(nodes(layout, true)),
 		RunE: func(command *cobra.Command, args []string) error {
 			l, _, err := runningCluster(layout)
 			if err != nil {
@@ -129,6 +148,7 @@ object is deleted too, as a cloud does whose machine is gone, and the pods go at
 			return node.Dial(l.ControlSocket()).Start(command.Context(), args[0])
 		},
 	}
+	exitsWithoutCluster(stop, start)
 	command.AddCommand(stop, start)
 	return command
 }
@@ -139,7 +159,12 @@ func logsCommand(layout layoutFunc) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "logs POD",
 		Short: "Print the logs of a pod's container",
-		Args:  arguments("POD"),
+		Long: `Print what a pod's container has written, as kubectl logs does, for a machine without
+kubectl.`,
+		Example: `  simcluster logs my-pod -f
+  simcluster logs my-pod -n team-a -c init --previous`,
+		Args:              commandline.Wants("POD"),
+		ValidArgsFunction: commandline.FirstArgument(pods(layout, &namespace)),
 		RunE: func(command *cobra.Command, args []string) error {
 			l, _, err := runningCluster(layout)
 			if err != nil {
@@ -162,5 +187,8 @@ func logsCommand(layout layoutFunc) *cobra.Command {
 	command.Flags().StringVarP(&options.Container, "container", "c", "", "container, where the pod has several")
 	command.Flags().BoolVarP(&options.Follow, "follow", "f", false, "go on as the container writes")
 	command.Flags().BoolVarP(&options.Previous, "previous", "p", false, "the container's run before its last restart")
+	commandline.CompleteFlag(command, "namespace", namespaces(layout))
+	commandline.CompleteFlag(command, "container", containers(layout, &namespace))
+	exitsWithoutCluster(command)
 	return command
 }

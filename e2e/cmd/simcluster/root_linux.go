@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
 // dirVariable is the environment variable that gives --dir its default.
@@ -20,38 +22,26 @@ func rootCommand() *cobra.Command {
 		Use:   "simcluster",
 		Short: "A real Kubernetes control plane with simulated nodes, on this machine",
 		Long: `simcluster runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler ` + controlplane.KubernetesVersion + `
-from this one binary, and a node agent in the kubelets' place: nodes have the capacity that
-you declare, and their containers are local processes. It needs no root, no container engine
-and no network; nothing listens beyond 127.0.0.1. Linux only.
+from this one binary, and a node agent in the kubelets' place: nodes have the capacity
+that you declare, and their containers are local processes. It needs no root, no
+container engine and no network; nothing listens beyond 127.0.0.1. Linux only.
 
-Everything is kept in one directory (--dir, or $` + dirVariable + `); "down" stops the cluster and the next
-"up" goes on where it stopped.
-
-Exit codes: 0 done, 1 failed, 2 the command line makes no sense, 3 the cluster is not running.`,
-		Example: `  export $(simcluster up)                     # three nodes of 4 CPU and 15 GiB; sets KUBECONFIG
+Everything is kept in one directory (--dir, or $` + dirVariable + `); "down" stops the
+cluster and the next "up" goes on where it stopped.`,
+		Example: `  export $(simcluster up)          # three nodes of 4 CPU and 15 GiB; sets KUBECONFIG
   kubectl get nodes
   simcluster up --image elastic-trainer=bin/elastic-trainer --image '*'=host
-  simcluster node stop node-2                 # the machine dies
+  simcluster node stop node-2      # the machine dies
   simcluster logs my-pod -f
   simcluster down`,
-		Version:       controlplane.KubernetesVersion,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q; see simcluster --help", args[0])}
-			}
-			return nil
-		},
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+		Version: controlplane.KubernetesVersion,
 	}
-	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, command.CommandPath())}
-	})
 	root.SetVersionTemplate("simcluster with Kubernetes {{.Version}}\n")
-	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "state directory of the cluster; also $"+dirVariable)
+	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "state `directory` of the cluster; also $"+dirVariable)
+	commandline.CompleteDirectories(root, "dir")
 	layout := func() (controlplane.Layout, error) { return controlplane.NewLayout(dir) }
 	root.AddCommand(upCommand(layout), downCommand(layout), statusCommand(layout), nodeCommand(layout), logsCommand(layout))
+	commandline.Configure(root)
 	return root
 }
 
@@ -65,25 +55,36 @@ func defaultDir() string {
 // A layoutFunc gives the cluster's layout once the flags are parsed.
 type layoutFunc func() (controlplane.Layout, error)
 
-// arguments wants exactly as many arguments as it has names.
-func arguments(names ...string) cobra.PositionalArgs {
-	return func(command *cobra.Command, args []string) error {
-		if len(args) != len(names) {
-			return usageError{fmt.Errorf("%s wants %d arguments %v, but there are %d; see %s --help", command.CommandPath(), len(names), names, len(args), command.CommandPath())}
-		}
-		return nil
+// exitNotRunning is that of `status` and others where there is no cluster to ask; systemctl status has the same.
+const exitNotRunning = 3
+
+// next is a command line on the same cluster, to be typed as it is.
+func next(l controlplane.Layout, words string) string {
+	if usual, err := controlplane.NewLayout(defaultDir()); err == nil && usual.Dir == l.Dir {
+		return "`simcluster " + words + "`"
 	}
+	dir := l.Dir
+	if strings.ContainsFunc(dir, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return "`simcluster " + words + " --dir " + dir + "`"
 }
 
-// runningCluster returns layout and status of the cluster, or errNotRunning.
+// plain are characters that need no quotes in a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
+
+// runningCluster returns layout and status of the cluster, or the error with which commands end where none runs.
 func runningCluster(layout layoutFunc) (controlplane.Layout, controlplane.Status, error) {
 	l, err := layout()
 	if err != nil {
 		return l, controlplane.Status{}, err
 	}
 	status, err := controlplane.ReadStatus(l)
-	if errors.Is(err, controlplane.ErrNoCluster) || err == nil && status.Phase == controlplane.PhaseStopped {
-		return l, status, fmt.Errorf("%s: %w", l.Dir, errNotRunning)
+	switch {
+	case errors.Is(err, controlplane.ErrNoCluster):
+		err = &commandline.ExitError{Code: exitNotRunning, Err: fmt.Errorf("no cluster was ever started in %s; %s starts one", l.Dir, next(l, "up"))}
+	case err == nil && status.Phase == controlplane.PhaseStopped:
+		err = &commandline.ExitError{Code: exitNotRunning, Err: fmt.Errorf("the cluster in %s is not running; %s starts it as it was", l.Dir, next(l, "up"))}
 	}
 	return l, status, err
 }
@@ -93,9 +94,11 @@ func downCommand(layout layoutFunc) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the cluster; its state stays",
-		Long: `Stops everything in order: containers, scheduler, controller manager, API server, etcd. The
-state directory stays, so that "up" goes on from there, unless --delete is given.`,
-		Args: arguments(),
+		Long: `Stop everything in order: containers, scheduler, controller manager, API server, etcd.
+The state directory stays, so that "up" goes on from there, unless --delete is given.`,
+		Example: `  simcluster down
+  simcluster down --delete    # the next up begins with an empty cluster`,
+		Args: commandline.Wants(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, err := layout()
 			if err != nil {
@@ -113,27 +116,25 @@ func down(ctx context.Context, command *cobra.Command, l controlplane.Layout, re
 	if err != nil {
 		return err
 	}
-	if stopped {
-		command.PrintErrf("the cluster in %s is stopped\n", l.Dir)
-	} else {
-		command.PrintErrf("no cluster runs in %s\n", l.Dir)
-	}
-	if !remove {
-		return nil
-	}
-	return deleteCluster(l)
-}
-
-// deleteCluster removes a state directory, and only what is one.
-func deleteCluster(l controlplane.Layout) error {
-	if _, err := controlplane.ReadStatus(l); err != nil {
-		if errors.Is(err, controlplane.ErrNoCluster) {
-			return nil
-		}
+	// Only what is a state directory is removed.
+	_, err = controlplane.ReadStatus(l)
+	kept := err == nil
+	if err != nil && !errors.Is(err, controlplane.ErrNoCluster) {
 		return err
 	}
-	if err := os.RemoveAll(l.Dir); err != nil {
-		return fmt.Errorf("removing the state directory: %w", err)
+	switch {
+	case !kept:
+		command.PrintErrf("no cluster runs in %s, and none was ever started there; %s starts one\n", l.Dir, next(l, "up"))
+		return nil
+	case remove:
+		if err := os.RemoveAll(l.Dir); err != nil {
+			return fmt.Errorf("removing the state directory: %w", err)
+		}
+		command.PrintErrf("the cluster is stopped, and %s is removed; %s starts an empty one\n", l.Dir, next(l, "up"))
+	case stopped:
+		command.PrintErrf("the cluster in %s is stopped; %s goes on where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
+	default:
+		command.PrintErrf("no cluster runs in %s: it is stopped already; %s goes on where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
 	}
 	return nil
 }

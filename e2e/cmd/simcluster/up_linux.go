@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
 // upFlags are the declaration as flags. What was not given comes from the last start, or is the default.
@@ -34,19 +35,23 @@ func upCommand(layout layoutFunc) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start the cluster, or go on where it was stopped",
-		Long: `Starts the cluster and returns when it can be used: the API server answers, the scheduler is
-ready and all nodes take pods. The cluster goes on in the background until "simcluster down".
-With --foreground the command stays and ^C stops the cluster; when the process ends, however
-it ends, nothing is left behind.
+		Long: `Start the cluster and return when it can be used: the API server answers, the scheduler
+is ready and all nodes take pods. The cluster goes on in the background until
+"simcluster down". With --foreground the command stays and ^C stops the cluster; when
+the process ends, however it ends, nothing is left behind.
 
-Progress goes to stderr and the line KUBECONFIG=… to stdout, so that "export $(simcluster up)"
-works. What is not given is as it was at the last start in this directory.`,
-		Example: `  simcluster up
+Progress goes to stderr and the line KUBECONFIG=… to stdout, so that
+"export $(simcluster up)" works. What is not given is as it was at the last start in
+this directory.
+
+A --node-group is written name=…,count=…,cpu=…,memory=…,allocatable-cpu=… and, as often
+as need be, resource:NAME=…, label:NAME=…, taint:KEY=VALUE:EFFECT.`,
+		Example: `  export $(simcluster up)
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \
-                --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:accelerator=t4
+      --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:gpu=t4
   simcluster up --queueing`,
-		Args: arguments(),
+		Args: commandline.Wants(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, err := layout()
 			if err != nil {
@@ -61,13 +66,15 @@ works. What is not given is as it was at the last start in this directory.`,
 	set.StringVar(&flags.cpu, "cpu", defaults.CPU, "declared CPUs of each node; the host need not have them")
 	set.StringVar(&flags.memory, "memory", defaults.Memory, "declared memory of each node")
 	set.StringVar(&flags.allocatableCPU, "allocatable-cpu", defaults.AllocatableCPU, "CPUs of each node that are left for pods; all of them when only --cpu is given")
-	set.StringArrayVar(&flags.groups, "node-group", nil, "nodes of one kind, in place of the flags above (repeatable): name=…,count=…,cpu=…,memory=…,allocatable-cpu=…,resource:NAME=…,label:NAME=…,taint:KEY=VALUE:EFFECT")
+	set.StringArrayVar(&flags.groups, "node-group", nil, "nodes of one kind, in place of --nodes, --cpu, --memory and --allocatable-cpu; may be repeated")
 	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free one and keeps it")
-	set.StringArrayVar(&flags.images, "image", nil, "name=path: run this executable for this image (repeatable); '*'=host runs any other image's command as it is")
+	set.StringArrayVar(&flags.images, "image", nil, "run this executable for this image, as in elastic-trainer=bin/elastic-trainer; '*'=host runs any other image's command as it is; may be repeated")
 	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), auto")
 	set.BoolVar(&flags.queueing, "queueing", false, "serve Kueue's API (kueue.x-k8s.io/v1beta2) and let Jobs and pods that name a queue wait in it; without it nothing is installed")
 	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run no controllers and no nodes: what is created stays as it is, but for the scheduler's decisions")
 	set.BoolVar(&flags.foreground, "foreground", false, "stay, and stop the cluster at the end")
+	commandline.CompleteFrom(command, "mounts", controlplane.MountsAuto, controlplane.MountsNamespace, controlplane.MountsRewrite)
+	commandline.CompleteFiles(command, "image")
 	return command
 }
 
@@ -115,16 +122,16 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 		for _, text := range flags.images {
 			name, path, err := controlplane.ParseImage(text)
 			if err != nil {
-				return config, usageError{err}
+				return config, commandline.UsageError("%w", err)
 			}
 			config.Images[name] = path
 		}
 	}
 	if config.Nodes, err = declaredNodes(given, flags, config.Nodes); err != nil {
-		return config, usageError{err}
+		return config, commandline.UsageError("%w", err)
 	}
 	if err := config.Validate(); err != nil {
-		return config, usageError{err}
+		return config, commandline.UsageError("%w", err)
 	}
 	return config, nil
 }
@@ -177,9 +184,9 @@ func alreadyRunning(command *cobra.Command, layout controlplane.Layout, config c
 		return true, err
 	}
 	if !reflect.DeepEqual(current, config) {
-		return true, fmt.Errorf("the cluster in %s is running with another declaration than this; `simcluster down` first", layout.Dir)
+		return true, fmt.Errorf("the cluster in %s is running with another declaration than this; %s first", layout.Dir, next(layout, "down"))
 	}
-	command.PrintErrf("the cluster in %s is running already\n", layout.Dir)
+	command.PrintErrf("the cluster in %s is running already; %s shows it, %s stops it\n", layout.Dir, next(layout, "status"), next(layout, "down"))
 	printKubeconfig(layout)
 	return true, nil
 }
@@ -224,8 +231,11 @@ func superviseDetached(command *cobra.Command, layout controlplane.Layout) error
 	go func() { ended <- supervisor.Wait() }()
 	ready, err := follow(command.Context(), log, ended, os.Stdout, os.Stderr)
 	switch {
-	case ready || err != nil:
+	case err != nil:
 		return err
+	case ready:
+		command.PrintErrf("use it:  export KUBECONFIG=%s\n         kubectl get nodes, or %s\nstop it: %s\n", layout.AdminKubeconfig(), next(layout, "status"), next(layout, "down"))
+		return nil
 	case command.Context().Err() != nil:
 		// ^C while it starts: the supervisor has a session of its own and did not hear it.
 		if err := supervisor.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {

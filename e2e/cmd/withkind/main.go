@@ -1,11 +1,6 @@
 // Command withkind makes a kind cluster of the tutorial's machines, runs a command that uses it, and deletes the cluster,
 // whatever becomes of the command: it fails, panics, is interrupted. It is a process of its own for that reason.
-//
-//	withkind [-out DIR] [-data DIR] [-workers N] COMMAND [ARGUMENT...]
-//
-// The command finds the cluster in the environment variables of package kind. Logs of nodes and pods and the cluster's events
-// stay in the output directory. KIND_NODE_IMAGE names the nodes' image. withkind ends with the command's exit code, with
-// 0 and a sentence where no container engine answers, and with 1 when the cluster could not be made.
+// `withkind --help` says how it is used.
 package main
 
 import (
@@ -13,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,8 +17,10 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/kind"
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
 // imageVariable names the nodes' image; kind's own default is a released Kubernetes, which it pulls.
@@ -40,15 +36,6 @@ type options struct {
 }
 
 func main() {
-	var o options
-	flag.StringVar(&o.out, "out", "out/kind", "where logs and events stay; emptied first")
-	flag.StringVar(&o.data, "data", "out/data", "a directory that the workers have at the same path, to read")
-	flag.IntVar(&o.workers, "workers", 3, "number of workers")
-	flag.Parse()
-	if o.command = flag.Args(); len(o.command) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withkind [-out DIR] [-data DIR] [-workers N] COMMAND [ARGUMENT...]")
-		os.Exit(2)
-	}
 	began := time.Now()
 	say := func(format string, args ...any) {
 		fmt.Printf("%7.2f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
@@ -56,14 +43,48 @@ func main() {
 	// The handler stays until the end: an impatient second signal must not leave a cluster behind.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	said := context.AfterFunc(ctx, func() { say("Interrupted. The cluster is deleted; this takes some seconds.") })
-	code, err := run(ctx, o, say)
+	code := 0
+	err := commandline.RunContext(ctx, newRoot(func(o options) (err error) {
+		code, err = run(ctx, o, say)
+		return err
+	}), os.Args[1:])
 	said()
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "withkind:", err)
-		code = max(code, 1)
+	os.Exit(max(code, commandline.Code(err)))
+}
+
+// newRoot is the command that makes a cluster and has another command use it.
+func newRoot(with func(options) error) *cobra.Command {
+	var o options
+	root := &cobra.Command{
+		Use:   "withkind [flags] COMMAND [ARGUMENT...]",
+		Short: "Make a kind cluster, run a command that uses it, delete the cluster",
+		Long: `Make a kind cluster of the tutorial's machines, run a command that uses it, and delete
+the cluster, whatever becomes of the command: it fails, panics, is interrupted. It needs
+a container engine: docker, nerdctl or podman.
+
+The command finds the cluster's kubeconfig in $ELASTIC_KIND_KUBECONFIG. Logs of nodes
+and pods and the cluster's events stay in the output directory. $` + imageVariable + `
+names the nodes' image.`,
+		Example: `  withkind ./see-what-runs.sh
+  withkind --output /tmp/kind --workers 1 go test ./mine`,
+		Args:                  commandline.Wants("COMMAND..."),
+		DisableFlagsInUseLine: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.command = args
+			return with(o)
+		},
 	}
-	os.Exit(code)
+	flags := root.Flags()
+	flags.SetInterspersed(false) // what follows the command is the command's
+	flags.StringVarP(&o.out, "output", "o", "out/kind", "`directory` where logs and events stay; emptied first")
+	flags.StringVar(&o.data, "data", "out/data", "`directory` that the workers have at the same path, to read")
+	flags.IntVar(&o.workers, "workers", 3, "number of workers")
+	commandline.CompleteDirectories(root, "output", "data")
+	commandline.Exits(root, 0, "the command's; also where no container engine answers, which is said")
+	commandline.Exits(root, commandline.Failed, "the cluster could not be made, or the command's")
+	commandline.Configure(root)
+	return root
 }
 
 // run returns the exit code of the command.

@@ -35,7 +35,7 @@ func Find() (Backend, error) {
 	cluster, clusterErr := scenario.FindBinary(simcluster.BinaryVariable)
 	tools, toolsErr := scenario.FindTools()
 	if err := errors.Join(clusterErr, toolsErr); err != nil {
-		return Backend{}, fmt.Errorf("%w; run it by make, which builds what it needs and says where it is", err)
+		return Backend{}, err
 	}
 	return Backend{Simcluster: cluster, Trainer: tools.Trainer}, nil
 }

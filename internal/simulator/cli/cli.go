@@ -10,19 +10,20 @@ import (
 
 // Main runs a command line and returns the exit code.
 func Main(version string, args []string) int {
-	return commandline.Code(commandline.Run(newRoot(version), args))
+	return commandline.Code(commandline.Run(NewRoot(version), args))
 }
 
-func newRoot(version string) *cobra.Command {
+// NewRoot returns the root command with all of its commands.
+func NewRoot(version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "elastic-sim",
 		Short: "Ask the scheduling engine, without a cluster",
 		Long: `elastic-sim runs the engine that decides which workloads get quota, which wait and
 which are evicted: the one that answers terraform plan and stands in for Kueue on
 the embedded cluster. It needs no cluster and changes nothing. run and compare let
-it decide about whole scenarios, days of a cluster in seconds.
-
-Exit codes: 0 yes, 1 no or failed, 2 a command line that cannot be meant.`,
+it decide about whole scenarios, days of a cluster in seconds.`,
+		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
+  elastic-sim forecast -f job.yaml`,
 		Version: version,
 	}
 	root.AddCommand(newRun(), newCompare(), newConform(), newForecast())

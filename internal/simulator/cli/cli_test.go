@@ -19,7 +19,7 @@ var recordings = filepath.Join("..", "..", "scheduling", "conform", "testdata")
 // call runs a command line and returns what it printed and its error.
 func call(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	root := newRoot("test")
+	root := NewRoot("test")
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&out)
@@ -80,8 +80,9 @@ func TestBadCommandLinesAreRefused(t *testing.T) {
 		want string
 	}{
 		"no path":            {[]string{"conform"}, commandline.Usage, "--help"},
-		"an unknown command": {[]string{"conforms"}, commandline.Usage, `unknown command "conforms"; see ` + "`elastic-sim --help`"},
-		"an unknown flag":    {[]string{"conform", "--fast", "x"}, commandline.Usage, "--fast"},
+		"an unknown command": {[]string{"conforms"}, commandline.Usage, `unknown command "conforms"; did you mean conform? See ` + "`elastic-sim --help`"},
+		"an unknown flag":    {[]string{"conform", "--fast", "x"}, commandline.Usage, "unknown flag: --fast; see"},
+		"a flag with a slip": {[]string{"conform", "--quite", "x"}, commandline.Usage, "unknown flag: --quite; did you mean --quiet? See `elastic-sim conform --help`"},
 		"nothing there":      {[]string{"conform", "nowhere"}, commandline.Failed, "nowhere"},
 		"nothing to answer":  {[]string{"conform", "--outcomes", "nowhere"}, commandline.Failed, "nowhere"},
 	} {

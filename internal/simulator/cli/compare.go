@@ -21,18 +21,15 @@ func newCompare() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare SCENARIO SCENARIO...",
 		Short: "Run several scenarios and set their numbers side by side",
-		Long: `compare runs scenarios one after the other and prints a column for each: what a queue
-policy, preemption, another number of nodes, or elastic jobs instead of gangs would change.
+		Long: `Run scenarios one after the other and print a column for each: what a queue policy,
+preemption, another number of nodes, or elastic jobs instead of gangs would change.
 Scenarios that differ in one thing only are compared best. --seed gives all of them the
 same random numbers.`,
-		Example: `  elastic-sim compare examples/scenarios/research-in-gangs.yaml examples/scenarios/research-in-elastic-jobs.yaml
+		Example: `  elastic-sim compare examples/scenarios/research-in-gangs.yaml \
+      examples/scenarios/research-in-elastic-jobs.yaml
   elastic-sim compare --seed 3 never.yaml lower-priority.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return commandline.UsageError("compare needs the paths of at least two scenarios; see `elastic-sim compare --help`")
-			}
-			return nil
-		},
+		Args:              commandline.Wants("SCENARIO", "SCENARIO..."),
+		ValidArgsFunction: scenarios,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			var options simulator.Options
 			if cmd.Flags().Changed("seed") {

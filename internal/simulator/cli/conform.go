@@ -15,10 +15,10 @@ import (
 func newConform() *cobra.Command {
 	var outcomes, quiet bool
 	c := &cobra.Command{
-		Use:   "conform [--outcomes] PATH...",
+		Use:   "conform PATH...",
 		Short: "Compare the engine with recordings of a real Kueue",
-		Long: `conform gives the steps of recorded scenarios to the engine and compares what it
-decides with what a real Kueue did. A PATH is a file .json (one recording) or .jsonl
+		Long: `Give the steps of recorded scenarios to the engine, and compare what it decides with
+what a real Kueue did. A PATH is a file .json (one recording) or .jsonl
 (one a line), either also with .gz, or a directory of such files.
 
 It prints one line for each scenario that differs, with the first difference, and at
@@ -31,12 +31,8 @@ With --outcomes it compares nothing, and writes what the engine decided: a line
 {"name": ..., "outcomes": [...]} for each scenario, in the recordings' own form.`,
 		Example: `  elastic-sim conform recordings/ more.jsonl.gz
   elastic-sim conform --outcomes one.json | jq .outcomes[3].events`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return commandline.UsageError("conform needs the path of a recording; see `elastic-sim conform --help`")
-			}
-			return nil
-		},
+		Args:              commandline.Wants("PATH..."),
+		ValidArgsFunction: commandline.Files("json", "jsonl", "gz"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if outcomes {
 				return writeOutcomes(cmd.OutOrStdout(), paths)
@@ -46,6 +42,8 @@ With --outcomes it compares nothing, and writes what the engine decided: a line
 	}
 	c.Flags().BoolVar(&outcomes, "outcomes", false, "write what the engine decided instead of comparing")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the count only")
+	commandline.Exits(c, 0, "all scenarios are equal")
+	commandline.Exits(c, commandline.Failed, "some differ, or cannot be read")
 	return c
 }
 

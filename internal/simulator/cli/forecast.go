@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
@@ -34,10 +37,10 @@ type forecastFlags struct {
 func newForecast() *cobra.Command {
 	var f forecastFlags
 	c := &cobra.Command{
-		Use:   "forecast -f FILE [--kubeconfig FILE] [--context NAME] [-n NAMESPACE]",
+		Use:   "forecast -f FILE",
 		Short: "Say what would become of a job on a cluster, and whom it would evict",
-		Long: `forecast reads a cluster and says what would become of the jobs in a file if they were
-made now, one after the other: whether each is admitted by its queue, where its pods
+		Long: `Read a cluster and say what would become of the jobs in a file if they were made now,
+one after the other: whether each is admitted by its queue, where its pods
 start and when, and whom they evict. It is the forecast of terraform plan. It changes
 nothing, and reserves nothing.
 
@@ -51,27 +54,45 @@ The file has Jobs or Pods of Kubernetes, a SkyPilot task, or descriptions of job
 with queue and priority_class for Kueue, and for pods also labels, node_selector and
 tolerations. "-" is the standard input.
 
-Exit codes: 0 it fits, 10 it starts by preempting others, 11 it waits, 12 it can never
-run; 1 no forecast could be made, 2 a command line that cannot be meant. Of several
-jobs the worst counts.`,
+The exit code says what would become of the job; of several jobs the worst counts.`,
 		Example: `  elastic-sim forecast -f job.yaml
   elastic-sim forecast -f low.yaml -n team-a --context production
-  kubectl create job x --image=busybox --dry-run=client -o yaml | elastic-sim forecast -f -`,
-		Args: cobra.NoArgs,
+  kubectl create job x --image=busybox --dry-run=client -o yaml |
+      elastic-sim forecast -f -`,
+		Args: commandline.Wants(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.file == "" {
-				return commandline.UsageError("forecast needs -f FILE; see `elastic-sim forecast --help`")
-			}
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
-	c.Flags().StringVarP(&f.file, "filename", "f", "", "the jobs; - for the standard input")
-	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster's kubeconfig (default $KUBECONFIG, then ~/.kube/config)")
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "`file` with the jobs; - for the standard input (required)")
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` by which the cluster is reached (default $KUBECONFIG, then ~/.kube/config)")
 	c.Flags().StringVar(&f.context, "context", "", "the context in it (default its current one)")
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "the namespace of jobs that name none")
 	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long the cluster may take to answer")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "write each answer as a line of JSON")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print each answer as a line of JSON")
+	commandline.Require(c, "filename")
+	commandline.CompleteFiles(c, "filename", "yaml", "yml", "json")
+	commandline.CompleteFiles(c, "kubeconfig")
+	commandline.CompleteFlag(c, "context", f.contexts)
+	commandline.Exits(c, forecastCodes[forecast.Fits], "it fits")
+	commandline.Exits(c, forecastCodes[forecast.Preempts], "it starts by preempting others")
+	commandline.Exits(c, forecastCodes[forecast.Pends], "it waits")
+	commandline.Exits(c, forecastCodes[forecast.Never], "it can never run")
+	commandline.Exits(c, commandline.Failed, "no forecast could be made")
 	return c
+}
+
+// contexts completes by those of the kubeconfig.
+func (f *forecastFlags) contexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	files, err := f.kubeconfigs()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return commandline.Beginning(typed, slices.Sorted(maps.Keys(config.Contexts)))
 }
 
 func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) error {

@@ -19,7 +19,7 @@ func TestAForecastThatCannotBeMadeIsTold(t *testing.T) {
 		code int
 		want string
 	}{
-		"no file":            {[]string{"forecast"}, commandline.Usage, "needs -f FILE"},
+		"no file":            {[]string{"forecast"}, commandline.Usage, "--filename is missing; see `elastic-sim forecast --help`"},
 		"an argument":        {[]string{"forecast", "-f", file, "again"}, commandline.Usage, "--help"},
 		"no such file":       {[]string{"forecast", "-f", "nowhere.yaml"}, commandline.Failed, "nowhere.yaml"},
 		"no such kubeconfig": {[]string{"forecast", "-f", file, "--kubeconfig", "nowhere"}, commandline.Failed, "nowhere"},

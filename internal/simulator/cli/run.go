@@ -30,20 +30,22 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Run a scenario in virtual time",
-		Long: `run reads a scenario, lets its jobs arrive, wait, compute, shrink, be evicted and end, and
-prints what came of it: waiting times by priority, utilisation, evictions, work lost,
-goodput. Who gets quota is decided by Kueue's rules, who gets a node by kube-scheduler's,
-and what an elastic job does with its workers by the rules of its real master.
+		Long: `Read a scenario, let its jobs arrive, wait, compute, shrink, be evicted and end, and
+print what came of it: waiting times by priority, utilisation, evictions, work lost,
+goodput. Who gets quota is decided by Kueue's rules, who gets a node by
+kube-scheduler's, and what an elastic job does with its workers by the rules of its real
+master.
 
-A SCENARIO is a YAML file; examples/scenarios has some to begin with. Its nodes, classes,
-queues and jobs are written as Kubernetes and Kueue write them. In short:
+A SCENARIO is a YAML file; examples/scenarios has some to begin with. Its nodes,
+classes, queues and jobs are written as Kubernetes and Kueue write them. In short:
 
   name: Two jobs
   nodes: [{name: node, count: 3, allocatable: {cpu: "4", memory: 16Gi}}]
   priorityClasses: [{name: high, value: 1000}, {name: low, value: 10}]
   jobs:
     - name: gang                 # pods that compute only while all of them run
-      gang: {pods: 2, requests: {cpu: "3"}, priorityClass: low, runs: 20m, checkpointEvery: 5m}
+      gang: {pods: 2, requests: {cpu: "3"}, priorityClass: low, runs: 20m,
+             checkpointEvery: 5m}
     - name: elastic              # a master, and workers that come and go
       submit: 5m
       elastic:
@@ -54,17 +56,14 @@ queues and jobs are written as Kubernetes and Kueue write them. In short:
 
 Instead of jobs, or besides them, a scenario may name a recorded trace (trace: {format:
 philly, jobs: cluster_job_log, nodes: cluster_machine_list}); formats are
-alibaba-gpu-v2023, alibaba-spot-v2026, philly, helios, and synthetic, which needs no file.
+alibaba-gpu-v2023, alibaba-spot-v2026, philly, helios, and synthetic, which needs no
+file.
 
 The same scenario and seed give the same event log, byte for byte, on every machine.`,
 		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
   elastic-sim run busy.yaml --seed 2 --log events.jsonl --json | jq .goodput`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return commandline.UsageError("run needs the path of one scenario; see `elastic-sim run --help`")
-			}
-			return nil
-		},
+		Args:              commandline.Wants("SCENARIO"),
+		ValidArgsFunction: commandline.FirstArgument(scenarios),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			var seed *uint64
 			if cmd.Flags().Changed("seed") {
@@ -73,12 +72,17 @@ The same scenario and seed give the same event log, byte for byte, on every mach
 			return runScenario(cmd, paths[0], seed, flags)
 		},
 	}
-	c.Flags().StringVarP(&flags.report, "report", "o", "", "write an HTML page with a timeline to this file")
-	c.Flags().StringVar(&flags.log, "log", "", "write every event to this file, as JSON lines; - is the standard output, without the summary")
+	c.Flags().StringVarP(&flags.report, "output", "o", "", "write an HTML page with a timeline to this `file`")
+	c.Flags().StringVar(&flags.log, "log", "", "write every event to this `file`, as JSON lines; - is the standard output, without the summary")
+	commandline.CompleteFiles(c, "output", "html")
+	commandline.CompleteFiles(c, "log", "jsonl")
 	c.Flags().Uint64Var(&flags.seed, "seed", 0, "draw other random numbers than the scenario's seed does")
 	c.Flags().BoolVar(&flags.json, "json", false, "print the summary as JSON")
 	return c
 }
+
+// scenarios completes by files of YAML.
+var scenarios = commandline.Files("yaml", "yml")
 
 func runScenario(cmd *cobra.Command, path string, seed *uint64, flags runFlags) (err error) {
 	s, err := load(cmd, path)

@@ -91,8 +91,8 @@ func TestBadScenariosAndCommandLinesAreRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		"no scenario":         {[]string{"run"}, commandline.Usage, "needs the path of one scenario"},
-		"one to compare":      {[]string{"compare", tutorial}, commandline.Usage, "at least two scenarios"},
+		"no scenario":         {[]string{"run"}, commandline.Usage, "SCENARIO is missing; see `elastic-sim run --help`"},
+		"one to compare":      {[]string{"compare", tutorial}, commandline.Usage, "SCENARIO is missing behind"},
 		"a seed that is none": {[]string{"run", tutorial, "--seed", "-1"}, commandline.Usage, "--seed"},
 		"nothing there":       {[]string{"run", "nowhere.yaml"}, commandline.Failed, "nowhere.yaml"},
 		"a broken scenario":   {[]string{"run", broken}, commandline.Failed, "broken.yaml:2:7: jobs is \"5\" where a list is wanted"},

@@ -20,33 +20,51 @@ import (
 
 // Main runs a command line and returns the exit code.
 func Main(version string, args []string) int {
-	return exitCode(commandline.Run(newRoot(version), args))
+	return exitCode(commandline.Run(NewRoot(version), args))
 }
+
+// exitLeft is that of a worker that has left for good reason: as if SIGTERM had ended it.
+const exitLeft = 143
 
 // exitCode is the one that tells others how a command ended.
 func exitCode(err error) int {
 	if errors.Is(err, worker.ErrLeft) || errors.Is(err, worker.ErrMasterGone) {
-		return 143
+		return exitLeft
 	}
 	return commandline.Code(err)
 }
 
-func newRoot(version string) *cobra.Command {
+// NewRoot returns the root command with all of its commands.
+func NewRoot(version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "elastic-trainer",
 		Short: "Train models that do not mind losing workers",
 		Long: `elastic-trainer trains ElasticDL's functional Keras models with workers that may be
 preempted, killed and replaced at any time: the final model is the same, bit for
 bit. It is the master and the workers of an elastic_training_job, and trains on
-one machine without a cluster.`,
+one machine without a cluster.
+
+Flags have ElasticDL's names where it has them; _ and - are the same.`,
+		Example: `  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out
+  elastic-trainer model mnist`,
 		Version: version,
 	}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
-	root.AddCommand(newTrain(), newEvaluate(), newPredict(), newMaster(), newWorker(version), newModel(), newData(), newGang(), newPythonModule())
+	addGroup(root, "people", "Commands for you:", newTrain(), newEvaluate(), newPredict(), newModel(), newData(), newPythonModule())
+	addGroup(root, "pods", "Commands that pods run:", newMaster(), newWorker(version), newGang())
 	commandline.Configure(root)
 	return root
+}
+
+// addGroup adds commands that the help shows together.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
 }
 
 // masterScriptRestarts is how often in a row a master starts its script again: what it lost is in the master's state.
@@ -69,13 +87,21 @@ type computing struct {
 	level   string
 }
 
-func (c *computing) register(f *pflag.FlagSet) {
+func (c *computing) register(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.IntVar(&c.options.Threads, "threads", 0, "threads that compute at once in a worker; 0 chooses by the processors")
 	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable; empty chooses the fastest of this processor (env ELASTIC_KERNEL)")
 	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to keep; 0 chooses by the memory limit")
-	f.StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
+	completeKernels(cmd)
+	c.registerLevel(cmd)
 	c.options.Stores = stores()
 	c.options.Root = os.Getenv("ELASTIC_ROOT")
+}
+
+// registerLevel is for commands that log and compute nothing.
+func (c *computing) registerLevel(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
+	commandline.CompleteFrom(cmd, "log-level", "debug", "info", "warn", "error")
 }
 
 func (c *computing) logger(w io.Writer) (*slog.Logger, error) {

@@ -17,7 +17,7 @@ import (
 // call runs a command line and returns what it printed and its error.
 func call(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	root := newRoot("test")
+	root := NewRoot("test")
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&out)
@@ -50,7 +50,7 @@ func TestBadCommandLinesAreRefusedWithASentence(t *testing.T) {
 		"synthetic data with an unknown knob":  {[]string{"train", "--model-file", model, "--output", t.TempDir(), "--train-data-dir", "synthetic://digits?colour=1"}, "colour"},
 		"a synthetic set that there is not":    {[]string{"data", "synth", "letters", "--output", t.TempDir()}, "frappe"},
 		"a compressor that there is not":       {[]string{"data", "synth", "--output", t.TempDir(), "--compressor", "zip"}, "zip"},
-		"a range of records that is no range":  {[]string{"data", "convert", "x", "--output", "y", "--records", "5-9"}, "--records"},
+		"a range of records that is no range":  {[]string{"data", "convert", "x", "--output", "y", "--part", "5-9"}, "--part"},
 		"a master outside of a pod":            {[]string{"master", "--job", "nowhere.json"}, "nowhere.json"},
 		"a log level that there is not":        {train("--log-level=loud"), "loud"},
 		"a worker without its job's secrets":   {[]string{"worker", "--master", "127.0.0.1:1", "--id", "0", "--credentials", "nowhere"}, "credentials"},
@@ -126,7 +126,7 @@ func TestADataSetIsMadeConvertedInspectedAndVerified(t *testing.T) {
 	digits, copied := filepath.Join(dir, "digits"), filepath.Join(dir, "copied")
 	for _, args := range [][]string{
 		{"data", "synth", "--output", digits, "--records", "40"},
-		{"data", "convert", digits, "--output", copied, "--records", "10:30", "--compressor", "gzip"},
+		{"data", "convert", digits, "--output", copied, "--part", "10:30", "--compressor", "gzip"},
 		{"data", "verify", copied},
 	} {
 		if out, err := call(t, args...); err != nil {

@@ -31,17 +31,15 @@ func newMaster() *cobra.Command {
 	var jobFile, listen, credentials, statusAddress string
 	var supervised bool
 	cmd := &cobra.Command{
-		Use:   "master --job FILE",
+		Use:   "master",
 		Short: "Run a job's master in its pod",
 		Long: `What the master's pod of an elastic_training_job runs: it creates worker pods, deals
 them work, and writes status and the final model.
 
 It runs as the child of a small supervisor, which starts it again at once when it is
-killed or crashes: the workers still hold the newest state.
-
-Exit codes: 0 the job is done; 64 the job failed and no restart would mend it;
-143 it was asked to stop, or another master has taken over.`,
-		Args: cobra.NoArgs,
+killed or crashes: the workers still hold the newest state.`,
+		Example: "  elastic-trainer master --job /etc/elastic/job.json",
+		Args:    commandline.Wants(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if inPod := os.Getenv("MY_POD_NAME") != ""; inPod && !supervised { // elsewhere it says why it cannot run
 				return supervise(cmd, &c)
@@ -49,12 +47,16 @@ Exit codes: 0 the job is done; 64 the job failed and no restart would mend it;
 			return runMaster(cmd, &c, jobFile, listen, credentials, statusAddress)
 		},
 	}
-	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "job.json")
+	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "`file` that describes the job")
 	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "where to listen for workers")
-	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "directory with the job's certificate, key and token")
+	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate, key and token")
 	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "where to serve the job's page, /metrics, /healthz and /readyz; empty: nowhere. A pod's own address stands for all of its addresses")
 	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master itself, and no supervisor")
-	c.register(cmd.Flags())
+	c.register(cmd)
+	commandline.Exits(cmd, coordinator.ExitDone, "the job is done")
+	commandline.Exits(cmd, coordinator.ExitJobFailed, "the job failed, and no restart would mend it")
+	commandline.Exits(cmd, trainingjob.ExitOther, "another master has the job")
+	commandline.Exits(cmd, coordinator.ExitInterrupted, "asked to stop, or another master has taken over")
 	return cmd
 }
 
@@ -238,10 +240,9 @@ func newWorker(version string) *cobra.Command {
 		Use:   "worker --master HOST:PORT --id N",
 		Short: "Compute for a master",
 		Long: `What a worker's pod runs. It gets the job from its master, reads the data from its own
-volumes, and computes what it is dealt until the master dismisses it.
-
-Exit codes: 0 dismissed; 143 asked to stop, or no master answered; 1 anything else.`,
-		Args: cobra.NoArgs,
+volumes, and computes what it is dealt until the master dismisses it.`,
+		Example: "  elastic-trainer worker --master 10.0.0.7:50001 --id 0",
+		Args:    commandline.Wants(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := c.logger(cmd.ErrOrStderr())
 			if err != nil {
@@ -258,11 +259,13 @@ Exit codes: 0 dismissed; 143 asked to stop, or no master answered; 1 anything el
 	f := cmd.Flags()
 	f.StringVar(&cfg.Master, "master", "", "address of the master (required)")
 	f.IntVar(&cfg.ID, "id", 0, "number of this worker (required)")
-	f.StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "directory with the job's certificate and token")
+	f.StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate and token")
 	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "how long to look for a master")
 	f.StringVar(&cfg.PeerHost, "peer-host", "", "address by which other workers reach this one, on a port of its own choice (default the one by which it reaches the master)")
 	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
-	c.register(f)
-	required(cmd, "master", "id")
+	c.register(cmd)
+	commandline.Require(cmd, "master", "id")
+	commandline.Exits(cmd, 0, "dismissed by the master")
+	commandline.Exits(cmd, exitLeft, "asked to stop, or no master answered")
 	return cmd
 }

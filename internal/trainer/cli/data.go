@@ -27,8 +27,6 @@ func newData() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "data",
 		Short: "Make, convert, look at and check data sets",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newSynth(), newConvert(), newInspect(), newVerify())
 	return c
@@ -41,11 +39,15 @@ type source struct {
 	model string
 }
 
-func (s *source) register(f *pflag.FlagSet) {
+func (s *source) register(c *cobra.Command) {
+	f := c.Flags()
 	f.StringVar(&s.spec.Format, "data-format", "", format.Choice()+"; empty goes by the files' names")
 	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
 	s.csv.register(f)
 	f.StringVar(&s.model, "model", "", "a model file or a built-in model, which says what the records hold")
+	commandline.CompleteFrom(c, "data-format", format.Names()...)
+	commandline.CompleteFrom(c, "codec-type", codecs...)
+	commandline.CompleteFlag(c, "model", models)
 }
 
 // of is the data set at path.
@@ -120,13 +122,20 @@ type output struct {
 	compressor string
 }
 
-func (o *output) register(f *pflag.FlagSet) {
-	f.StringVar(&o.Dir, "output", "", "directory for the files (required)")
-	f.StringVar(&o.Format, "format", format.RecordIO, "recordio, tfrecord or idx")
+func (o *output) register(c *cobra.Command, codec string) {
+	f := c.Flags()
+	f.StringVarP(&o.Dir, "output", "o", "", "`directory` for the files (required)")
+	f.StringVar(&o.Format, "to-format", format.RecordIO, "recordio, tfrecord or idx")
+	f.StringVar(&o.Codec, "to-codec", "", codec)
 	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
 	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
 	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk of RecordIO; 0 fills chunks by size. One range (record-per-task) suits large data")
 	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
+	commandline.Require(c, "output")
+	commandline.CompleteDirectories(c, "output")
+	commandline.CompleteFrom(c, "to-format", format.RecordIO, format.TFRecord, format.IDX)
+	commandline.CompleteFrom(c, "to-codec", codecs...)
+	commandline.CompleteFlag(c, "compressor", o.compressors)
 }
 
 var (
@@ -170,12 +179,19 @@ func newSynth() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "synth [digits|shapes|frappe|census] --output DIR",
 		Short: "Make a data set, a function of the seed alone",
-		Long: `Make a data set, a function of the seed alone: digits, 28×28 (the default), for mnist; shapes,
-coloured and 32×32, for cifar10 and resnet; frappe, who uses which app in which context,
-ten categories of 5,382 a record, for deepfm; census, who earns much, categories and
-numbers, for wide_deep and census_dnn.`,
-		Example: "  elastic-trainer data synth --output digits/train --records 10000 --seed 1",
-		Args:    cobra.MaximumNArgs(1),
+		Long: `Make a data set, a function of the seed alone:
+
+  digits  28×28, for the model mnist (the default)
+  shapes  coloured and 32×32, for cifar10 and resnet
+  frappe  who uses which app in which context, ten categories of 5,382 a record, for
+          deepfm
+  census  who earns much, categories and numbers, for wide_deep and census_dnn`,
+		Example: `  elastic-trainer data synth --output digits/train --records 10000 --seed 1
+  elastic-trainer data synth census --output census --to-format tfrecord`,
+		Args: commandline.Wants("[SET]"),
+		ValidArgsFunction: commandline.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return commandline.Beginning(typed, syntheticSets())
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(); err != nil {
 				return err
@@ -187,37 +203,36 @@ numbers, for wide_deep and census_dnn.`,
 			return printPaths(cmd)(datacmd.Synth(cmd.Context(), set, records, seed, o.Output))
 		},
 	}
-	o.register(c.Flags())
-	c.Flags().StringVar(&o.Codec, "codec-type", "", "how records are encoded: bytes or tf_example; empty means bytes for digits in RecordIO, and tf_example otherwise")
+	o.register(c, "how records are encoded: bytes or tf_example; empty means bytes for digits in RecordIO, and tf_example otherwise")
 	c.Flags().Int64Var(&records, "records", 10000, "number of records")
 	c.Flags().Uint64Var(&seed, "seed", 1, "of the records")
-	required(c, "output")
 	return c
 }
 
 func newConvert() *cobra.Command {
 	var s source
 	var o output
-	var records string
+	var part string
 	c := &cobra.Command{
 		Use:   "convert SOURCE --output DIR",
-		Short: "Write a data set anew: in another format, codec or compression, or a part of it",
+		Short: "Write a data set anew: another format, codec or part of it",
 		Long: `Write a data set anew. Images and labels (MNIST's IDX files, synthetic digits) become
 what ElasticDL's generator wrote: image float32[1,28,28] with pixels 0 to 255, label
 int64[1]. The rows of CSV become tf_examples with a feature for every column. A
 validation split is a conversion of the other records.`,
-		Example: `  elastic-trainer data convert mnist --output mnist/train --records 0:8000
-  elastic-trainer data convert mnist --output mnist/test --records 8000:
-  elastic-trainer data convert iris.csv --output iris --format tfrecord \
+		Example: `  elastic-trainer data convert mnist --output mnist/train --part 0:8000
+  elastic-trainer data convert mnist --output mnist/test --part 8000:
+  elastic-trainer data convert iris.csv --output iris --to-format tfrecord \
       --csv-columns label=species --csv-words species=setosa,versicolor,virginica`,
-		Args: cobra.ExactArgs(1),
+		Args:              commandline.Wants("SOURCE"),
+		ValidArgsFunction: commandline.FirstArgument(dataPaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(); err != nil {
 				return err
 			}
-			lo, hi, err := datacmd.ParseRange(records)
+			lo, hi, err := datacmd.ParseRange(part)
 			if err != nil {
-				return commandline.UsageError("--records: %w", err)
+				return commandline.UsageError("--part: %w", err)
 			}
 			from, err := s.of(args[0])
 			if err != nil {
@@ -226,11 +241,9 @@ validation split is a conversion of the other records.`,
 			return printPaths(cmd)(datacmd.Convert(cmd.Context(), from, lo, hi, o.Output))
 		},
 	}
-	s.register(c.Flags())
-	o.register(c.Flags())
-	c.Flags().StringVar(&o.Codec, "to-codec", "", "codec of the new records; empty keeps the source's (CSV: tf_example; images: bytes, in tfrecord tf_example)")
-	c.Flags().StringVar(&records, "records", "", "the part to write, as LO:HI counted over all files; empty for all")
-	required(c, "output")
+	s.register(c)
+	o.register(c, "how the new records are encoded: bytes or tf_example; empty keeps the source's (CSV: tf_example; images: bytes, in tfrecord tf_example)")
+	c.Flags().StringVar(&part, "part", "", "write the records LO:HI, counted over all files; empty for all")
 	return c
 }
 
@@ -240,10 +253,15 @@ func newInspect() *cobra.Command {
 	var sheet string
 	var images int64
 	c := &cobra.Command{
-		Use:     "inspect PATH",
-		Short:   "Show what a data set is made of, and what should be known before training on it",
-		Example: "  elastic-trainer data inspect digits/train --sheet digits.png",
-		Args:    cobra.ExactArgs(1),
+		Use:   "inspect PATH",
+		Short: "Show what a data set is made of, before training on it",
+		Long: `Show what a data set is made of, and what should be known before training on it:
+formats, codecs, compression, records and their features, and chunks that are too large
+to be dealt out. PATH is a directory, a file, or synthetic://digits.`,
+		Example: `  elastic-trainer data inspect digits/train
+  elastic-trainer data inspect synthetic://digits --sheet digits.png`,
+		Args:              commandline.Wants("PATH"),
+		ValidArgsFunction: commandline.FirstArgument(dataPaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := s.of(args[0])
 			if err != nil {
@@ -258,9 +276,10 @@ func newInspect() *cobra.Command {
 			return writeSheet(cmd, from, images, sheet)
 		},
 	}
-	s.register(c.Flags())
+	s.register(c)
 	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "size of a range, to say when chunks are too large for it")
-	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG (IDX and synthetic data)")
+	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG `file` (IDX and synthetic data)")
+	commandline.CompleteFiles(c, "sheet", "png")
 	c.Flags().Int64Var(&images, "sheet-images", 200, "images on the sheet")
 	return c
 }
@@ -282,7 +301,12 @@ func newVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify PATH",
 		Short: "Read every record and check every checksum",
-		Args:  cobra.ExactArgs(1),
+		Long: `Read every record of a data set, check every checksum, and with --model also that every
+record holds what the model wants. PATH is a directory or a file.`,
+		Example: `  elastic-trainer data verify digits/train
+  elastic-trainer data verify digits/train --model mnist`,
+		Args:              commandline.Wants("PATH"),
+		ValidArgsFunction: commandline.FirstArgument(dataPaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := s.of(args[0])
 			if err != nil {
@@ -291,7 +315,7 @@ func newVerify() *cobra.Command {
 			return datacmd.Verify(cmd.Context(), from, bar("reading"), cmd.OutOrStdout())
 		},
 	}
-	s.register(c.Flags())
+	s.register(c)
 	return c
 }
 
@@ -302,14 +326,5 @@ func printPaths(cmd *cobra.Command) func([]string, error) error {
 			fmt.Fprintln(cmd.OutOrStdout(), p)
 		}
 		return err
-	}
-}
-
-// required marks flags without which a command makes no sense.
-func required(c *cobra.Command, flags ...string) {
-	for _, name := range flags {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/evaluation"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
@@ -30,13 +31,15 @@ Of a finished job's model and its validation data the result is that of model.js
 to the bit. It does not depend on the processor, on threads or on --minibatch-size;
 losses are added by ranges of --record-per-task records, so that another length may
 change the last digits of the loss.`,
-		Example: `  elastic-trainer train --model mnist --train-data-dir "synthetic://digits?records=600" \
-      --validation-data-dir "synthetic://digits?records=500&seed=2" --output out
+		Example: `  elastic-trainer train --model mnist --output out \
+      --train-data-dir "synthetic://digits?records=600" \
+      --validation-data-dir "synthetic://digits?records=500&seed=2"
   elastic-trainer evaluate --model mnist --model-dir out \
       --validation-data-dir "synthetic://digits?records=500&seed=2"
-  elastic-trainer evaluate --model mnist --checkpoint out/checkpoints/*/step-000000000030.safetensors \
-      --validation-data-dir "synthetic://digits?records=500&seed=2" --json`,
-		Args: cobra.NoArgs,
+  elastic-trainer evaluate --model mnist --json \
+      --checkpoint out/checkpoints/*/step-000000000030.safetensors \
+      --validation-data-dir "synthetic://digits?records=500&seed=2"`,
+		Args: commandline.Wants(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return u.evaluate(cmd, asJSON) },
 	}
 	u.register(c, "validation-data-dir", "the data to measure it on")

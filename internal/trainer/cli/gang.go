@@ -34,8 +34,11 @@ func newGangInstall() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install FILE",
 		Short: "Copy this program to where another container can execute it",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return install(args[0]) },
+		Long: `Copy this program to FILE, below directories that are made where there are none. It
+appears under its name when it is complete.`,
+		Example: "  elastic-trainer gang install /elastic/elastic-trainer",
+		Args:    commandline.Wants("FILE"),
+		RunE:    func(_ *cobra.Command, args []string) error { return install(args[0]) },
 	}
 }
 
@@ -77,11 +80,10 @@ func newGangRun() *cobra.Command {
 		Short: "Run a command together with those of the task's other pods",
 		Long: `Waits until the task's pods are all ready, and runs the command with their addresses
 in SKYPILOT_NODE_IPS. When one of the commands fails or a pod is gone, all are
-stopped and run again; when all have ended well, so does this.
-
-Exit codes: 0 all have ended well; 143 asked to stop; else that of this pod's
-command, which was the first to fail.`,
-		Args: cobra.MinimumNArgs(1),
+stopped and run again; when all have ended well, so does this. Where this pod's
+command was the first to fail, its exit code is this one's.`,
+		Example: "  elastic-trainer gang run --task nccl-test -- python3 train.py",
+		Args:    commandline.Wants("COMMAND..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := c.logger(cmd.ErrOrStderr())
 			if err != nil {
@@ -108,8 +110,10 @@ command, which was the first to fail.`,
 		},
 	}
 	cmd.Flags().StringVar(&name, "task", "", "the task's name (required)")
-	cmd.Flags().StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
-	required(cmd, "task")
+	c.registerLevel(cmd)
+	commandline.Require(cmd, "task")
+	commandline.Exits(cmd, 0, "the commands of all pods have ended well")
+	commandline.Exits(cmd, gang.ExitStopped, "asked to stop")
 	return cmd
 }
 

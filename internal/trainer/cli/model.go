@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
@@ -24,13 +25,14 @@ func newModel() *cobra.Command {
 	var source bool
 	c := &cobra.Command{
 		Use:   "model [FILE|NAME]",
-		Short: "Show a model: layers, shapes, parameters, loss, optimizer, and how records become its input",
+		Short: "Show a model: layers, shapes, parameters, loss, optimizer, input",
 		Long: `Show a model file or a built-in model: its layers, shapes and parameters, loss and
 optimizer, and how records become its input. Without an argument the built-in models
 are listed. A file that is called like one of them is meant by ./NAME.`,
 		Example: `  elastic-trainer model mnist
   elastic-trainer model resnet --source > my_resnet.py`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              commandline.Wants("[FILE|NAME]"),
+		ValidArgsFunction: commandline.FirstArgument(models),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listModels(cmd.OutOrStdout())

@@ -37,9 +37,9 @@ The model file's feed is called in mode PREDICTION, in which ElasticDL's files r
 records without labels. For records that hold them use --labels.`,
 		Example: `  elastic-trainer predict --model mnist --model-dir out --labels \
       --prediction-data-dir "synthetic://digits?records=100&seed=3"
-  elastic-trainer predict --model mnist --model-dir out --labels --format jsonl --output answers.jsonl \
-      --prediction-data-dir "synthetic://digits?records=100&seed=3"`,
-		Args: cobra.NoArgs,
+  elastic-trainer predict --model mnist --model-dir out --labels --format jsonl \
+      --prediction-data-dir "synthetic://digits?records=100&seed=3" -o answers.jsonl`,
+		Args: commandline.Wants(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(prediction.Formats(), p.Format) {
 				return commandline.UsageError("--format=%s: use %s", p.Format, strings.Join(prediction.Formats(), " or "))
@@ -49,10 +49,12 @@ records without labels. For records that hold them use --labels.`,
 	}
 	u.register(c, "prediction-data-dir", "the records to answer")
 	f := c.Flags()
-	f.StringVar(&output, "output", "", "file for the lines, which appears when all are written; empty: standard output")
+	f.StringVarP(&output, "output", "o", "", "`file` for the lines, which appears when all are written; empty: standard output")
 	f.StringVar(&p.Format, "format", prediction.CSV, "csv, with a header, or jsonl: a JSON object on each line")
 	f.BoolVar(&p.Logits, "logits", false, "write the output layer's values instead of probabilities")
 	f.BoolVar(&p.Labels, "labels", false, "records hold labels, as in training; they are written beside the answers")
+	commandline.CompleteFiles(c, "output", "csv", "jsonl")
+	commandline.CompleteFrom(c, "format", prediction.Formats()...)
 	return c
 }
 

@@ -6,16 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/python"
 )
 
 func newPythonModule() *cobra.Command {
 	return &cobra.Command{
 		Use:   "python-module DIR",
-		Short: "Write the Python module " + python.Module + ", by which scripts compute for workers",
-		Long: `Write the Python module ` + python.Module + ` below DIR, for editors, type checkers and tests of
-scripts. Scripts that a worker runs find it without this: the worker brings its own.`,
-		Args: cobra.ExactArgs(1),
+		Short: "Write the Python module by which scripts compute for workers",
+		Long: `Write the Python module ` + python.Module + ` below DIR, for editors, type checkers and
+tests of scripts. Scripts that a worker runs find it without this: the worker brings
+its own.`,
+		Example:           "  elastic-trainer python-module src",
+		Args:              commandline.Wants("DIR"),
+		ValidArgsFunction: commandline.FirstArgument(commandline.Directories),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := python.Install(args[0]); err != nil {
 				return err

@@ -54,14 +54,12 @@ which of them are killed on the way.
 The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
 and what it is to model.json beside it. The same command again goes on where it was
 interrupted, to the same bits as if it had not been; a finished job is found done, and
-with a higher --num-epoch it goes on from its end.
-
-Flags have ElasticDL's names; _ and - are the same.`,
+with a higher --num-epoch it goes on from its end.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
       --train-data-dir digits --output out --num-worker 2
   elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out`,
-		Args: cobra.NoArgs,
+		Args: commandline.Wants(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("learning-rate") {
 				t.spec.Training.LearningRate = &t.learningRate
@@ -71,7 +69,7 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	}
 	f := c.Flags()
 	f.StringVar(&t.spec.Name, "job-name", "local", "the job's name, for messages")
-	f.StringVar(&t.spec.Model.File, "model-file", "", "the model file (this or --model is required)")
+	f.StringVar(&t.spec.Model.File, "model-file", "", "the model `file` (this or --model is needed)")
 	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
 	f.StringVar(&t.command, "worker-command", "", "compute with a framework of your own: the model file is a script then, and this command runs it, as in \"python3\"")
 	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
@@ -88,17 +86,24 @@ Flags have ElasticDL's names; _ and - are the same.`,
 	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "of weights, order and dropout")
 	f.Float64Var(&t.learningRate, "learning-rate", 0, "overrides the model file's")
 	f.StringVar(&t.spec.Training.Aggregation, "aggregation", trainingjob.AggregationMaster, "where gradients are added: at the master, by allreduce between the workers, or auto, where it takes less time; the model is the same")
-	f.StringVar(&t.spec.Output, "output", "", "directory for the model (required)")
+	f.StringVarP(&t.spec.Output, "output", "o", "", "`directory` for the model (required)")
 	f.Int64Var(&t.checkpoint.Steps, "checkpoint-steps", 0, "steps between two checkpoints; 0: the steps of an epoch. There is one besides at the end, and one when the run is interrupted")
-	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "directory for checkpoints (default OUTPUT/checkpoints)")
+	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "`directory` for checkpoints (default OUTPUT/checkpoints)")
 	f.IntVar(&t.keep, "keep-checkpoint-max", trainingjob.DefaultKeepCheckpoints, "the newest checkpoints to keep; 0: all")
 	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
 	f.IntVar(&t.floor, "min-worker", 1, "below so many workers the job waits")
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
 	f.StringVar(&t.status, "status-address", "", "serve the run's page and /metrics on this address, 127.0.0.1:0 on a free port; empty: nowhere. The page is left as report.html beside the model in any case")
 	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
-	t.register(f)
-	required(c, "train-data-dir", "output")
+	t.register(c)
+	commandline.Require(c, "train-data-dir", "output")
+	completeModel(c)
+	completeData(c, "train-data-dir", "validation-data-dir")
+	commandline.CompleteDirectories(c, "output", "checkpoint-dir")
+	commandline.CompleteFrom(c, "aggregation", trainingjob.Aggregations...)
+	commandline.Exits(c, 0, "the model is trained")
+	commandline.Exits(c, coordinator.ExitJobFailed, "the job failed, and would fail again")
+	commandline.Exits(c, coordinator.ExitInterrupted, "interrupted; the same command goes on from there")
 	c.MarkFlagsOneRequired("model-file", "model")
 	c.MarkFlagsMutuallyExclusive("model-file", "model")
 	return c

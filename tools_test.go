@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine is a directory for PATH with what every machine has, and with tools that answer as these scripts do.
+func machine(t *testing.T, tools map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"bash", "sh", "make", "sed", "awk", "sort", "head", "dirname", "cat", "uname", "grep", "mktemp", "mkfifo", "mkdir", "wc", "rm"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skipf("%s is not here", name)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, script := range tools {
+		path := filepath.Join(dir, name)
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Scripts that answer as tools do; whatever else they are asked for is a build that should not have begun.
+const (
+	newGo        = `test "$*" = "env GOVERSION" && echo go1.99.0 || { echo "a build began: go $*" >&2; exit 1; }`
+	oldGo        = `echo go1.22.1`
+	refusingGo   = `echo "go: go.mod requires go >= 1.26 (running go 1.22.1; GOTOOLCHAIN=local)" >&2; exit 1`
+	newTerraform = `echo "Terraform v1.99.0"`
+	oldTerraform = `echo "Terraform v1.5.7"`
+	darwin       = `echo Darwin`
+	anything     = `exit 0`
+)
+
+func TestWhatIsMissingIsNamedBeforeAnythingIsBuilt(t *testing.T) {
+	for name, c := range map[string]struct {
+		target string
+		tools  map[string]string
+		want   []string
+	}{
+		"demo without go":                   {"demo", map[string]string{"terraform": newTerraform}, []string{"go is not on PATH", "https://go.dev/dl", "1.26"}},
+		"demo with an old go":               {"demo", map[string]string{"go": oldGo, "terraform": newTerraform}, []string{"too old", "1.22.1", "https://go.dev/dl"}},
+		"demo with a go that fetches none":  {"demo", map[string]string{"go": refusingGo, "terraform": newTerraform}, []string{"too old", "GOTOOLCHAIN", "https://go.dev/dl"}},
+		"demo without terraform":            {"demo", map[string]string{"go": newGo}, []string{"terraform is not on PATH", "1.8.0", "hashicorp.com/terraform/install"}},
+		"demo with an old terraform":        {"demo", map[string]string{"go": newGo, "terraform": oldTerraform}, []string{"too old", "1.5.7", "1.8.0", "hashicorp.com/terraform/install"}},
+		"demo on another system":            {"demo", map[string]string{"go": newGo, "terraform": newTerraform, "uname": darwin}, []string{"Linux only", "Darwin", "make e2e-kind"}},
+		"demo-queues without terraform":     {"demo-queues", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
+		"test without terraform":            {"test", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
+		"test with races without gcc":       {"test RACE=1", map[string]string{"go": newGo, "terraform": newTerraform}, []string{"gcc is not on PATH", "apt-get install gcc"}},
+		"soak without terraform":            {"soak", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
+		"lint without git":                  {"lint", map[string]string{"go": newGo}, []string{"git is not on PATH", "apt-get install git"}},
+		"generate without git":              {"generate", map[string]string{"go": newGo, "terraform": newTerraform}, []string{"git is not on PATH"}},
+		"generate without protoc":           {"generate", map[string]string{"go": newGo, "terraform": newTerraform, "git": anything}, []string{"protoc", "apt-get install protobuf-compiler"}},
+		"release-check without git":         {"release-check", map[string]string{"go": newGo}, []string{"git is not on PATH"}},
+		"docs without go":                   {"docs", nil, []string{"go is not on PATH"}},
+		"image without go":                  {"image", nil, []string{"go is not on PATH"}},
+		"e2e-kind without go":               {"e2e-kind", map[string]string{"terraform": newTerraform}, []string{"go is not on PATH"}},
+		"e2e-kind without terraform":        {"e2e-kind", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
+		"a go that is there is used (make)": {"build", map[string]string{"go": newGo}, []string{"a build began"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := runMake(t, machine(t, c.tools), c.target)
+			if err == nil {
+				t.Error("it went on")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing in\n%s", want, out)
+				}
+			}
+			if c.target != "build" && strings.Contains(out, "a build began") {
+				t.Errorf("only after a build:\n%s", out)
+			}
+		})
+	}
+}
+
+func TestWithoutAContainerEngineTheStoriesOnKindAreSkippedAtOnce(t *testing.T) {
+	without := map[string]string{"go": newGo, "terraform": newTerraform}
+	if out, err := runMake(t, machine(t, without), "e2e-kind"); err != nil || !strings.Contains(out, "Skipped") || !strings.Contains(out, "docker, nerdctl or podman") || strings.Contains(out, "a build began") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	with := map[string]string{"go": newGo, "terraform": newTerraform, "podman": anything}
+	if out, err := runMake(t, machine(t, with), "e2e-kind"); err == nil || !strings.Contains(out, "a build began") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// runMake runs make with nothing of this process's environment but what tools need.
+func runMake(t *testing.T, path, target string) (string, error) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), filepath.Join(path, "make"), strings.Fields(target)...)
+	c.Env = []string{"PATH=" + path, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
