@@ -158,7 +158,7 @@ func TestDirectory(t *testing.T) {
 	t.Run("a path that is not there, a link to nothing and an unknown format are refused", func(t *testing.T) {
 		dir := t.TempDir()
 		refuse(t, data.Spec{Path: filepath.Join(dir, "absent")}, "absent")
-		refuse(t, data.Spec{Path: save(t, filepath.Join(dir, "a"), codec.Bytes, 0, 1, 1), Format: "parquet"}, `"parquet"`, "recordio, tfrecord, csv or idx")
+		refuse(t, data.Spec{Path: save(t, filepath.Join(dir, "a"), codec.Bytes, 0, 1, 1), Format: "parquet"}, `"parquet"`, format.Choice())
 		if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
 			t.Fatal(err)
 		}
