@@ -20,6 +20,7 @@ const (
 	Sigmoid   Op = "sigmoid"
 	Tanh      Op = "tanh"
 	Softmax   Op = "softmax" // over the last axis
+	LeakyReLU Op = "leaky_relu"
 
 	AveragePool       Op = "average_pool"
 	GlobalAveragePool Op = "global_average_pool" // over height and width
@@ -55,6 +56,7 @@ type Node struct {
 	Embedding *EmbeddingAttrs `json:"embedding,omitempty"`
 	ReduceSum *ReduceSumAttrs `json:"reduce_sum,omitempty"`
 	Scale     *ScaleAttrs     `json:"scale,omitempty"`
+	LeakyReLU *LeakyReLUAttrs `json:"leaky_relu,omitempty"`
 
 	Line int `json:"-"` // of the model file, for messages; decides nothing
 }
@@ -111,6 +113,11 @@ type AveragePoolAttrs struct {
 type DropoutAttrs struct {
 	Rate           float64 `json:"rate"`
 	TrainingAlways bool    `json:"training_always"`
+}
+
+// LeakyReLUAttrs multiplies what is below 0 by Alpha, which is not negative, rounded to float32.
+type LeakyReLUAttrs struct {
+	Alpha float64 `json:"alpha"`
 }
 
 // EmbeddingAttrs has a table [InputDim, OutputDim]; an input of shape […] gives an output of shape […, OutputDim].

@@ -11,6 +11,7 @@ const (
 	Adam    OptimizerKind = "adam"
 	AdaGrad OptimizerKind = "adagrad"
 	RMSProp OptimizerKind = "rmsprop"
+	AdaMax  OptimizerKind = "adamax"
 )
 
 // Optimizer is an update rule with its numbers. Those that the rule does not have are 0.
@@ -20,10 +21,10 @@ type Optimizer struct {
 
 	Momentum float64 `json:"momentum,omitempty"` // SGD, RMSProp; 0 is none
 	Nesterov bool    `json:"nesterov,omitempty"` // SGD with momentum
-	Beta1    float64 `json:"beta_1,omitempty"`   // Adam
-	Beta2    float64 `json:"beta_2,omitempty"`   // Adam
+	Beta1    float64 `json:"beta_1,omitempty"`   // Adam, AdaMax
+	Beta2    float64 `json:"beta_2,omitempty"`   // Adam, AdaMax
 	Rho      float64 `json:"rho,omitempty"`      // RMSProp
-	Epsilon  float64 `json:"epsilon,omitempty"`  // Adam, AdaGrad, RMSProp
+	Epsilon  float64 `json:"epsilon,omitempty"`  // Adam, AdaGrad, RMSProp, AdaMax
 	Initial  float64 `json:"initial_accumulator_value,omitempty"`
 }
 

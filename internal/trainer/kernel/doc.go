@@ -49,8 +49,8 @@
 //     element on, in order; the gradient is dy for each.
 //   - The gradient of a row of an embedding table is the gradients of its lookups, added in the order of the records, and
 //     within one of the lookups, from the first on: one chain, without blocks.
-//   - SGD: w − (rate × g). The other optimizers' sequences stand at Momentum, Nesterov, Adam, AdaGrad, RMSProp and
-//     RMSPropMomentum; of the rows of tables at AdamRows, RMSPropRows and RMSPropMomentumRows.
+//   - SGD: w − (rate × g). The other optimizers' sequences stand at Momentum, Nesterov, Adam, AdaGrad, RMSProp,
+//     RMSPropMomentum and AdaMax; of the rows of tables at AdamRows, RMSPropRows, RMSPropMomentumRows and AdaMaxRows.
 //   - Moving statistics: m + ((1 − momentum) × (batch − m)), 1 − momentum in float64, rounded once.
 //
 // # BatchNorm

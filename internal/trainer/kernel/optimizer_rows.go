@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // The update rules of an embedding table w for the gradient g of the rows at index, where TF 2.0's optimizer_v2 defines them
 // in other operations than those of a dense gradient. (SGD, its momentum and AdaGrad apply the dense rule to the rows
 // alone.) The table and its slots have rows of len(g)/len(index) elements. Each operation is rounded to float32 by itself.
@@ -49,5 +51,16 @@ func RMSPropMomentumRows(w, r, a []float32, index []int32, g []float32, rate, rh
 		r[at] = float32(r[at]*rho) + float32(float32(g*g)*rest)
 		a[at] = float32(a[at]*momentum) + float32(g*rate)/root(r[at]+epsilon)
 		w[at] -= a[at]
+	})
+}
+
+// AdaMaxRows is, for the rows alone, m ← (m × β₁) + (g × (1 − β₁)); v ← the larger of v × β₂ and |g|; w ← w − ((m ÷ (v + ε)) ×
+// rate). Keras' Adamax (_resource_apply_sparse).
+func AdaMaxRows(w, m, v []float32, index []int32, g []float32, s AdaMaxStep) {
+	need("the slots", min(len(m), len(v)), len(w))
+	eachOfRows(index, g, func(at int, g float32) {
+		m[at] = float32(m[at]*s.Beta1) + float32(g*s.Rest1)
+		v[at] = max(float32(v[at]*s.Beta2), float32(math.Abs(float64(g))))
+		w[at] -= float32(m[at] / (v[at] + s.Epsilon) * s.Rate)
 	})
 }

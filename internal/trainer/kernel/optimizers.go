@@ -105,5 +105,32 @@ func RMSPropMomentum(w, r, a, g []float32, rate, rest, momentum, epsilon float32
 	}
 }
 
+// AdaMaxStep holds the numbers of one step of AdaMax.
+type AdaMaxStep struct {
+	Rate         float32 // rate ÷ (1 − β₁ᵗ)
+	Beta1, Beta2 float32
+	Rest1        float32 // 1 − β₁
+	Epsilon      float32
+}
+
+// NewAdaMaxStep is step t (from 1) of AdaMax, computed as NewAdamStep's.
+func NewAdaMaxStep(rate, beta1, beta2, epsilon float64, t int64) AdaMaxStep {
+	return AdaMaxStep{
+		Rate: float32(rate / (1 - Power(beta1, t))), Beta1: float32(beta1), Beta2: float32(beta2),
+		Rest1: float32(1 - beta1), Epsilon: float32(epsilon),
+	}
+}
+
+// AdaMax is m ← m + ((g − m) × (1 − β₁)); v ← the larger of v × β₂ and |g|; w ← w − ((m ÷ (v + ε)) × rate). Keras' Adamax
+// (ResourceApplyAdaMax).
+func AdaMax(w, m, v, g []float32, s AdaMaxStep) {
+	need("the slots and the gradient", min(len(m), len(v), len(g)), len(w))
+	for i := range w {
+		m[i] += float32((g[i] - m[i]) * s.Rest1)
+		v[i] = max(float32(v[i]*s.Beta2), float32(math.Abs(float64(g[i]))))
+		w[i] -= float32(m[i] / (v[i] + s.Epsilon) * s.Rate)
+	}
+}
+
 // root is the float32 nearest to √x: rounding the float64 root again changes nothing.
 func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }

@@ -35,6 +35,7 @@ func layerFunctions() map[string]starlark.Value {
 		keras + "layers.Dense":              denseLayer(),
 		keras + "layers.Activation":         activationLayer(),
 		keras + "layers.ReLU":               reluLayer(),
+		keras + "layers.LeakyReLU":          leakyReLULayer(),
 		keras + "layers.Softmax":            softmaxLayer(),
 		keras + "layers.Embedding":          embeddingLayer(),
 	}
@@ -246,6 +247,18 @@ func reluLayer() starlark.Value {
 		only: map[string][]starlark.Value{"max_value": none, "negative_slope": zero, "threshold": zero},
 	}
 	return constructor(sig, "re_lu", func(_ *arguments, l *layer) { elementwise(l, graph.ReLU) })
+}
+
+func leakyReLULayer() starlark.Value {
+	return constructor(signature{name: "tf.keras.layers.LeakyReLU", positional: []string{"alpha"}}, "leaky_re_lu", func(a *arguments, l *layer) {
+		l.node.LeakyReLU = &graph.LeakyReLUAttrs{Alpha: 0.3}
+		if a.has("alpha") {
+			if l.node.LeakyReLU.Alpha = a.number("alpha"); l.node.LeakyReLU.Alpha < 0 {
+				a.wrong("alpha", "a number from 0")
+			}
+		}
+		elementwise(l, graph.LeakyReLU)
+	})
 }
 
 func softmaxLayer() starlark.Value {

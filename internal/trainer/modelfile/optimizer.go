@@ -32,6 +32,11 @@ var optimizerClasses = map[string]optimizerClass{
 		map[string][]starlark.Value{"amsgrad": falseOnly},
 		graph.Optimizer{Kind: graph.Adam, LearningRate: 0.001, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-7},
 	},
+	"Adamax": {
+		[]string{"learning_rate", "beta_1", "beta_2", "epsilon"},
+		nil,
+		graph.Optimizer{Kind: graph.AdaMax, LearningRate: 0.001, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-7},
+	},
 	"Adagrad": {
 		[]string{"learning_rate", "initial_accumulator_value", "epsilon"},
 		nil,

@@ -2,15 +2,17 @@ package nn
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 )
 
-// addActivation is a sigmoid, a tanh or a softmax over the last axis: computed in float64 and rounded once. Their gradients
-// are made from the output, which therefore stays as it is:
+// addActivation is a sigmoid, a tanh or a softmax over the last axis, computed in float64 and rounded once, or a leaky ReLU:
+// x × α where x is not above 0. Their gradients are made from the output, which therefore stays as it is:
 //   - sigmoid: dy × (y × (1 − y)), tanh: dy × (1 − (y × y)), in rounded float32 operations;
-//   - softmax: y × (dy − Σ y·dy), in float64, the sum in order, and rounded once.
+//   - softmax: y × (dy − Σ y·dy), in float64, the sum in order, and rounded once;
+//   - leaky ReLU: dy where y is above 0, which it is where x was, and dy × α elsewhere.
 func (c *compiler) addActivation(node *graph.Node) error {
 	if err := wantShape(node, c.shape...); err != nil {
 		return err
@@ -33,6 +35,15 @@ func (c *compiler) addActivation(node *graph.Node) error {
 			exps[i] = make([]float64, row)
 		}
 		forward, backward = softmax(exps), softmaxBack(row)
+	case graph.LeakyReLU:
+		switch {
+		case node.LeakyReLU == nil:
+			return fmt.Errorf("its attributes are missing")
+		case !(node.LeakyReLU.Alpha >= 0) || math.IsInf(node.LeakyReLU.Alpha, 0):
+			return fmt.Errorf("alpha %v is not a number from 0", node.LeakyReLU.Alpha)
+		}
+		alpha := float32(node.LeakyReLU.Alpha)
+		forward, backward = leakyReLU(alpha), leakyReLUBack(alpha)
 	}
 	compute := operation{true, func(t *thread, s span) { forward(t, out.record(t, s.from), in.record(t, s.from)) }}
 	c.forward = append(c.forward, compute)
@@ -66,6 +77,28 @@ func tanh(_ *thread, dst, x []float32) {
 func tanhBack(dst, dy, y []float32) {
 	for i, v := range y {
 		dst[i] = dy[i] * (1 - float32(v*v))
+	}
+}
+
+func leakyReLU(alpha float32) func(_ *thread, dst, x []float32) {
+	return func(_ *thread, dst, x []float32) {
+		for i, v := range x {
+			if !(v > 0) {
+				v *= alpha
+			}
+			dst[i] = v
+		}
+	}
+}
+
+func leakyReLUBack(alpha float32) func(dst, dy, y []float32) {
+	return func(dst, dy, y []float32) {
+		for i, d := range dy {
+			if !(y[i] > 0) {
+				d *= alpha
+			}
+			dst[i] = d
+		}
 	}
 }
 

@@ -169,7 +169,7 @@ func (c *compiler) layer(i int, node *graph.Node) error {
 		err = c.addDropout(node)
 	case graph.ReLU:
 		err = c.addReLU(node)
-	case graph.Sigmoid, graph.Tanh, graph.Softmax:
+	case graph.Sigmoid, graph.Tanh, graph.Softmax, graph.LeakyReLU:
 		err = c.addActivation(node)
 	case graph.AveragePool, graph.GlobalAveragePool:
 		err = c.addAveragePool(node)

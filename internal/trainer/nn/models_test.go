@@ -122,6 +122,10 @@ func (b *modelBuilder) relu() *modelBuilder {
 	return b.add("re_lu", graph.Node{Op: graph.ReLU, Shape: b.shape()})
 }
 
+func (b *modelBuilder) leakyReLU(alpha float64) *modelBuilder {
+	return b.add("leaky_re_lu", graph.Node{Op: graph.LeakyReLU, Shape: b.shape(), LeakyReLU: &graph.LeakyReLUAttrs{Alpha: alpha}})
+}
+
 func (b *modelBuilder) batchNorm() *modelBuilder {
 	return b.add("batch_normalization", graph.Node{Op: graph.BatchNorm, Shape: b.shape(), BatchNorm: &graph.BatchNormAttrs{
 		Momentum: 0.99, Epsilon: 1e-3, Scale: true, Center: true,

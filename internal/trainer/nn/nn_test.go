@@ -49,6 +49,11 @@ var testModels = map[string]func() *graph.Model{
 			activation(graph.Sigmoid).dropout(0.2).relu().flatten().dense(8).activation(graph.Tanh).dense(7).activation(graph.Softmax).dense(5).
 			activation(graph.Sigmoid).build()
 	},
+	"leaky ReLUs behind a convolution, BatchNorm, dropout and each other, one of a value that is taken twice": func() *graph.Model {
+		b := model(6, 5, 2).conv(7, 2, 2).leakyReLU(0.3).conv(18, 1, 1).batchNorm().leakyReLU(0.01).dropout(0.2).leakyReLU(0.5)
+		x := b.head
+		return b.leakyReLU(0).merge(graph.Add, x).relu().flatten().dense(9).leakyReLU(0.2).dense(5).build()
+	},
 	"averages of windows that tile, overlap and leave gaps, and of the whole image": func() *graph.Model {
 		return model(13, 12, 3).averagePool(2, 3, 2, 2).conv(7, 2, 2).averagePool(2, 1, 1, 1).relu().conv(18, 1, 1).averagePool(1, 2, 2, 3).globalAveragePool().dense(4).build()
 	},

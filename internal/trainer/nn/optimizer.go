@@ -64,6 +64,17 @@ func newOptimizer(set kernel.Set, o graph.Optimizer) (*optimizer, error) {
 			},
 			walks: true,
 		}, nil
+	case o.Kind == graph.AdaMax:
+		step := func(t int64) kernel.AdaMaxStep {
+			return kernel.NewAdaMaxStep(o.LearningRate, o.Beta1, o.Beta2, o.Epsilon, t)
+		}
+		return &optimizer{
+			slots:  []slot{{"m", 0}, {"v", 0}},
+			update: func(w, g []float32, s [][]float32, t int64) { kernel.AdaMax(w, s[0], s[1], g, step(t)) },
+			updateTable: func(w []float32, s [][]float32, r gradient.Rows, t int64) {
+				kernel.AdaMaxRows(w, s[0], s[1], r.Index, r.Values, step(t))
+			},
+		}, nil
 	case o.Kind == graph.AdaGrad:
 		return &optimizer{slots: []slot{{"accumulator", float32(o.Initial)}}, update: func(w, g []float32, s [][]float32, _ int64) {
 			kernel.AdaGrad(w, s[0], g, rate, epsilon)

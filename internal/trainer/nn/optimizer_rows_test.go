@@ -91,7 +91,7 @@ func optimizerSlots(o graph.Optimizer) []int {
 	switch {
 	case o.Kind == graph.SGD && o.Momentum == 0:
 		return nil
-	case o.Kind == graph.Adam || o.Kind == graph.RMSProp && o.Momentum > 0:
+	case o.Kind == graph.Adam || o.Kind == graph.AdaMax || o.Kind == graph.RMSProp && o.Momentum > 0:
 		return []int{0, 1}
 	}
 	return []int{0}

@@ -21,6 +21,7 @@ var testOptimizers = []graph.Optimizer{
 	{Kind: graph.AdaGrad, LearningRate: 0.1, Initial: 0.1, Epsilon: 1e-7},
 	{Kind: graph.RMSProp, LearningRate: 0.01, Rho: 0.9, Epsilon: 1e-7},
 	{Kind: graph.RMSProp, LearningRate: 0.01, Rho: 0.9, Momentum: 0.5, Epsilon: 1e-7},
+	{Kind: graph.AdaMax, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-7},
 }
 
 // referenceUpdate is one update of one weight in float64, from the papers' formulas; slots are kept between calls.
@@ -31,6 +32,10 @@ func referenceUpdate(o graph.Optimizer, w, g float64, s *[2]float64, t int) floa
 		s[1] = o.Beta2*s[1] + (1-o.Beta2)*g*g
 		rate := o.LearningRate * math.Sqrt(1-math.Pow(o.Beta2, float64(t))) / (1 - math.Pow(o.Beta1, float64(t)))
 		return w - rate*s[0]/(math.Sqrt(s[1])+o.Epsilon)
+	case graph.AdaMax:
+		s[0] = o.Beta1*s[0] + (1-o.Beta1)*g
+		s[1] = math.Max(o.Beta2*s[1], math.Abs(g))
+		return w - o.LearningRate/(1-math.Pow(o.Beta1, float64(t)))*s[0]/(s[1]+o.Epsilon)
 	case graph.AdaGrad:
 		s[0] += g * g
 		return w - o.LearningRate*g/(math.Sqrt(s[0])+o.Epsilon)
@@ -135,7 +140,7 @@ func TestTheStateHoldsTheOptimizersSlots(t *testing.T) {
 			m := small()
 			m.Optimizer = o
 			n := compile(t, m, kernel.Portable(), 1, 1)
-			slots := map[string]int{"sgd": 0, "adam": 2, "adagrad": 1, "rmsprop": 1}[string(o.Kind)]
+			slots := map[graph.OptimizerKind]int{graph.SGD: 0, graph.Adam: 2, graph.AdaGrad: 1, graph.RMSProp: 1, graph.AdaMax: 2}[o.Kind]
 			if o.Momentum > 0 {
 				slots++
 			}

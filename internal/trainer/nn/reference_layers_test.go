@@ -21,6 +21,26 @@ func smooth(x []float64, f, slope func(float64) float64) ([]float64, func([]floa
 	}
 }
 
+func leakyReLU(alpha float64, x []float64) ([]float64, func([]float64) []float64) {
+	slope := func(v float64) float64 {
+		if v > 0 {
+			return 1
+		}
+		return alpha
+	}
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = slope(v) * v
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i, d := range dy {
+			dx[i] = slope(x[i]) * d
+		}
+		return dx
+	}
+}
+
 func softmax(x []float64, classes int) ([]float64, func([]float64) []float64) {
 	y := make([]float64, len(x))
 	for from := 0; from < len(x); from += classes {

@@ -103,6 +103,8 @@ func (r *reference) layer(node graph.Node, operands [][]float64, shapes [][]int,
 		y, back = smooth(x, func(v float64) float64 { return 1 / (1 + math.Exp(-v)) }, func(y float64) float64 { return y * (1 - y) })
 	case graph.Tanh:
 		y, back = smooth(x, math.Tanh, func(y float64) float64 { return 1 - y*y })
+	case graph.LeakyReLU:
+		y, back = leakyReLU(node.LeakyReLU.Alpha, x)
 	case graph.Softmax:
 		y, back = softmax(x, shape[len(shape)-1])
 	case graph.Embedding:

@@ -17,6 +17,7 @@ def custom_model():
     x = block(image, 4, 2)
     y = layers.AveragePooling2D(pool_size=2, strides=2)(image)
     y = layers.MaxPool2D(3, strides=1, padding="same")(y)
+    y = layers.LeakyReLU(0.2)(y)
     x = layers.concatenate([x, y], name="both")
     x = layers.multiply((x, layers.Activation(tf.sigmoid)(x)))
     x = layers.GlobalAveragePooling2D()(x)

@@ -95,6 +95,8 @@ def forward(model, inputs, w):
         elif op == "dropout":
             assert node[op]["rate"] == 0
             y = xs[0]
+        elif op == "leaky_relu":
+            y = F.leaky_relu(xs[0], node[op]["alpha"])
         elif op == "add":
             y = sum(xs[1:], xs[0])
         elif op == "multiply":
@@ -130,6 +132,8 @@ def make(o, weights):
         return torch.optim.Adam(weights, rate, betas=(o["beta_1"], o["beta_2"]), eps=epsilon)
     if o["kind"] == "adagrad":
         return torch.optim.Adagrad(weights, rate, initial_accumulator_value=o["initial_accumulator_value"], eps=epsilon)
+    if o["kind"] == "adamax":  # adds epsilon to |g|, and Keras to the larger of that and what was: the same but for a share of epsilon
+        return torch.optim.Adamax(weights, rate, betas=(o["beta_1"], o["beta_2"]), eps=epsilon)
     assert o["kind"] == "rmsprop", o
     return torch.optim.RMSprop(weights, rate, alpha=o["rho"], momentum=momentum, eps=epsilon)
 
