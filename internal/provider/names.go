@@ -20,13 +20,7 @@ func (subdomain) Description(context.Context) string {
 func (s subdomain) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
 
 func (subdomain) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if problems := validation.IsDNS1123Subdomain(req.ConfigValue.ValueString()); len(problems) > 0 {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a Kubernetes object",
-			fmt.Sprintf("%s is %q: %s.", req.Path, req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
-	}
+	checkName(req, resp, "a Kubernetes object", validation.IsDNS1123Subdomain)
 }
 
 // namespaceName is the API's rule for names of namespaces.
@@ -38,11 +32,16 @@ func (namespaceName) Description(context.Context) string {
 func (n namespaceName) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
 
 func (namespaceName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	checkName(req, resp, "a namespace", validation.IsDNS1123Label)
+}
+
+// checkName refuses a name in which the rule finds problems.
+func checkName(req validator.StringRequest, resp *validator.StringResponse, of string, rule func(string) []string) {
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	if problems := validation.IsDNS1123Label(req.ConfigValue.ValueString()); len(problems) > 0 {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a namespace",
+	if problems := rule(req.ConfigValue.ValueString()); len(problems) > 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for "+of,
 			fmt.Sprintf("%s is %q: %s.", req.Path, req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
 	}
 }

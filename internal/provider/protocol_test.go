@@ -81,9 +81,6 @@ func TestNoBlocksAndADescriptionEverywhere(t *testing.T) {
 func describe(t *testing.T, where string, attributes []*tfprotov6.SchemaAttribute) {
 	t.Helper()
 	for _, attribute := range attributes {
-		if attribute.Name == "timeouts" {
-			continue // the library's, which describes only what is in it
-		}
 		if attribute.Description == "" {
 			t.Errorf("%s.%s has no description", where, attribute.Name)
 		}

@@ -1,0 +1,2 @@
+# By its name.
+terraform import elastic_admission_check.provisioned provisioned

@@ -1,0 +1,2 @@
+# By its name.
+terraform import elastic_topology.datacenter datacenter
