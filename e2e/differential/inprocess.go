@@ -1,25 +1,16 @@
 package differential
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -29,32 +20,6 @@ import (
 
 // stepPatience bounds one decision, which takes milliseconds unless the machine does something else.
 const stepPatience = time.Minute
-
-// A Step is one decision of the real scheduler, and the cluster that it was made on.
-type Step struct {
-	Before   *Snapshot
-	Pod      *corev1.Pod // as it is in Before
-	Decision Decision
-}
-
-// A Decision is what a scheduler makes of one pending pod. Of Node and Nominated at most one is set; with neither the pod
-// stays pending.
-type Decision struct {
-	// Node is what the pod is bound to.
-	Node string
-	// Nominated is where it will go once its victims have stopped. It is empty where an earlier nomination merely stays.
-	Nominated string
-	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among them.
-	Victims []string
-	// Message is what the scheduler says of a pod that it does not bind.
-	Message string
-	// Equals are all decisions between which the scheduler found no difference, this one included, where it had a choice:
-	// which of them it takes is chance. They have no message and no equals.
-	Equals []Decision
-	// Sampled says that only some of the nodes were looked at, and that Equals are all that others might have led to: it is
-	// known of the engine, not of the scheduler.
-	Sampled bool
-}
 
 // DecideInProcess has kube-scheduler's code decide on the pending pods of s, one after the other, as it would if nothing
 // else happened: no victim ends, nobody else changes anything. after is the cluster
@@ -316,113 +281,4 @@ func (p *process) snapshot() *Snapshot {
 	now := *p.static
 	now.Pods = cloned(p.pods)
 	return &now
-}
-
-func (s *Snapshot) pod(name string) *corev1.Pod {
-	for _, pod := range s.Pods {
-		if nameOf(pod).String() == name {
-			return pod
-		}
-	}
-	return nil
-}
-
-// bind does what the API server and then a kubelet do with a binding.
-func (p *process) bind(action clienttesting.Action) (bool, runtime.Object, error) {
-	if action.GetSubresource() != "binding" {
-		return false, nil, nil
-	}
-	binding := action.(clienttesting.CreateAction).GetObject().(*corev1.Binding)
-	return true, binding, p.change(binding.Namespace, binding.Name, func(pod *corev1.Pod) {
-		pod.Spec.NodeName = binding.Target.Name
-		pod.Status.NominatedNodeName = ""
-		pod.Status.Phase = corev1.PodRunning
-		started := metav1.NewTime(pod.CreationTimestamp.Add(4 * time.Hour))
-		pod.Status.StartTime = &started
-	})
-}
-
-// delete does what the API server does with a pod that runs: it marks it, and a kubelet stops it by and by.
-func (p *process) delete(action clienttesting.Action) (bool, runtime.Object, error) {
-	namespace, name := action.GetNamespace(), action.(clienttesting.DeleteAction).GetName()
-	err := p.change(namespace, name, func(pod *corev1.Pod) {
-		at, grace := metav1.NewTime(epoch.Add(5*time.Hour)), int64(30)
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
-		p.deleted = append(p.deleted, nameOf(pod).String())
-	})
-	return true, nil, err
-}
-
-// patch does what the API server does with a change of a pod's status.
-func (p *process) patch(action clienttesting.Action) (bool, runtime.Object, error) {
-	patch := action.(clienttesting.PatchAction)
-	var patched *corev1.Pod
-	var problem error
-	err := p.change(patch.GetNamespace(), patch.GetName(), func(pod *corev1.Pod) {
-		before, err := json.Marshal(pod)
-		if err != nil {
-			problem = err
-			return
-		}
-		after, err := strategicpatch.StrategicMergePatch(before, patch.GetPatch(), pod)
-		if err != nil {
-			problem = err
-			return
-		}
-		changed := corev1.Pod{}
-		if problem = json.Unmarshal(after, &changed); problem == nil {
-			*pod = changed
-			patched = pod.DeepCopy()
-		}
-	})
-	return true, patched, errors.Join(problem, err)
-}
-
-// change changes a pod, ours and the scheduler's.
-func (p *process) change(namespace, name string, change func(*corev1.Pod)) error {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	pod := p.find(namespace, name)
-	change(pod)
-	// The scheduler passes over what has the version that it knows.
-	p.version++
-	pod.ResourceVersion = strconv.Itoa(p.version)
-	return p.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod.DeepCopy(), namespace)
-}
-
-// find is called with the mutex held.
-func (p *process) find(namespace, name string) *corev1.Pod { return p.pods[p.index(namespace, name)] }
-
-func (p *process) index(namespace, name string) int {
-	i := slices.IndexFunc(p.pods, func(pod *corev1.Pod) bool { return pod.Namespace == namespace && pod.Name == name })
-	if i < 0 {
-		panic("differential: the scheduler speaks of a pod that there is not: " + namespace + "/" + name)
-	}
-	return i
-}
-
-// compareDecisions orders decisions by what they do.
-func compareDecisions(a, b Decision) int {
-	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Nominated, b.Nominated), slices.Compare(a.Victims, b.Victims))
-}
-
-func sameDecision(a, b Decision) bool { return compareDecisions(a, b) == 0 }
-
-// String is a decision in a line.
-func (d Decision) String() string {
-	var text string
-	switch {
-	case d.Node != "":
-		text = "bound to " + d.Node
-	case d.Nominated != "" && len(d.Victims) == 0:
-		text = "nominated to " + d.Nominated + " without further victims"
-	case d.Nominated != "":
-		text = "nominated to " + d.Nominated + ", evicting " + strings.Join(d.Victims, ", ")
-	default:
-		text = "stays pending"
-	}
-	if d.Message != "" {
-		text += " (" + d.Message + ")"
-	}
-	return text
 }

@@ -112,3 +112,12 @@ func appendObjects[T any, P object[T]](objects []runtime.Object, list []P) []run
 	}
 	return objects
 }
+
+func (s *Snapshot) pod(name string) *corev1.Pod {
+	for _, pod := range s.Pods {
+		if nameOf(pod).String() == name {
+			return pod
+		}
+	}
+	return nil
+}

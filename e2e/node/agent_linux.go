@@ -354,3 +354,6 @@ func listenControl(path string) (net.Listener, error) {
 
 // shutdownTimeout is how long servers may finish what they are answering.
 const shutdownTimeout = 2 * time.Second
+
+// podDir is where a pod's volumes and containers' own directories are.
+func podDir(podsDir string, uid types.UID) string { return filepath.Join(podsDir, string(uid)) }

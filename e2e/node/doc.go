@@ -10,6 +10,7 @@
 // network; of the limits only memory's is enforced, by a watch. Probes, lifecycle
 // hooks, exec, attach and port-forward are not there; DNS is not either.
 //
-// How it is built: lifecycle.go, status.go, environment.go, expansion.go, images.go,
-// view.go and rewrite.go decide, without I/O; one goroutine per pod (pod_linux.go) acts.
+// How it is built: lifecycle.go, container_state.go, status.go, environment.go,
+// expansion.go, images.go, view.go and rewrite.go decide, without I/O; one goroutine
+// per pod (pod_linux.go) acts.
 package node

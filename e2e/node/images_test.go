@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestImageRepository(t *testing.T) {
+func TestTagAndDigestAreNoPartOfAnImagesRepository(t *testing.T) {
 	for image, want := range map[string]string{
 		"elastic-trainer":                      "elastic-trainer",
 		"elastic-trainer:v1":                   "elastic-trainer",

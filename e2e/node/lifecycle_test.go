@@ -200,7 +200,7 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-func TestActiveDeadline(t *testing.T) {
+func TestAPodFailsAtItsActiveDeadline(t *testing.T) {
 	pod := testPod(corev1.RestartPolicyAlways, "a")
 	seconds := int64(7)
 	pod.Spec.ActiveDeadlineSeconds = &seconds
@@ -250,7 +250,7 @@ func TestReboot(t *testing.T) {
 	})
 }
 
-func TestImagePullBackOff(t *testing.T) {
+func TestAnImageThatCannotBeHadIsTriedAgainAfterABackOff(t *testing.T) {
 	l := newLifecycle(testPod(corev1.RestartPolicyAlways, "a"), epoch)
 	if p := l.step(epoch); !slices.Equal(p.start, []int{0}) {
 		t.Fatalf("plan %+v", p)

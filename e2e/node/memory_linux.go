@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // memoryWatchPeriod bounds how long a container may exceed its limit. There is no
@@ -120,4 +121,12 @@ func residentBytesByGroup() map[int]int64 {
 		}
 	}
 	return sums
+}
+
+// memoryLimit is a container's limit in bytes, or MaxInt64 for none.
+func memoryLimit(c *corev1.Container) int64 {
+	if limit, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && !limit.IsZero() {
+		return limit.Value()
+	}
+	return math.MaxInt64
 }

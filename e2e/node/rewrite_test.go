@@ -30,7 +30,7 @@ func TestRewritePaths(t *testing.T) {
 	}
 }
 
-func TestLinkBinds(t *testing.T) {
+func TestLinksStandForMountsAlsoForOneInsideOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	volume, nested := filepath.Join(dir, "v"), filepath.Join(dir, "n")
 	for _, d := range []string{volume, nested} {

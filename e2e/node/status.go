@@ -106,8 +106,8 @@ func endedWithoutRunning(c *containerState, now time.Time) corev1.ContainerState
 
 // podPhase follows the kubelet's getPhase (v1.36).
 func podPhase(l *lifecycle) corev1.PodPhase {
-	if phase := l.pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
-		return phase // a final phase is final
+	if finished(l.pod) {
+		return l.pod.Status.Phase // a final phase is final
 	}
 	if l.ending != nil && l.ending.reason != "" && l.over {
 		return corev1.PodFailed

@@ -1,0 +1,61 @@
+package differential
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A Step is one decision of the real scheduler, and the cluster that it was made on.
+type Step struct {
+	Before   *Snapshot
+	Pod      *corev1.Pod // as it is in Before
+	Decision Decision
+}
+
+// A Decision is what a scheduler makes of one pending pod. Of Node and Nominated at most one is set; with neither the pod
+// stays pending.
+type Decision struct {
+	// Node is what the pod is bound to.
+	Node string
+	// Nominated is where it will go once its victims have stopped. It is empty where an earlier nomination merely stays.
+	Nominated string
+	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among them.
+	Victims []string
+	// Message is what the scheduler says of a pod that it does not bind.
+	Message string
+	// Equals are all decisions between which the scheduler found no difference, this one included, where it had a choice:
+	// which of them it takes is chance. They have no message and no equals.
+	Equals []Decision
+	// Sampled says that only some of the nodes were looked at, and that Equals are all that others might have led to: it is
+	// known of the engine, not of the scheduler.
+	Sampled bool
+}
+
+// String is a decision in a line.
+func (d Decision) String() string {
+	var text string
+	switch {
+	case d.Node != "":
+		text = "bound to " + d.Node
+	case d.Nominated != "" && len(d.Victims) == 0:
+		text = "nominated to " + d.Nominated + " without further victims"
+	case d.Nominated != "":
+		text = "nominated to " + d.Nominated + ", evicting " + strings.Join(d.Victims, ", ")
+	default:
+		text = "stays pending"
+	}
+	if d.Message != "" {
+		text += " (" + d.Message + ")"
+	}
+	return text
+}
+
+// compareDecisions orders decisions by what they do.
+func compareDecisions(a, b Decision) int {
+	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Nominated, b.Nominated), slices.Compare(a.Victims, b.Victims))
+}
+
+func sameDecision(a, b Decision) bool { return compareDecisions(a, b) == 0 }
