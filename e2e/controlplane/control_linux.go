@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 )
 
 // Down stops the cluster in order and returns when no process of it is left; stopped is false where none ran. The
@@ -20,13 +22,13 @@ func Down(ctx context.Context, layout Layout) (stopped bool, err error) {
 	if err := signal(status.SupervisorPID, syscall.SIGTERM); err != nil {
 		return false, fmt.Errorf("stopping the supervisor: %w", err)
 	}
-	return true, await(ctx, condition{"the supervisor has stopped everything", func(context.Context) error {
+	return true, await.Until(ctx, "the supervisor has stopped everything", pollPause, func(context.Context) error {
 		supervised, err := Supervised(layout)
 		if err == nil && supervised {
 			err = fmt.Errorf("process %d still runs", status.SupervisorPID)
 		}
 		return err
-	}})
+	})
 }
 
 // Kill ends a component as a crash would, by SIGKILL, and returns when the supervisor has started it again. It does
@@ -46,7 +48,7 @@ func Kill(ctx context.Context, layout Layout, name string) error {
 	if err := signal(before.PID, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("killing %s: %w", name, err)
 	}
-	return await(ctx, condition{name + " is started again", func(context.Context) error {
+	return await.Until(ctx, name+" is started again", pollPause, func(context.Context) error {
 		status, err := ReadStatus(layout)
 		if err != nil {
 			return err
@@ -56,7 +58,7 @@ func Kill(ctx context.Context, layout Layout, name string) error {
 			err = fmt.Errorf("%s was started %d times", name, after.Restarts+1)
 		}
 		return err
-	}})
+	})
 }
 
 // WaitReady waits until the cluster can be used: the API server, the scheduler and the queue controller, where there is
@@ -80,7 +82,7 @@ func WaitReady(ctx context.Context, layout Layout, nodes []string) error {
 	}
 	conditions := append([]condition{answersReady(probe, APIServer, status.Ports.APIServer)}, serversReady(probe, config, status.Ports)...)
 	for _, c := range append(conditions, clusterConditions(client, config, nodes)...) {
-		if err := await(ctx, c); err != nil {
+		if err := c.await(ctx); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 )
 
 // pollPause is the time between two looks at something that is awaited: short against a start of seconds.
@@ -28,19 +30,8 @@ type condition struct {
 	holds func(ctx context.Context) error
 }
 
-// await looks until the condition holds. The error names what was missing at the last look.
-func await(ctx context.Context, c condition) error {
-	for {
-		err := c.holds(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w; at the last look: %w", c.what, context.Cause(ctx), err)
-		case <-time.After(pollPause):
-		}
-	}
+func (c condition) await(ctx context.Context) error {
+	return await.Until(ctx, c.what, pollPause, c.holds)
 }
 
 func etcdListens(layout Layout) condition {

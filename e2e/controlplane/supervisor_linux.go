@@ -179,7 +179,7 @@ func (s *supervisor) start(ctx context.Context, ports Ports) error {
 }
 
 func (s *supervisor) await(ctx context.Context, c condition) error {
-	if err := await(ctx, c); err != nil {
+	if err := c.await(ctx); err != nil {
 		return err
 	}
 	s.progress("%s", c.what)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
 )
@@ -57,16 +58,12 @@ func AwaitServed(ctx context.Context, client dynamic.Interface, definitions []*u
 	for _, definition := range definitions {
 		plural, _, _ := strings.Cut(definition.GetName(), ".") // by rule, a definition's name is its plural and its group
 		resource := kueue.SchemeGroupVersion.WithResource(plural)
-		for {
+		err := await.Until(ctx, "the API server serves "+definition.GetName(), servePause, func(ctx context.Context) error {
 			_, err := client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
-			if err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("waiting until the API server serves %s: %w", definition.GetName(), errors.Join(context.Cause(ctx), err))
-			case <-time.After(servePause):
-			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func TestTheExitCodeOfAForecastIsItsOutcome(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		await(t, name, func(ctx context.Context) (string, bool) {
+		eventually(t, name, func(ctx context.Context) (string, bool) {
 			pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err.Error(), false

@@ -5,6 +5,7 @@ package forecast_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
@@ -69,30 +71,26 @@ func asAdmin(config string) string {
 	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n%s", cluster.Kubeconfig, config)
 }
 
-// patience bounds every wait: the machine may be busy.
-const patience = 90 * time.Second
+const (
+	// patience bounds every wait: the machine may be busy.
+	patience = 90 * time.Second
+	// pause is the time between two looks.
+	pause = 100 * time.Millisecond
+)
 
-// await asks until something holds, and fails with what was seen last.
-func await(t *testing.T, what string, done func(ctx context.Context) (seen string, ok bool)) {
+// eventually asks until something holds, and fails with what was seen last.
+func eventually(t *testing.T, what string, done func(ctx context.Context) (seen string, ok bool)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	seen := ""
-	for ctx.Err() == nil {
-		var ok bool
-		if seen, ok = done(ctx); ok {
-			return
+	err := await.Until(ctx, what, pause, func(ctx context.Context) error {
+		if seen, ok := done(ctx); !ok {
+			return errors.New(seen)
 		}
-		pause(ctx)
-	}
-	t.Fatalf("%s: not within %s; last seen: %s", what, patience, seen)
-}
-
-// pause is the time between two looks.
-func pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(100 * time.Millisecond):
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
@@ -137,7 +138,7 @@ func (s *stage) setUp() {
 		_, err := kube.BatchV1().Jobs(s.ns).Create(ctx, job, metav1.CreateOptions{})
 		must(err)
 	}
-	await(t, "the scenario's beginning", s.settled)
+	eventually(t, "the scenario's beginning", s.settled)
 }
 
 // makeQueue makes a queue for the lane's nodes.
@@ -260,7 +261,7 @@ func (s *stage) admitted() map[string]bool {
 func (s *stage) rest(said said) map[string]string {
 	var nodes map[string]string
 	wanted := len(said.starts) + len(said.waits)
-	await(s.t, fmt.Sprintf("%s\nto rest after\n%s", s.d, said.text), func(ctx context.Context) (string, bool) {
+	eventually(s.t, fmt.Sprintf("%s\nto rest after\n%s", s.d, said.text), func(ctx context.Context) (string, bool) {
 		pods, err := client(s.t).CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err.Error(), false
@@ -376,16 +377,17 @@ func (s *stage) tearDown() {
 	}
 	deadline, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for deadline.Err() == nil {
+	err := await.Until(deadline, "the pods of "+s.ns+" are gone", pause, func(ctx context.Context) error {
 		if err := kube.CoreV1().Pods(s.ns).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			s.t.Error(err)
-			return
+			return err
 		}
 		pods, err := kube.CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
-		if err == nil && len(pods.Items) == 0 {
-			return
+		if err == nil && len(pods.Items) > 0 {
+			err = fmt.Errorf("%d are left (%s)", len(pods.Items), strings.TrimSpace(s.d.String()))
 		}
-		pause(deadline)
+		return err
+	})
+	if err != nil {
+		s.t.Error(err)
 	}
-	s.t.Errorf("the pods of %s do not go (%s)", s.ns, strings.TrimSpace(s.d.String()))
 }

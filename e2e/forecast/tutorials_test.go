@@ -56,7 +56,7 @@ func TestTheFirstTutorialsPlanNamesTheWorkerThatGoes(t *testing.T) {
 	}
 	t.Cleanup(func() { apply(t, terminal, "destroy", variables()...) })
 	apply(t, terminal, "apply", variables("submit_high=false", "low_workers=1")...)
-	await(t, "the first worker", func(ctx context.Context) (string, bool) {
+	eventually(t, "the first worker", func(ctx context.Context) (string, bool) {
 		pods, err := client(t).CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "elasticdl_job_name=low-prio-job"})
 		if err != nil {
 			return err.Error(), false
@@ -67,7 +67,7 @@ func TestTheFirstTutorialsPlanNamesTheWorkerThatGoes(t *testing.T) {
 		return fmt.Sprintf("%d pods", len(pods.Items)), started
 	})
 	apply(t, terminal, "apply", variables("submit_high=false", "low_workers=2")...)
-	await(t, "the second worker", func(ctx context.Context) (string, bool) {
+	eventually(t, "the second worker", func(ctx context.Context) (string, bool) {
 		pod, err := client(t).CoreV1().Pods("default").Get(ctx, "low-prio-job-worker-1", metav1.GetOptions{})
 		if err != nil {
 			return err.Error(), false

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
@@ -201,16 +202,8 @@ func (w *world) eventually(what string, look func(ctx context.Context) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
-	for {
-		err := look(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			w.t.Fatalf("waiting until %s: %v\n%s", what, err, w.picture())
-		case <-time.After(25 * time.Millisecond):
-		}
+	if err := await.Until(ctx, what, 25*time.Millisecond, look); err != nil {
+		w.t.Fatalf("%v\n%s", err, w.picture())
 	}
 }
 

@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -271,12 +272,7 @@ func (c *controller) noteProgress(ctx context.Context, o owner, w *kueue.Workloa
 }
 
 func sameReclaimable(a, b []kueue.ReclaimablePod) bool {
-	order := func(a, b kueue.ReclaimablePod) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	}
+	order := func(a, b kueue.ReclaimablePod) int { return cmp.Compare(a.Name, b.Name) }
 	return slices.Equal(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order))
 }
 

@@ -22,7 +22,7 @@ func grace(seconds int64) func(*corev1.Pod) {
 }
 
 // facts/kueue.md §1 B to F: as seen on a real Kueue.
-func TestWorkersOneByOne(t *testing.T) {
+func TestTheQueueTakesAndGivesWorkersOneByOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 6 {

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -258,20 +258,9 @@ func (t *telling) loseNode(ctx context.Context, node string) error {
 func (t *telling) apiServerIsReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it did not happen within %s", startLimit))
 	defer cancel()
-	for {
-		err := ready(ctx, t.clients.kubernetes)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("waiting until the API server serves again: %w; it says: %w", context.Cause(ctx), err)
-		}
-		pause(ctx)
-	}
-}
-
-func ready(ctx context.Context, client kubernetes.Interface) error {
-	return client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	return await.Until(ctx, "the API server serves again", pollInterval, func(ctx context.Context) error {
+		return t.clients.kubernetes.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
 }
 
 // livingPods are those of the job in a role that run and that nobody has asked to end, in the order of their creation.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
 )
@@ -241,19 +242,16 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for {
+	err = await.Until(ctx, "pods can be made in namespace "+namespace.Name, 10*time.Millisecond, func(ctx context.Context) error {
 		// Without its default ServiceAccount no pod is admitted to a namespace; without this ConfigMap none starts.
 		_, errAccount := client.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
 		_, errRoot := client.CoreV1().ConfigMaps(namespace.Name).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
-		if errAccount == nil && errRoot == nil {
-			return namespace.Name
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("namespace %s has no default ServiceAccount or root certificate yet: %v", namespace.Name, errors.Join(errAccount, errRoot))
-		case <-time.After(10 * time.Millisecond):
-		}
+		return errors.Join(errAccount, errRoot)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return namespace.Name
 }
 
 // arguments are the options as the command line of `simcluster up`.

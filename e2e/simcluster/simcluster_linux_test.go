@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 )
@@ -84,16 +85,10 @@ func clientOf(t *testing.T, kubeconfig string) kubernetes.Interface {
 // waitFor looks until holds says nothing more.
 func waitFor(t *testing.T, what string, holds func() error) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for {
-		err := holds()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting until %s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
+	defer cancel()
+	if err := await.Until(ctx, what, 20*time.Millisecond, func(context.Context) error { return holds() }); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -411,7 +406,7 @@ func TestStateSurvives(t *testing.T) {
 	})
 }
 
-func TestPortInUse(t *testing.T) {
+func TestAPortInUseIsRefusedAndAnotherSuggested(t *testing.T) {
 	busy, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -476,7 +471,7 @@ func TestSuddenDeath(t *testing.T) {
 	})
 }
 
-func TestAnotherUser(t *testing.T) {
+func TestAClusterNeedsNoRoot(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can try another user; every other test in this run shows that root is not needed")
 	}

@@ -3,9 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,9 +15,12 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history/historytesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web/webtesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -36,17 +37,20 @@ func text(ctx context.Context, t *testing.T, selector string) string {
 	return got
 }
 
-func await(ctx context.Context, t *testing.T, selector, what string) {
+// awaitText waits until an element shows something.
+func awaitText(ctx context.Context, t *testing.T, selector, what string) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for got := ""; time.Now().Before(deadline); {
-		if got = text(ctx, t, selector); strings.Contains(got, what) {
-			return
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := await.Until(limited, fmt.Sprintf("%s shows %q", selector, what), 100*time.Millisecond, func(context.Context) error {
+		if got := text(ctx, t, selector); !strings.Contains(got, what) {
+			return fmt.Errorf("it shows %q", got)
 		}
-		wait := time.NewTimer(100 * time.Millisecond)
-		<-wait.C
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("%s never showed %q; it shows %q", selector, what, text(ctx, t, selector))
 }
 
 func TestALivePageOf16WorkersChangesInPlaceUntilItsEnd(t *testing.T) {
@@ -67,13 +71,13 @@ func TestALivePageOf16WorkersChangesInPlaceUntilItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(ctx, t, server.URL(), "live-16-workers", "#head")
-	await(ctx, t, "#connection", "live")
+	awaitText(ctx, t, "#connection", "live")
 	if err := chromedp.Run(ctx, chromedp.Evaluate(`document.getElementById("curves").open = true; document.getElementById("about").dataset.mine = "kept"`, nil)); err != nil {
 		t.Fatal(err)
 	}
 	report(234, `<b onclick="alert(1)">a hostile message</b>`)
-	await(ctx, t, "#head", "step 234 of 1,000")
-	await(ctx, t, "#head .said", `<b onclick="alert(1)">a hostile message</b>`)
+	awaitText(ctx, t, "#head", "step 234 of 1,000")
+	awaitText(ctx, t, "#head .said", `<b onclick="alert(1)">a hostile message</b>`)
 	var open bool
 	if err := chromedp.Run(ctx, chromedp.Evaluate(`document.getElementById("curves").open`, &open)); err != nil || !open {
 		t.Errorf("what a reader has opened is closed (%v)", err)
@@ -81,8 +85,8 @@ func TestALivePageOf16WorkersChangesInPlaceUntilItsEnd(t *testing.T) {
 	recorder.Reported(trainingjob.Status{Phase: trainingjob.PhaseSucceeded, StepsDone: 1000, StepsTotal: 1000})
 	recorder.Finished("")
 	server.Close()
-	await(ctx, t, "#connection", "has ended")
-	await(ctx, t, "#head", "succeeded")
+	awaitText(ctx, t, "#connection", "has ended")
+	awaitText(ctx, t, "#head", "succeeded")
 }
 
 var served = regexp.MustCompile(`page\s+(http://\S+/)`)
@@ -106,9 +110,9 @@ func (l *lines) Write(b []byte) (int, error) {
 
 func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 	ctx := browse(t)
-	trainer := os.Getenv("ELASTIC_TRAINER_BIN")
-	if trainer == "" {
-		t.Fatal("ELASTIC_TRAINER_BIN is not set; `make test` builds the trainer and sets it")
+	trainer, err := program.Trainer(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	output := t.TempDir()
 	printed := &lines{url: make(chan string, 1)}
@@ -131,18 +135,18 @@ func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 	if err := chromedp.Run(ctx, chromedp.Navigate(url)); err != nil {
 		t.Fatal(err)
 	}
-	await(ctx, t, "#workers", "computing")
+	awaitText(ctx, t, "#workers", "computing")
 	killChild(t, c.Process.Pid)
-	await(ctx, t, "#workers", "lost")
-	await(ctx, t, "#notices", "worker 2 joined")
+	awaitText(ctx, t, "#workers", "lost")
+	awaitText(ctx, t, "#notices", "worker 2 joined")
 	look(ctx, t, url, "live-2-workers", "#workers table")
-	metrics := get(t, url+"metrics")
+	metrics := webtesting.Get(t, url+"metrics")
 	for _, want := range []string{"elastic_trainer_worker_losses_total 1", `elastic_trainer_workers{state="ready"} 2`, "elastic_trainer_step_duration_seconds_count"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%q is not in\n%s", want, metrics)
 		}
 	}
-	if got := get(t, url+"healthz"); got != "ok\n" {
+	if got := webtesting.Get(t, url+"healthz"); got != "ok\n" {
 		t.Errorf("healthz: %q", got)
 	}
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
@@ -181,22 +185,4 @@ func killChild(t *testing.T, parent int) {
 		return
 	}
 	t.Fatal("the trainer has no workers")
-}
-
-func get(t *testing.T, url string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %v", url, response.Status, err)
-	}
-	return string(body)
 }

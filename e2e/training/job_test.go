@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -152,22 +154,15 @@ func (j *job) await(what string, ok func(ctx context.Context) (seen string, ok b
 	j.Helper()
 	ctx, cancel := context.WithTimeout(j.Context(), patience)
 	defer cancel()
-	last := "nothing"
-	for {
+	err := await.Until(ctx, what, 25*time.Millisecond, func(ctx context.Context) error {
 		seen, done, err := ok(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			last = err.Error()
-		case done:
-			return
-		case err == nil:
-			last = seen
+		if err == nil && !done {
+			err = errors.New(seen)
 		}
-		select {
-		case <-ctx.Done():
-			j.Fatalf("%s: not within %v; last seen: %s", what, patience, last)
-		case <-time.After(25 * time.Millisecond):
-		}
+		return err
+	})
+	if err != nil {
+		j.Fatal(err)
 	}
 }
 

@@ -1,9 +1,6 @@
 package training_test
 
 import (
-	"context"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web/webtesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -39,7 +37,7 @@ func TestARunningJobIsSeenByItsServiceItsStatusAndItsEvents(t *testing.T) {
 	for path, want := range map[string]string{
 		"": "<h1>" + j.name + "</h1>", "metrics": `elastic_trainer_workers{state="ready"} 2`, "healthz": "ok", "readyz": "ok",
 	} {
-		if got := fetch(t, address+path); !strings.Contains(got, want) {
+		if got := webtesting.Get(t, address+path); !strings.Contains(got, want) {
 			t.Errorf("/%s does not say %q:\n%s", path, want, got)
 		}
 	}
@@ -61,24 +59,4 @@ func TestARunningJobIsSeenByItsServiceItsStatusAndItsEvents(t *testing.T) {
 			t.Errorf("no Event %s among %v", reason, seen)
 		}
 	}
-}
-
-func fetch(t *testing.T, url string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }

@@ -253,7 +253,7 @@ func TestEvictionsThatHoldAWorkloadBackUntilTheyHavePassed(t *testing.T) {
 	})
 }
 
-func TestPodsReady(t *testing.T) {
+func TestPodsReadyTellsOfTheStartOfALossAndOfTheRecovery(t *testing.T) {
 	w := workload.ForJob(aJob())
 	steps := []struct {
 		ready bool
@@ -272,7 +272,7 @@ func TestPodsReady(t *testing.T) {
 	}
 }
 
-func TestWhatQueuesCount(t *testing.T) {
+func TestAQueueCountsNeitherReclaimedPodsNorFinishedWorkloads(t *testing.T) {
 	q := aClusterQueue(func(q *kueue.ClusterQueue) { q.Spec.CohortName = "c" })
 	holding := func(count int32) *kueue.Workload {
 		w := workload.ForJob(aJob())

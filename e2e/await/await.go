@@ -1,0 +1,29 @@
+// Package await waits for what comes about in a cluster by and by, of which nobody gives notice: it looks, and looks
+// again. How long to wait is the context's, and what to do about a wait in vain the caller's.
+package await
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Until looks, with a pause between two looks, until look has nothing to complain of. When ctx ends before, the error says
+// what was awaited ("the node is ready"), why ctx ended, and what look complained of at last, while there was time.
+func Until(ctx context.Context, what string, pause time.Duration, look func(context.Context) error) error {
+	var complaint error
+	for {
+		err := look(ctx)
+		if err == nil {
+			return nil
+		}
+		if complaint == nil || ctx.Err() == nil { // a look that ctx has ended has seen nothing
+			complaint = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w; at the last look: %w", what, context.Cause(ctx), complaint)
+		case <-time.After(pause):
+		}
+	}
+}
