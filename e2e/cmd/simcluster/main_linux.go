@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 )
 
@@ -21,7 +22,7 @@ func main() {
 	// A second ^C is not swallowed: it ends the process at once, and with it everything that it supervises.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(commandline.Code(commandline.RunContext(ctx, rootCommand(), os.Args[1:])))
+	os.Exit(commandline.Code(commandline.RunContext(ctx, cli.NewRoot(), os.Args[1:])))
 }
 
 // forgetForeignFlags is because Kubernetes' packages register flags of their own, such as --version, which cobra would offer as ours.

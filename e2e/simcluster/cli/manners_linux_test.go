@@ -1,9 +1,8 @@
-package main
+package cli
 
 import (
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,18 +14,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline/commandlinetest"
 )
 
-func TestMain(m *testing.M) {
-	forgetForeignFlags()
-	os.Exit(m.Run())
-}
-
-func TestManners(t *testing.T) { commandlinetest.Manners(t, rootCommand) }
+func TestManners(t *testing.T) { commandlinetest.Manners(t, NewRoot) }
 
 // What a running cluster knows is asked for in e2e/simcluster.
 func TestCompletionWithoutACluster(t *testing.T) {
 	t.Setenv(dirVariable, t.TempDir())
 	const noFiles = cobra.ShellCompDirectiveNoFileComp
-	commandlinetest.Completes(t, rootCommand, map[string]commandlinetest.Completion{
+	commandlinetest.Completes(t, NewRoot, map[string]commandlinetest.Completion{
 		"commands":               {Words: []string{""}, Want: []string{"completion", "down", "help", "logs", "node", "status", "up"}, Directive: noFiles},
 		"ways to mount":          {Words: []string{"up", "--mounts", ""}, Want: []string{"auto", "namespace", "rewrite"}, Directive: noFiles},
 		"an executable":          {Words: []string{"up", "--image", ""}, Directive: cobra.ShellCompDirectiveDefault},
@@ -52,7 +46,7 @@ func TestWithoutAClusterCommandsSayHowToGetOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(dirVariable, c.env)
-			root := rootCommand()
+			root := NewRoot()
 			root.SetOut(io.Discard)
 			root.SetArgs(c.args)
 			err := root.ExecuteContext(t.Context())
@@ -71,7 +65,7 @@ func TestADeclarationThatCannotBeIsAUsageError(t *testing.T) {
 		"a way to mount that there is not": {"up", "--mounts", "magic"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := rootCommand()
+			root := NewRoot()
 			root.SetArgs(append(args, "--dir", t.TempDir()))
 			if err := root.ExecuteContext(t.Context()); commandline.Code(err) != commandline.Usage {
 				t.Error(err)
@@ -83,7 +77,7 @@ func TestADeclarationThatCannotBeIsAUsageError(t *testing.T) {
 func TestDownOfNothingSaysSoAndRemovesNothing(t *testing.T) {
 	dir := t.TempDir()
 	var said strings.Builder
-	root := rootCommand()
+	root := NewRoot()
 	root.SetErr(&said)
 	root.SetArgs([]string{"down", "--delete", "--dir", dir})
 	if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(said.String(), "simcluster up --dir") {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -16,7 +16,8 @@ import (
 // dirVariable is the environment variable that gives --dir its default.
 const dirVariable = "SIMCLUSTER_DIR"
 
-func rootCommand() *cobra.Command {
+// NewRoot returns the root command with all of its commands.
+func NewRoot() *cobra.Command {
 	var dir string
 	root := &cobra.Command{
 		Use:   "simcluster",
