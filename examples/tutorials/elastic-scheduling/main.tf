@@ -48,6 +48,11 @@ locals {
     requests = { cpu = "3000m", memory = "4096Mi" }
     limits   = { cpu = "3000m", memory = "4096Mi" }
   }
+
+  # Makes every gradient last: for watching, where the jobs would be over in seconds.
+  slowly = var.pace == null ? null : jsonencode({
+    spec = { containers = [{ name = "worker", args = ["worker", "--pace", var.pace] }] }
+  })
 }
 
 resource "elastic_training_job" "low" {
@@ -76,6 +81,7 @@ resource "elastic_training_job" "low" {
     max                 = var.low_workers
     priority_class_name = elastic_priority_class.low.name
     resources           = local.worker_resources
+    pod_overrides       = local.slowly
   }
 
   wait_for = "running"
@@ -108,6 +114,7 @@ resource "elastic_training_job" "high" {
     max                 = 1
     priority_class_name = elastic_priority_class.high.name
     resources           = local.worker_resources
+    pod_overrides       = local.slowly
   }
 
   wait_for = "running"

@@ -56,3 +56,9 @@ variable "learning_rate" {
   type        = number
   default     = null
 }
+
+variable "pace" {
+  description = "How long every gradient lasts at least, such as 50ms; null for full speed."
+  type        = string
+  default     = null
+}
