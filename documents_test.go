@@ -9,26 +9,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/document"
 )
 
-// documents are what people read of the repository, but for docs/, which is made of templates/.
-func documents(t *testing.T) map[string]string {
+// read returns the repository's documents.
+func read(t *testing.T) []document.Document {
 	t.Helper()
-	texts := map[string]string{}
-	for _, pattern := range []string{"*.md", "templates/guides/*.md", "examples/*/README.md", "examples/*/*/README.md"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			texts[name] = string(text)
-		}
+	documents, err := document.Read(".")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return texts
+	return documents
 }
 
 // A path in backquotes below one of these folders is one of the repository's; * stands for any name.
@@ -39,14 +31,14 @@ var made = regexp.MustCompile(`^e2e/out/`)
 
 func TestEveryPathThatADocumentNamesIsThere(t *testing.T) {
 	seen := 0
-	for name, text := range documents(t) {
-		for _, m := range ours.FindAllStringSubmatch(text, -1) {
+	for _, d := range read(t) {
+		for _, m := range ours.FindAllStringSubmatch(d.Text, -1) {
 			if made.MatchString(m[1]) {
 				continue
 			}
 			seen++
 			if found, err := filepath.Glob(m[1]); err != nil || len(found) == 0 {
-				t.Errorf("%s names %s, which is not there", name, m[1])
+				t.Errorf("%s names %s, which is not there", d.Path, m[1])
 			}
 		}
 	}
@@ -59,17 +51,17 @@ func TestEveryPathThatADocumentNamesIsThere(t *testing.T) {
 func TestEveryNameBehindAFileIsInThatFile(t *testing.T) {
 	file := regexp.MustCompile("`([\\w./-]+\\.go)`,\\s+`(\\w+)`(?:\\s+and\\s+`(\\w+)`)?")
 	seen := 0
-	for name, text := range documents(t) {
-		for _, m := range file.FindAllStringSubmatch(text, -1) {
+	for _, d := range read(t) {
+		for _, m := range file.FindAllStringSubmatch(d.Text, -1) {
 			source, err := os.ReadFile(m[1])
 			if err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v", d.Path, err)
 				continue
 			}
 			for _, word := range slices.DeleteFunc(m[2:], func(word string) bool { return word == "" }) {
 				seen++
 				if !regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |var |const |\t)` + word + `\b`).Match(source) {
-					t.Errorf("%s: there is no %s in %s", name, word, m[1])
+					t.Errorf("%s: there is no %s in %s", d.Path, word, m[1])
 				}
 			}
 		}
@@ -108,11 +100,11 @@ func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 		}
 	}
 	seen := 0
-	for name, text := range documents(t) {
-		for _, m := range cited.FindAllStringSubmatch(text, -1) {
+	for _, d := range read(t) {
+		for _, m := range cited.FindAllStringSubmatch(d.Text, -1) {
 			seen++
 			if !tests[m[1]] {
-				t.Errorf("%s cites %s, which is not there", name, m[1])
+				t.Errorf("%s cites %s, which is not there", d.Path, m[1])
 			}
 		}
 	}
@@ -123,8 +115,12 @@ func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 
 func TestEveryFaultOfTheGuideIsShownByATest(t *testing.T) {
 	const guide = "templates/guides/what-survives-what.md"
+	d, err := document.Open(".", guide)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows := 0
-	for _, line := range strings.Split(documents(t)[guide], "\n") {
+	for _, line := range strings.Split(d.Text, "\n") {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
 		if !strings.HasPrefix(line, "| ") || strings.TrimSpace(cells[len(cells)-1]) == "test" {
 			continue
@@ -155,5 +151,47 @@ func TestEveryScriptOfTheExamplesIsOneForTheShellThatItNames(t *testing.T) {
 		if info, err := os.Stat(script); err != nil || info.Mode()&0o111 == 0 {
 			t.Errorf("%s cannot be executed: %v", script, err)
 		}
+	}
+}
+
+// A link to a file of this repository, as documents that are read elsewhere write it.
+var online = regexp.MustCompile(`^https://github\.com/elastic-training/terraform-provider-elastic/(?:blob|tree)/main/(.+)$`)
+
+func TestEveryLinkOfADocumentLeadsSomewhere(t *testing.T) {
+	links, anchors := 0, 0
+	for _, d := range read(t) {
+		for _, link := range d.Links() {
+			path, anchor, _ := strings.Cut(link.Text, "#")
+			switch m := online.FindStringSubmatch(path); {
+			case m != nil:
+				path = m[1]
+			case strings.Contains(path, ":"):
+				continue // another site's, or a mail address
+			case path == "":
+				path = d.Rendered()
+			default:
+				path = filepath.Join(filepath.Dir(d.Rendered()), path)
+			}
+			links++
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s:%d links to %s: %v; what is in docs/ is made by make docs", d.Path, link.Line, link.Text, err)
+				continue
+			}
+			if anchor == "" {
+				continue
+			}
+			anchors++
+			target, err := document.Open(".", path)
+			if err != nil {
+				t.Errorf("%s:%d links to %s: %v", d.Path, link.Line, link.Text, err)
+				continue
+			}
+			if there := target.Anchors(); !slices.Contains(there, anchor) {
+				t.Errorf("%s:%d links to %s, but the headings there are %s", d.Path, link.Line, link.Text, strings.Join(there, ", "))
+			}
+		}
+	}
+	if links == 0 || anchors == 0 {
+		t.Errorf("%d links and %d anchors were found in all documents", links, anchors)
 	}
 }
