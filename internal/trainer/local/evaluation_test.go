@@ -2,12 +2,10 @@ package local_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
@@ -77,7 +75,7 @@ func TestTheModelDoesNotDependOnEvaluationsAndTheseNotOnWhoComesAndGoes(t *testi
 		spec.Output = t.TempDir()
 		spec.Checkpoint = &trainingjob.Checkpoint{Steps: 10}
 		for stops := range 30 {
-			result, _ := interrupted(t, spec, fastest, time.Duration(100+rand.IntN(300))*time.Millisecond)
+			result, _ := interrupted(t, spec, fastest, soon(stops))
 			if result.Model == nil {
 				continue
 			}
