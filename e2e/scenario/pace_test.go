@@ -21,6 +21,15 @@ func TestWhatEveryRunCostsOnceIsNotInThePace(t *testing.T) {
 	}
 }
 
+func TestAShortRunThatHappensToBeSlowMakesTheStoryLittleLonger(t *testing.T) {
+	const epoch = time.Second
+	for _, short := range []time.Duration{2 * epoch, 3 * epoch, 5 * epoch} {
+		if got := paceOf(1, short, 3, 3*epoch).epochs(time.Minute); got > 80 {
+			t.Errorf("%d epochs of %s for a minute after a short run of %s", got, epoch, short)
+		}
+	}
+}
+
 func TestASlowMachineMakesTheStoryLongerButNotAnotherOne(t *testing.T) {
 	if got := (pace{epoch: 5 * time.Minute}).epochs(time.Minute); got != minLowEpochs {
 		t.Errorf("%d epochs of the low job, want %d", got, minLowEpochs)
