@@ -25,11 +25,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
-// expectDone checks that every virtual worker of every step is in the model exactly once.
+// expectDone checks that every virtual worker of every step is in the model exactly once, and that nothing is waited for.
 func (s *site) expectDone(r master.Result) {
 	s.Helper()
 	if r.Code != coordinator.ExitDone || r.Model == nil {
 		s.Fatalf("the master ended with %d: %s", r.Code, r.Reason)
+	}
+	if last := s.reporter.last; last.Phase != trainingjob.PhaseSucceeded || last.WorkersPending != 0 {
+		s.Errorf("the last status is %s with %d workers pending", last.Phase, last.WorkersPending)
 	}
 	file, err := os.ReadFile(r.Model.Files[0])
 	if err != nil {

@@ -110,9 +110,11 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 	c := m.core.Status()
 	s.Preemptions = c.Preemptions
 	for _, w := range c.Workers {
-		switch w.State {
-		case coordinator.WorkerReady, coordinator.WorkerJoining:
+		switch {
+		case w.State == coordinator.WorkerReady, w.State == coordinator.WorkerJoining:
 			s.WorkersRunning++
+		case m.info != nil:
+			continue // it was dismissed, or nobody waits for it any more
 		default:
 			s.WorkersPending++
 		}
