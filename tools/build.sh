@@ -31,7 +31,9 @@ downloaded=0 compiled=0 reported=$SECONDS
 report() {
   if [ $((SECONDS - reported)) -lt $seconds_between_lines ]; then return; fi
   reported=$SECONDS
-  if [ -s "$count" ]; then
+  if [ -s "$count" ] && [ $compiled -eq 0 ]; then
+    echo "  bin/$name: $(wc -l <"$count") packages, none compiled yet: Go looks at what is there, or links, $((SECONDS - began)) s"
+  elif [ -s "$count" ]; then
     echo "  bin/$name: $compiled packages compiled of at most $(wc -l <"$count"), $((SECONDS - began)) s"
   else
     echo "  bin/$name: $downloaded modules downloaded, $((SECONDS - began)) s"
