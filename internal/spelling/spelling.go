@@ -32,23 +32,31 @@ func Near(word string, candidates []string, n int) []string {
 	return near[:min(n, len(near))]
 }
 
-// edits is the Levenshtein distance: how many bytes to insert, delete or change.
+// edits is the Damerau-Levenshtein distance: how many bytes to insert, delete or change, or neighbours to swap.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	// distance[i+1][j+1] is that of a[:i] and b[:j]; beyond the beginning, anything is too far.
+	distance := make([][]int, len(a)+2)
+	for i := range distance {
+		distance[i] = make([]int, len(b)+2)
+		distance[i][0], distance[i][1] = len(a)+len(b), i-1
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
+	for j := range distance[0] {
+		distance[0][j], distance[1][j] = len(a)+len(b), j-1
+	}
+	distance[1][0] = len(a) + len(b)
+	var rowOf [256]int // where a byte was last seen in a, counted from 1
+	for i := 1; i <= len(a); i++ {
+		same := 0 // where a's byte was last seen in b
+		for j := 1; j <= len(b); j++ {
+			k, l := rowOf[b[j-1]], same
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost, same = 0, j
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			swapped := distance[k][l] + (i - k - 1) + 1 + (j - l - 1)
+			distance[i+1][j+1] = min(distance[i][j]+cost, distance[i+1][j]+1, distance[i][j+1]+1, swapped)
 		}
+		rowOf[a[i-1]] = i
 	}
-	return row[len(b)]
+	return distance[len(a)+1][len(b)+1]
 }

@@ -34,6 +34,7 @@ func TestMeant(t *testing.T) {
 	for name, c := range map[string]struct{ word, want string }{
 		"a letter left out":                          {"acelerators", "accelerators"},
 		"a beginning, though other words are nearer": {"acc", "accelerators"},
+		"two letters of a short word swapped":        {"cpsu", "cpus"},
 		"a short word with a letter too few":         {"cpu", "cpus"},
 		"a word that is like none":                   {"foo", ""},
 		"no word":                                    {"", ""},
@@ -43,6 +44,17 @@ func TestMeant(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestNeighboursThatAreSwappedAreOneEdit(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"rnu", "run", 1}, {"trian", "train", 1}, {"ab", "ba", 1}, {"ca", "abc", 2}, {"run", "run", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}} {
+		if got := edits(c.a, c.b); got != c.want {
+			t.Errorf("from %q to %q are %d edits, want %d", c.a, c.b, got, c.want)
+		}
 	}
 }
 
