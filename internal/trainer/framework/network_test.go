@@ -220,6 +220,15 @@ func TestAScriptThatCannotBeginIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
+func TestTheLastLinesOfAScriptThatEndsAtOnceStandLastAndQuoted(t *testing.T) {
+	o, _ := counting(t)
+	o.Script = []byte("import sys\nsys.exit('no torch here')")
+	_, err := Start(t.Context(), o)
+	if err == nil || !strings.HasSuffix(err.Error(), "before it had connected (a script calls elastic_training's serve or run); its last lines:\n  > no torch here") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestATemporaryDirectoryThatIsTooDeepForASocketIsRefusedWithTheRemedy(t *testing.T) {
 	o, _ := counting(t)
 	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 100))

@@ -133,16 +133,14 @@ func (p *process) accept(ctx context.Context, listener *net.UnixListener) error 
 		p.conn = a.conn
 		return nil
 	case <-p.ended:
-		why = fmt.Errorf("%w before it had connected; a script calls elastic_training's serve or run", p.death())
+		why = p.death(" before it had connected (a script calls elastic_training's serve or run)")
 	case <-ctx.Done():
 		why = context.Cause(ctx)
 	}
-	err := listener.Close()
+	// The listener is its owner's to close: a deadline that has passed ends the waiting too.
+	err := listener.SetDeadline(time.Now())
 	if a := <-came; a.conn != nil {
 		err = errors.Join(err, a.conn.Close())
-	}
-	if errors.Is(err, net.ErrClosed) {
-		err = nil
 	}
 	return errors.Join(why, err)
 }
@@ -152,7 +150,7 @@ func (p *process) lost(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		select {
 		case <-p.ended:
-			return p.death()
+			return p.death("")
 		case <-time.After(endTimeout):
 			return fmt.Errorf("%s has closed its connection%s", p.name, p.output.lastWords())
 		}
@@ -160,8 +158,8 @@ func (p *process) lost(err error) error {
 	return fmt.Errorf("%s: %w", p.name, err)
 }
 
-// death says how the script has ended, and what it said last.
-func (p *process) death() error {
+// death says how the script has ended, at what point of its work, and what it said last.
+func (p *process) death(when string) error {
 	how := "ended with exit code 0"
 	var exit *exec.ExitError
 	switch {
@@ -176,7 +174,7 @@ func (p *process) death() error {
 	case p.err != nil:
 		how = "ended: " + p.err.Error()
 	}
-	return &DiedError{Reason: fmt.Sprintf("%s %s%s", p.name, how, p.output.lastWords())}
+	return &DiedError{Reason: fmt.Sprintf("%s %s%s%s", p.name, how, when, p.output.lastWords())}
 }
 
 // DiedError is the end of a script that nobody had asked for.
@@ -283,12 +281,12 @@ func (l *lines) flush() {
 	}
 }
 
-// lastWords are the last lines, for the end of a sentence.
+// lastWords are the last lines, quoted, for the end of a message.
 func (l *lines) lastWords() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.tail) == 0 {
 		return ", and said nothing"
 	}
-	return "; its last lines:\n  " + strings.Join(l.tail, "\n  ")
+	return "; its last lines:\n  > " + strings.Join(l.tail, "\n  > ")
 }
