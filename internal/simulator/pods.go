@@ -75,6 +75,7 @@ type owner interface {
 	admitted(w *workload)
 	evicted(w *workload)
 	about() *job
+	priority() int32
 	unfinished() // the simulation has ended, and the job has not
 }
 

@@ -296,8 +296,9 @@ func (s *simulation) decide() {
 func (s *simulation) happens(e event) {
 	switch e.kind {
 	case jobArrives:
-		s.tally.arrived++
-		s.jobs[e.subject].arrives()
+		j := s.jobs[e.subject]
+		s.tally.arrive(j.priority())
+		j.arrives()
 	case jobResizes, workerJoins, workDone:
 		s.jobs[e.subject].timer(e)
 	case podSeen:

@@ -64,7 +64,8 @@ type Summary struct {
 // their end.
 type Waits struct {
 	Priority int32        `json:"priority"`
-	Jobs     int          `json:"jobs"`
+	Arrived  int          `json:"arrived"`
+	Jobs     int          `json:"jobs"` // of those, that ended: whose times these are
 	Waiting  Distribution `json:"waiting_ms"`
 	Taking   Distribution `json:"taking_ms"`
 }
@@ -98,6 +99,7 @@ type tally struct {
 	holding            int64 // of the resource that is counted, by pods that compute
 	held, useful, lost area
 
+	arrivedAt       map[int32]int // by priority
 	waiting, taking map[int32][]Time
 	last            Time // a job's end
 }
@@ -126,6 +128,14 @@ func (t *tally) take(requests []int64, sign int64, weighed int64) {
 		t.taken[i] += sign * amount
 	}
 	t.holding += sign * weighed
+}
+
+func (t *tally) arrive(priority int32) {
+	if t.arrivedAt == nil {
+		t.arrivedAt = map[int32]int{}
+	}
+	t.arrived++
+	t.arrivedAt[priority]++
 }
 
 func (t *tally) finish(j *job, priority int32, now Time) {
@@ -171,7 +181,7 @@ func (s *simulation) summarize(seed uint64) *Summary {
 	}
 	out.Makespan = scenario.Duration(max(end-max(first, 0), 0))
 	for _, priority := range slices.SortedFunc(maps.Keys(t.waiting), func(a, b int32) int { return cmp.Compare(b, a) }) {
-		out.Waits = append(out.Waits, Waits{priority, len(t.waiting[priority]), distribution(t.waiting[priority]), distribution(t.taking[priority])})
+		out.Waits = append(out.Waits, Waits{priority, t.arrivedAt[priority], len(t.waiting[priority]), distribution(t.waiting[priority]), distribution(t.taking[priority])})
 	}
 	for i, name := range s.resources {
 		if there := t.there[i].big(); i != s.podSlot && there.Sign() > 0 && s.asked[name] {

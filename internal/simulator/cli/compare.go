@@ -12,7 +12,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/simulator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/timeline"
-	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 func newCompare() *cobra.Command {
@@ -90,7 +89,7 @@ func sideBySide(paths []string, summaries []*simulator.Summary) timeline.Table {
 			}
 			w := s.Waits[at]
 			name := func(what string) string { return fmt.Sprintf("priority %d, %s", priority, what) }
-			put(i, name("jobs"), wording.Count(int64(w.Jobs)))
+			put(i, name("jobs that ended"), endedOf(w))
 			put(i, name("waiting p50"), span(w.Waiting.P50))
 			put(i, name("waiting p99"), span(w.Waiting.P99))
 			put(i, name("taking p50"), span(w.Taking.P50))

@@ -94,7 +94,11 @@ func runScenario(cmd *cobra.Command, path string, seed *uint64, flags runFlags) 
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, closeLog()) }()
+	defer func() {
+		if err = firstOf(err, closeLog()); err == nil && flags.log != "" && flags.log != "-" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "wrote the event log to %s\n", flags.log)
+		}
+	}()
 	options := simulator.Options{Seed: seed}
 	if logTo != nil || flags.report != "" {
 		options.Log = func(e eventlog.Event) error {
@@ -115,6 +119,7 @@ func runScenario(cmd *cobra.Command, path string, seed *uint64, flags runFlags) 
 		if err := writeReport(flags.report, s, summary, history.History()); err != nil {
 			return err
 		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "wrote the report to %s\n", flags.report)
 	}
 	switch {
 	case flags.log == "-":

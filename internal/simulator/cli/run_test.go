@@ -27,7 +27,7 @@ func TestRunPrintsWhatCameOfAScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Elastic scheduling (seed 0)", "2, of which 2 ended", "pods preempted by the scheduler  1", "goodput", "1000000   1"} {
+	for _, want := range []string{"Elastic scheduling (seed 0)", "2, of which 2 ended", "pods preempted by the scheduler  1", "goodput", "1000000   1 of 1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -37,15 +37,22 @@ func TestRunPrintsWhatCameOfAScenario(t *testing.T) {
 func TestRunWritesTheReportTheLogAndTheSummary(t *testing.T) {
 	dir := t.TempDir()
 	report, log := filepath.Join(dir, "report.html"), filepath.Join(dir, "events.jsonl")
-	out, err := call(t, "run", queues, "-o", report, "--log", log, "--json")
-	if err != nil {
+	root := NewRoot("test")
+	var out, said bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&said)
+	root.SetArgs([]string{"run", queues, "-o", report, "--log", log, "--json"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if want := "wrote the report to " + report + "\nwrote the event log to " + log + "\n"; said.String() != want {
+		t.Errorf("it says %q, want %q", said.String(), want)
 	}
 	var summary struct {
 		Evictions int     `json:"evictions"`
 		Goodput   float64 `json:"goodput"`
 	}
-	if err := json.Unmarshal([]byte(out), &summary); err != nil || summary.Evictions != 1 || summary.Goodput < 0.5 || summary.Goodput > 1 {
+	if err := json.Unmarshal(out.Bytes(), &summary); err != nil || summary.Evictions != 1 || summary.Goodput < 0.5 || summary.Goodput > 1 {
 		t.Errorf("%+v %v", summary, err)
 	}
 	page, err := os.ReadFile(report)
@@ -81,6 +88,25 @@ func TestCompareSetsScenariosSideBySide(t *testing.T) {
 	}
 }
 
+func TestTimesAreSaidToBeOfTheJobsThatEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cut.yaml")
+	text := `name: Cut off
+nodes: [{name: node, allocatable: {cpu: "1", memory: 4Gi}}]
+priorityClasses: [{name: low, value: 10}]
+until: 90m
+jobs:
+  - {name: job, repeat: {count: 5, every: 1m}, gang: {pods: 1, requests: {cpu: "1"}, priorityClass: low, runs: 40m}}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"run", path}, {"compare", path, path}} {
+		if out, err := call(t, args...); err != nil || !strings.Contains(out, "2 of 5") || !strings.Contains(out, "jobs that ended") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+}
+
 func TestBadScenariosAndCommandLinesAreRefused(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
 	if err := os.WriteFile(broken, []byte("nodes: []\njobs: 5\n"), 0o600); err != nil {
@@ -92,6 +118,7 @@ func TestBadScenariosAndCommandLinesAreRefused(t *testing.T) {
 		want string
 	}{
 		"no scenario":         {[]string{"run"}, commandline.Usage, "SCENARIO is missing; see `elastic-sim run --help`"},
+		"letters swapped":     {[]string{"rnu", tutorial}, commandline.Usage, `unknown command "rnu"; did you mean run?`},
 		"one to compare":      {[]string{"compare", tutorial}, commandline.Usage, "SCENARIO is missing behind"},
 		"a seed that is none": {[]string{"run", tutorial, "--seed", "-1"}, commandline.Usage, "--seed"},
 		"nothing there":       {[]string{"run", "nowhere.yaml"}, commandline.Failed, "nowhere.yaml"},

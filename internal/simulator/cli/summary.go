@@ -58,16 +58,21 @@ func span(d scenario.Duration) string { return wording.Duration(d.Std()) }
 func waitingTable(s *simulator.Summary) timeline.Table {
 	t := timeline.Table{
 		Title:   "Waiting, from arrival to the first computing, and taking, from arrival to the end",
-		Columns: []string{"priority", "jobs", "waiting p50", "p90", "p99", "longest", "taking p50", "p90", "p99", "longest"},
+		Columns: []string{"priority", "jobs that ended", "waiting p50", "p90", "p99", "longest", "taking p50", "p90", "p99", "longest"},
 	}
 	for _, w := range s.Waits {
-		row := []string{fmt.Sprint(w.Priority), wording.Count(int64(w.Jobs))}
+		row := []string{fmt.Sprint(w.Priority), endedOf(w)}
 		for _, d := range []simulator.Distribution{w.Waiting, w.Taking} {
 			row = append(row, span(d.P50), span(d.P90), span(d.P99), span(d.Max))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// endedOf says how many jobs a priority's times are of: those that have ended.
+func endedOf(w simulator.Waits) string {
+	return wording.Count(int64(w.Jobs)) + " of " + wording.Count(int64(w.Arrived))
 }
 
 // printSummary prints a summary for people.
