@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A kubeletServer is the part of a kubelet's API that `kubectl logs` needs. It serves all
@@ -53,15 +55,42 @@ func newKubeletServer(a *agent) (*kubeletServer, error) {
 }
 
 func (s *kubeletServer) serve(ctx context.Context) error {
+	return serveHTTP(ctx, s.listener, s.handler())
+}
+
+func (s *kubeletServer) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", s.containerLogs)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
-	for _, what := range []string{"exec", "attach", "portForward", "run"} {
+	for _, what := range []string{"exec", "attach", "run"} {
 		mux.HandleFunc("/"+what+"/", func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "simulated nodes do not serve "+what+": a container is a process of the machine the cluster runs on, where you can look at it directly", http.StatusNotImplemented)
+			refuse(w, "simulated nodes do not serve "+what+": a container is a process of the machine the cluster runs on, where you can look at it directly")
 		})
 	}
-	return serveHTTP(ctx, s.listener, mux)
+	mux.HandleFunc("/portForward/{namespace}/{pod}/{rest...}", s.portForward)
+	mux.HandleFunc("/portForward/{namespace}/{pod}", s.portForward)
+	return mux
+}
+
+// portForward names what makes it needless: the pod's own address.
+func (s *kubeletServer) portForward(w http.ResponseWriter, r *http.Request) {
+	address := "POD-IP"
+	if pod, err := s.agent.pods.Pods(r.PathValue("namespace")).Get(r.PathValue("pod")); err == nil && pod.Status.PodIP != "" {
+		address = pod.Status.PodIP
+	}
+	refuse(w, "simulated nodes do not serve port-forward: the pod's own address can be reached from the machine the cluster runs on, open http://"+address+":PORT")
+}
+
+// refuse answers with an API object. Clients of an upgrade take a line of text with a colon for YAML, and such an object's missing message for
+// the reason.
+func refuse(w http.ResponseWriter, message string) {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Message: message, Code: http.StatusNotImplemented,
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusNotImplemented)
+	_ = json.NewEncoder(w).Encode(status) // whoever asked may be gone
 }
 
 // serveHTTP serves until ctx ends.

@@ -1,0 +1,60 @@
+package node
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/kubernetes/scheme"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+)
+
+func TestWhoForwardsAPortIsToldThePodsAddress(t *testing.T) {
+	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Status: corev1.PodStatus{PodIP: "127.52.180.88"}}
+	if err := pods.Add(pod); err != nil {
+		t.Fatal(err)
+	}
+	s := &kubeletServer{agent: &agent{pods: listers.NewPodLister(pods)}}
+	server := httptest.NewServer(s.handler())
+	defer server.Close()
+	defer server.CloseClientConnections()
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs}}
+	for path, want := range map[string]string{
+		"/portForward/default/web":       "open http://127.52.180.88:PORT",
+		"/portForward/default/web/a-uid": "open http://127.52.180.88:PORT",
+		"/portForward/default/gone":      "open http://POD-IP:PORT",
+		"/exec/default/web/main":         "simulated nodes do not serve exec: a container is a process",
+		"/attach/default/web/a-uid/main": "simulated nodes do not serve attach: a container is a process",
+	} {
+		address, err := url.Parse(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overWebsocket, err := portforward.NewSPDYOverWebsocketDialer(address, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport, upgrader, err := spdy.RoundTripperFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, dialer := range map[string]httpstream.Dialer{
+			"websocket": overWebsocket,
+			"SPDY":      spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, address),
+		} {
+			if _, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s by %s: the client says %q, which does not hold %q", path, name, err, want)
+			}
+		}
+	}
+}
