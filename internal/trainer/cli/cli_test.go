@@ -46,6 +46,7 @@ func TestBadCommandLinesAreRefusedWithASentence(t *testing.T) {
 		"neither a file nor a built-in model":  {[]string{"train", "--train-data-dir", "x", "--output", "y"}, "model-file"},
 		"a model to show that there is not":    {[]string{"model", "minst"}, "cifar10"},
 		"a kernel that there is not":           {train("--kernel=sse"), "sse"},
+		"a command with letters swapped":       {[]string{"trian"}, "did you mean train?"},
 		"data without its flag":                {[]string{"train", "--model-file", model, "--output", "y"}, "train-data-dir"},
 		"synthetic data with an unknown knob":  {[]string{"train", "--model-file", model, "--output", t.TempDir(), "--train-data-dir", "synthetic://digits?colour=1"}, "colour"},
 		"a synthetic set that there is not":    {[]string{"data", "synth", "letters", "--output", t.TempDir()}, "frappe"},

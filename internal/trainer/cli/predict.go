@@ -44,7 +44,13 @@ records without labels. For records that hold them use --labels.`,
 			if !slices.Contains(prediction.Formats(), p.Format) {
 				return commandline.UsageError("--format=%s: use %s", p.Format, strings.Join(prediction.Formats(), " or "))
 			}
-			return writeTo(output, cmd.OutOrStdout(), func(out io.Writer) error { return u.predict(cmd, out, p) })
+			if err := writeTo(output, cmd.OutOrStdout(), func(out io.Writer) error { return u.predict(cmd, out, p) }); err != nil {
+				return err
+			}
+			if output != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "wrote the answers to %s\n", output)
+			}
+			return nil
 		},
 	}
 	u.register(c, "prediction-data-dir", "the records to answer")

@@ -17,6 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/terminal"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // progress prints how a local run goes: in place on a terminal, plain lines elsewhere.
@@ -62,8 +63,9 @@ func (p *progress) close() {
 func (p *progress) begin(workers int) {
 	j := p.job
 	records := j.Training.Records()
-	fmt.Fprintf(p.out, "training %s: %d records, %d epochs, %d steps of up to %d × %d records, %d workers, kernel %s, job %s\n",
-		j.Graph.Name, records, j.Spec.Training.Epochs, j.Schedule.Steps(), j.Spec.Training.GradsToWait, j.Spec.Training.MinibatchSize, workers, j.Kernel.Name, j.Identity.Job[:8])
+	fmt.Fprintf(p.out, "training %s: %s, %s, %s of up to %d × %s, %s, kernel %s, job %s\n",
+		j.Graph.Name, wording.Number(int(records), "record"), wording.Number(j.Spec.Training.Epochs, "epoch"), wording.Number(int(j.Schedule.Steps()), "step"),
+		j.Spec.Training.GradsToWait, wording.Number(j.Spec.Training.MinibatchSize, "record"), wording.Number(workers, "worker"), j.Kernel.Name, j.Identity.Job[:8])
 	warnings := j.Warnings()
 	if workers > j.Spec.Training.GradsToWait {
 		warnings = append(warnings, fmt.Sprintf("%d workers and grads to wait %d: at most %d of them have work", workers, j.Spec.Training.GradsToWait, j.Spec.Training.GradsToWait))
@@ -120,7 +122,7 @@ func (p *progress) line(s trainingjob.Status) string {
 			fmt.Fprintf(&b, "  %s left", time.Duration(left*float64(time.Second)).Round(time.Second))
 		}
 	}
-	fmt.Fprintf(&b, "  %d workers", s.WorkersRunning)
+	fmt.Fprintf(&b, "  %s", wording.Number(s.WorkersRunning, "worker"))
 	return b.String()
 }
 

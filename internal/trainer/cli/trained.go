@@ -37,7 +37,7 @@ type using struct {
 	spec       data.Spec
 	ranges     int
 	minibatch  int
-	hint       string // about data that do not fit the model
+	hint       string // about records that the model does not read
 }
 
 func (u *using) register(c *cobra.Command, dataFlag, what string) {
@@ -122,7 +122,10 @@ func (u *using) open(ctx context.Context, mode modelfile.Mode) (_ *used, err err
 	}
 	u.spec.Features, u.spec.CacheBytes = m.Feed.Features, u.options.Cache
 	if o.data, err = data.Open(ctx, u.spec); err != nil {
-		return nil, fmt.Errorf("%w%s", err, u.hint)
+		if schema := (*data.SchemaError)(nil); errors.As(err, &schema) {
+			err = fmt.Errorf("%w%s", err, u.hint)
+		}
+		return nil, err
 	}
 	if o.batcher, err = data.NewBatcher(o.data, m.Feed, u.minibatch); err != nil {
 		return nil, err

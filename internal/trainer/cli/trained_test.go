@@ -59,6 +59,14 @@ func finished(t *testing.T) (output string, info master.ModelInfo) {
 	return output, info
 }
 
+func TestARunOfOneEpochAndOneWorkerIsSaidInTheSingular(t *testing.T) {
+	t.Setenv(asTrainer, "1")
+	out, err := call(t, "train", "--model-file", smallModel, "--train-data-dir", "synthetic://digits?records=40&seed=1", "--output", t.TempDir(), "--num-epoch=1", "--num-worker=1", "--log-level=error")
+	if err != nil || !strings.Contains(out, ": 40 records, 1 epoch, ") || !strings.Contains(out, ", 1 worker, kernel") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func measured(t *testing.T, args ...string) (m trainingjob.Measurement) {
 	t.Helper()
 	out, err := call(t, append([]string{"evaluate", "--json", "--model-file", smallModel, "--validation-data-dir", validation}, args...)...)
@@ -148,7 +156,9 @@ func TestATrainedModelIsMeasuredAndAskedToTheBit(t *testing.T) {
 				}
 			}
 			path := filepath.Join(t.TempDir(), "answers")
-			predict(t, "--format", format, "--output", path)
+			if said := predict(t, "--format", format, "--output", path); said != "wrote the answers to "+path+"\n" {
+				t.Errorf("it says %q", said)
+			}
 			if got, err := os.ReadFile(path); err != nil || string(got) != want {
 				t.Errorf("%s: the file has %d bytes, and %d were printed: %v", format, len(got), len(want), err)
 			}
@@ -164,6 +174,12 @@ func TestATrainedModelIsMeasuredAndAskedToTheBit(t *testing.T) {
 		d.DisallowUnknownFields()
 		if err := d.Decode(&line); err != nil || line.Record == nil || line.Label == nil || line.Class == nil || len(line.Logits) != 10 {
 			t.Errorf("%s: %v", first, err)
+		}
+	})
+	t.Run("data that are not there get no hint about labels", func(t *testing.T) {
+		_, err := call(t, "predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", filepath.Join(t.TempDir(), "nowhere"))
+		if err == nil || !strings.Contains(err.Error(), "nowhere") || strings.Contains(err.Error(), "--labels") {
+			t.Errorf("%v", err)
 		}
 	})
 	t.Run("what does not fit is refused by name", func(t *testing.T) { refusals(t, output, info) })

@@ -31,7 +31,7 @@ func (d *Dataset) openCSV(ctx context.Context, e entry) (source, error) {
 			return err
 		}
 		if s.schema, err = table.NewSchema(s.index.Columns, d.spec.Features, d.spec.Table); err != nil {
-			return fmt.Errorf("data %q: %w", e.absolute, err)
+			return &SchemaError{fmt.Errorf("data %q: %w", e.absolute, err)}
 		}
 		return nil
 	})

@@ -143,7 +143,7 @@ func (d *Dataset) add(ctx context.Context, relative string, s source) error {
 func (d *Dataset) checkSchema(ctx context.Context) error {
 	decoder, err := d.NewDecoder(d.spec.Features)
 	if err != nil {
-		return fmt.Errorf("data %q: %w", d.spec.Path, err)
+		return &SchemaError{fmt.Errorf("data %q: %w", d.spec.Path, err)}
 	}
 	values := codec.NewExample(d.spec.Features)
 	for i, s := range d.sources {
@@ -152,11 +152,18 @@ func (d *Dataset) checkSchema(ctx context.Context) error {
 			return err
 		}
 		if err := decoder.Decode(record, values); err != nil {
-			return d.RecordError(i, 0, err)
+			return &SchemaError{d.RecordError(i, 0, err)}
 		}
 	}
 	return nil
 }
+
+// SchemaError says that records were read, and are not what Spec.Features expects of them.
+type SchemaError struct{ reason error }
+
+func (e *SchemaError) Error() string { return e.reason.Error() }
+
+func (e *SchemaError) Unwrap() error { return e.reason }
 
 // Pixels says that the records are an image and a label, as IDX and synthetic images have them, and returns the shape of
 // the image. Such records have no codec.
