@@ -37,19 +37,19 @@ type Narrator struct {
 	start time.Time
 	pods  map[string]podSaid
 	queue map[string]workloadSaid
-	phase map[string]trainingjob.Phase
+	jobs  map[string]jobSaid
 }
 
-// podSaid is what has been told of a pod.
+// podSaid is what has been told of a pod, and its times as eventlog.Life has them.
 type podSaid struct {
 	created, pending, running, disrupted, ended bool
-	waitingSince                                time.Time
+	life                                        eventlog.Life
 }
 
 // Tell takes the next event and says what is new in it.
 func (n *Narrator) Tell(event eventlog.Event) []Line {
 	if n.start.IsZero() {
-		n.start, n.pods, n.queue, n.phase = event.Time, map[string]podSaid{}, map[string]workloadSaid{}, map[string]trainingjob.Phase{}
+		n.start, n.pods, n.queue, n.jobs = event.Time, map[string]podSaid{}, map[string]workloadSaid{}, map[string]jobSaid{}
 	}
 	var lines []Line
 	switch {
@@ -62,7 +62,7 @@ func (n *Narrator) Tell(event eventlog.Event) []Line {
 	case event.Workload != nil:
 		lines = n.workload(event.Time, *event.Workload)
 	case event.Job != nil:
-		lines = n.job(*event.Job)
+		lines = n.job(event.Time, *event.Job)
 	case event.Plan != nil:
 		lines = []Line{{Text: "terraform plan: no changes", Tone: Good}}
 		if len(event.Plan.Changes) > 0 {
@@ -122,13 +122,13 @@ func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
 	over := pod.Phase == "Succeeded" || pod.Phase == "Failed" || pod.Deleted
 
 	say(&said.created, pod.Phase == "Pending" && pod.Unschedulable == "", Plain, "Pending")
-	if pod.Unschedulable != "" && said.waitingSince.IsZero() {
-		said.waitingSince = at
-	}
+	seen(&said.life.Created, at, true)
+	seen(&said.life.Unschedulable, at, pod.Unschedulable != "")
+	seen(&said.life.Bound, at, pod.Node != "")
 	say(&said.pending, pod.Unschedulable != "" && pod.Node == "", Waiting, "Pending: %s", firstSentence(pod.Unschedulable))
 	place := "Running on " + pod.Node
-	if !said.waitingSince.IsZero() {
-		place += ", after waiting " + wording.Duration(at.Sub(said.waitingSince))
+	if wait, waited := said.life.Waited(at); waited {
+		place += ", after waiting " + wording.Duration(wait)
 	}
 	say(&said.running, pod.Phase == "Running", Good, "%s", place)
 	say(&said.disrupted, pod.Disruption == eventlog.PreemptionByScheduler, Bad, "preempted: %s", pod.Cause)
@@ -142,6 +142,13 @@ func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
 		say(&said.ended, over, Plain, "removed")
 	}
 	return lines
+}
+
+// seen notes when something was seen first.
+func seen(first *time.Time, at time.Time, now bool) {
+	if now && first.IsZero() {
+		*first = at
+	}
 }
 
 // workloadSaid is what has been told of a workload since it was last admitted or evicted.
@@ -208,13 +215,67 @@ func firstSentence(text string) string {
 	return text
 }
 
-func (n *Narrator) job(job eventlog.Job) []Line {
-	status := job.Status
-	changed := n.phase[job.Name] != status.Phase
-	n.phase[job.Name] = status.Phase
-	if !changed && status.Phase != trainingjob.PhaseRunning {
-		return nil
+// stepsEvery is how often a job's steps are told while nothing else about it changes.
+const stepsEvery = 10 * time.Second
+
+// jobSaid is what has been told of a job.
+type jobSaid struct {
+	phase            trainingjob.Phase
+	at               time.Time // of its last line
+	running, pending int       // workers
+	most             int       // workers it has trained with
+	shrunk           bool      // it has fewer now, or had until it is told that it has grown back
+	madeRoom         string    // the job that succeeded last since it shrank
+}
+
+// job tells a job's phases, every change of its workers, and its steps now and then.
+func (n *Narrator) job(at time.Time, job eventlog.Job) []Line {
+	said, status := n.jobs[job.Name], job.Status
+	changed := said.phase != status.Phase
+	resized := said.running != status.WorkersRunning || said.pending != status.WorkersPending
+	var lines []Line
+	switch {
+	case status.WorkersRunning < said.most && !said.shrunk:
+		said.shrunk, said.madeRoom = true, ""
+	case status.WorkersRunning >= said.most && said.shrunk:
+		said.shrunk = false
+		lines = append(lines, grownBack(job.Name, status.WorkersRunning, said.madeRoom))
 	}
+	said.phase, said.running, said.pending = status.Phase, status.WorkersRunning, status.WorkersPending
+	said.most = max(said.most, status.WorkersRunning)
+	if changed && status.Phase == trainingjob.PhaseSucceeded {
+		n.madeRoom(job.Name)
+	}
+	if changed || status.Phase == trainingjob.PhaseRunning && (resized || at.Sub(said.at) >= stepsEvery) {
+		said.at = at
+		lines = append(lines, report(job, changed))
+	}
+	n.jobs[job.Name] = said
+	return lines
+}
+
+// madeRoom notes for the jobs that have shrunk that another one needs its room no more.
+func (n *Narrator) madeRoom(done string) {
+	for name, said := range n.jobs {
+		if name != done {
+			said.madeRoom = done
+			n.jobs[name] = said
+		}
+	}
+}
+
+// grownBack tells that a job trains with as many workers again as before it shrank.
+func grownBack(job string, workers int, madeRoom string) Line {
+	text := fmt.Sprintf("%s is back to %s.", job, wording.Number(workers, "worker"))
+	if madeRoom != "" {
+		text = fmt.Sprintf("%s is done: %s grows back to %s.", madeRoom, job, wording.Number(workers, "worker"))
+	}
+	return Line{Text: text, Tone: Heading}
+}
+
+// report tells what a master says of its job.
+func report(job eventlog.Job, changed bool) Line {
+	status := job.Status
 	parts := []string{}
 	if changed {
 		parts = append(parts, string(status.Phase))
@@ -248,7 +309,7 @@ func (n *Narrator) job(job eventlog.Job) []Line {
 	case trainingjob.PhaseWaiting:
 		line.Tone = Waiting
 	}
-	return []Line{line}
+	return line
 }
 
 func (n *Narrator) result(result eventlog.Result) Line {

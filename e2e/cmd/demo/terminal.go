@@ -19,7 +19,15 @@ type terminal struct {
 	w      io.Writer
 	colour bool
 	jobs   map[string]string // the colour of each job, in the order of their turning up
+
+	jobWidth, whoWidth int // of the columns of jobs and pods: that of the longest seen
 }
+
+// The columns' widths for names of the usual length, so that the first long one is all that moves them.
+const (
+	usualJobWidth = 14
+	usualWhoWidth = 9
+)
 
 // ANSI colours that are readable on light and dark grounds.
 const (
@@ -33,7 +41,7 @@ var jobColours = []string{blue, yellow, magenta, cyanOnDark}
 // newTerminal prints to file. NO_COLOR (any value) and TERM=dumb switch colours off, as elsewhere.
 func newTerminal(file *os.File) *terminal {
 	colour := term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	return &terminal{w: file, colour: colour, jobs: map[string]string{}}
+	return &terminal{w: file, colour: colour, jobs: map[string]string{}, jobWidth: usualJobWidth, whoWidth: usualWhoWidth}
 }
 
 func (t *terminal) paint(colour, text string) string {
@@ -71,11 +79,12 @@ func (t *terminal) line(line scenario.Line) {
 	case scenario.Waiting:
 		text = t.paint(yellow, text)
 	}
-	who := fmt.Sprintf("%-14s", line.Job)
+	t.jobWidth, t.whoWidth = max(t.jobWidth, len(line.Job)), max(t.whoWidth, len(line.Who))
+	job := fmt.Sprintf("%-*s", t.jobWidth, line.Job)
 	if line.Job != "" {
-		who = t.paint(t.job(line.Job), who)
+		job = t.paint(t.job(line.Job), job)
 	}
-	fmt.Fprintf(t.w, "%s  %s %-9s %s\n", at, who, line.Who, text)
+	fmt.Fprintf(t.w, "%s  %s %-*s %s\n", at, job, t.whoWidth, line.Who, text)
 }
 
 // jobTable prints the training jobs in numbers.
