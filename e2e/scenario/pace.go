@@ -29,6 +29,15 @@ func (p pace) epochs(lasts time.Duration) int {
 	return max(minLowEpochs, int(math.Round(float64(lasts)/float64(p.epoch))))
 }
 
+// story is about how long the story takes from the measurement on: the low job's training, which lasts about twice as
+// long as undisturbed, the undisturbed run, and what terraform and the pods' starts take.
+func (p pace) story(lowEpochs int) time.Duration {
+	return 3*time.Duration(lowEpochs)*p.epoch + 30*time.Second
+}
+
+// minutes is a duration in whole minutes, at least one.
+func minutes(d time.Duration) int { return max(1, int(math.Round(d.Minutes()))) }
+
 // highShare of the low job's remaining time is what the high job may take at most: the low job, slowed down meanwhile,
 // must have time left to grow back and to use it.
 const highShare = 0.3

@@ -72,3 +72,21 @@ func TestRemainingTimeFollowsThePaceOfTheReports(t *testing.T) {
 		t.Errorf("remaining %s from one report, want 0: it tells no pace", got)
 	}
 }
+
+func TestTheLengthOfTheStoryIsSaidInWholeMinutes(t *testing.T) {
+	for name, c := range map[string]struct {
+		epoch  time.Duration
+		epochs int
+		want   int
+	}{
+		"a fast machine":               {time.Second, 60, 4},
+		"one with few and long epochs": {30 * time.Second, 4, 7},
+		"next to nothing":              {time.Millisecond, 4, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := minutes((pace{epoch: c.epoch}).story(c.epochs)); got != c.want {
+				t.Errorf("%d minutes, not %d", got, c.want)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"path"
 	"time"
 )
 
@@ -9,6 +10,9 @@ import (
 type Story struct {
 	Name     string // of folders and files, and by which it is asked for
 	Title    string // of its timeline
+	About    string // who is in it and what will happen, and how long that takes where it is not measured: a few lines
+	Moral    string // what it has shown when all of its promises are kept
+	Guide    string // the document that goes through it, from the repository's root
 	Promises Promises
 	Needs    Needs
 
@@ -16,6 +20,9 @@ type Story struct {
 	example string  // the configuration, relative to the examples
 	tell    func(context.Context, *telling) error
 }
+
+// Example is the folder of the configuration that the story applies, from the repository's root.
+func (s Story) Example() string { return path.Join("examples", s.example) }
 
 // Needs are what a story asks of its cluster, besides the trainer's image and a node or more for ordinary pods.
 type Needs struct {
@@ -51,6 +58,12 @@ func Stories(tempo Tempo) []Story {
 	return []Story{
 		{
 			Name: "elastic-scheduling", Title: "Elastic scheduling: two jobs, one room",
+			About: `low-prio-job trains with two workers, which leave no room for a third on the cluster's three nodes.
+high-prio-job comes and needs one: Kubernetes preempts a worker of low-prio-job, which goes on with the other one.
+When high-prio-job is done, low-prio-job grows back. Each job has a master besides, which deals the work out.
+At the end low-prio-job is trained once more without any of this, and its model must be the same, bit for bit.`,
+			Moral:    "A job that lost a worker to a more important one went on, grew back, and ended with the model of an undisturbed run.",
+			Guide:    "docs/guides/elastic-scheduling.md",
 			Promises: ElasticSchedulingPromises(),
 			Needs:    Needs{Records: true, Rooms: true},
 			example:  tutorialExample,
@@ -59,6 +72,12 @@ func Stories(tempo Tempo) []Story {
 		},
 		{
 			Name: "queue-priorities", Title: "Queue priorities: two tasks, four GPUs",
+			About: `Two tasks want the same four GPUs. Both ask by way of a queue, which admits what its quota has room for.
+low comes first and gets them. high comes later and is more important: the queue evicts low and admits high.
+When high is done, the queue admits low again, and nobody has to submit it a second time.
+The GPUs are declared, not real, and the tasks only wait. This takes about a minute.`,
+			Moral:    "The important task did not wait for the other one to end, and the other one came back by itself.",
+			Guide:    "docs/guides/queue-priorities.md",
 			Promises: QueuePrioritiesPromises(),
 			Needs:    Needs{Kueue: true, GPUs: true},
 			example:  queueExample,
@@ -67,6 +86,13 @@ func Stories(tempo Tempo) []Story {
 		},
 		{
 			Name: "under-a-queue", Title: "An elastic job under a queue",
+			About: `Job elastic trains with a master and four workers, in a queue with quota for five CPUs. Its master and its first
+worker, the floor, are admitted together; every further worker by itself, at a lower priority.
+Job urgent needs two CPUs: elastic shrinks to two workers, and grows back afterwards. Job large needs four: elastic
+is evicted as a whole, and comes again when large is done. Its model must be that of an undisturbed run.
+This takes about two minutes.`,
+			Moral:    "A queue shrank the job, evicted it and admitted it again, and its model is that of an undisturbed run.",
+			Guide:    "docs/guides/elastic-jobs-under-kueue.md",
 			Promises: UnderAQueuePromises(),
 			Needs:    Needs{Records: true, Rooms: true, Kueue: true},
 			example:  underAQueueExample,
@@ -75,6 +101,12 @@ func Stories(tempo Tempo) []Story {
 		},
 		{
 			Name: "chaos", Title: "Chaos: whatever is lost, the same model",
+			About: `Job survivor trains with a master and three workers on three nodes, and things are broken under it on purpose:
+two workers are deleted, a node dies, the master is deleted while the node is gone, and at last the API server
+is killed. Each time the job goes on with what is left, and takes back what returns.
+Its model must be that of an undisturbed run. This takes about two minutes.`,
+			Moral:    "The job lost workers, a node, its master and the API server, and its model is that of an undisturbed run.",
+			Guide:    "docs/guides/what-survives-what.md",
 			Promises: ChaosPromises(),
 			Needs:    Needs{Records: true, Rooms: true, Faults: true},
 			example:  chaosExample,

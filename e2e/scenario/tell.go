@@ -20,7 +20,7 @@ type Options struct {
 	Out      string // where the telling leaves its files; what an earlier one left there is removed
 	MNISTDir string // MNIST's IDX files; "" for synthetic digits
 	Observe  func(eventlog.Event)
-	Say      func(format string, args ...any) // what happens before and after the story
+	Say      func(format string, args ...any) // what is no event of the story: of its cluster and data, and how long things take
 }
 
 // OutDir is where the repository's programs and tests leave what is told under a name: e2e/out/NAME.
@@ -69,6 +69,7 @@ func Tell(ctx context.Context, story Story, backend Backend, options Options) (o
 		dataDir:  place.DataDir,
 		dir:      options.Out,
 		observe:  options.Observe,
+		say:      options.Say,
 	})
 	if told == nil {
 		outcome.Violations = story.Promises.Check(outcome.Events)

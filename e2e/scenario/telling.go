@@ -35,6 +35,7 @@ type setting struct {
 	dataDir  string // the story's records on this machine
 	dir      string // an empty directory, for terraform's state and output, and for events.jsonl
 	observe  func(eventlog.Event)
+	say      func(format string, args ...any) // how long things take; it is no event
 }
 
 // Stages that more than one story has.

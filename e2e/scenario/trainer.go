@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // modelFileName is the final model's name, in ConfigMap NAME-model and below a run's output directory.
@@ -100,6 +101,11 @@ type localRun struct {
 
 // compare trains a job undisturbed, without a cluster, and records its model's hash beside the one it had in the cluster.
 func (t *telling) compare(ctx context.Context, model string, job localRun) error {
+	for _, told := range eventlog.Replay(t.log.Events()).Summarize() {
+		if told.Job == job.job {
+			t.say("This is silent for about as long as %s trained in the cluster, %s, or less.", job.job, wording.Duration(told.Took))
+		}
+	}
 	began := time.Now()
 	undisturbed, err := t.train(ctx, "undisturbed", job)
 	if err != nil {

@@ -97,6 +97,7 @@ func demo(ctx context.Context, terminal *terminal, story scenario.Story) error {
 	if err != nil {
 		return err
 	}
+	terminal.say("%s\n\n%s\n", story.Title, story.About)
 	var narrator scenario.Narrator
 	outcome, err := scenario.Tell(ctx, story, backend, scenario.Options{
 		Tools:    tools,
@@ -112,12 +113,15 @@ func demo(ctx context.Context, terminal *terminal, story scenario.Story) error {
 	})
 	switch {
 	case ctx.Err() != nil:
+		if outcome.Page != "" {
+			terminal.say("What was seen until then, as a picture: %s", outcome.Page)
+		}
 		return errInterrupted
 	case err != nil:
 		return err
 	}
 	terminal.summary(outcome.Events, story.Promises, outcome.Violations)
-	terminal.say("\nThe picture: %s", outcome.Page)
+	terminal.ending(story, outcome, scenario.Stories(scenario.ToWatch))
 	if len(outcome.Violations) > 0 {
 		return errBroken
 	}

@@ -160,3 +160,20 @@ func (t *terminal) summary(events []eventlog.Event, promises scenario.Promises, 
 		fmt.Fprintf(t.w, "  %s  %s%s\n", mark, promise.Text, detail)
 	}
 }
+
+// ending says in a sentence what came of a story, and where its reader can go on.
+func (t *terminal) ending(told scenario.Story, outcome scenario.Outcome, stories []scenario.Story) {
+	result := fmt.Sprintf("All %d promises were kept. %s", len(told.Promises), told.Moral)
+	if len(outcome.Violations) > 0 {
+		result = fmt.Sprintf("Of %d promises some were not kept: see BROKEN above.", len(told.Promises))
+	}
+	t.say("\n%s\n", t.paint(bold, result))
+	t.say("The picture, for a browser:  %s", outcome.Page)
+	t.say("What terraform applied:      %s", told.Example())
+	t.say("Step by step, by yourself:   %s", told.Guide)
+	for _, other := range stories {
+		if other.Name != told.Name {
+			t.say("Another story:               STORY=%-18s make demo   %s", other.Name, other.Title)
+		}
+	}
+}
