@@ -48,7 +48,7 @@ func (s elasticScheduling) tell(ctx context.Context, t *telling) error {
 		return err
 	}
 	lowEpochs := pace.epochs(s.lowLasts)
-	t.say("From here on it takes about %s, more on a busy machine.", wording.Number(minutes(pace.story(lowEpochs)), "minute"))
+	t.say("From here on it takes about %s, if this machine stays as busy as it is.", wording.Number(minutes(pace.story(lowEpochs)), "minute"))
 	t.vars["image"] = t.cluster.Image
 	t.vars["data_host_path"] = t.cluster.DataDir
 	t.vars["low_epochs"] = strconv.Itoa(lowEpochs)
