@@ -93,7 +93,7 @@ func TestAWorkerMayDieAtEveryPointOfAStep(t *testing.T) {
 func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing.T) {
 	spec := reference("testdata/reference_model.py")
 	want := train(t, spec, run{workers: 1, threads: 1})
-	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string) {
+	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string, _ *teller) {
 		for range 6 {
 			select {
 			case <-ctx.Done():
@@ -124,10 +124,10 @@ func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing
 
 func TestAPausedWorkerIsGoneOnWithoutAndComesBack(t *testing.T) {
 	spec := reference("testdata/reference_model.py")
-	spec.Training.Epochs = 3 // so that it lasts longer than until the pause
+	spec.Training.Epochs = 6 // so that it lasts longer than until the pause
 	want := train(t, spec, run{workers: 1, threads: 1})
-	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string) {
-		for len(workersOf(output)) < 3 && ctx.Err() == nil {
+	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string, told *teller) {
+		for told.count("WorkerJoined") < 3 && ctx.Err() == nil {
 			time.Sleep(time.Millisecond)
 		}
 		paused := workersOf(output)
@@ -135,7 +135,7 @@ func TestAPausedWorkerIsGoneOnWithoutAndComesBack(t *testing.T) {
 			return
 		}
 		select {
-		case <-time.After(300 * time.Millisecond): // the workers have begun
+		case <-time.After(300 * time.Millisecond): // they have begun
 		case <-ctx.Done():
 			return
 		}
@@ -167,13 +167,28 @@ func (r *teller) Notice(n coordinator.Notice) {
 	r.notices = append(r.notices, n)
 }
 
+func (r *teller) count(reason string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, notice := range r.notices {
+		if notice.Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
 // trainBetween trains a job whose workers add between themselves, with something that happens meanwhile.
-func trainBetween(t *testing.T, spec trainingjob.Job, least, workers int, meanwhile func(ctx context.Context, output string)) ([]coordinator.Notice, string) {
+func trainBetween(t *testing.T, spec trainingjob.Job, least, workers int, meanwhile func(ctx context.Context, output string, told *teller)) ([]coordinator.Notice, string) {
 	t.Helper()
 	spec.Training.Aggregation = trainingjob.AggregationAllReduce
 	j, text := load(t, spec, options(1, ""))
 	var r teller
-	result := processes{least: least, most: workers, threads: 1, pace: 10 * time.Millisecond, reporter: &r, meanwhile: meanwhile}.train(t.Context(), t, j, text, t.TempDir())
+	p := processes{least: least, most: workers, threads: 1, pace: 10 * time.Millisecond, reporter: &r}
+	if meanwhile != nil {
+		p.meanwhile = func(ctx context.Context, output string) { meanwhile(ctx, output, &r) }
+	}
+	result := p.train(t.Context(), t, j, text, t.TempDir())
 	if result.Model == nil {
 		t.Fatalf("%+v; %v", result, r.notices)
 	}
