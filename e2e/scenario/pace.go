@@ -12,12 +12,18 @@ type pace struct {
 	epoch time.Duration
 }
 
-// paceOf derives the pace from two runs of different length, so that what every run costs once cancels out. On a busy
+// Epochs of the two runs that measure the pace.
+const (
+	shortRunEpochs = 1
+	longRunEpochs  = 3
+)
+
+// paceOf derives the pace from a short and a long run, so that what every run costs once cancels out. On a busy
 // machine the short one may happen to be as slow as the long one. Their difference then says nothing, and would make the
 // story last for ever; but the long run is training for the most part, for three quarters at least.
-func paceOf(shortEpochs int, short time.Duration, longEpochs int, long time.Duration) pace {
-	perEpoch := (long - short) / time.Duration(longEpochs-shortEpochs)
-	return pace{epoch: max(perEpoch, long*3/4/time.Duration(longEpochs), time.Millisecond)}
+func paceOf(short, long time.Duration) pace {
+	perEpoch := (long - short) / (longRunEpochs - shortRunEpochs)
+	return pace{epoch: max(perEpoch, long*3/4/longRunEpochs, time.Millisecond)}
 }
 
 // minLowEpochs keeps the low job longer than the high one on any machine: the high job makes one pass at least, with one

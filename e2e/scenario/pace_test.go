@@ -12,7 +12,7 @@ import (
 
 func TestWhatEveryRunCostsOnceIsNotInThePace(t *testing.T) {
 	start, epoch := 700*time.Millisecond, 900*time.Millisecond
-	p := paceOf(1, start+epoch, 3, start+3*epoch)
+	p := paceOf(start+shortRunEpochs*epoch, start+longRunEpochs*epoch)
 	if p.epoch != epoch {
 		t.Errorf("an epoch takes %s, want %s", p.epoch, epoch)
 	}
@@ -24,7 +24,7 @@ func TestWhatEveryRunCostsOnceIsNotInThePace(t *testing.T) {
 func TestAShortRunThatHappensToBeSlowMakesTheStoryLittleLonger(t *testing.T) {
 	const epoch = time.Second
 	for _, short := range []time.Duration{2 * epoch, 3 * epoch, 5 * epoch} {
-		if got := paceOf(1, short, 3, 3*epoch).epochs(time.Minute); got > 80 {
+		if got := paceOf(short, longRunEpochs*epoch).epochs(time.Minute); got > 80 {
 			t.Errorf("%d epochs of %s for a minute after a short run of %s", got, epoch, short)
 		}
 	}
@@ -41,7 +41,7 @@ func TestAnyTwoMeasurementsGiveEpochsForBothJobs(t *testing.T) {
 		duration := func(name string) time.Duration {
 			return time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, name))
 		}
-		p := paceOf(1, duration("short"), 3, duration("long"))
+		p := paceOf(duration("short"), duration("long"))
 		if low := p.epochs(duration("wanted")); low < 1 {
 			t.Errorf("the low job would make %d epochs", low)
 		}

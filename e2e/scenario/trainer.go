@@ -68,12 +68,6 @@ func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
 	return nil
 }
 
-// Epochs of the two runs that measure the pace.
-const (
-	shortRunEpochs = 1
-	longRunEpochs  = 3
-)
-
 // measurePace runs the tutorial's job twice for a few epochs, without a cluster, on the smaller part of the data.
 func (s setting) measurePace(ctx context.Context) (pace, error) {
 	took := map[int]time.Duration{}
@@ -84,7 +78,7 @@ func (s setting) measurePace(ctx context.Context) (pace, error) {
 		}
 		took[epochs] = time.Since(began)
 	}
-	measured := paceOf(shortRunEpochs, took[shortRunEpochs], longRunEpochs, took[longRunEpochs])
+	measured := paceOf(took[shortRunEpochs], took[longRunEpochs])
 	return pace{epoch: measured.epoch * trainRecords / testRecords}, nil
 }
 
