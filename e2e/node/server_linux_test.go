@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes/scheme"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
@@ -48,11 +47,11 @@ func TestWhoForwardsAPortIsToldThePodsAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, dialer := range map[string]httpstream.Dialer{
-			"websocket": overWebsocket,
-			"SPDY":      spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, address),
-		} {
-			if _, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name); err == nil || !strings.Contains(err.Error(), want) {
+		overSPDY := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, address)
+		_, _, websocketError := overWebsocket.Dial(portforward.PortForwardProtocolV1Name)
+		_, _, spdyError := overSPDY.Dial(portforward.PortForwardProtocolV1Name)
+		for name, err := range map[string]error{"websocket": websocketError, "SPDY": spdyError} {
+			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s by %s: the client says %q, which does not hold %q", path, name, err, want)
 			}
 		}
