@@ -1,14 +1,13 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -230,18 +229,6 @@ func waitFor(t *testing.T, holds func() bool) {
 	}
 }
 
-// A notebook is a bytes.Buffer that several goroutines may write to.
-type notebook struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (n *notebook) Write(p []byte) (int, error) {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	return n.text.Write(p)
-}
-
 func TestSupervise(t *testing.T) {
 	// A program that fails in the place of all components.
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -253,7 +240,7 @@ func TestSupervise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Options{Layout: layout, Config: DefaultConfig(), Executable: broken, Progress: &notebook{}}
+		return Options{Layout: layout, Config: DefaultConfig(), Executable: broken, Progress: io.Discard}
 	}
 	never := func() { t.Error("a cluster without components was ready") }
 

@@ -13,9 +13,18 @@ const patience = 20 * time.Second
 // True waits until ok is true, and fails the test with what it has waited for if that does not come.
 func True(t testing.TB, what string, ok func() bool) {
 	t.Helper()
+	if !comes(ok) {
+		t.Fatalf("%s: not within %s", what, patience)
+	}
+}
+
+// comes looks until ok is true, or patience is at its end. It looks again and again because what tests wait for, a process or
+// a log, tells nobody when it changes; the sleep is what leaves the processor to it.
+func comes(ok func() bool) bool {
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, patience)
+			return false
 		}
 	}
+	return true
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Text is what others write while a test reads it: a log, or a terminal's screen. The zero value is empty.
@@ -30,12 +29,8 @@ func (x *Text) String() string {
 // Await waits until certain words have been written, and returns all that has.
 func (x *Text) Await(t testing.TB, words string) string {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		switch text := x.String(); {
-		case strings.Contains(text, words):
-			return text
-		case time.Now().After(deadline):
-			t.Fatalf("%q has not been written within %s, but:\n%s", words, patience, text)
-		}
+	if !comes(func() bool { return strings.Contains(x.String(), words) }) {
+		t.Fatalf("%q has not been written within %s, but:\n%s", words, patience, x.String())
 	}
+	return x.String()
 }
