@@ -61,7 +61,7 @@ func TestAQueueIsMadeChangedAndRemovedLikeAnyObject(t *testing.T) {
 	changed.Spec.CohortName = ""
 	changed.Spec.QueueingStrategy = kueue.StrictFIFO
 	changed.Spec.ResourceGroups[0].Flavors[0].Resources[0].NominalQuota = resource.MustParse("1500m")
-	applied, err := internalcluster.Apply(t.Context(), client, queues, changed, internalcluster.ApplyOptions{UID: created.UID})
+	applied, err := internalcluster.Apply(t.Context(), client, queues, changed, internalcluster.ApplyOptions[*kueue.ClusterQueue]{UID: created.UID})
 	if err != nil {
 		t.Fatal(err)
 	}

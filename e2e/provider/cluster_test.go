@@ -93,7 +93,7 @@ func TestApplyDoesNotBringBackWhatIsGone(t *testing.T) {
 		return false
 	})
 	desired := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "gone"}, Data: map[string]string{"a": "b"}}
-	if _, err := internalcluster.Apply(t.Context(), client, maps, desired, internalcluster.ApplyOptions{UID: gone.UID}); err == nil {
+	if _, err := internalcluster.Apply(t.Context(), client, maps, desired, internalcluster.ApplyOptions[*corev1.ConfigMap]{UID: gone.UID}); err == nil {
 		t.Error("no error")
 	}
 	if _, err := internalcluster.Get(t.Context(), client, maps, "gone"); !apierrors.IsNotFound(err) {

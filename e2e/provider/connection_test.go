@@ -132,7 +132,8 @@ func TestWhoMayNotIsToldWhatIsMissing(t *testing.T) {
 		resource.TestStep{
 			Config: nobody + class,
 			ExpectError: says(`"system:serviceaccount:default:nobody" may not create priorityclasses.scheduling.k8s.io in the whole cluster`,
-				"kubectl create clusterrole", "--resource=priorityclasses.scheduling.k8s.io", "--serviceaccount=default:nobody"),
+				"Missing are:", "get, list, watch, create, patch, delete of clusterqueues.kueue.x-k8s.io", "get, list, watch, create, patch, delete of priorityclasses.scheduling.k8s.io",
+				"kubectl create clusterrolebinding default-nobody-elastic-admin --clusterrole=elastic-admin --serviceaccount=default:nobody"),
 		},
 		resource.TestStep{Config: providertesting.Connection(admin, "expired", "") + class, ExpectError: says("does not accept the credentials (401 Unauthorized)")},
 	)

@@ -56,6 +56,9 @@ func TestEveryExampleIsValid(t *testing.T) {
 			switch {
 			case filepath.Dir(folder) == "functions":
 				config, command = requiredProvider+asAdmin(""), "plan"
+				if err := os.CopyFS(in.Directory, os.DirFS(filepath.Join(examples, "models"))); err != nil { // which some say they read
+					t.Fatal(err)
+				}
 			case folder == "provider": // the first page's, which stands in provider.tf and is whole
 				config = ""
 			}

@@ -12,10 +12,6 @@ type kueueKind struct {
 	reduced, reducedFields string // with only what is required, after that
 	replaced               string // a change that replaces it; "" where only another name does
 
-	// edit is a merge patch of a field that reduced sets, and add of one that it leaves out; the paths are those of the fields.
-	edit, editPath string
-	add, addPath   string
-
 	// later is the output of another resource, given as its input, and unknown are attributes that come from it.
 	later, unknown, unknownFields string
 }
@@ -33,8 +29,6 @@ func kueueKinds() []kueueKind {
 			updated:       "value = -200\n description = \"for experiments\"",
 			updatedFields: `{"value":-200,"description":"for experiments"}`,
 			reduced:       `value = -200`, reducedFields: `{"value":-200}`,
-			edit: `{"value":7}`, editPath: ".value",
-			add: `{"description":"edited"}`, addPath: ".description",
 			later: `{ value = 7, text = "made later" }`, unknown: "value = LATER.value\n description = LATER.text",
 			unknownFields: `{"value":7,"description":"made later"}`,
 		},
@@ -54,8 +48,6 @@ func kueueKinds() []kueueKind {
 				"tolerations":[{"key":"example.com/spot","operator":"Exists","effect":"NoSchedule"},
 				  {"key":"example.com/slow","value":"yes","effect":"NoExecute","tolerationSeconds":60}]}`,
 			reduced: `node_labels = { "example.com/gpu" = "a100" }`, reducedFields: `{"nodeLabels":{"example.com/gpu":"a100"}}`,
-			edit: `{"spec":{"nodeLabels":{"example.com/gpu":"h100"}}}`, editPath: ".spec.nodeLabels",
-			add: `{"spec":{"tolerations":[{"operator":"Exists"}]}}`, addPath: ".spec.tolerations",
 			later: `{ labels = { zone = "a" }, taint = "x", key = "y", topology = "t" }`,
 			unknown: `
 				node_labels   = LATER.labels
@@ -110,9 +102,7 @@ func kueueKinds() []kueueKind {
 				"fairSharing":{"weight":"2500m"},"admissionScope":{"admissionMode":"UsageBasedAdmissionFairSharing"}}`,
 			reduced:       `preemption = { within_cluster_queue = "LowerPriority" }`,
 			reducedFields: `{` + queueDefaults + `,"preemption":{"withinClusterQueue":"LowerPriority","reclaimWithinCohort":"Never","borrowWithinCohort":{"policy":"Never"}}}`,
-			edit:          `{"spec":{"preemption":{"withinClusterQueue":"Never"}}}`, editPath: ".spec.preemption.withinClusterQueue",
-			add: `{"spec":{"cohortName":"theirs"}}`, addPath: ".spec.cohortName",
-			later: `{ flavor = "spot", quota = "4", cohort = "c", within = "LowerPriority", selector = { team = "ml" } }`,
+			later:         `{ flavor = "spot", quota = "4", cohort = "c", within = "LowerPriority", selector = { team = "ml" } }`,
 			unknown: `
 				cohort_name        = LATER.cohort
 				namespace_selector = { match_labels = LATER.selector }
@@ -134,9 +124,7 @@ func kueueKinds() []kueueKind {
 			updatedFields: `{"clusterQueue":"research","stopPolicy":"HoldAndDrain","fairSharing":{"weight":"0"}}`,
 			reduced:       `cluster_queue = "research"`, reducedFields: `{"clusterQueue":"research","stopPolicy":"None"}`,
 			replaced: `cluster_queue = "production"`,
-			edit:     `{"spec":{"stopPolicy":"Hold"}}`, editPath: ".spec.stopPolicy",
-			add: `{"spec":{"fairSharing":{"weight":"3"}}}`, addPath: ".spec.fairSharing",
-			later: `{ queue = "q", stop = "Hold", weight = "2" }`, unknown: "cluster_queue = LATER.queue\n stop_policy = LATER.stop\n fair_sharing = { weight = LATER.weight }",
+			later:    `{ queue = "q", stop = "Hold", weight = "2" }`, unknown: "cluster_queue = LATER.queue\n stop_policy = LATER.stop\n fair_sharing = { weight = LATER.weight }",
 			unknownFields: `{"clusterQueue":"q","stopPolicy":"Hold","fairSharing":{"weight":"2"}}`,
 		},
 		{
@@ -152,8 +140,6 @@ func kueueKinds() []kueueKind {
 			updatedFields: `{"parentName":"root","fairSharing":{"weight":"2"},"resourceGroups":[{"coveredResources":["cpu"],"flavors":[
 				{"name":"spot","resources":[{"name":"cpu","nominalQuota":"2","borrowingLimit":"1","lendingLimit":"3"}]}]}]}`,
 			reduced: `parent_name = "root"`, reducedFields: `{"parentName":"root"}`,
-			edit: `{"spec":{"parentName":"elsewhere"}}`, editPath: ".spec.parentName",
-			add: `{"spec":{"fairSharing":{"weight":"3"}}}`, addPath: ".spec.fairSharing",
 			later: `{ parent = "p", quota = "1" }`,
 			unknown: `
 				parent_name     = LATER.parent
@@ -177,8 +163,7 @@ func kueueKinds() []kueueKind {
 			updatedFields: `{"controllerName":"example.com/checker","parameters":{"apiGroup":"example.com","kind":"Config","name":"strict"}}`,
 			reduced:       `controller_name = "example.com/checker"`, reducedFields: `{"controllerName":"example.com/checker"}`,
 			replaced: `controller_name = "example.com/other"`,
-			add:      `{"spec":{"parameters":{"apiGroup":"example.com","kind":"Config","name":"lax"}}}`, addPath: ".spec.parameters",
-			later: `{ controller = "c", name = "n" }`, unknown: "controller_name = LATER.controller\n parameters = { api_group = \"g\", kind = \"Kind\", name = LATER.name }",
+			later:    `{ controller = "c", name = "n" }`, unknown: "controller_name = LATER.controller\n parameters = { api_group = \"g\", kind = \"Kind\", name = LATER.name }",
 			unknownFields: `{"controllerName":"c","parameters":{"apiGroup":"g","kind":"Kind","name":"n"}}`,
 		},
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,7 +104,6 @@ func TestKueueResourcesLive(t *testing.T) {
 			}
 		}
 	}
-	forced := asAdmin("force_conflicts = true")
 
 	when := "when it is created"
 	config = everyKind(asAdmin(""), name, func(k kueueKind) string { return k.created })
@@ -146,37 +144,6 @@ func TestKueueResourcesLive(t *testing.T) {
 	for _, k := range kinds {
 		k.patch(t, name, "somebody", `{"metadata":{"finalizers":null}}`)
 	}
-
-	conflicts := func(when string, patch, path func(k kueueKind) string) {
-		t.Helper()
-		for _, k := range kinds {
-			if patch(k) != "" {
-				k.patch(t, name, "kubectl-edit", patch(k))
-			}
-		}
-		printed := r.refuses(t, when, config)
-		for _, k := range kinds {
-			if path(k) != "" {
-				expectSays(t, printed, "Cannot update "+k.ref(name), path(k)+`, managed by "kubectl-edit"`, "Nothing was changed")
-			}
-		}
-		printed = r.apply(t, when+", by force", everyKind(forced, name, reduced))
-		expectAction(t, when+", by force", printed, func(k kueueKind) string {
-			if path(k) == "" {
-				return willNothing
-			}
-			return willUpdate
-		})
-		for _, k := range kinds {
-			k.expectFields(t, when+", by force", name, k.reducedFields)
-			if diff := cmp.Diff(map[string]string{"theirs": "x"}, k.live(t, name).GetLabels()); diff != "" {
-				t.Errorf("%s, %s: theirs did not stay theirs: %s", k.resource, when, diff)
-			}
-		}
-		r.expectNoChanges(t, config)
-	}
-	conflicts("when somebody changed our field", func(k kueueKind) string { return k.edit }, func(k kueueKind) string { return k.editPath })
-	conflicts("when somebody set a field that we leave out", func(k kueueKind) string { return k.add }, func(k kueueKind) string { return k.addPath })
 
 	when = "when it was deleted by somebody"
 	for _, k := range kinds {

@@ -71,13 +71,19 @@ func TestOneApplyEntryOwnsWhatWeWrote(t *testing.T) {
 				return nil
 			},
 		},
-		resource.TestStep{ // under another name the fields are the old one's, which is said
-			Config:      asAdmin(`field_manager = "platform-team"`) + priorityClass(name, "value = 1\n labels = { a = \"3\" }"),
-			ExpectError: says(`.metadata.labels.a, managed by "terraform-provider-elastic"`),
-		},
-		resource.TestStep{
-			Config:           asAdmin("field_manager = \"platform-team\"\n force_conflicts = true") + priorityClass(name, "value = 1\n labels = { a = \"3\" }"),
+		resource.TestStep{ // under another name the fields become the new one's
+			Config:           asAdmin(`field_manager = "platform-team"`) + priorityClass(name, "value = 1\n labels = { a = \"3\" }"),
 			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+		},
+		resource.TestStep{ // and are removed with the attribute
+			Config:           asAdmin(`field_manager = "platform-team"`) + priorityClass(name, "value = 1"),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check: func(*terraformState) error {
+				if labels := liveClass(t, name).Labels; len(labels) != 0 {
+					t.Errorf("labels %v", labels)
+				}
+				return nil
+			},
 		},
 	)
 }
@@ -120,7 +126,7 @@ func TestWhatIsImportedBecomesOursWhereItIsEqual(t *testing.T) {
 	)
 }
 
-func TestWhatIsImportedConflictsWhereItDiffers(t *testing.T) {
+func TestWhatIsImportedIsChangedWhereItDiffers(t *testing.T) {
 	name := "imported-other"
 	steps(t,
 		resource.TestStep{
@@ -134,8 +140,8 @@ func TestWhatIsImportedConflictsWhereItDiffers(t *testing.T) {
 			ImportStatePersist: true,
 		},
 		resource.TestStep{
-			Config:      asAdmin("") + priorityClass(name, "value = 9\n description = \"by terraform\""),
-			ExpectError: says(`.description, managed by "kubectl-create"`),
+			Config:           asAdmin("") + priorityClass(name, "value = 9\n description = \"by terraform\""),
+			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
 		},
 	)
 }

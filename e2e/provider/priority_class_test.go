@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -68,8 +69,8 @@ func TestPriorityClassLife(t *testing.T) {
 				state("value", knownvalue.Int64Exact(100)),
 				state("global_default", knownvalue.Bool(false)),
 				state("preemption_policy", text("PreemptLowerPriority")),
-				state("description", knownvalue.Null()),
-				state("labels", knownvalue.Null()),
+				state("description", text("")),
+				state("labels", knownvalue.MapSizeExact(0)),
 				state("uid", knownvalue.StringRegexp(regexp.MustCompile(`^[0-9a-f-]{36}$`))),
 			},
 		},
@@ -171,14 +172,9 @@ func TestPriorityClassDriftIsWhatHappensToOurFields(t *testing.T) {
 			Config:           asAdmin("") + config,
 			ConfigPlanChecks: planned(plancheck.ResourceActionNoop),
 		},
-		resource.TestStep{ // our label was changed: it is to be set again, and the other manager is named
-			PreConfig: func() { patchClass(t, name, "kubectl-label", `{"metadata":{"labels":{"team":"ops"}}}`) },
-			Config:    asAdmin("") + config,
-			ExpectError: says(`.metadata.labels.team, managed by "kubectl-label"`,
-				"Nothing was changed", "remove the attribute", "force_conflicts = true", "stop the other manager"),
-		},
-		resource.TestStep{ // by force it is ours again, and theirs stays theirs
-			Config:           asAdmin("force_conflicts = true") + config,
+		resource.TestStep{ // our label was changed: it is set again, and theirs stays theirs
+			PreConfig:        func() { patchClass(t, name, "kubectl-label", `{"metadata":{"labels":{"team":"ops"}}}`) },
+			Config:           asAdmin("") + config,
 			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
 			Check: func(*terraformState) error {
 				if diff := cmp.Diff(map[string]string{"team": "ml", "theirs": "x"}, liveClass(t, name).Labels); diff != "" {
@@ -188,13 +184,15 @@ func TestPriorityClassDriftIsWhatHappensToOurFields(t *testing.T) {
 			},
 		},
 		resource.TestStep{ // every other attribute is read as it is, whoever wrote it
-			PreConfig:   func() { patchClass(t, name, "kubectl-edit", `{"description":"edited"}`) },
-			Config:      asAdmin("") + config,
-			ExpectError: says(`.description, managed by "kubectl-edit"`),
-		},
-		resource.TestStep{
-			Config:           asAdmin("force_conflicts = true") + config,
+			PreConfig:        func() { patchClass(t, name, "kubectl-edit", `{"description":"edited"}`) },
+			Config:           asAdmin("") + config,
 			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check: func(*terraformState) error {
+				if live := liveClass(t, name); live.Description != "" {
+					t.Errorf("description %q", live.Description)
+				}
+				return nil
+			},
 		},
 	)
 }
@@ -219,12 +217,12 @@ func TestPriorityClassRequests(t *testing.T) {
 		resource.TestStep{ // the first update turns what the POST owns into an apply's
 			PreConfig: func() { p.take() },
 			Config:    p.config("") + priorityClass(name, "value = 1\n description = \"a\""),
-			Check:     expect("GET "+object, "PATCH "+object+" (json patch)", "PATCH "+object+" (apply)"),
+			Check:     expect("GET "+object, "PATCH "+object+" (json patch)", "PATCH "+object+" (apply) (force)"),
 		},
 		resource.TestStep{ // later ones have nothing to turn
 			PreConfig: func() { p.take() },
 			Config:    p.config("") + priorityClass(name, "value = 1\n description = \"b\""),
-			Check:     expect("GET "+object, "PATCH "+object+" (apply)"),
+			Check:     expect("GET "+object, "PATCH "+object+" (apply) (force)"),
 		},
 		resource.TestStep{ // a plan without changes only reads, also where the client limits itself
 			PreConfig: func() { p.take() },
@@ -315,4 +313,23 @@ func TestPriorityClassOnlyOneGlobalDefault(t *testing.T) {
 			ExpectError: says("Cannot create PriorityClass default-two", "PriorityClass default-one is already marked as default"),
 		},
 	)
+}
+
+// A PriorityClass waits for nothing but the finalizers that somebody has put on it.
+func TestPriorityClassTimeoutsBoundADeletionThatAFinalizerHolds(t *testing.T) {
+	const name = "held-by-a-finalizer"
+	r := newTerminal(t)
+	config := asAdmin("") + priorityClass(name, "value = 1\n timeouts = { delete = \"1s\" }")
+	r.apply(t, "created", config)
+	patchClass(t, name, "somebody", `{"metadata":{"finalizers":["example.com/holds"]}}`)
+	begin := time.Now()
+	printed, code := r.run(t, config, "destroy", "-auto-approve")
+	if took := time.Since(begin); code == 0 || took > time.Minute {
+		t.Errorf("destroy exited with %d after %s:\n%s", code, took, printed)
+	}
+	expectSays(t, printed, "held by finalizers: example.com/holds")
+	patchClass(t, name, "somebody", `{"metadata":{"finalizers":null}}`)
+	if printed, code := r.run(t, config, "destroy", "-auto-approve"); code != 0 {
+		t.Errorf("destroy exited with %d:\n%s", code, printed)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 )
@@ -69,6 +70,23 @@ func TestTheRolesOfTheExampleSuffice(t *testing.T) {
 	}
 	steps(t, resource.TestStep{Config: queues(`{}`)}, resource.TestStep{Config: queues(`{ a = "b" }`)})
 	steps(t, resource.TestStep{Config: work(`{}`)}, resource.TestStep{Config: work(`{ a = "b" }`)})
+}
+
+// TestTheRolesOfTheExampleSufficeForTheExpectedCluster has the accounts of the one before, and the cluster's UID.
+func TestTheRolesOfTheExampleSufficeForTheExpectedCluster(t *testing.T) {
+	roles, admin := providertesting.ExampleRoles(t), adminConfig(t)
+	namespace, err := adminClient(t).CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := fmt.Sprintf("expected_cluster_uid = %q", namespace.UID)
+	administrator := providertesting.Account(t, admin, "uid-ada", expected, providertesting.Everywhere(roles["elastic-admin"].Rules))
+	user := providertesting.Account(t, admin, "uid-bob", expected,
+		providertesting.In("default", roles["elastic-user"].Rules), providertesting.Everywhere(roles["elastic-viewer"].Rules))
+	steps(t, resource.TestStep{Config: administrator + priorityClass("uid", "value = 1")})
+	steps(t, resource.TestStep{Config: user + trainingJob("uid-job", "")})
+	stranger := providertesting.Account(t, admin, "uid-carl", expected, providertesting.In("default", roles["elastic-user"].Rules))
+	steps(t, resource.TestStep{Config: stranger + trainingJob("uid-job", ""), ExpectError: says("Cannot get Namespace kube-system", "--clusterrole=elastic-")})
 }
 
 // TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing has an account that may read what others share, and one that may read nothing.

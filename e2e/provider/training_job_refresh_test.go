@@ -139,13 +139,9 @@ func TestTrainingJobDrift(t *testing.T) {
 			Config:           asAdmin("") + config,
 			ConfigPlanChecks: plannedJob(plancheck.ResourceActionNoop),
 		},
-		resource.TestStep{ // workers.json edited by hand shows, and whoever edited it is named
-			PreConfig:   func() { edit(t, trainingjob.WorkersKey, `"max": 2`, `"max": 7`) },
-			Config:      asAdmin("") + config,
-			ExpectError: says("Cannot update ConfigMap", `.data.workers.json`, `managed by "kubectl-edit"`),
-		},
-		resource.TestStep{
-			Config:           asAdmin("force_conflicts = true") + config,
+		resource.TestStep{ // workers.json edited by hand is set back
+			PreConfig:        func() { edit(t, trainingjob.WorkersKey, `"max": 2`, `"max": 7`) },
+			Config:           asAdmin("") + config,
 			ConfigPlanChecks: plannedJob(plancheck.ResourceActionUpdate),
 			Check: func(*terraform.State) error {
 				if got := liveWorkers(t, name).Max; got != 2 {
@@ -155,7 +151,7 @@ func TestTrainingJobDrift(t *testing.T) {
 			},
 		},
 		resource.TestStep{ // so does the model
-			PreConfig:          func() { edit(t, trainingjob.ModelKey, "pass", "return 0") },
+			PreConfig:          func() { edit(t, trainingjob.ModelKey, "def loss(", "# edited\ndef loss(") },
 			Config:             asAdmin("") + config,
 			PlanOnly:           true,
 			ExpectNonEmptyPlan: true,

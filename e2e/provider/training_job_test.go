@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,16 +24,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 const job = "elastic_training_job.test"
 
+// modelFile is the text of a model file.
+func modelFile() string {
+	iris, err := zoo.Load("iris")
+	if err != nil {
+		panic(err) // it is built in
+	}
+	return string(iris.Source)
+}
+
 // trainingJob is a resource block: the smallest job, with lines that override it or add to it.
 func trainingJob(name, lines string) string {
 	attributes := map[string]string{
 		"image":    `"registry.invalid/nobody:0"`, // nobody runs it: these tests report in the master's place
-		"model":    `{ file = "def loss(output, labels):\n    pass\n" }`,
+		"model":    fmt.Sprintf("{ file = %q }", modelFile()),
 		"data":     `{ training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }`,
 		"training": `{ minibatch_size = 10, grads_to_wait = 2 }`,
 		"workers":  `{ max = 2 }`,
@@ -155,7 +166,7 @@ func TestTrainingJobLife(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{
 				jobState("namespace", text("default")), jobState("wait_for", text("created")), jobState("on_finished", text("keep")),
 				jobState("phase", text("Pending")), jobState("steps_done", knownvalue.Int64Exact(0)), jobState("model_sha256", knownvalue.Null()),
-				jobState("master", knownvalue.Null()), jobState("labels", knownvalue.Null()),
+				jobState("master", knownvalue.NotNull()), jobState("labels", knownvalue.MapSizeExact(0)),
 				jobState("uid", knownvalue.StringRegexp(regexp.MustCompile(`^[0-9a-f-]{36}$`))),
 			},
 			Check: func(*terraform.State) error {
@@ -341,9 +352,26 @@ func TestTrainingJobRequests(t *testing.T) {
 	p := newProxy(t)
 	name := "requests"
 	config := func(lines string) string { return p.config("forecast = \"off\"") + trainingJob(name, lines) }
-	expect := func(want ...string) func(*terraform.State) error {
+	// Whether the parts of a job that has not ended are there is asked for at the same time, in any order.
+	parts := []string{
+		"GET /api/v1/namespaces/default/configmaps/" + name + "-model", "GET /api/v1/namespaces/default/secrets/" + name + "-credentials",
+		"GET /api/v1/namespaces/default/serviceaccounts/" + name, "GET /api/v1/namespaces/default/services/" + name + "-master",
+		"GET /apis/coordination.k8s.io/v1/namespaces/default/leases/" + name + "-master",
+		"GET /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/" + name, "GET /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/" + name,
+	}
+	slices.Sort(parts)
+	expect := func(asked []string, want ...string) func(*terraform.State) error {
 		return func(*terraform.State) error {
-			if diff := cmp.Diff(want, distinct(p.take())); diff != "" {
+			var inOrder, ofParts []string
+			for _, request := range distinct(p.take()) {
+				if slices.Contains(parts, request) {
+					ofParts = append(ofParts, request)
+				} else {
+					inOrder = append(inOrder, request)
+				}
+			}
+			slices.Sort(ofParts)
+			if diff := cmp.Diff(want, inOrder) + cmp.Diff(asked, ofParts); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			return nil
@@ -353,29 +381,31 @@ func TestTrainingJobRequests(t *testing.T) {
 	object := "/apis/batch/v1/namespaces/default/jobs/" + name
 	// What a plan asks of others, once: where the job would be queued unasked, and whether its pods fit.
 	queues, nodes := "GET /apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues", "GET /api/v1/nodes"
-	read := []string{"GET " + object, "GET " + maps + "/" + name + "-job", "GET " + maps + "/" + name + "-status"}
+	// Its pods are looked at until it has begun.
+	pods := "GET /api/v1/namespaces/default/pods"
+	read := []string{"GET " + object, "GET " + maps + "/" + name + "-job", "GET " + maps + "/" + name + "-status", pods}
 	steps(t,
 		resource.TestStep{
 			Config: config(""),
-			Check: expect(queues, nodes, "POST /apis/batch/v1/namespaces/default/jobs", "POST "+maps, "POST /api/v1/namespaces/default/secrets",
+			Check: expect(nil, queues, nodes, "POST /apis/batch/v1/namespaces/default/jobs", "POST "+maps, "POST /api/v1/namespaces/default/secrets",
 				"POST /api/v1/namespaces/default/serviceaccounts", "POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
 				"POST /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", "POST /apis/coordination.k8s.io/v1/namespaces/default/leases",
-				"POST /api/v1/namespaces/default/services", "PATCH "+object),
+				"POST /api/v1/namespaces/default/services", "PATCH "+object, pods),
 		},
-		resource.TestStep{ // a plan without changes costs three requests
+		resource.TestStep{ // a plan without changes costs four requests, and one for each part besides
 			PreConfig: func() { p.take() },
 			Config:    config(""),
-			Check:     expect(read...),
+			Check:     expect(parts, read...),
 		},
 		resource.TestStep{ // how an apply waits is in no object
 			PreConfig: func() { p.take() },
 			Config:    config(`on_finished = "recreate"`),
-			Check:     expect(read...),
+			Check:     expect(parts, read...),
 		},
 		resource.TestStep{
 			PreConfig: func() { p.take() },
 			Config:    config("on_finished = \"recreate\"\n workers = { max = 3 }"),
-			Check:     expect(append(slices.Clone(read), nodes, "PATCH "+maps+"/"+name+"-job (json patch)", "PATCH "+maps+"/"+name+"-job (apply)")...),
+			Check:     expect(parts, append(slices.Clone(read), nodes, "PATCH "+maps+"/"+name+"-job (json patch)", "PATCH "+maps+"/"+name+"-job (apply) (force)")...),
 		},
 	)
 }
@@ -383,7 +413,7 @@ func TestTrainingJobRequests(t *testing.T) {
 func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
 	steps(t, resource.TestStep{
 		Config: asAdmin("") + `resource "terraform_data" "later" {
-			  input = { name = "unknown", text = "x = 1", n = 10, class = null, labels = { a = "b" }, cpu = "1000m", path = "/data" }
+			  input = { name = "unknown", text = ` + strconv.Quote(modelFile()) + `, n = 10, class = null, labels = { a = "b" }, cpu = "1000m", path = "/data" }
 			}
 			` + strings.Replace(trainingJob("x", `
 			  model    = { file = terraform_data.later.output.text }
@@ -397,12 +427,21 @@ func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
 		ConfigStateChecks: []statecheck.StateCheck{jobState("name", text("unknown"))},
 	})
 	nothingLeft(t, "unknown")
+	steps(t, resource.TestStep{ // what would have been refused, had it been known
+		Config: asAdmin("") + "resource \"terraform_data\" \"later\" {\n  input = \"x = (\"\n}\n" +
+			trainingJob("unknown-file", "model = { file = terraform_data.later.output }"),
+		ExpectError: says("Not a model file that can be trained", "model.file:", "elastic-trainer model"),
+	})
+	nothingLeft(t, "unknown-file")
 }
 
 func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 	for behaviour, c := range map[string]struct{ lines, says string }{
 		"a maximum below the floor":            {"workers = { min = 3, max = 2 }", "could never reach its floor"},
-		"no workers":                           {"workers = { min = 0, max = 2 }", "at least 1"},
+		"no workers":                           {"workers = { min = 0, max = 2 }", "between 1 and"},
+		"a synthetic data set that is none":    {`data = { training = "synthetic://digts", records_per_task = 1 }`, "there is no such synthetic data set"},
+		"no records":                           {`data = { training = "synthetic://digits?records=0", records_per_task = 1 }`, `records="0" is not a number from 1`},
+		"a model file with a mistake":          {`model = { file = "import tensorflow as tf\n\ntf.keras.layers.Dens(10)\n" }`, "model.file:3"},
 		"data of another kind":                 {`data = { training = "hdfs://name/x", records_per_task = 1 }`, "this version reads files, directories, s3://, gs://, synthetic://"},
 		"a volume without a source":            {`volumes = [{ name = "a", mount_path = "/a" }]`, "0 sources"},
 		"a volume over the job's files":        {`volumes = [{ name = "a", mount_path = "/etc/elastic", pvc = "a" }]`, "own files"},

@@ -99,4 +99,5 @@ func TestTheTrainerRuns(t *testing.T) {
 			t.Error("the job was made anew")
 		}
 	})
+	t.Run("a job that loses what it owns gets it back", func(t *testing.T) { losesItsParts(t, job) })
 }

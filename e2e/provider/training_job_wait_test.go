@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -218,4 +220,109 @@ func TestAPodThatDoesNotGoIsNamed(t *testing.T) {
 		t.Fatalf("destroy exited with %d:\n%s", code, printed)
 	}
 	expectSays(t, printed, "Error: Training job default/stuck is not deleted yet", "pod stuck-worker-0 is held by finalizer example.com/hold", "kubectl patch pod -n default stuck-worker-0")
+}
+
+func TestASuspendedJobIsSuspended(t *testing.T) {
+	name, r := "suspended", newTerminal(t)
+	config := func(lines string) string {
+		return asAdmin("") + trainingJob(name, lines+nowhere) + fmt.Sprintf(`
+			data "elastic_training_job" "test" {
+			  name       = %q
+			  depends_on = [elastic_training_job.test]
+			}
+			output "phases" {
+			  value = "resource ${elastic_training_job.test.phase}, data source ${data.elastic_training_job.test.phase}"
+			}`, name)
+	}
+	r.destroyAtTheEnd(t, name, config(""))
+	printed, code := r.run(t, config(""), "apply", "-auto-approve")
+	if code != 0 {
+		t.Fatalf("apply exited with %d:\n%s", code, printed)
+	}
+	expectSays(t, printed, "resource Pending, data source Pending")
+	report(t, name, trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 1, StepsTotal: 2})
+	suspend := func(value bool) {
+		_, err := adminClient(t).BatchV1().Jobs("default").Patch(t.Context(), name, types.MergePatchType,
+			fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, value), metav1.PatchOptions{FieldManager: "kubectl-patch"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	suspend(true)
+	printed, _ = r.run(t, config(""), "apply", "-auto-approve")
+	expectSays(t, printed, "resource Suspended, data source Suspended", "0 added, 0 changed, 0 destroyed")
+	printed, code = r.run(t, config("wait_for = \"running\"\n timeouts = { update = \"2s\" }"), "apply", "-auto-approve")
+	if code != 0 {
+		t.Errorf("apply exited with %d:\n%s", code, printed)
+	}
+	expectSays(t, printed, "is not running yet", "Its phase is Suspended", "elastic_job_resume", "kubectl patch job -n default "+name)
+	suspend(false)
+	printed, _ = r.run(t, config(""), "apply", "-auto-approve")
+	expectSays(t, printed, "resource Running, data source Running")
+}
+
+func TestAJobThatTakesTooLongFails(t *testing.T) {
+	name, r := "too-long", newTerminal(t)
+	config := func(seconds int) string {
+		return asAdmin("") + trainingJob(name, fmt.Sprintf("active_deadline_seconds = %d\n wait_for = %q", seconds, map[bool]string{true: "created", false: "succeeded"}[seconds > 60])+nowhere)
+	}
+	r.destroyAtTheEnd(t, name, config(3600))
+	r.apply(t, "created", config(3600))
+	live := liveJob(t, name)
+	if got := live.Spec.ActiveDeadlineSeconds; got == nil || *got != 3600 {
+		t.Errorf("the Job's deadline is %v", got)
+	}
+	printed, code := r.run(t, config(1), "apply", "-auto-approve")
+	if code != 0 {
+		t.Errorf("apply exited with %d:\n%s", code, printed)
+	}
+	expectSays(t, printed, "Training job default/too-long has failed", "DeadlineExceeded", "1 changed")
+	if again := liveJob(t, name); again.UID != live.UID {
+		t.Error("the job was made anew")
+	}
+}
+
+func TestTheSettingsOfAJobsPodsReachThem(t *testing.T) {
+	name, r := "pod-settings", newTerminal(t)
+	config := func(user int) string {
+		return asAdmin("") + trainingJob(name, fmt.Sprintf(`
+			volumes = [{ name = "data", mount_path = "/data", empty_dir = {}, mount = "workers" }]
+			master  = {
+			  node_selector    = { nowhere = "nobody" }
+			  security_context = { run_as_user = 1000, read_only_root_filesystem = false, capabilities = { add = ["SYS_NICE", "IPC_LOCK"] } }
+			}
+			workers = {
+			  max              = 2
+			  node_selector    = { nowhere = "nobody" }
+			  security_context = { run_as_user = %d }
+			  init_containers  = [{
+			    name = "fetch", image = "example.com/fetch:1", command = ["fetch", "/into"]
+			    volume_mounts = [{ name = "data", mount_path = "/into" }]
+			  }]
+			}`, user))
+	}
+	r.destroyAtTheEnd(t, name, config(1000))
+	r.apply(t, "created", config(1000))
+	live := liveJob(t, name)
+	spec := live.Spec.Template.Spec
+	if user, group := *spec.SecurityContext.RunAsUser, *spec.SecurityContext.RunAsGroup; user != 1000 || group != 65532 {
+		t.Errorf("the master runs as user %d of group %d", user, group)
+	}
+	if s := spec.Containers[0].SecurityContext; *s.ReadOnlyRootFilesystem || fmt.Sprint(s.Capabilities.Add) != "[IPC_LOCK SYS_NICE]" || fmt.Sprint(s.Capabilities.Drop) != "[ALL]" {
+		t.Errorf("the security context of the master's container is %v", s)
+	}
+	workers := func() corev1.PodSpec {
+		w, err := trainingjob.DecodeWorkers([]byte(jobConfig(t, name).Data[trainingjob.WorkersKey]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Template.Spec
+	}
+	if c := workers().InitContainers; len(c) != 1 || c[0].Name != "fetch" || c[0].VolumeMounts[0].MountPath != "/into" || c[0].VolumeMounts[0].ReadOnly || c[0].Resources.Limits.Memory().String() != "4Gi" {
+		t.Errorf("the workers' init containers are %v", c)
+	}
+	r.apply(t, "with another user of the workers", config(1001))
+	if user := *workers().SecurityContext.RunAsUser; user != 1001 || liveJob(t, name).UID != live.UID {
+		t.Errorf("the workers run as user %d, of Job %s, which was %s", user, liveJob(t, name).UID, live.UID)
+	}
 }

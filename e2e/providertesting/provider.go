@@ -4,6 +4,7 @@
 package providertesting
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,12 +34,12 @@ func Prepare() error {
 	return nil
 }
 
-// Factories serve the provider with these environment variables and no others.
+// Factories serve the provider with these environment variables and no others. HOME is also what ~ stands for.
 func Factories(t *testing.T, variables map[string]string) map[string]func() (tfprotov6.ProviderServer, error) {
 	t.Helper()
 	environment := provider.Environment{
 		Variable:         func(name string) string { return variables[name] },
-		HomeDirectory:    t.TempDir(),
+		HomeDirectory:    cmp.Or(variables["HOME"], t.TempDir()),
 		WorkingDirectory: t.TempDir(),
 	}
 	return map[string]func() (tfprotov6.ProviderServer, error){

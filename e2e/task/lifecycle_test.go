@@ -110,7 +110,7 @@ func TestImportAndThenARemoval(t *testing.T) {
 	}
 	providertesting.ExpectSays(t, printed, "Job "+ns+"/foreign is no task", "A Job that it did not make cannot be imported")
 	printed, _ = foreign.Run(t, block(ns, "foreign", ""), "import", address, "foreign")
-	providertesting.ExpectSays(t, printed, "NAMESPACE/NAME, as in default/low")
+	providertesting.ExpectSays(t, printed, "it must be NAMESPACE/NAME", "as in default/low")
 }
 
 func TestWhatIsThereIsNotTakenOver(t *testing.T) {

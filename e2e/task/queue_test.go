@@ -241,7 +241,7 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 		"Error: There is no such workload priority class", "elastic_workload_priority_class.NAME.name")
 	nothingLeft(t.Context(), t, ns)
 
-	slow := strings.Replace(config(""), `create = "60s"`, `create = "3s"`, 1)
+	slow := config("") // which waits for a minute, and ends earlier
 	t.Cleanup(func() {
 		if printed, code := r.Run(t, slow, "destroy", "-auto-approve"); code != 0 {
 			t.Errorf("destroy exited with %d:\n%s", code, printed)
@@ -252,7 +252,7 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
 	providertesting.ExpectSays(t, printed, "Warning: There is no such queue", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
-	providertesting.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "the time for it was up", "Its phase is Queued", "Queue:", "workload job-lonely-")
+	providertesting.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and for 20s nobody has made it", "Its phase is Queued", "Queue:", "workload job-lonely-")
 	r.ExpectNoChanges(t, slow)
 }
 

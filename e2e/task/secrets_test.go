@@ -76,6 +76,15 @@ func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
 	of(second)
+
+	// Imported, the task has the version that it was made with, and is not replaced.
+	importing := providertesting.NewTerminal(t)
+	importing.Environment = []string{"TF_VAR_token=" + second}
+	printed, code := importing.Run(t, now+fmt.Sprintf("import {\n  to = elastic_task.test\n  id = %q\n}\n", ns+"/secret"), "plan")
+	if code != 0 {
+		t.Fatalf("plan exited with %d:\n%s", code, printed)
+	}
+	providertesting.ExpectSays(t, printed, "1 to import, 0 to add", "0 to destroy")
 }
 
 // nowhereIn checks that no file holds the secret.

@@ -196,7 +196,7 @@ func TestTaskLife(t *testing.T) {
 			ConfigPlanChecks: planned(plancheck.ResourceActionCreate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				state("namespace", text(ns)), state("wait_for", text("created")), state("on_finished", text("keep")), state("phase", text("Starting")),
-				state("num_nodes", knownvalue.Null()), state("labels", knownvalue.Null()),
+				state("num_nodes", knownvalue.Int64Exact(1)), state("labels", knownvalue.MapSizeExact(0)),
 			},
 			Check: func(*terraform.State) error {
 				live := job(t, ns, "life")
@@ -231,7 +231,7 @@ func TestTaskLife(t *testing.T) {
 		resource.TestStep{ // attributes are removed
 			Config:            block(ns, "life", ""),
 			ConfigPlanChecks:  planned(plancheck.ResourceActionUpdate),
-			ConfigStateChecks: []statecheck.StateCheck{state("labels", knownvalue.Null()), state("ttl_seconds_after_finished", knownvalue.Null())},
+			ConfigStateChecks: []statecheck.StateCheck{state("labels", knownvalue.MapSizeExact(0)), state("ttl_seconds_after_finished", knownvalue.Null())},
 			Check: resource.ComposeTestCheckFunc(same, func(*terraform.State) error {
 				live := job(t, ns, "life")
 				if _, there := live.Labels["team"]; there || live.Annotations["example.com/note"] != "" || *live.Spec.BackoffLimit != 0 || live.Spec.TTLSecondsAfterFinished != nil {

@@ -379,7 +379,7 @@ func (j *job) explain() {
 		j.Log(err)
 		return
 	}
-	j.Log("events:\n" + strings.Join(trainingjob.LastEvents(j.name, events.Items, 30), "\n"))
+	j.Log("events:\n" + strings.Join(trainingjob.EventLines(events.Items, 30), "\n"))
 }
 
 // local is the hash of the model that the tests' job gives on this machine, without a cluster.

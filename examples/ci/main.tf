@@ -13,7 +13,7 @@ provider "elastic" { # which cluster, the environment says: KUBE_CONFIG_PATH
 }
 
 module "research" {
-  source = "../modules/team-queue" # elsewhere: github.com/elastic-training/terraform-provider-elastic//examples/modules/team-queue
+  source = "../modules/team-queue" # copy examples/modules along; elsewhere: github.com/elastic-training/terraform-provider-elastic//examples/modules/team-queue
 
   team      = "research"
   namespace = var.namespace

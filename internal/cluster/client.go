@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -34,8 +36,14 @@ type Client struct {
 	metadata metadata.Interface
 	kinds    runtime.ObjectTyper // of every Go type that kube and kueue handle
 
-	identity sync.Mutex // held while the cluster's identity is being asked for
-	verified bool       // the cluster is the expected one
+	http *http.Client // that of kube and kueue
+
+	rightsMutex sync.Mutex
+	rightsIn    map[string][]rbacv1.PolicyRule // by namespace; guarded by rightsMutex
+
+	identity    sync.Mutex // held while the cluster's identity is being asked for
+	verified    bool       // the cluster is the expected one; guarded by identity
+	isAPIServer bool       // the server has answered as an API server does; guarded by identity
 }
 
 // New reads the files that the configuration names and makes a client. It sends no request; its error is ErrNoCluster
@@ -72,7 +80,7 @@ func New(config Config) (*Client, error) {
 	}
 	return &Client{
 		config: config, host: restConfig.Host, kube: kube, kueue: kueue, metadata: partial,
-		kinds: runtime.MultiObjectTyper{scheme.Scheme, kueue.Kinds()},
+		kinds: runtime.MultiObjectTyper{scheme.Scheme, kueue.Kinds()}, http: httpClient,
 	}, nil
 }
 
@@ -90,12 +98,22 @@ func (c *Client) Host() string { return c.host }
 // FieldManager is the name under which this client owns fields.
 func (c *Client) FieldManager() string { return c.config.FieldManager }
 
+// ForcesConflicts says whether changes that others have made since a plan may be overwritten.
+func (c *Client) ForcesConflicts() bool { return c.config.ForceConflicts }
+
 // Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package calls
 // it; callers that use Kubernetes directly to write call it first.
 func (c *Client) Verify(ctx context.Context) error {
 	if c.config.ExpectedClusterUID == "" {
 		return nil
 	}
+	if err := c.verify(ctx); err != nil {
+		return c.Wrap("get", Ref{Kind: "Namespace", Name: metav1.NamespaceSystem}, err)
+	}
+	return nil
+}
+
+func (c *Client) verify(ctx context.Context) error {
 	c.identity.Lock()
 	defer c.identity.Unlock()
 	if c.verified {
@@ -103,7 +121,7 @@ func (c *Client) Verify(ctx context.Context) error {
 	}
 	namespace, err := c.kube.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
-		return c.Wrap("get", Ref{Kind: "Namespace", Name: metav1.NamespaceSystem}, err)
+		return err
 	}
 	if got := string(namespace.UID); got != c.config.ExpectedClusterUID {
 		return &WrongClusterError{Host: c.host, Expected: c.config.ExpectedClusterUID, Got: got}
@@ -112,11 +130,12 @@ func (c *Client) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Wrap says what was attempted on what, for Explain. A nil error stays nil, and a wrapped one stays as it is.
+// Wrap says what was attempted on what, for Explain. A nil error stays nil, and a wrapped one stays as it is. An answer that no
+// API server gives becomes a NotAPIServerError where the server is none.
 func (c *Client) Wrap(verb string, ref Ref, err error) error {
 	var already *Error
 	if err == nil || errors.As(err, &already) {
 		return err
 	}
-	return &Error{Verb: verb, Ref: ref, Host: c.host, Err: err}
+	return &Error{Verb: verb, Ref: ref, Host: c.host, Err: c.withMissing(c.checked(err))}
 }

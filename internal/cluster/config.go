@@ -42,7 +42,7 @@ type Config struct {
 	Burst int     // requests above QPS at once; of no effect without QPS
 
 	FieldManager       string // "" for DefaultFieldManager
-	ForceConflicts     bool   // take fields that other managers own
+	ForceConflicts     bool   // overwrite what others changed after the plan; for the callers of Apply
 	ExpectedClusterUID string // UID of namespace kube-system; "" to accept any cluster
 	UserAgent          string
 }

@@ -44,7 +44,7 @@ func Create[T Object](ctx context.Context, c *Client, resource Resource[T], obje
 	case getErr == nil && writtenBy(found, creator):
 		return found, nil
 	case getErr == nil:
-		return none, c.Wrap("create", ref, &AlreadyExistsError{UID: found.GetUID(), Managers: managers(found)})
+		return none, c.Wrap("create", ref, &AlreadyExistsError{UID: found.GetUID(), Managers: managers(found), Terminating: TerminatingOf(ref, found)})
 	case apierrors.IsAlreadyExists(err):
 		return none, c.Wrap("create", ref, &AlreadyExistsError{}) // exists, but we may not read it
 	case apierrors.IsNotFound(getErr):

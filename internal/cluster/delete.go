@@ -66,11 +66,11 @@ func waitUntilGone[T Object](ctx context.Context, c *Client, resource Resource[T
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			return c.Wrap("delete", ref, &StillThereError{
-				Finalizers: live.GetFinalizers(),
-				Deleting:   live.GetDeletionTimestamp() != nil,
-				Err:        context.Cause(ctx),
-			})
+			still := &StillThereError{Finalizers: live.GetFinalizers(), Err: context.Cause(ctx)}
+			if t := TerminatingOf(ref, live); t != nil {
+				still.Deleting, still.Since = true, t.Since
+			}
+			return c.Wrap("delete", ref, still)
 		}
 	}
 }

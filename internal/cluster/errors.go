@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,9 +35,14 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type AlreadyExistsError struct {
 	UID      types.UID // "" when it may not be read
 	Managers []string  // who wrote it
+	// Terminating is set of an object that is being deleted: it goes by itself, and cannot be imported.
+	Terminating *Terminating
 }
 
 func (e *AlreadyExistsError) Error() string {
+	if e.Terminating != nil {
+		return "it exists already, and is being deleted"
+	}
 	if len(e.Managers) == 0 {
 		return "it exists already"
 	}
@@ -65,7 +70,8 @@ func (e *RecreatedError) Error() string {
 // StillThereError says that a deleted object did not go in time.
 type StillThereError struct {
 	Finalizers []string
-	Deleting   bool // it is marked for deletion
+	Deleting   bool      // it is marked for deletion
+	Since      time.Time // when it was
 	Err        error
 }
 
@@ -86,57 +92,6 @@ type WrongClusterError struct{ Host, Expected, Got string }
 
 func (e *WrongClusterError) Error() string {
 	return fmt.Sprintf("the cluster at %s is not the expected one: the UID of its namespace kube-system is %s, expected %s", e.Host, e.Got, e.Expected)
-}
-
-// ConflictError says which fields of a server-side apply belong to other managers.
-type ConflictError struct {
-	Conflicts []Conflict
-	Err       error
-}
-
-// Conflict is one field that another manager owns.
-type Conflict struct {
-	Manager string // "kubectl-edit"
-	Field   string // ".metadata.labels.team"
-}
-
-func (e *ConflictError) Error() string {
-	var fields []string
-	for _, c := range e.Conflicts {
-		fields = append(fields, fmt.Sprintf("%s (%s)", c.Field, c.Manager))
-	}
-	return "fields owned by other managers: " + strings.Join(fields, ", ")
-}
-func (e *ConflictError) Unwrap() error { return e.Err }
-
-var conflictingManager = regexp.MustCompile(`^conflict with "([^"]*)"`)
-
-// asConflict is a ConflictError when err is the API server's, and err otherwise.
-func asConflict(err error) error {
-	if found := conflicts(err); len(found) > 0 {
-		return &ConflictError{Conflicts: found, Err: err}
-	}
-	return err
-}
-
-// conflicts are the causes of a server-side apply's conflict. The manager's name stands only in the message.
-func conflicts(err error) []Conflict {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
-	var found []Conflict
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type != metav1.CauseTypeFieldManagerConflict {
-			continue
-		}
-		manager := "another manager"
-		if match := conflictingManager.FindStringSubmatch(cause.Message); match != nil {
-			manager = match[1]
-		}
-		found = append(found, Conflict{Manager: manager, Field: cause.Field})
-	}
-	return found
 }
 
 // IsNotServed holds when the API server does not know the kind of objects at all, or not in the version that is asked for:

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"regexp"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +36,10 @@ func Explain(err error) (summary, detail string) {
 			fmt.Sprintf("The UID of namespace kube-system at %s is %s, but expected_cluster_uid is %s. Nothing was changed. "+
 				"Check host, config_path and config_context, or correct expected_cluster_uid.", wrong.Host, wrong.Got, wrong.Expected)
 	}
+	var foreign *NotAPIServerError
+	if errors.As(err, &foreign) {
+		return summary, explainNotAPIServer(foreign)
+	}
 	if detail = explainOwnership(err); detail != "" {
 		return summary, detail
 	}
@@ -58,6 +60,15 @@ func Explain(err error) (summary, detail string) {
 	return summary, sentence(err.Error())
 }
 
+func explainNotAPIServer(err *NotAPIServerError) string {
+	advice := "Check the address: a path, the port and the scheme count, and a proxy (proxy_url) may answer in the server's place."
+	if strings.HasPrefix(err.Host, "http://") {
+		advice = "API servers speak https. " + advice
+	}
+	return fmt.Sprintf("The server at %s is not a Kubernetes API server: it answers GET /version with %s. The address comes from %s. %s Nothing was changed.",
+		err.Host, err.Found, err.Configured, advice)
+}
+
 func explainConfig(err *ConfigError) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return sentence(err.Error()) + " Check config_path (or KUBE_CONFIG_PATH); where this configuration makes the file, it has to be made before this step."
@@ -68,6 +79,10 @@ func explainConfig(err *ConfigError) string {
 // explainOwnership covers what others did to the object.
 func explainOwnership(err error) string {
 	var exists *AlreadyExistsError
+	if errors.As(err, &exists) && exists.Terminating != nil {
+		return "An object of this name exists already, and is being deleted. " + exists.Terminating.String() +
+			" Run terraform apply again when it is gone. " + exists.Terminating.Remedy()
+	}
 	if errors.As(err, &exists) {
 		by := ""
 		if len(exists.Managers) > 0 {
@@ -86,30 +101,26 @@ func explainOwnership(err error) string {
 		return fmt.Sprintf("The object was deleted and made anew by somebody else: its UID was %s and is %s. Nothing was changed. "+
 			"Run terraform plan again to see what is there now.", recreated.Expected, recreated.Got)
 	}
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
-		var b strings.Builder
-		b.WriteString("These fields are managed by somebody else, with another value:\n\n")
-		for _, c := range conflict.Conflicts {
-			fmt.Fprintf(&b, "  - %s, managed by %q\n", c.Field, c.Manager)
-		}
-		b.WriteString("\nNothing was changed. There are three ways out:\n\n" +
-			"  1. remove the attribute from this resource, and leave it to the other manager;\n" +
-			"  2. set force_conflicts = true in the provider's configuration, and take it;\n" +
-			"  3. stop the other manager from writing it.")
-		return b.String()
-	}
 	var still *StillThereError
 	if errors.As(err, &still) {
 		switch {
 		case len(still.Finalizers) > 0:
-			return "The object is marked for deletion, and is held by finalizers: " + strings.Join(still.Finalizers, ", ") +
-				". Each is removed by the controller it names, once what depends on the object is gone. See what still uses it, and whether that controller runs."
+			terminating := Terminating{Ref: refOfError(err), Since: still.Since, Finalizers: still.Finalizers}
+			return terminating.String() + " See what still uses it. " + terminating.Remedy()
 		default:
 			return "The object was still there when the time for deleting it had passed. Run terraform apply again to go on waiting."
 		}
 	}
 	return ""
+}
+
+// refOfError is what the failed request was about.
+func refOfError(err error) Ref {
+	var failed *Error
+	if errors.As(err, &failed) {
+		return failed.Ref
+	}
+	return Ref{Kind: "object"}
 }
 
 // explainConnection covers what happens before the API server says anything.
@@ -176,9 +187,6 @@ func credentialProblem(err error) string {
 	return problem
 }
 
-// denied matches the API server's own words for a request that RBAC does not allow.
-var denied = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)?`)
-
 // explainStatus covers what the API server says in words that need more.
 func explainStatus(err error) string {
 	switch {
@@ -189,9 +197,15 @@ func explainStatus(err error) string {
 		return "The API server does not accept the credentials (401 Unauthorized). A token may have expired; check token, client_certificate and client_key, " +
 			"or that the exec command prints a credential for this cluster."
 	case apierrors.IsForbidden(err):
-		if match := denied.FindStringSubmatch(err.Error()); match != nil {
-			return explainDenied(match[1], match[2], match[3], match[4], match[5])
+		if d, ok := denialOf(err); ok {
+			var missing []string
+			if refusal := (*DeniedError)(nil); errors.As(err, &refusal) {
+				missing = refusal.Missing
+			}
+			return explainDenied(d, missing)
 		}
+	case apierrors.IsConflict(err):
+		return "Others changed the object again and again while it was updated (409 Conflict). Run terraform apply again."
 	case apierrors.IsTooManyRequests(err):
 		return "The API server was too busy and refused the request again and again (429 Too Many Requests). Try later, with a smaller -parallelism."
 	}
@@ -200,40 +214,6 @@ func explainStatus(err error) string {
 		return ""
 	}
 	return "The API server refused the request: " + sentence(status.Status().Message)
-}
-
-// explainDenied names what is missing, and the commands that grant it.
-func explainDenied(user, verb, resource, group, namespace string) string {
-	if user == "system:anonymous" {
-		return fmt.Sprintf("The request to %s %s came without a credential that the API server knows (user system:anonymous, 403 Forbidden). "+
-			"Set token, client_certificate and client_key, exec, or a config_path whose context has a user.", verb, resource)
-	}
-	qualified, object, _ := strings.Cut(resource, "/") // pods/log
-	if group != "" {
-		qualified += "." + group
-	}
-	if object != "" {
-		qualified += "/" + object
-	}
-	name := "elastic-" + strings.ReplaceAll(resource, "/", "-")
-	subject := "--user=" + user
-	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		subject = "--serviceaccount=" + account
-	}
-	where, role, scope := "in the whole cluster", "clusterrole", ""
-	if namespace != "" {
-		where, role, scope = "in namespace "+namespace, "role", " --namespace="+namespace
-	}
-	verbs := "get,list,watch"
-	if !slices.Contains(strings.Split(verbs, ","), verb) { // what is only read, such as nodes, needs no more
-		verbs += ",create,patch,delete"
-	}
-	return fmt.Sprintf("User %q may not %s %s %s (403 Forbidden). Somebody who may grants it with:\n\n"+
-		"  kubectl create %s %s --verb=%s --resource=%s%s\n"+
-		"  kubectl create %sbinding %s --%s=%s %s%s",
-		user, verb, qualified, where,
-		role, name, verbs, qualified, scope,
-		role, name, role, name, subject, scope)
 }
 
 // sentence ends a message with a full stop.

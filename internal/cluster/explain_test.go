@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -34,15 +32,16 @@ func TestExplain(t *testing.T) {
 			"Cannot create Pod ml/p",
 			[]string{
 				`User "jane" may not create pods in namespace ml (403 Forbidden)`,
-				"kubectl create role elastic-pods --verb=get,list,watch,create,patch,delete --resource=pods --namespace=ml",
-				"kubectl create rolebinding elastic-pods --role=elastic-pods --user=jane --namespace=ml",
+				"kubectl apply -f https://raw.githubusercontent.com/elastic-training/terraform-provider-elastic/main/examples/rbac/rbac.yaml",
+				"kubectl create rolebinding jane-elastic-user --clusterrole=elastic-user --user=jane --namespace=ml",
+				"kind: Role\n", "namespace: ml", "kubectl create rolebinding jane-elastic-user --role=elastic-user --user=jane --namespace=ml",
 			},
 		},
 		"a cluster-wide 403 of a service account names the cluster role": {
 			wrap("get", high, apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, "high",
 				errors.New(`User "system:serviceaccount:ci:terraform" cannot get resource "priorityclasses" in API group "scheduling.k8s.io" at the cluster scope`))),
 			"Cannot get PriorityClass high",
-			[]string{"may not get priorityclasses.scheduling.k8s.io in the whole cluster", "--verb=get,list,watch --resource", "create clusterrolebinding elastic-priorityclasses --clusterrole=elastic-priorityclasses --serviceaccount=ci:terraform"},
+			[]string{"may not get priorityclasses.scheduling.k8s.io in the whole cluster", "create clusterrolebinding ci-terraform-elastic-admin --clusterrole=elastic-admin --serviceaccount=ci:terraform"},
 		},
 		"a kind that is not installed": {
 			wrap("list", Ref{Kind: "Workload"}, apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Group: "kueue.x-k8s.io", Resource: "workloads"}, "", "404 page not found", 0, true)),
@@ -112,7 +111,14 @@ func TestExplain(t *testing.T) {
 		"finalizers are named": {
 			wrap("delete", high, &StillThereError{Finalizers: []string{"kueue.x-k8s.io/resource-in-use"}, Deleting: true, Err: context.DeadlineExceeded}),
 			"Cannot delete PriorityClass high",
-			[]string{"held by finalizers: kueue.x-k8s.io/resource-in-use"},
+			[]string{"held by finalizers: kueue.x-k8s.io/resource-in-use", "kubectl patch priorityclass high --type=merge"},
+		},
+		"an object in the way that is being deleted is waited for, and not imported": {
+			wrap("create", Ref{Kind: "Job", Namespace: "ml", Name: "low"}, &AlreadyExistsError{Managers: []string{"kubectl"}, Terminating: &Terminating{
+				Ref: Ref{Kind: "Job", Namespace: "ml", Name: "low"}, Since: time.Unix(0, 0), Finalizers: []string{"example.com/hold"},
+			}}),
+			"Cannot create Job ml/low",
+			[]string{"is being deleted", "marked for deletion since 1970-01-01T00:00:00Z", "again when it is gone", "kubectl patch job -n ml low"},
 		},
 		"an interrupted operation is no fault of the server's": {
 			wrap("watch", Ref{Kind: "Pod", Namespace: "ml"}, context.Canceled),
@@ -138,28 +144,6 @@ func TestExplain(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestConflictsAreReadFromTheServersAnswer(t *testing.T) {
-	answer := &apierrors.StatusError{ErrStatus: metav1.Status{
-		Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
-		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{
-			{Type: metav1.CauseTypeFieldManagerConflict, Field: ".metadata.labels.team", Message: `conflict with "kubectl-label" using scheduling.k8s.io/v1 at 2026-01-02T03:04:05Z`},
-			{Type: metav1.CauseTypeFieldManagerConflict, Field: ".description", Message: `conflict with "argo" with subresource "x"`},
-		}},
-	}}
-	var conflict *ConflictError
-	if err := asConflict(fmt.Errorf("around: %w", answer)); !errors.As(err, &conflict) {
-		t.Fatalf("got %v", err)
-	}
-	want := []Conflict{{"kubectl-label", ".metadata.labels.team"}, {"argo", ".description"}}
-	if len(conflict.Conflicts) != 2 || conflict.Conflicts[0] != want[0] || conflict.Conflicts[1] != want[1] {
-		t.Errorf("got %v", conflict.Conflicts)
-	}
-	stale := apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("the object has been modified"))
-	if err := asConflict(stale); errors.As(err, &conflict) {
-		t.Errorf("a conflict of versions is none of managers: %v", err)
 	}
 }
 

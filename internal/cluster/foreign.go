@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,111 +10,72 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// errForeignFields is what the API server would say of them if it knew that desired is complete.
-var errForeignFields = errors.New("others set fields that are to be absent")
-
-// foreign are the fields that each entry of managedFields owns and that the body, though it is complete, lacks.
-type foreign struct {
-	entry  metav1.ManagedFieldsEntry
-	all    *fieldpath.Set // all that the entry owns
-	lacked []fieldpath.Path
-}
-
-// foreignEntries finds what others than the manager own and the body lacks. Metadata is shared by all and does not count,
-// nor does what the object does not have in this version of the API.
-func foreignEntries(live runtime.Object, managed []metav1.ManagedFieldsEntry, manager string, body map[string]any) ([]foreign, error) {
+// claim is the managedFields after which the selected fields, as far as the object has them and others own them, are the
+// manager's alone. What the object does not have in this version of the API does not count, nor does its status.
+func claim(live Object, manager string, body map[string]any, selected func(fieldpath.Path) bool) ([]metav1.ManagedFieldsEntry, error) {
 	liveBody, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]foreign, len(managed))
-	for i, entry := range managed {
-		found[i].entry = entry
+	claimed := fieldpath.NewSet()
+	var kept []metav1.ManagedFieldsEntry
+	for _, entry := range live.GetManagedFields() {
 		if isOurs(entry.Manager, manager) || entry.Subresource != "" || entry.FieldsV1 == nil {
+			kept = append(kept, entry)
 			continue
 		}
-		if found[i].all, err = fieldsOf(entry); err != nil {
+		fields, err := fieldsOf(entry)
+		if err != nil {
 			return nil, err
 		}
-		for path := range found[i].all.All() {
-			if top := path[0].FieldName; top == nil || *top == "metadata" || *top == "status" {
+		theirs := fieldpath.NewSet()
+		for path := range fields.All() {
+			if top := path[0].FieldName; top == nil || *top == "status" || !has(liveBody, path) || !selected(path) {
 				continue
 			}
-			if has(liveBody, path) && !has(body, path) {
-				found[i].lacked = append(found[i].lacked, path.Copy())
+			theirs.Insert(path.Copy())
+		}
+		if theirs.Empty() {
+			kept = append(kept, entry)
+			continue
+		}
+		claimed = claimed.Union(theirs)
+		if rest := fields.Difference(theirs); !rest.Empty() {
+			if entry.FieldsV1, err = encodeFields(entry.Manager, rest); err != nil {
+				return nil, err
 			}
-		}
-	}
-	return found, nil
-}
-
-// foreignFields are conflicts, one for the outermost field of each that the body lacks.
-func foreignFields[T Object](live T, manager string, body map[string]any) ([]Conflict, error) {
-	entries, err := foreignEntries(live, live.GetManagedFields(), manager, body)
-	if err != nil {
-		return nil, err
-	}
-	var found []Conflict
-	for _, f := range entries {
-		for i, path := range f.lacked {
-			if i == 0 || !isWithin(path, f.lacked[:i]) {
-				found = append(found, Conflict{Manager: f.entry.Manager, Field: path.String()})
-			}
-		}
-	}
-	return found, nil
-}
-
-func isWithin(path fieldpath.Path, others []fieldpath.Path) bool {
-	for _, other := range others {
-		if len(other) < len(path) && path[:len(other)].Equals(other) {
-			return true
-		}
-	}
-	return false
-}
-
-// claimingPatch is the JSON patch that makes foreign fields the manager's alone; nil when there are none.
-func claimingPatch[T Object](live T, manager string, body map[string]any) ([]byte, error) {
-	entries, err := foreignEntries(live, live.GetManagedFields(), manager, body)
-	if err != nil {
-		return nil, err
-	}
-	claimed := fieldpath.NewSet()
-	for _, f := range entries {
-		for _, path := range f.lacked {
-			claimed.Insert(path)
+			kept = append(kept, entry)
 		}
 	}
 	if claimed.Empty() {
-		return nil, nil
+		return kept, nil
 	}
-	var kept []metav1.ManagedFieldsEntry
-	for _, f := range entries {
-		fields := f.all
-		switch {
-		case f.entry.Manager == manager && f.entry.Operation == metav1.ManagedFieldsOperationApply && f.entry.FieldsV1 != nil:
-			if fields, err = fieldsOf(f.entry); err != nil {
-				return nil, err
-			}
-			fields = fields.Union(claimed)
-		case len(f.lacked) == 0:
-			kept = append(kept, f.entry)
-			continue
-		default:
-			fields = fields.Difference(claimed)
-		}
-		if fields.Empty() {
+	for i, entry := range kept {
+		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil || entry.Subresource != "" {
 			continue
 		}
-		raw, err := fields.ToJSON()
+		fields, err := fieldsOf(entry)
 		if err != nil {
-			return nil, fmt.Errorf("managedFields of %s: %w", f.entry.Manager, err)
+			return nil, err
 		}
-		f.entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
-		kept = append(kept, f.entry)
+		kept[i].FieldsV1, err = encodeFields(manager, fields.Union(claimed))
+		return kept, err
 	}
-	return managedFieldsPatch(live, kept)
+	// An imported object: nothing is ours yet.
+	version, _ := body["apiVersion"].(string)
+	fields, err := encodeFields(manager, claimed)
+	now := metav1.Now()
+	return append(kept, metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, Time: &now, FieldsType: "FieldsV1", FieldsV1: fields,
+	}), err
+}
+
+func encodeFields(manager string, fields *fieldpath.Set) (*metav1.FieldsV1, error) {
+	raw, err := fields.ToJSON()
+	if err != nil {
+		return nil, fmt.Errorf("managedFields of %s: %w", manager, err)
+	}
+	return metav1.NewFieldsV1(string(raw)), nil
 }
 
 // managedFieldsPatch is the JSON patch that replaces the managedFields of this version of an object.

@@ -1,10 +1,9 @@
 package cluster
 
 import (
-	"encoding/json"
-	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,80 +35,112 @@ func bodyOf(t *testing.T, object runtime.Object) map[string]any {
 	return body
 }
 
-func TestForeignFieldsAreThoseOfOthersThatTheBodyLacks(t *testing.T) {
+// owned are the fields of each manager after what has to change before an apply of desired, and whether anything has to.
+func owned(t *testing.T, live *corev1.Service, manager string, desired, prior *corev1.Service, complete bool) (map[string]string, bool) {
+	t.Helper()
+	var before map[string]any
+	if prior != nil {
+		before = bodyOf(t, prior)
+	}
+	body := bodyOf(t, desired)
+	body["apiVersion"] = "v1"
+	entries, differ, err := applyOwnership(live, manager, body, before, complete)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, entry := range entries {
+		got[string(entry.Operation)+" "+entry.Manager] = entry.FieldsV1.GetRawString()
+	}
+	return got, differ
+}
+
+func TestAnApplyOwnsWhatItHasToRemove(t *testing.T) {
 	const ours = "terraform"
 	for behaviour, c := range map[string]struct {
 		entry metav1.ManagedFieldsEntry
 		lacks func(s *corev1.Service)
-		want  []string
+		want  map[string]string // nil where nothing has to change
 	}{
-		"a field":                       {owns("edit", "Update", `{"f:spec":{"f:type":{}}}`), func(s *corev1.Service) { s.Spec.Type = "" }, []string{".spec.type"}},
-		"only the outermost of it":      {owns("edit", "Update", `{"f:spec":{"f:sessionAffinityConfig":{".":{},"f:clientIP":{".":{},"f:timeoutSeconds":{}}}}}`), func(s *corev1.Service) { s.Spec.SessionAffinityConfig = nil }, []string{".spec.sessionAffinityConfig"}},
-		"an item of a list by keys":     {owns("edit", "Update", `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`), func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }, []string{`.spec.ports[port=81,protocol="TCP"]`}},
-		"a field of an item":            {owns("edit", "Update", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}`), func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 }, []string{`.spec.ports[port=80,protocol="TCP"].nodePort`}},
-		"an item of a list by value":    {owns("edit", "Update", `{"f:spec":{"f:externalIPs":{"v:\"1.2.3.4\"":{}}}}`), func(s *corev1.Service) { s.Spec.ExternalIPs = nil }, []string{`.spec.externalIPs[="1.2.3.4"]`}},
-		"not what the body has":         {owns("edit", "Update", `{"f:spec":{"f:type":{}}}`), func(*corev1.Service) {}, nil},
-		"not what is another version's": {owns("edit", "Update", `{"f:spec":{"f:oldName":{}}}`), func(*corev1.Service) {}, nil},
-		"not metadata":                  {owns("edit", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}}}`), func(s *corev1.Service) { s.Labels = nil }, nil},
-		"not what is ours":              {owns(ours, "Apply", `{"f:spec":{"f:type":{}}}`), func(s *corev1.Service) { s.Spec.Type = "" }, nil},
-		"not what we wrote creating":    {owns(ours+"/abc", "Update", `{"f:spec":{"f:type":{}}}`), func(s *corev1.Service) { s.Spec.Type = "" }, nil},
+		"a field": {
+			owns("edit", "Update", `{"f:spec":{"f:type":{}}}`),
+			func(s *corev1.Service) { s.Spec.Type = "" },
+			map[string]string{"Apply terraform": `{"f:spec":{"f:type":{}}}`},
+		},
+		"a field with all in it, and not its neighbour": {
+			owns("edit", "Update", `{"f:spec":{"f:sessionAffinity":{},"f:sessionAffinityConfig":{".":{},"f:clientIP":{".":{},"f:timeoutSeconds":{}}}}}`),
+			func(s *corev1.Service) { s.Spec.SessionAffinityConfig = nil },
+			map[string]string{
+				"Apply terraform": `{"f:spec":{"f:sessionAffinityConfig":{".":{},"f:clientIP":{".":{},"f:timeoutSeconds":{}}}}}`,
+				"Update edit":     `{"f:spec":{"f:sessionAffinity":{}}}`,
+			},
+		},
+		"an item of a list by keys": {
+			owns("edit", "Update", `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`),
+			func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] },
+			map[string]string{"Apply terraform": `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`},
+		},
+		"a field of an item": {
+			owns("edit", "Update", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}`),
+			func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 },
+			map[string]string{"Apply terraform": `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}`},
+		},
+		"an item of a list by value": {
+			owns("edit", "Update", `{"f:spec":{"f:externalIPs":{"v:\"1.2.3.4\"":{}}}}`),
+			func(s *corev1.Service) { s.Spec.ExternalIPs = nil },
+			map[string]string{"Apply terraform": `{"f:spec":{"f:externalIPs":{"v:\"1.2.3.4\"":{}}}}`},
+		},
+		"a label that was managed": {
+			owns("edit", "Update", `{"f:metadata":{"f:labels":{"f:a":{},"f:theirs":{}}}}`),
+			func(s *corev1.Service) { s.Labels = nil },
+			map[string]string{"Apply terraform": `{"f:metadata":{"f:labels":{"f:a":{}}}}`, "Update edit": `{"f:metadata":{"f:labels":{"f:theirs":{}}}}`},
+		},
+		"not a label that never was": {owns("edit", "Update", `{"f:metadata":{"f:labels":{"f:theirs":{}}}}`), func(*corev1.Service) {}, nil},
+		"not what the body has":      {owns("edit", "Update", `{"f:spec":{"f:type":{}}}`), func(*corev1.Service) {}, nil},
+		"not another version's":      {owns("edit", "Update", `{"f:spec":{"f:oldName":{}}}`), func(*corev1.Service) {}, nil},
+		"not what is ours":           {owns(ours, "Apply", `{"f:spec":{"f:type":{}}}`), func(s *corev1.Service) { s.Spec.Type = "" }, nil},
+		"what we wrote creating": {
+			owns(ours+"/abc", "Update", `{"f:spec":{"f:type":{}}}`),
+			func(s *corev1.Service) { s.Spec.Type = "" },
+			map[string]string{"Apply terraform": `{"f:spec":{"f:type":{}}}`},
+		},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			live, desired := service(c.entry), service()
+			live.Labels["theirs"] = "x"
 			c.lacks(desired)
-			conflicts, err := foreignFields(live, ours, bodyOf(t, desired))
-			if err != nil {
-				t.Fatal(err)
+			got, differ := owned(t, live, ours, desired, service(), true)
+			if differ != (c.want != nil) {
+				t.Errorf("has to change: %t", differ)
 			}
-			var got []string
-			for _, conflict := range conflicts {
-				got = append(got, conflict.Field)
-				if conflict.Manager != "edit" {
-					t.Errorf("manager %q", conflict.Manager)
+			if c.want != nil {
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
 				}
-			}
-			if !slices.Equal(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestClaimingTakesForeignFieldsAndLeavesTheRest(t *testing.T) {
-	const ours = "terraform"
+func TestAnApplyOfAPartLeavesOthersFieldsTheirs(t *testing.T) {
+	live, desired := service(owns("edit", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:type":{}}}`)), service()
+	desired.Spec.Type, desired.Labels = "", nil
+	if got, differ := owned(t, live, "terraform", desired, nil, false); differ {
+		t.Errorf("ownership changes to %v", got)
+	}
+}
+
+func TestClaimsBecomePartOfWhatWasApplied(t *testing.T) {
 	live := service(
-		owns(ours, "Apply", `{"f:spec":{"f:ports":{}}}`),
+		owns("terraform", "Apply", `{"f:spec":{"f:ports":{}}}`),
 		owns("edit", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:type":{}}}`),
 		owns("other", "Update", `{"f:spec":{"f:type":{}}}`),
 	)
 	desired := service()
 	desired.Spec.Type = ""
-	patch, err := claimingPatch(live, ours, bodyOf(t, desired))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var operations []struct {
-		Op, Path string
-		Value    json.RawMessage
-	}
-	if err := json.Unmarshal(patch, &operations); err != nil {
-		t.Fatal(err)
-	}
-	var entries []metav1.ManagedFieldsEntry
-	if err := json.Unmarshal(operations[0].Value, &entries); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, entry := range entries {
-		got[entry.Manager] = entry.FieldsV1.GetRawString()
-	}
-	if len(got) != 2 || got[ours] != `{"f:spec":{"f:ports":{},"f:type":{}}}` || got["edit"] != `{"f:metadata":{"f:labels":{"f:a":{}}}}` {
-		t.Errorf("got %v", got)
-	}
-	if operations[1].Path != "/metadata/resourceVersion" || string(operations[1].Value) != `"7"` {
-		t.Errorf("the version is not that of the object: %v", operations[1])
-	}
-	if patch, err := claimingPatch(live, ours, bodyOf(t, service())); err != nil || patch != nil {
-		t.Errorf("a patch though nothing is foreign: %s, %v", patch, err)
+	got, _ := owned(t, live, "terraform", desired, nil, true)
+	want := map[string]string{"Apply terraform": `{"f:spec":{"f:ports":{},"f:type":{}}}`, "Update edit": `{"f:metadata":{"f:labels":{"f:a":{}}}}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

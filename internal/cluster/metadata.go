@@ -31,3 +31,13 @@ func ListMetadata(ctx context.Context, c *Client, kind string, of schema.GroupVe
 	})
 	return found, c.Wrap("list", ref, err)
 }
+
+// GetMetadata reads the metadata of one object, and nothing of what it holds. A missing one is an error for which
+// apierrors.IsNotFound holds.
+func GetMetadata(ctx context.Context, c *Client, of schema.GroupVersionResource, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	if err := c.Verify(ctx); err != nil {
+		return nil, err
+	}
+	found, err := c.metadata.Resource(of).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	return found, c.Wrap("get", ref, err)
+}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,91 +44,97 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 
 func nameOf(field string) fieldpath.PathElement { return fieldpath.PathElement{FieldName: &field} }
 
-func ownsAnything(object metav1.Object, fieldManager string) bool {
-	for _, entry := range object.GetManagedFields() {
-		if isOurs(entry.Manager, fieldManager) && entry.Subresource == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// ownershipPatch is the JSON patch after which the manager's fields are owned by one Apply entry, and fields that
-// it applied are owned by nobody else where it has just taken them over; nil when there is nothing to change.
-func ownershipPatch[T Object](live T, manager string) ([]byte, error) {
+// applyOwnership are the managedFields that an object needs before the body is applied, and whether they differ from those
+// that it has:
+//
+//   - What Create or Merge wrote is owned by Update entries of ours. They become part of our Apply entry, because an apply
+//     removes only what its manager has applied.
+//   - What the body lacks and others own becomes ours alone, so that the apply removes it: fields of a complete body, and
+//     labels and annotations that prior has, which is the object as it was managed before.
+//
+// Everything else is left to the apply itself, which takes fields by force.
+func applyOwnership(live Object, manager string, body, prior map[string]any, complete bool) ([]metav1.ManagedFieldsEntry, bool, error) {
 	creators := sets.New[string]()
 	for _, entry := range live.GetManagedFields() {
 		if isOurs(entry.Manager, manager) && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
 			creators.Insert(entry.Manager)
 		}
 	}
-	return csaupgrade.UpgradeManagedFieldsPatch(runtime.Object(live), creators, manager)
+	upgraded, ok := live.DeepCopyObject().(Object)
+	if !ok {
+		return nil, false, fmt.Errorf("a copy of %T is another type", live)
+	}
+	if err := csaupgrade.UpgradeManagedFields(runtime.Object(upgraded), creators, manager); err != nil {
+		return nil, false, err
+	}
+	entries, err := claim(upgraded, manager, body, func(path fieldpath.Path) bool {
+		switch {
+		case has(body, path):
+			return false
+		case isMetadata(path):
+			return len(path) == 3 && has(prior, path)
+		default:
+			return complete
+		}
+	})
+	return entries, !reflect.DeepEqual(entries, live.GetManagedFields()), err
 }
 
-// exclusivePatch is the JSON patch that leaves the fields which the manager applied to it alone; nil when nobody shares them.
-func exclusivePatch(live metav1.Object, manager string) ([]byte, error) {
-	entries := live.GetManagedFields()
-	ours := &fieldpath.Set{}
-	for _, entry := range entries {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {
-			var err error
-			if ours, err = fieldsOf(entry); err != nil {
+// isMetadata says whether a field is metadata, which many write, and not the object's own.
+func isMetadata(path fieldpath.Path) bool {
+	return path[0].FieldName != nil && *path[0].FieldName == "metadata"
+}
+
+// Written is a field that another field manager than the client's wrote last.
+type Written struct {
+	Field   string // ".metadata.labels.team"
+	Manager string // "kubectl-label"
+	Time    time.Time
+}
+
+// WrittenByOthers are the fields of an object that others than the client's field manager own alone, in the order of
+// managedFields: a field whose value somebody changes is that manager's from then on. Fields that hold others are left out
+// where these are ours.
+func WrittenByOthers(c *Client, object metav1.Object) ([]Written, error) {
+	manager := c.FieldManager()
+	ours, others := fieldpath.NewSet(), []metav1.ManagedFieldsEntry{}
+	for _, entry := range object.GetManagedFields() {
+		switch {
+		case entry.FieldsV1 == nil || entry.Subresource != "":
+		case isOurs(entry.Manager, manager):
+			fields, err := fieldsOf(entry)
+			if err != nil {
 				return nil, err
 			}
+			ours = ours.Union(fields)
+		default:
+			others = append(others, entry)
 		}
 	}
-	var kept []metav1.ManagedFieldsEntry
-	changed := false
-	for _, entry := range entries {
-		if entry.Manager == manager || entry.FieldsV1 == nil || entry.Subresource != "" {
-			kept = append(kept, entry)
-			continue
-		}
-		theirs, err := fieldsOf(entry)
+	var written []Written
+	for _, entry := range others {
+		fields, err := fieldsOf(entry)
 		if err != nil {
 			return nil, err
 		}
-		rest := theirs.Difference(ours)
-		if rest.Equals(theirs) {
-			kept = append(kept, entry)
-			continue
+		for path := range fields.Leaves().All() {
+			if ours.Has(path) || !within(ours, path).Empty() {
+				continue
+			}
+			w := Written{Field: path.String(), Manager: entry.Manager}
+			if entry.Time != nil {
+				w.Time = entry.Time.UTC()
+			}
+			written = append(written, w)
 		}
-		changed = true
-		if rest.Empty() {
-			continue
-		}
-		raw, err := rest.ToJSON()
-		if err != nil {
-			return nil, fmt.Errorf("managedFields of %s: %w", entry.Manager, err)
-		}
-		entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
-		kept = append(kept, entry)
 	}
-	if !changed {
-		return nil, nil
-	}
-	return managedFieldsPatch(live, kept)
+	return written, nil
 }
 
-// equalPart is the part of desired that live has already. Lists count as a whole: which of their items are the
-// same is known to the server only.
-func equalPart(desired, live map[string]any) map[string]any {
-	equal := map[string]any{}
-	for key, want := range desired {
-		have, ok := live[key]
-		if !ok {
-			continue
-		}
-		wantMap, wantIsMap := want.(map[string]any)
-		haveMap, haveIsMap := have.(map[string]any)
-		switch {
-		case wantIsMap && haveIsMap:
-			if part := equalPart(wantMap, haveMap); len(part) > 0 {
-				equal[key] = part
-			}
-		case reflect.DeepEqual(want, have):
-			equal[key] = want
-		}
+// within is the part of a set below a path.
+func within(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
+	for _, element := range path {
+		fields = fields.WithPrefix(element)
 	}
-	return equal
+	return fields
 }

@@ -2,13 +2,13 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
-	"pgregory.net/rapid"
 )
 
 func TestApplyBodyIsWhatIsSetAndNothingOfTheServers(t *testing.T) {
@@ -35,42 +35,6 @@ func TestApplyBodyIsWhatIsSetAndNothingOfTheServers(t *testing.T) {
 	if _, ok := pod["status"]; ok {
 		t.Error("status is sent")
 	}
-}
-
-func TestEqualPart(t *testing.T) {
-	object := func(a, b, c any) map[string]any { return map[string]any{"a": a, "b": b, "c": c} }
-	for behaviour, c := range map[string]struct{ desired, live, want map[string]any }{
-		"equal scalars are taken, others not": {object(int64(1), "x", true), object(int64(1), "y", true), map[string]any{"a": int64(1), "c": true}},
-		"maps are taken entry by entry": {
-			map[string]any{"m": map[string]any{"x": "1", "y": "2"}},
-			map[string]any{"m": map[string]any{"x": "1", "y": "3", "z": "4"}},
-			map[string]any{"m": map[string]any{"x": "1"}},
-		},
-		"a map without an equal entry is not taken": {map[string]any{"m": map[string]any{"x": "1"}}, map[string]any{"m": map[string]any{"x": "2"}}, map[string]any{}},
-		"lists are taken as a whole":                {map[string]any{"l": []any{"a", "b"}}, map[string]any{"l": []any{"a", "b"}}, map[string]any{"l": []any{"a", "b"}}},
-		"a list that differs is not taken":          {map[string]any{"l": []any{"a", "b"}}, map[string]any{"l": []any{"a"}}, map[string]any{}},
-		"what is not there is not taken":            {map[string]any{"a": "x"}, map[string]any{}, map[string]any{}},
-	} {
-		t.Run(behaviour, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, equalPart(c.desired, c.live)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-	t.Run("all of an object equals itself", rapid.MakeCheck(func(t *rapid.T) {
-		labels := rapid.MapOf(rapid.String(), rapid.StringMatching(`[a-z]{1,5}`)).Draw(t, "labels")
-		object := map[string]any{"kind": "x"}
-		if len(labels) > 0 {
-			entries := map[string]any{}
-			for key, value := range labels {
-				entries[key] = value
-			}
-			object["labels"] = entries
-		}
-		if diff := cmp.Diff(object, equalPart(object, object)); diff != "" {
-			t.Fatal(diff)
-		}
-	}))
 }
 
 func TestOwnedKeysAreThoseOfOurManager(t *testing.T) {
@@ -101,27 +65,36 @@ func TestOwnedKeysAreThoseOfOurManager(t *testing.T) {
 	}
 }
 
-func TestExclusivePatchTakesFromOthersOnlyWhatWeApplied(t *testing.T) {
-	live := &metav1.ObjectMeta{ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
-		{Manager: "us", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:description":{},"f:metadata":{"f:labels":{"f:team":{}}}}`)},
-		{Manager: "all-ours", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:description":{}}`)},
-		{Manager: "part", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:team":{},"f:theirs":{}}}}`)},
-		{Manager: "status", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:description":{}}`)},
+func TestWrittenByOthersIsWhatWeDoNotOwn(t *testing.T) {
+	at := metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	entry := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, Time: &at, FieldsV1: metav1.NewFieldsV1(fields),
+		}
+	}
+	c := &Client{config: Config{FieldManager: "us"}}
+	object := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		entry("us", "", `{"f:spec":{"f:both":{},"f:outer":{"f:inner":{}},"f:list":{"k:{\"name\":\"a\"}":{"f:value":{}}}}}`),
+		entry("us/1234", "", `{"f:metadata":{"f:labels":{"f:ours":{}}}}`),
+		entry("kubectl-edit", "", `{"f:metadata":{"f:labels":{".":{},"f:a.b/team":{},"f:ours":{}}},"f:spec":{"f:both":{},"f:theirs":{},"f:outer":{}}}`),
+		entry("usher", "", `{"f:spec":{"f:list":{"k:{\"name\":\"b\"}":{".":{},"f:value":{}}},"f:struct":{".":{},"f:x":{}}}}`),
+		entry("kueue", "status", `{"f:status":{"f:phase":{}}}`),
 	}}
-	patch, err := exclusivePatch(live, "us")
+	got, err := WrittenByOthers(c, object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"op":"replace","path":"/metadata/managedFields","value":[` +
-		`{"manager":"us","operation":"Apply","fieldsV1":{"f:description":{},"f:metadata":{"f:labels":{"f:team":{}}}}},` +
-		`{"manager":"part","operation":"Update","fieldsV1":{"f:metadata":{"f:labels":{"f:theirs":{}}}}},` +
-		`{"manager":"status","operation":"Update","fieldsV1":{"f:description":{}},"subresource":"status"}]},` +
-		`{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`
-	if diff := cmp.Diff(want, string(patch)); diff != "" {
+	want := []Written{
+		{".metadata.labels.a.b/team", "kubectl-edit", at.Time},
+		{".spec.theirs", "kubectl-edit", at.Time},
+		{`.spec.list[name="b"].value`, "usher", at.Time},
+		{".spec.struct.x", "usher", at.Time},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	live.ManagedFields = live.ManagedFields[:1]
-	if patch, err = exclusivePatch(live, "us"); patch != nil || err != nil {
-		t.Errorf("got %s, %v where nobody shares anything", patch, err)
+	object.ManagedFields = []metav1.ManagedFieldsEntry{entry("them", "", `{"f:metadata`)}
+	if _, err := WrittenByOthers(c, object); err == nil {
+		t.Error("damaged managedFields are accepted")
 	}
 }

@@ -67,6 +67,9 @@ func onJob(do func(context.Context, *cluster.Client, *batchv1.Job, func(string))
 		if jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil {
 			return refuse("The job has ended", "Job %s/%s is complete or has failed: nothing of it runs any more. To run it again, replace it: terraform apply -replace=ADDRESS.", namespace, on.name)
 		}
+		if terminating := terminatingJob(job); terminating != nil {
+			return refuse("The job is being deleted", "Job %s/%s will not run again. %s %s", namespace, on.name, terminating, terminating.Remedy())
+		}
 		return do(ctx, client, job, tell)
 	}
 }
@@ -119,7 +122,8 @@ func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, t
 	tell(fmt.Sprintf("asked the master for a checkpoint at step %d or later", status.StepsDone))
 	err := cluster.WaitFor(ctx, client, maps, cluster.Named(trainingjob.StatusName(job.Name)), func(found []*corev1.ConfigMap) (bool, error) {
 		if len(found) == 0 {
-			return false, nil
+			return false, refuse("The job's status is gone", "ConfigMap %s/%s was deleted while the checkpoint was waited for, with the job or by itself: "+
+				"terraform plan says which. Whether there is a checkpoint is not known.", job.Namespace, trainingjob.StatusName(job.Name))
 		}
 		now, err := trainingjob.DecodeStatus(found[0])
 		if err != nil {

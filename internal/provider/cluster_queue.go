@@ -33,10 +33,11 @@ func newClusterQueue() func() resource.Resource {
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.ClusterQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().ClusterQueues(), cluster.Named(name), done)
 		},
-		fact:    clusterQueueFact,
-		checks:  checkClusterQueue,
-		holders: workloadsReserving,
-		release: `Wait until they end, or evict them: set stop_policy = "HoldAndDrain", apply, and then delete the queue.`,
+		fact:        clusterQueueFact,
+		checks:      checkClusterQueue,
+		consequence: releasesQueue,
+		holders:     workloadsReserving,
+		release:     `Wait until they end, or evict them: set stop_policy = "HoldAndDrain", apply, and then delete the queue.`,
 	})
 }
 

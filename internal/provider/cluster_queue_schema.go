@@ -23,7 +23,7 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 				"How much more it may borrow of what others in the cohort do not use; without it, as much as there is. Only with `cohort_name`.",
 				"How much of it others in the cohort may borrow while it is not used; without it, all; `\"0\"` for nothing. At most `nominal_quota`. Only with `cohort_name`.",
 			),
-			"cohort_name": textAttribute("Cohort of queues that borrow from one another what they do not use. It need not exist as an `elastic_cohort`: queues that name the same cohort are in it. " +
+			"cohort_name": nonEmptyText("Cohort of queues that borrow from one another what they do not use. It need not exist as an `elastic_cohort`: queues that name the same cohort are in it. " +
 				"Without it the queue neither borrows nor lends."),
 			"queueing_strategy": wordAttribute("Order by priority and then by age in any case. `BestEffortFIFO` (default): a workload that does not fit lets younger ones pass. `StrictFIFO`: it holds up all behind it.", kueue.BestEffortFIFO),
 			"namespace_selector": schema.SingleNestedAttribute{

@@ -37,7 +37,7 @@ func cohortSchema(ctx context.Context) schema.Schema {
 			"it is for quota of the cohort's own, for weights, and for trees of cohorts.\n\n" +
 			"Deleting it leaves the queues in a cohort of that name without a parent and without quota of its own. A cycle of parents stops every queue in it.",
 		Attributes: kueueAttributes(ctx, "Name of the cohort, as in a ClusterQueue's `cohort_name`.", map[string]schema.Attribute{
-			"parent_name": textAttribute("Cohort above this one, from which it borrows and to which it lends; without it, this is the root of a tree. Refer to `elastic_cohort.NAME.name`."),
+			"parent_name": nonEmptyText("Cohort above this one, from which it borrows and to which it lends; without it, this is the root of a tree. Refer to `elastic_cohort.NAME.name`."),
 			"resource_groups": resourceGroupsAttribute(
 				"Quota of the cohort's own, which is added to its members': a pool that all of them may borrow from.",
 				"How much of it the cohort adds.",

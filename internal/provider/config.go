@@ -7,10 +7,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 )
 
 // maxFieldManagerLength leaves room, in the API's 128 characters, for the token under which objects are created.
 const maxFieldManagerLength = 110
+
+// minBurst and maxBurst bound the requests above qps.
+const minBurst, maxBurst = 1, 100_000
 
 // configModel is the provider's configuration as Terraform sends it.
 type configModel struct {
@@ -117,14 +122,16 @@ func configAttributes() map[string]schema.Attribute {
 
 		// How to talk to it.
 		"qps": schema.Float64Attribute{
+			CustomType:          numeric.Float64{},
 			MarkdownDescription: "Requests per second of this client. There is no limit by default: the API server's priority and fairness governs, and its 429 is honoured.",
 			Optional:            true,
 			Validators:          []validator.Float64{float64validator.AtLeast(0.1)},
 		},
 		"burst": schema.Int64Attribute{
+			CustomType:          numeric.Int64{},
 			MarkdownDescription: "Requests above `qps` at once; needs `qps`, and is twice as many by default.",
 			Optional:            true,
-			Validators:          []validator.Int64{int64validator.Between(1, 100_000)},
+			Validators:          []validator.Int64{int64validator.Between(minBurst, maxBurst)},
 		},
 		"field_manager": schema.StringAttribute{
 			MarkdownDescription: "Name under which fields are owned in server-side apply; `terraform-provider-elastic` by default. Changing it leaves the fields to the old name.",
@@ -132,8 +139,9 @@ func configAttributes() map[string]schema.Attribute {
 			Validators:          []validator.String{stringvalidator.LengthBetween(1, maxFieldManagerLength)},
 		},
 		"force_conflicts": schema.BoolAttribute{
-			MarkdownDescription: "Take fields that other managers own, instead of an error that names them. False by default.",
-			Optional:            true,
+			MarkdownDescription: "Let applies overwrite what other field managers have changed after the plan was made, instead of an error that lists these fields. " +
+				"What was changed before is in the plan, which names who wrote it, and is set back in any case. False by default.",
+			Optional: true,
 		},
 		"expected_cluster_uid": schema.StringAttribute{
 			MarkdownDescription: "UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). Nothing is read from or written to any other cluster.",

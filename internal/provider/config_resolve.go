@@ -235,7 +235,7 @@ func (r *resolver) limits(config *cluster.Config, model configModel) {
 		return
 	}
 	if model.QPS.IsNull() {
-		if !model.Burst.IsNull() {
+		if burst := model.Burst.ValueInt64(); burst >= minBurst && burst <= maxBurst { // any other is refused by itself
 			r.fail("burst", "burst needs qps", "Without qps there is no limit that burst could exceed; set qps too, or remove burst.")
 		}
 		return

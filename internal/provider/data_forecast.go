@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
 )
@@ -98,11 +99,13 @@ func forecastPodAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name": schema.StringAttribute{MarkdownDescription: "What they are called in the answer: `worker`.", Required: true, Validators: []validator.String{subdomain{}}},
 		"count": schema.Int64Attribute{
+			CustomType:          numeric.Int64{},
 			MarkdownDescription: "How many; 1 by default.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(1, maxForecastPods)},
 		},
 		"min": schema.Int64Attribute{
+			CustomType:          numeric.Int64{},
 			MarkdownDescription: "How many of them the job cannot do without; all by default. The others come and go one by one, and whether they wait does not count.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, maxForecastPods)},
@@ -124,7 +127,7 @@ func forecastPodAttributes() map[string]schema.Attribute {
 				"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
 				"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
 				"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
-				"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
+				"toleration_seconds": schema.Int64Attribute{CustomType: numeric.Int64{}, MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
 			}},
 		},
 	}

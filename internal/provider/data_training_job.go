@@ -86,6 +86,8 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 		explain(&resp.Diagnostics, err)
 		return
 	}
+	about := subject{importID: namespace + "/" + name}
+	newTrainingJobCluster(client, about).warnTerminating(ctx, &resp.Diagnostics, job)
 	status, diags := statusOf(ctx, client, job)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {

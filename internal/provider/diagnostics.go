@@ -11,6 +11,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
 // explain adds an error of the cluster to the diagnostics.
@@ -26,26 +27,23 @@ type subject struct {
 	attributes   map[string]schema.Attribute // those that are fields of the API, to point at the one in question
 }
 
-// explain adds an error of the cluster to the diagnostics, in words for who wrote the configuration: a conflict points
-// at the attribute, and an object that exists comes with the way to import it.
+// explain adds an error of the cluster to the diagnostics, in words for who wrote the configuration: a conflict names
+// the attributes, and an object that exists comes with the way to import it.
 func (s subject) explain(diags *diag.Diagnostics, err error) {
 	if err == nil {
 		return
 	}
 	summary, detail := cluster.Explain(err)
 	var exists *cluster.AlreadyExistsError
-	if errors.As(err, &exists) {
+	if errors.As(err, &exists) && exists.Terminating == nil {
 		detail += fmt.Sprintf("\n\nTo import it, with ADDRESS for the name of the resource block:\n\n  terraform import %s.ADDRESS %s\n\n"+
 			"or in the configuration:\n\n  import {\n    to = %s.ADDRESS\n    id = %q\n  }", s.resourceType, s.importID, s.resourceType, s.importID)
 	}
-	var conflict *cluster.ConflictError
+	var conflict *drift.ConflictError
 	if errors.As(err, &conflict) {
-		for _, c := range conflict.Conflicts {
-			if attribute, ok := s.attributeOf(c.Field); ok {
-				diags.AddAttributeError(attribute, summary, detail)
-				return
-			}
-		}
+		summary, detail = conflict.Explain()
+		diags.AddAttributeError(conflict.Conflicts[0].Path, summary, detail)
+		return
 	}
 	diags.AddError(summary, detail)
 }
@@ -53,13 +51,8 @@ func (s subject) explain(diags *diag.Diagnostics, err error) {
 // attributeOf finds the attribute behind a managed field: ".metadata.labels.team" is labels["team"], ".globalDefault" is
 // global_default, ".spec.preemption.withinClusterQueue" is preemption.within_cluster_queue.
 func (s subject) attributeOf(field string) (path.Path, bool) {
-	if key, ok := strings.CutPrefix(field, ".metadata."); ok {
-		for _, name := range []string{"labels", "annotations"} {
-			if entry, ok := strings.CutPrefix(key, name+"."); ok {
-				return path.Root(name).AtMapKey(entry), true
-			}
-		}
-		return path.Empty(), false
+	if strings.HasPrefix(field, ".metadata.") {
+		return metadataAttribute(field)
 	}
 	return apifield.Path(s.attributes, strings.TrimPrefix(field, ".spec"))
 }

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
 func TestAttributeOfAManagedField(t *testing.T) {
@@ -43,11 +43,16 @@ func TestExplainPointsAndOffers(t *testing.T) {
 	around := func(err error) error {
 		return fmt.Errorf("around: %w", &cluster.Error{Verb: "update", Ref: cluster.Ref{Kind: "PriorityClass", Name: "high"}, Err: err})
 	}
-	t.Run("a conflict points at the first attribute that is ours to name", func(t *testing.T) {
+	t.Run("a conflict names every attribute", func(t *testing.T) {
 		var diags diag.Diagnostics
-		s.explain(&diags, around(&cluster.ConflictError{Conflicts: []cluster.Conflict{{Manager: "m", Field: ".metadata.finalizers"}, {Manager: "m", Field: ".description"}}, Err: errors.New("409")}))
+		conflict := func(attribute string) drift.Conflict {
+			return drift.Conflict{Change: drift.Change{Path: path.Root(attribute)}, Ignore: attribute}
+		}
+		s.explain(&diags, around(&drift.ConflictError{
+			Ref: cluster.Ref{Kind: "PriorityClass", Name: "high"}, Conflicts: []drift.Conflict{conflict("description"), conflict("value")},
+		}))
 		located, ok := diags[0].(interface{ Path() path.Path })
-		if !ok || !located.Path().Equal(path.Root("description")) {
+		if !ok || !located.Path().Equal(path.Root("description")) || !strings.Contains(diags[0].Detail(), "ignore_changes = [description, value]") {
 			t.Errorf("got %v", diags)
 		}
 	})

@@ -52,20 +52,46 @@ func (o *object[T]) setIdentity(ctx context.Context, v values, to *tfsdk.Resourc
 	return to.Set(ctx, nameIdentity{Name: name})
 }
 
-// importNamespaced imports what is in a namespace by NAMESPACE/NAME, or by its identity.
-func importNamespaced(ctx context.Context, what, example string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	identity := namespacedIdentity{}
-	if req.ID != "" {
-		namespace, name, ok := strings.Cut(req.ID, "/")
-		if !ok || namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
-			resp.Diagnostics.AddError("Not the id of a "+what, fmt.Sprintf("The id is %q; it must be NAMESPACE/NAME, as in %s.", req.ID, example))
-			return
-		}
-		identity.Namespace, identity.Name = types.StringValue(namespace), types.StringValue(name)
-	} else {
+// importNamed imports what is in no namespace by its name, or by its identity.
+func importNamed(ctx context.Context, what, example string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	identity := nameIdentity{}
+	switch {
+	case req.ID != "" || req.Identity == nil || req.Identity.Raw.IsNull():
+		identity.Name = types.StringValue(req.ID)
+	default:
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	}
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if problems := validation.IsDNS1123Subdomain(identity.Name.ValueString()); len(problems) > 0 {
+		resp.Diagnostics.AddError("Invalid import ID of "+article(what), fmt.Sprintf(
+			"The ID is %q; it must be the object's name, as in: terraform import %s_%s.ADDRESS NAME. %s.", identity.Name.ValueString(), TypeName, example, problems[0]))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), identity.Name)...)
+	if resp.Identity != nil {
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, identity)...)
+	}
+}
+
+// importNamespaced imports what is in a namespace by NAMESPACE/NAME, or by its identity.
+func importNamespaced(ctx context.Context, what, example string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	identity, given := namespacedIdentity{}, fmt.Sprintf("%q", req.ID)
+	switch {
+	case req.ID != "" || req.Identity == nil || req.Identity.Raw.IsNull():
+		namespace, name, _ := strings.Cut(req.ID, "/")
+		identity.Namespace, identity.Name = types.StringValue(namespace), types.StringValue(name)
+	default:
+		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
+		given = fmt.Sprintf("namespace %q and name %q", identity.Namespace.ValueString(), identity.Name.ValueString())
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if len(validation.IsDNS1123Label(identity.Namespace.ValueString())) > 0 || len(validation.IsDNS1123Subdomain(identity.Name.ValueString())) > 0 {
+		resp.Diagnostics.AddError("Invalid import ID of "+article(what),
+			fmt.Sprintf("The ID is %s; it must be NAMESPACE/NAME, names as Kubernetes has them, as in %s.", given, example))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), identity.Namespace)...)

@@ -26,6 +26,7 @@ type jobKind struct {
 	word    string // "job", to go on with
 	label   string // key of the label with the job's name that every pod has
 	account string // why the job gets a ServiceAccount of its own, in a sentence
+	lossOf  func(job string, part trainingjob.Object) trainingjob.Loss
 }
 
 // podsOf selects the pods of all jobs of that name; isPodOf tells whose they are.
@@ -51,15 +52,6 @@ func (c *jobCluster) pods(ctx context.Context, ref trainingjob.JobRef) ([]corev1
 func isPodOf(pod *corev1.Pod, ref trainingjob.JobRef) bool {
 	uid := string(ref.UID)
 	return pod.Labels[trainingjob.LabelJobUID] == uid || pod.Labels[batchv1.ControllerUidLabel] == uid
-}
-
-// isThere is an error unless there is a Job with the UID that is meant.
-func (c *jobCluster) isThere(ctx context.Context, ref trainingjob.JobRef) error {
-	job, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
-	if err == nil && job.UID != ref.UID {
-		return c.client.Wrap("update", cluster.Ref{Kind: "Job", Namespace: ref.Namespace, Name: ref.Name}, &cluster.RecreatedError{Expected: ref.UID, Got: job.UID})
-	}
-	return err
 }
 
 // theJob is a Job with nothing but its name: enough to patch it.

@@ -69,18 +69,18 @@ func (c *jobCluster) explainStuck(ctx context.Context, diags *diag.Diagnostics, 
 	}
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
-	pods, listErr := c.pods(gather, ref)
-	if listErr != nil || len(pods) == 0 {
+	summary := fmt.Sprintf("%s %s is not deleted yet", c.noun, c.subject.importID)
+	const again = "\n\nRun the same command again when that is gone; nothing is lost by that. timeouts.delete sets how long to wait."
+	if stay := c.podsThatStay(gather, ref); len(stay) > 0 {
+		diags.AddError(summary, "It is marked for deletion, but these pods do not go:\n\n  "+strings.Join(stay, "\n  ")+again)
+		return
+	}
+	job, getErr := cluster.Get(gather, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
+	if getErr != nil || job.UID != ref.UID || job.DeletionTimestamp == nil {
 		c.subject.explain(diags, err)
 		return
 	}
-	lines := make([]string, 0, len(pods))
-	for i := range pods {
-		lines = append(lines, c.whyItStays(gather, &pods[i]))
-	}
-	diags.AddError(fmt.Sprintf("%s %s is not deleted yet", c.noun, c.subject.importID),
-		"It is marked for deletion, but these pods do not go:\n\n  "+strings.Join(lines, "\n  ")+
-			"\n\nRun the same command again when they are gone; nothing is lost by that. timeouts.delete sets how long to wait.")
+	diags.AddError(summary, c.whyTerminating(gather, job, terminatingJob(job))+again)
 }
 
 func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {

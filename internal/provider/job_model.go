@@ -35,12 +35,15 @@ type jobModel struct {
 	Labels             types.Map    `tfsdk:"labels"`
 	Annotations        types.Map    `tfsdk:"annotations"`
 
+	ActiveDeadlineSeconds types.Int64 `tfsdk:"active_deadline_seconds"`
+
 	WaitFor     types.String   `tfsdk:"wait_for"`
 	FailOnError types.Bool     `tfsdk:"fail_on_error"`
 	OnFinished  types.String   `tfsdk:"on_finished"`
 	Timeouts    timeouts.Value `tfsdk:"timeouts"`
 
-	UID types.String `tfsdk:"uid"`
+	UID            types.String `tfsdk:"uid"`
+	MissingObjects types.List   `tfsdk:"missing_objects"`
 }
 
 func (m *jobModel) identity() namespacedIdentity {

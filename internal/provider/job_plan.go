@@ -34,6 +34,8 @@ type jobChange struct {
 	observed map[string]schema.Attribute
 	reasons  func() ([]reasonToReplace, diag.Diagnostics)
 	lost     func() string // what is lost by replacing it, in sentences
+	// missing are warnings about objects that an update creates again.
+	missing func() diag.Diagnostics
 }
 
 // decide lets the plan replace the job where it must, and says why and what is lost. What is observed of the job it leaves
@@ -59,6 +61,7 @@ func (c jobChange) decide(ctx context.Context, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.AddWarning(c.what+" will be replaced", why.String()+"\n"+c.lost())
 		return
 	}
+	resp.Diagnostics.Append(c.missing()...)
 	if c.plan.WaitFor.ValueString() == waitForCreated || c.finished || req.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}

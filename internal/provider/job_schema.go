@@ -2,11 +2,10 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -46,9 +45,11 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"image_pull_policy": schema.StringAttribute{
-			MarkdownDescription: "`Always`, `IfNotPresent` or `Never`. Kubernetes' own default depends on the image's tag. Changing it replaces the " + word + ".",
-			Optional:            true,
-			Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))},
+			MarkdownDescription: "`Always`, `IfNotPresent` or `Never`; by default, as in Kubernetes, `Always` for an image with the tag `latest` or none, and `IfNotPresent` for others. " +
+				"Changing it replaces the " + word + ".",
+			Optional:   true,
+			Computed:   true,
+			Validators: []validator.String{stringvalidator.OneOf(string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))},
 		},
 		"image_pull_secrets": schema.ListAttribute{
 			MarkdownDescription: "Names of Secrets, in the same namespace, with credentials for the image's registry. Changing them replaces the " + word + ".",
@@ -61,7 +62,7 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 		"labels":      labelsAttribute(),
 		"annotations": annotationsAttribute(),
 		"wait_for": schema.StringAttribute{
-			MarkdownDescription: fmt.Sprintf("What an apply waits for: `created` (default), `%s` or `%s`. A wait that ends by timeout or Ctrl-C is a warning: the %s goes on.",
+			MarkdownDescription: fmt.Sprintf("What an apply waits for: `created` (default), `%s` or `%s`. A wait that ends by timeout or Ctrl-C is a warning: the %s goes on. With `created` an apply looks for two seconds at most whether the pods can start, and warns where it sees that they cannot; later plans do too.",
 				strings.Join(goals[:last], "`, `"), goals[last], word),
 			Optional:   true,
 			Computed:   true,
@@ -85,7 +86,8 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 		"timeouts": timeoutsAttribute(ctx, jobTimeout, "with the wait for `wait_for` and, when it is deleted, for its pods' end"),
 
 		// Computed.
-		"uid": uidAttribute(),
+		"uid":             uidAttribute(),
+		"missing_objects": missingObjectsAttribute(word),
 	}
 }
 
@@ -106,21 +108,20 @@ func observedText(description string) schema.Attribute {
 }
 
 // jsonAttribute is JSON whose spelling is no change.
-func jsonAttribute(description string) schema.Attribute {
+func jsonAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		MarkdownDescription: description,
-		CustomType:          jsontypes.NormalizedType{},
 		Optional:            true,
-		PlanModifiers:       []planmodifier.String{keepEqualJSON{}},
+		Validators:          []validator.String{jsonSyntax{}},
 	}
 }
 
-func podOverridesAttribute() schema.Attribute {
-	return jsonAttribute("Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsPolicy = \"None\" } })`.")
+func podOverridesAttribute() schema.StringAttribute {
+	return jsonAttribute("Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsConfig = { options = [{ name = \"ndots\", value = \"2\" }] } } })`.")
 }
 
 // nonEmptyText is text that is not said by "".
-func nonEmptyText(description string) schema.Attribute {
+func nonEmptyText(description string) schema.StringAttribute {
 	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
 }
 
@@ -160,30 +161,25 @@ func volumeAttributes(readOnly string) map[string]schema.Attribute {
 			Optional:            true,
 			Attributes: map[string]schema.Attribute{
 				"medium":     schema.StringAttribute{MarkdownDescription: "`Memory`, or the node's disk without it.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
-				"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true, PlanModifiers: []planmodifier.String{quantity.KeepEqual{}}},
+				"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true},
 			},
 		},
 		"read_only": schema.BoolAttribute{MarkdownDescription: readOnly, Optional: true},
 	}
 }
 
-// keepEqualJSON plans the prior text where the configuration says the same JSON in other spelling.
-type keepEqualJSON struct{}
+// jsonSyntax refuses text that is no JSON.
+type jsonSyntax struct{}
 
-func (keepEqualJSON) Description(context.Context) string { return "The spelling of JSON is no change." }
+func (jsonSyntax) Description(context.Context) string               { return "JSON" }
+func (j jsonSyntax) MarkdownDescription(ctx context.Context) string { return j.Description(ctx) }
 
-func (k keepEqualJSON) MarkdownDescription(ctx context.Context) string {
-	return k.Description(ctx)
-}
-
-func (keepEqualJSON) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if req.StateValue.IsNull() || req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || req.PlanValue.IsUnknown() {
+func (jsonSyntax) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	r := &reader{ctx: ctx}
-	before := r.json(jsontypes.Normalized{StringValue: req.StateValue})
-	after := r.json(jsontypes.Normalized{StringValue: req.PlanValue})
-	if before != nil && reflect.DeepEqual(before, after) {
-		resp.PlanValue = req.StateValue
+	var anything any
+	if err := json.Unmarshal([]byte(req.ConfigValue.ValueString()), &anything); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid JSON", fmt.Sprintf("%s is not JSON: %s. Write it with jsonencode({ … }).", req.Path, err))
 	}
 }

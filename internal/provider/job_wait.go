@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -45,9 +46,18 @@ func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, wher
 		fmt.Sprintf("Waited %s; %s. The %s goes on; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, where))
 }
 
+// howToResume is the way out for a job that somebody has suspended.
+func howToResume(ref trainingjob.JobRef) string {
+	return fmt.Sprintf("Somebody has suspended it, and nothing starts it until it is resumed: by action elastic_job_resume (Terraform 1.14 or later), "+
+		"or outside of a queue by kubectl patch job -n %s %s --type=merge -p '{\"spec\":{\"suspend\":false}}'.", ref.Namespace, ref.Name)
+}
+
 // whyEnded says why a wait has ended before its time, as the end of a sentence.
 func whyEnded(err error) string {
+	var missing *missingQueueError
 	switch {
+	case errors.As(err, &missing):
+		return fmt.Sprintf("%s, and for %s nobody has made it: nothing is admitted until it is there", missing.problem, queueGrace)
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted"
 	case errors.Is(err, errTimeIsUp), errors.Is(err, context.DeadlineExceeded):
@@ -57,14 +67,23 @@ func whyEnded(err error) string {
 	return strings.TrimSuffix(detail, ".")
 }
 
-// events are the namespace's, or none for who may not read them.
-func (c *jobCluster) events(ctx context.Context, ref trainingjob.JobRef) []corev1.Event {
+// events are the namespace's about objects with one of the UIDs, or none for who may not read them.
+func (c *jobCluster) events(ctx context.Context, ref trainingjob.JobRef, objects map[types.UID]bool) []corev1.Event {
 	list, err := c.client.Kubernetes().CoreV1().Events(ref.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		tflog.Warn(ctx, "events cannot be listed", map[string]any{"namespace": ref.Namespace, "error": err.Error()})
 		return nil
 	}
-	return list.Items
+	return trainingjob.EventsAbout(list.Items, objects)
+}
+
+// uidsOf are the pods' UIDs.
+func uidsOf(pods []corev1.Pod) map[types.UID]bool {
+	objects := map[types.UID]bool{}
+	for i := range pods {
+		objects[pods[i].UID] = true
+	}
+	return objects
 }
 
 // lastLines are the last of what a container printed, or why they cannot be read.

@@ -6,9 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -16,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
@@ -33,7 +30,7 @@ func kueueAttributes(ctx context.Context, nameDescription string, own map[string
 	own["annotations"] = annotationsAttribute()
 	own["uid"] = uidAttribute()
 	own["timeouts"] = timeoutsAttribute(ctx, objectTimeout, "with what it waits for")
-	return own
+	return absentIsEmpty(own)
 }
 
 // waitForAttribute is for kinds that a controller says to be active.
@@ -60,23 +57,16 @@ func wordAttribute[T ~string](description string, byDefault T) schema.StringAttr
 
 // defaultedAttribute is an object that is there in any case; where it is left out its attributes have their defaults.
 func defaultedAttribute(ctx context.Context, description string, attributes map[string]schema.Attribute) schema.SingleNestedAttribute {
-	kinds, values := map[string]attr.Type{}, map[string]attr.Value{}
-	for name, attribute := range attributes {
-		kinds[name] = attribute.GetType()
-		// The default, or null, is a value of the attribute's own type.
-		values[name], _ = kinds[name].ValueFromTerraform(ctx, apifield.DefaultOf(ctx, attribute))
-	}
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: description,
-		Optional:            true,
-		Computed:            true,
-		Attributes:          attributes,
-		Default:             objectdefault.StaticValue(types.ObjectValueMust(kinds, values)),
-	}
+	return presentObject(ctx, schema.SingleNestedAttribute{MarkdownDescription: description, Attributes: attributes})
 }
 
 func textAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{MarkdownDescription: description, Optional: true}
+}
+
+// freeText is text that says nothing where it is left out.
+func freeText(description string) schema.StringAttribute {
+	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Computed: true, Default: stringdefault.StaticString("")}
 }
 
 func requiredText(description string) schema.StringAttribute {
@@ -88,7 +78,6 @@ func quantityAttribute(description string) schema.StringAttribute {
 		MarkdownDescription: description,
 		CustomType:          quantity.Type{},
 		Optional:            true,
-		PlanModifiers:       []planmodifier.String{quantity.KeepEqual{}},
 	}
 }
 

@@ -35,8 +35,9 @@ func newLocalQueue() func() resource.Resource {
 		watch: func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]*kueue.LocalQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().LocalQueues(namespace), cluster.Named(name), done)
 		},
-		fact:   localQueueFact,
-		checks: checkLocalQueue,
+		fact:        localQueueFact,
+		checks:      checkLocalQueue,
+		consequence: releasesQueue,
 	})
 }
 

@@ -51,6 +51,13 @@ func timeoutsAttribute(ctx context.Context, byDefault time.Duration, includes st
 	nested, _ := timeouts.Attributes(ctx, timeouts.Opts{
 		Create: true, CreateDescription: of("a creation"), Update: true, UpdateDescription: of("an update"), Delete: true, DeleteDescription: of("a deletion"),
 	}).(schema.SingleNestedAttribute)
+	for name, attribute := range nested.Attributes {
+		if text, ok := attribute.(schema.StringAttribute); ok {
+			text.Validators = []validator.String{positiveDuration{}}
+			nested.Attributes[name] = text
+		}
+	}
+	nested = presentObject(ctx, nested)
 	nested.MarkdownDescription = fmt.Sprintf("How long an operation may take, %s; %g minutes by default.", includes, byDefault.Minutes())
 	return nested
 }

@@ -95,7 +95,7 @@ func checkKeys(req validator.MapRequest, resp *validator.MapResponse, what strin
 }
 
 func article(noun string) string {
-	if strings.HasPrefix(noun, "a") {
+	if noun != "" && strings.ContainsRune("aeiouAEIOU", rune(noun[0])) {
 		return "an " + noun
 	}
 	return "a " + noun

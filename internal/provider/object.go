@@ -3,9 +3,9 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
 // objectTimeout bounds an operation where the configuration gives no timeout: API servers answer at once, and what holds
@@ -58,6 +59,8 @@ type kind[T cluster.Object] struct {
 	fact func(desired T) fact
 	// checks compares a planned object that is made or changed with those that it refers to.
 	checks func(ctx context.Context, c *connection, desired T) []check
+	// consequence says in a sentence what it means to set an attribute back that others have changed; "" for nothing special.
+	consequence func(change drift.Change) string
 	// holders are what keeps a deletion from being completed, each in a phrase, and release says how to let it go.
 	holders func(ctx context.Context, client *cluster.Client, name string) ([]string, error)
 	release string
@@ -142,7 +145,12 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 			fmt.Sprintf("Its UID was %s and is %s. It is managed as it is now; %s.", before, live.GetUID(), o.madeAnew))
 	}
 	o.warnTerminating(&resp.Diagnostics, state, live)
+	before := maps.Clone(state)
 	resp.Diagnostics.Append(o.read(ctx, client, state, live)...)
+	state = valuesOf(withDefaults(ctx, o.laidOut(ctx).schema.Attributes, o.raw(ctx, state)))
+	if resp.Private != nil { // a search for objects keeps nothing
+		resp.Diagnostics.Append(o.observe(ctx, client, resp.Private, before, state, live)...)
+	}
 	resp.State.Raw = o.raw(ctx, state)
 }
 
@@ -152,22 +160,31 @@ func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("update"), errTimeIsUp)
 	defer cancel()
 	desired := o.desired(ctx, plan, &resp.Diagnostics)
-	stated, err := o.expand(valuesOf(req.Config.Raw))
+	prior, err := o.expand(state)
 	if err != nil {
-		stated = desired
+		resp.Diagnostics.AddError(fmt.Sprintf("Not a %s", o.title), err.Error()+".")
 	}
 	client, diags := o.connection.cluster()
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	applied, err := cluster.Apply(ctx, client, o.in(client, plan.text("namespace")), desired,
-		cluster.ApplyOptions{UID: apitypes.UID(state.text("uid")), Complete: true, Stated: stated})
+	applied, err := cluster.Apply(ctx, client, o.in(client, plan.text("namespace")), desired, cluster.ApplyOptions[T]{
+		UID: apitypes.UID(state.text("uid")), Complete: true, Prior: prior,
+		Check: func(live T) error {
+			return o.checkSincePlan(ctx, client, req.Private, state, plan, valuesOf(req.Config.Raw), live)
+		},
+	})
 	if err != nil {
 		o.subject(ctx, plan).explain(&resp.Diagnostics, err)
 		return
 	}
 	plan.setText("uid", string(applied.GetUID()))
+	observed, err := o.observation(ctx, client, plan, applied)
+	if err != nil {
+		resp.Diagnostics.Append(cannotTellWriters(err))
+	}
+	resp.Diagnostics.Append(keepObservation(ctx, resp.Private, observed)...)
 	resp.State.Raw = o.raw(ctx, plan)
 	resp.Diagnostics.Append(o.setIdentity(ctx, plan, resp.Identity)...)
 	resp.Diagnostics.Append(o.wait(ctx, client, plan, applied)...)
@@ -190,26 +207,43 @@ func (o *object[T]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 
 // ValidateConfig refuses what the API or a webhook of the kind would refuse.
 func (o *object[T]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	resp.Diagnostics.Append(o.refusals(ctx, req.Config.Raw)...)
+	if resp.Diagnostics.Append(nullItems(req.Config.Raw)...); resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(withoutRepetition(ctx, o.laidOut(ctx).schema, req.Config.Raw, o.refusals(ctx, req.Config.Raw))...)
 }
 
-// ModifyPlan lets what may not change replace the object, and checks what the object refers to.
+// ModifyPlan lets what may not change replace the object, names what others have changed, and checks what the object
+// refers to.
 func (o *object[T]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
 	}
+	if !req.State.Raw.IsNull() {
+		attributes := o.laidOut(ctx).schema.Attributes
+		planned := observedAsBefore(attributes, req.State.Raw, req.Plan.Raw)
+		req.Plan.Raw = respelled(attributes, req.Config.Raw, req.State.Raw, planned, o.same(ctx))
+		resp.Plan.Raw = req.Plan.Raw
+	}
 	for _, at := range o.replacing(ctx, req.State.Raw, req.Plan.Raw) {
 		resp.RequiresReplace.Append(at)
 	}
-	if o.connection != nil {
-		resp.Diagnostics.Append(o.compare(ctx, req.State.Raw, req.Plan.Raw)...)
+	if !req.State.Raw.IsNull() {
+		o.warnOfDrift(ctx, req, resp)
 	}
+	if o.connection == nil {
+		return
+	}
+	if namespace := valuesOf(req.Plan.Raw).text("namespace"); o.namespaced && namespace != valuesOf(req.State.Raw).text("namespace") {
+		resp.Diagnostics.Append(o.connection.checkNamespace(ctx, namespace, o.title)...)
+	}
+	resp.Diagnostics.Append(o.compare(ctx, req.State.Raw, req.Plan.Raw)...)
 }
 
 // ImportState takes the name or namespace/name, or on Terraform 1.12 and later the identity.
 func (o *object[T]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	if !o.namespaced {
-		resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+		importNamed(ctx, o.title, o.name, req, resp)
 		return
 	}
 	importNamespaced(ctx, o.title, "default/user-queue", req, resp)

@@ -133,6 +133,7 @@ func compareDefaults(t *testing.T, where string, property map[string]any, attrib
 	got := apifield.Expand(apifield.DefaultOf(t.Context(), attribute))
 	want, ok := property["default"]
 	switch object, isObject := got.(map[string]any); {
+	case !ok && (fmt.Sprint(got) == "[]" || fmt.Sprint(got) == "map[]" || got == ""): // the API says nothing of it
 	case !ok && got != nil:
 		t.Errorf("%s is %v by default, the field has no default", where, got)
 	case ok && got == nil:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -42,11 +41,21 @@ func (o *object[T]) explainHeld(ctx context.Context, diags *diag.Diagnostics, cl
 
 // warnTerminating says of an object that it is on its way out: a plan would find nothing to change in it.
 func (o *object[T]) warnTerminating(diags *diag.Diagnostics, v values, live T) {
-	if live.GetDeletionTimestamp() == nil {
-		return
+	ref := cluster.Ref{Kind: o.title, Namespace: v.text("namespace"), Name: v.text("name")}
+	if terminating := cluster.TerminatingOf(ref, live); terminating != nil {
+		diags.AddWarning(fmt.Sprintf("%s %s is being deleted", o.title, o.importID(v)),
+			terminating.String()+" "+goneAndMadeAgain+o.remedy(terminating))
 	}
-	diags.AddWarning(fmt.Sprintf("%s %s is being deleted", o.title, o.importID(v)), fmt.Sprintf(
-		"It is marked for deletion since %s and held by finalizers: %s. It is gone when they are, which nothing can undo; "+
-			"where the configuration still has it, the next plan after that makes it again.",
-		live.GetDeletionTimestamp().UTC().Format(time.RFC3339), strings.Join(live.GetFinalizers(), ", ")))
 }
+
+// remedy says how an object that is being deleted can go. What uses one of Kueue's is named when it is destroyed: its
+// finalizer protects that.
+func (k *kind[T]) remedy(terminating *cluster.Terminating) string {
+	if k.holders != nil {
+		return ""
+	}
+	return "\n\n" + terminating.Remedy()
+}
+
+// goneAndMadeAgain is what becomes of an object that is being deleted.
+const goneAndMadeAgain = "Nothing can undo a deletion; where the configuration still has it, the plan after it is gone makes it again."

@@ -92,9 +92,9 @@ func TestKueueObjectsMoveFromManifests(t *testing.T) {
 		want   map[string]any // besides the metadata
 	}{
 		"elastic_workload_priority_class": {`{"value":100,"description":"urgent"}`, map[string]any{"value": int64(100), "description": "urgent"}},
-		"elastic_resource_flavor":         {`{"nodeLabels":{"a":"b"}}`, map[string]any{"nodeLabels": map[string]any{"a": "b"}}},
+		"elastic_resource_flavor":         {`{"nodeLabels":{"a":"b"}}`, map[string]any{"nodeLabels": map[string]any{"a": "b"}, "nodeTaints": []any{}, "tolerations": []any{}}},
 		"elastic_local_queue":             {`{"clusterQueue":"q"}`, map[string]any{"clusterQueue": "q", "stopPolicy": "None", "waitFor": "created", "namespace": "team-a"}},
-		"elastic_cohort":                  {`{"fairSharing":{"weight":2}}`, map[string]any{"fairSharing": map[string]any{"weight": "2"}}},
+		"elastic_cohort":                  {`{"fairSharing":{"weight":2}}`, map[string]any{"fairSharing": map[string]any{"weight": "2"}, "resourceGroups": []any{}}},
 		"elastic_topology":                {`{"levels":[{"nodeLabel":"a"}]}`, map[string]any{"levels": []any{map[string]any{"nodeLabel": "a"}}}},
 		"elastic_admission_check":         {`{"controllerName":"c"}`, map[string]any{"controllerName": "c", "waitFor": "created"}},
 		"elastic_cluster_queue": {

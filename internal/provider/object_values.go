@@ -12,10 +12,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 )
 
 // values are a resource's attributes in configuration, plan or state.
@@ -72,6 +74,7 @@ type layout struct {
 func (k *kind[T]) laidOut(ctx context.Context) *layout {
 	k.layout.once.Do(func() {
 		k.layout.schema = k.attributes(ctx)
+		numeric.Attributes(k.layout.schema.Attributes)
 		k.layout.types, k.layout.fields = map[string]tftypes.Type{}, map[string]schema.Attribute{}
 		for name, attribute := range k.layout.schema.Attributes {
 			k.layout.types[name] = attribute.GetType().TerraformType(ctx)
@@ -139,6 +142,29 @@ func (k *kind[T]) expand(v values) (T, error) {
 		err = json.Unmarshal(text, object)
 	}
 	return object, err
+}
+
+// same says whether two values of the resource make the same object, and whether an apply does the same about it.
+func (k *kind[T]) same(ctx context.Context) func(a, b tftypes.Value) bool {
+	isObject := map[string]bool{"name": true, "namespace": true, "labels": true, "annotations": true}
+	for name := range k.laidOut(ctx).fields {
+		isObject[name] = true
+	}
+	of := func(raw tftypes.Value) (T, bool) {
+		object, err := k.expand(valuesOf(raw))
+		if c, ok := any(object).(interface{ Canonicalize() }); ok && err == nil {
+			c.Canonicalize()
+		}
+		return object, err == nil
+	}
+	return func(a, b tftypes.Value) bool {
+		if !sameOtherwise(k.laidOut(ctx).schema.Attributes, a, b, isObject, objectTimeout) {
+			return false
+		}
+		was, okWas := of(a)
+		is, okIs := of(b)
+		return okWas && okIs && equality.Semantic.DeepEqual(was, is)
+	}
 }
 
 // flatten takes over the fields of an object.

@@ -26,12 +26,12 @@ const (
 	systemPrefix = "system-"
 )
 
-func priorityClassSchema(context.Context) schema.Schema {
+func priorityClassSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): how important pods are to the scheduler, and whether they preempt others.\n\n" +
 			"The API does not let `value` and `preemption_policy` change, so that changing them replaces the class under the same name: it is deleted " +
 			"first (`create_before_destroy` cannot work), pods that exist keep their priority, and pods that are created in between are refused.",
-		Attributes: map[string]schema.Attribute{
+		Attributes: absentIsEmpty(map[string]schema.Attribute{
 			// Required.
 			"name": schema.StringAttribute{
 				MarkdownDescription: "Name of the class, as in a pod's `priorityClassName`. Changing it replaces the class.",
@@ -61,16 +61,14 @@ func priorityClassSchema(context.Context) schema.Schema {
 				Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PreemptLowerPriority), string(corev1.PreemptNever))},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
-			"description": schema.StringAttribute{
-				MarkdownDescription: "When to use this class.",
-				Optional:            true,
-			},
+			"description": freeText("When to use this class."),
 			"labels":      labelsAttribute(),
 			"annotations": annotationsAttribute(),
+			"timeouts":    timeoutsAttribute(ctx, objectTimeout, "with the time that a finalizer holds a deletion"),
 
 			// Computed.
 			"uid": uidAttribute(),
-		},
+		}),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -85,8 +84,8 @@ func (r *reader) tolerations(list types.List) []corev1.Toleration {
 	return tolerations
 }
 
-// json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which its type refuses.
-func (r *reader) json(value jsontypes.Normalized) json.RawMessage {
+// json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which jsonSyntax refuses.
+func (r *reader) json(value types.String) json.RawMessage {
 	if value.IsNull() || value.IsUnknown() {
 		return nil
 	}

@@ -68,7 +68,7 @@ func resourceFlavorSchema(ctx context.Context) schema.Schema {
 					"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "For how long, with `NoExecute`.", Optional: true},
 				}},
 			},
-			"topology_name": textAttribute("Name of a Topology, for topology-aware scheduling; it needs `node_labels`. Refer to `elastic_topology.NAME.name`."),
+			"topology_name": nonEmptyText("Name of a Topology, for topology-aware scheduling; it needs `node_labels`. Refer to `elastic_topology.NAME.name`."),
 		}),
 	}
 }

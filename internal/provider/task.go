@@ -7,7 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -50,9 +52,11 @@ func (r *taskResource) Configure(_ context.Context, req resource.ConfigureReques
 // the resource, and the next apply removes what there is; a wait that ends early is therefore no error.
 func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	r.connection.applies()
-	var model taskModel
+	var model, config taskModel
 	var secrets types.Map
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	model.settle(ctx, &config, &taskModel{}, r.version)                                         // a file that the plan did not know says something now
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...) // plans do not have it
 	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
@@ -85,6 +89,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	}
 	model.SecretsWO = types.MapNull(types.StringType)
 	model.UID = types.StringValue(string(job.UID))
+	model.setMissing(nil)
 	model.Logs = types.StringValue(logsCommand(t.Namespace, t.Name, t.NumNodes))
 	model.observe(progressOf(job, nil))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -96,11 +101,15 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 		return
 	}
 	model.observe(progressOf(job, nil))
+	if model.WaitFor.ValueString() == waitForCreated && model.Phase.ValueString() == taskStarting {
+		resp.Diagnostics.Append(c.hintAtOnce(ctx, model.ref())...)
+	}
 	resp.Diagnostics.Append(c.wait(ctx, &model)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
-// Read costs two requests, the Job and what was asked for, and under a queue a third, the Workload.
+// Read costs two requests, the Job and what was asked for, under a queue a third, the Workload, and before its pods
+// run one for these. For a task that has not ended there is one more for each of its parts, all at the same time.
 func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
@@ -112,9 +121,40 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	if job := model.liveJob(ctx, client, model.subject(), taskFinished(model.Phase.ValueString()), resp); job != nil {
+		c := newTaskCluster(client, model.subject())
+		c.warnTerminating(ctx, &resp.Diagnostics, job)
 		resp.Diagnostics.Append(model.read(ctx, client, job)...)
+		if resp.Diagnostics.HasError() {
+			return
+		}
+		resp.Diagnostics.Append(c.readParts(ctx, &model.jobModel, job, taskFinished(model.Phase.ValueString()), model.liveParts(ctx))...)
+		found := model // what is not null in it stays as it is
+		model.settle(ctx, &found, &taskModel{}, r.version)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		resp.State.Raw = withDefaults(ctx, taskSchema(ctx).Attributes, resp.State.Raw)
+		if model.Phase.ValueString() == taskStarting {
+			resp.Diagnostics.Append(newTaskCluster(client, model.subject()).hint(ctx, model.ref())...)
+		}
+		taskDrift(ctx).observe(ctx, client, req, resp, job, "")
 	}
+}
+
+// checkTask refuses an update that would overwrite what others have changed since its plan was made. Of a task that is its
+// Job: nobody can change its ConfigMap.
+func checkTask(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job) error {
+	return taskDrift(ctx).check(ctx, client, req, job, nil, func(from tftypes.Value) (values, diag.Diagnostics) {
+		var m taskModel
+		seen := tfsdk.State{Schema: req.State.Schema, Raw: from}
+		diags := seen.Get(ctx, &m)
+		a, more := m.asked(ctx)
+		if diags.Append(more...); diags.HasError() {
+			return nil, diags
+		}
+		diags.Append(m.readMetadata(client, withoutLabels(job, a.file.Labels, m.Labels), task.ReservedLabel)...)
+		diags.Append(m.readTask(ctx, a.OfJob(job), false)...)
+		diags.Append(seen.Set(ctx, &m)...)
+		return valuesOf(seen.Raw), diags
+	})
 }
 
 // read takes over what the cluster holds of a task.
@@ -154,6 +194,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 	case imported:
 		diags.AddError(fmt.Sprintf("Job %s/%s is no task", job.Namespace, job.Name),
 			wrong+". This provider makes every task with one. A Job that it did not make cannot be imported.")
+	case err != nil && apierrors.IsNotFound(err): // readParts says so, unless the task has ended and does not need it
 	default: // an error would keep the user from replacing or destroying it
 		diags.AddWarning(fmt.Sprintf("Task %s/%s is damaged", job.Namespace, job.Name),
 			wrong+". It says what the task runs; a pod that has to start again cannot without it. Replace the task: terraform apply -replace=ADDRESS.")
@@ -185,7 +226,21 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 
 	c := newTaskCluster(client, model.subject())
 	at := func(attribute string) path.Path { return whereSaid(req.Config.Raw, attribute) }
-	resp.Diagnostics.Append(c.update(ctx, model.ref(), prior.parts(before), before.Task, after.Task, at)...)
+	if prior.lacks() {
+		var secrets types.Map
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...)
+		values, diags := stringMap(ctx, secrets)
+		resp.Diagnostics.Append(diags...)
+		if !resp.Diagnostics.HasError() {
+			resp.Diagnostics.Append(c.repair(ctx, model.ref(), after.complete(r.version), model.parts(after), values)...)
+		}
+		if resp.Diagnostics.HasError() {
+			return
+		}
+	}
+	resp.Diagnostics.Append(c.update(ctx, model.ref(), prior.parts(before), before.Task, after.Task, at, func(job *batchv1.Job) error {
+		return checkTask(ctx, client, req, job)
+	})...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -212,12 +267,17 @@ func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
-	a, diags := model.asked(ctx)
-	if diags.HasError() { // an earlier release took this; nothing but the number of nodes matters here
-		a.Task = task.Task{Name: model.Name.ValueString(), Namespace: model.Namespace.ValueString(), NumNodes: 2}
-	}
 	c := newTaskCluster(client, model.subject())
-	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.parts(a))...)
+	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.liveParts(ctx))...)
+}
+
+// liveParts are the names of the task's objects besides the Job, as the state has it.
+func (m *taskModel) liveParts(ctx context.Context) []task.Object {
+	a, diags := m.asked(ctx)
+	if diags.HasError() { // an earlier release took this; nothing but the number of nodes matters here
+		a.Task = task.Task{Name: m.Name.ValueString(), Namespace: m.Namespace.ValueString(), NumNodes: 2}
+	}
+	return m.parts(a)
 }
 
 // parts are the names of the task's objects besides the Job.

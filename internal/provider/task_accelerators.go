@@ -2,10 +2,8 @@ package provider
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -79,48 +77,4 @@ func (acceleratorList) ValidateDynamic(_ context.Context, req validator.DynamicR
 	if _, _, problem := acceleratorTexts(req.ConfigValue); problem != "" {
 		resp.Diagnostics.AddAttributeError(req.Path, "Not accelerators", problem)
 	}
-}
-
-// keepEqualAccelerators plans the prior value where the configuration says the same: "T4" for "T4:1", a list from a
-// variable for one in brackets.
-type keepEqualAccelerators struct{}
-
-func (keepEqualAccelerators) Description(context.Context) string {
-	return "The spelling of accelerators is no change."
-}
-
-func (k keepEqualAccelerators) MarkdownDescription(ctx context.Context) string {
-	return k.Description(ctx)
-}
-
-func (keepEqualAccelerators) PlanModifyDynamic(ctx context.Context, req planmodifier.DynamicRequest, resp *planmodifier.DynamicResponse) {
-	if absent(req.StateValue) || absent(req.ConfigValue) || absent(req.PlanValue) {
-		return
-	}
-	r := &reader{ctx: ctx}
-	before, wasOrdered := r.accelerators(req.StateValue)
-	after, isOrdered := r.accelerators(req.PlanValue)
-	if r.diags.HasError() || wasOrdered != isOrdered {
-		return
-	}
-	if !isOrdered { // a set has no order, and a state made of the cluster's may have another one
-		before, after = sortedRequests(before), sortedRequests(after)
-	}
-	if slices.Equal(before, after) {
-		resp.PlanValue = req.StateValue
-	}
-}
-
-func sortedRequests(requests []accelerator.Request) []accelerator.Request {
-	sorted := slices.Clone(requests)
-	slices.SortFunc(sorted, func(a, b accelerator.Request) int {
-		if a.Name != b.Name {
-			if a.Name < b.Name {
-				return -1
-			}
-			return 1
-		}
-		return a.Count - b.Count
-	})
-	return sorted
 }

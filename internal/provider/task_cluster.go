@@ -24,6 +24,7 @@ func newTaskCluster(client *cluster.Client, about subject) *taskCluster {
 	return &taskCluster{jobCluster{client: client, subject: about, jobKind: jobKind{
 		noun: "Task", word: "task", label: task.LabelTask,
 		account: "The pods of several nodes get a ServiceAccount of their own, with a Role of what they do to start together",
+		lossOf:  task.LossOf,
 	}}}
 }
 
@@ -104,8 +105,10 @@ func (c *taskCluster) createParts(ctx context.Context, objects *task.Objects, jo
 }
 
 // update makes the cluster hold what is asked for, where it can change while the Job lives. Whether it can was decided
-// by the plan; what has happened since then, the API server or Kueue refuses.
-func (c *taskCluster) update(ctx context.Context, ref task.JobRef, parts []task.Object, before, after task.Task, at func(attribute string) path.Path) diag.Diagnostics {
+// by the plan; what has happened since then, the API server, Kueue or check refuses, which is asked about the Job's very version.
+func (c *taskCluster) update(
+	ctx context.Context, ref task.JobRef, parts []task.Object, before, after task.Task, at func(attribute string) path.Path, check func(*batchv1.Job) error,
+) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil // only how an apply waits has changed, or how the task is written, which no object holds
@@ -115,12 +118,11 @@ func (c *taskCluster) update(ctx context.Context, ref task.JobRef, parts []task.
 			return diags
 		}
 	}
-	if err := c.isThere(ctx, ref); err != nil {
-		c.subject.explain(&diags, err)
+	if _, diags = c.mayChange(ctx, ref); diags.HasError() {
 		return diags
 	}
 	annotations := mergeOf(before.Annotations, after.Annotations)
-	ofJob := map[string]any{"uid": ref.UID, "labels": mergeOf(withQueue(before), withQueue(after)), "annotations": annotations}
+	labels := mergeOf(withQueue(before), withQueue(after))
 	spec := map[string]any{}
 	if before.Recovery.MaxRestartsOnErrors != after.Recovery.MaxRestartsOnErrors {
 		spec["backoffLimit"] = after.Recovery.MaxRestartsOnErrors
@@ -128,7 +130,10 @@ func (c *taskCluster) update(ctx context.Context, ref task.JobRef, parts []task.
 	if !equality.Semantic.DeepEqual(before.TTLSecondsAfterFinished, after.TTLSecondsAfterFinished) {
 		spec["ttlSecondsAfterFinished"] = after.TTLSecondsAfterFinished // nil takes it away
 	}
-	if err := c.part(theJob(ref)).patch(ctx, map[string]any{"metadata": ofJob, "spec": spec}); err != nil {
+	if !equality.Semantic.DeepEqual(before.ActiveDeadlineSeconds, after.ActiveDeadlineSeconds) {
+		spec["activeDeadlineSeconds"] = after.ActiveDeadlineSeconds
+	}
+	if err := c.patchJob(ctx, ref, jobPatch{labels, annotations, spec}, check); err != nil {
 		c.subject.explain(&diags, err)
 		return diags
 	}

@@ -5,19 +5,22 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/skypilot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // taskModel is the resource's value in configuration, plan and state.
@@ -42,14 +45,16 @@ type taskModel struct {
 	SecretsWO         types.Map     `tfsdk:"secrets_wo"`
 	SecretsWOVersion  types.Int64   `tfsdk:"secrets_wo_version"`
 
-	TrainerImage                  types.String         `tfsdk:"trainer_image"`
-	PriorityClassName             types.String         `tfsdk:"priority_class_name"`
-	NodeSelector                  types.Map            `tfsdk:"node_selector"`
-	Tolerations                   types.List           `tfsdk:"tolerations"`
-	RuntimeClassName              types.String         `tfsdk:"runtime_class_name"`
-	TerminationGracePeriodSeconds types.Int64          `tfsdk:"termination_grace_period_seconds"`
-	PodOverrides                  jsontypes.Normalized `tfsdk:"pod_overrides"`
-	TTLSecondsAfterFinished       types.Int64          `tfsdk:"ttl_seconds_after_finished"`
+	TrainerImage                  types.String `tfsdk:"trainer_image"`
+	PriorityClassName             types.String `tfsdk:"priority_class_name"`
+	NodeSelector                  types.Map    `tfsdk:"node_selector"`
+	Tolerations                   types.List   `tfsdk:"tolerations"`
+	RuntimeClassName              types.String `tfsdk:"runtime_class_name"`
+	SecurityContext               types.Object `tfsdk:"security_context"`
+	InitContainers                types.List   `tfsdk:"init_containers"`
+	TerminationGracePeriodSeconds types.Int64  `tfsdk:"termination_grace_period_seconds"`
+	PodOverrides                  types.String `tfsdk:"pod_overrides"`
+	TTLSecondsAfterFinished       types.Int64  `tfsdk:"ttl_seconds_after_finished"`
 
 	taskObservedModel
 }
@@ -138,6 +143,9 @@ func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
 
 	t.Secrets = secrets
 	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.SecretsWO)))
+	if !m.SecretsWOVersion.IsUnknown() {
+		t.SecretsVersion = m.SecretsWOVersion.ValueInt64Pointer()
+	}
 	t.TrainerImage, t.ImagePullPolicy = m.TrainerImage.ValueString(), corev1.PullPolicy(m.ImagePullPolicy.ValueString())
 	t.ImagePullSecrets = r.words(m.ImagePullSecrets)
 	for i, v := range elements[volumeModel](r, m.Volumes) {
@@ -146,8 +154,10 @@ func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
 	t.AcceleratorLabels = r.acceleratorLabels(m.AcceleratorLabels)
 	t.PriorityClassName, t.NodeSelector, t.Tolerations = m.PriorityClassName.ValueString(), r.texts(m.NodeSelector), r.tolerations(m.Tolerations)
 	t.ServiceAccountName, t.RuntimeClassName = m.ServiceAccountName.ValueString(), m.RuntimeClassName.ValueString()
+	t.SecurityContext, t.InitContainers = r.securityContext(m.SecurityContext), r.initContainers(path.Root("init_containers"), m.InitContainers)
+	t.ActiveDeadlineSeconds = integerOrNil(m.ActiveDeadlineSeconds)
 	t.Annotations = r.texts(m.Annotations)
-	t.PodOverrides = r.json(m.PodOverrides)
+	t.PodOverrides = trainingjob.CanonicalOverrides(r.json(m.PodOverrides))
 	if !m.TerminationGracePeriodSeconds.IsUnknown() {
 		t.TerminationGracePeriodSeconds = m.TerminationGracePeriodSeconds.ValueInt64Pointer()
 	}
@@ -234,8 +244,16 @@ func (r *reader) secrets(value types.Map) map[string]task.SecretKey {
 func (r *reader) recovery(value types.Object) task.Recovery {
 	m := into[recoveryModel](r, value)
 	recovery := task.Recovery{MaxRestartsOnErrors: int(m.MaxRestartsOnErrors.ValueInt64())}
-	for _, code := range elements[types.Int64](r, m.RecoverOnExitCodes) {
-		recovery.RecoverOnExitCodes = append(recovery.RecoverOnExitCodes, int(max(math.MinInt32, min(code.ValueInt64(), math.MaxInt32))))
+	// Numbers of any kind: the framework would blame the provider for an item that is no whole number.
+	for i, code := range elements[types.Number](r, m.RecoverOnExitCodes) {
+		value := code.ValueBigFloat()
+		if value == nil {
+			value = new(big.Float) // not known yet
+		}
+		at := path.Root("recovery").AtName("recover_on_exit_codes").AtListIndex(i)
+		r.diags.Append(numeric.Int64{}.Validate(r.ctx, tftypes.NewValue(tftypes.Number, value), at)...)
+		whole, _ := value.Int64()
+		recovery.RecoverOnExitCodes = append(recovery.RecoverOnExitCodes, int(max(math.MinInt32, min(whole, math.MaxInt32))))
 	}
 	return recovery
 }
@@ -255,8 +273,9 @@ func (r *reader) acceleratorLabels(value types.Map) map[string]accelerator.Defin
 		for count, topology := range r.texts(m.Topologies) {
 			n, err := strconv.Atoi(count)
 			if err != nil {
-				r.diags.AddAttributeError(path.Root("accelerator_labels").AtMapKey(name).AtName("topologies").AtMapKey(count), "Not a number of chips",
-					fmt.Sprintf("The key is %q; write the number of chips, as in { \"8\" = \"2x4\" }.", count))
+				at := path.Root("accelerator_labels").AtMapKey(name).AtName("topologies")
+				r.diags.AddAttributeError(at.AtMapKey(count), "Not a number of chips",
+					fmt.Sprintf("%s has the key %q; write the number of chips, as in { \"8\" = \"2x4\" }.", at, count))
 				continue
 			}
 			if d.Topologies == nil {

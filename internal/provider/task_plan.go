@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -21,9 +22,13 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		return // delete
 	}
 	var state, plan taskModel
+	resp.Diagnostics.Append(r.respell(ctx, &req, resp)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
+	}
+	if req.State.Raw.IsNull() || !valueAt(req.State.Raw, "namespace").Equal(valueAt(req.Plan.Raw, "namespace")) {
+		resp.Diagnostics.Append(r.connection.checkNamespace(ctx, plan.Namespace.ValueString(), "task")...)
 	}
 	resp.Diagnostics.Append(r.checkReferences(ctx, req.Config.Raw, &plan, req.State.Raw.IsNull())...)
 	defer func() {
@@ -38,13 +43,17 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	taskDrift(ctx).warn(ctx, "Task "+state.subject().importID, req, &resp.Diagnostics)
 	jobChange{
 		what: "Task " + state.subject().importID, plan: plan.jobModel,
 		finished: taskFinished(state.Phase.ValueString()), observed: taskObservedAttributes(),
 		reasons: func() ([]reasonToReplace, diag.Diagnostics) {
-			return taskReplacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
+			return taskReplacing(ctx, r.version, req.State.Raw, req.Plan.Raw, &state, &plan)
 		},
 		lost: func() string { return lostByReplacingTask(state.Phase.ValueString()) },
+		missing: func() diag.Diagnostics {
+			return state.warnMissing("Task "+state.subject().importID, state.liveParts(ctx), task.LossOf)
+		},
 	}.decide(ctx, req, resp)
 }
 
@@ -98,14 +107,17 @@ func taskReplacements() []replacement[task.Task] {
 		{"workdir", isTheRun, func(t task.Task) any { return t.Workdir }},
 		{"image", ofThePod, func(t task.Task) any { return t.Image }},
 		{"accelerators", ofTheQueue, func(t task.Task) any {
-			if t.Ordered {
-				return []any{t.Accelerators}
-			}
-			return sortedRequests(t.Accelerators)
+			return []any{t.Accelerators, t.Ordered}
 		}},
 		{"accelerator_labels", ofTheQueue, func(t task.Task) any { return t.AcceleratorLabels }},
-		{"cpus", ofTheQueue, func(t task.Task) any { return t.CPUs }},
-		{"memory", ofTheQueue, func(t task.Task) any { return t.Memory }},
+		{"cpus", ofTheQueue, func(t task.Task) any {
+			cpus, _ := t.Amounts()
+			return cpus
+		}},
+		{"memory", ofTheQueue, func(t task.Task) any {
+			_, memory := t.Amounts()
+			return memory
+		}},
 		{"recovery", "belongs to the Job, which Kubernetes does not change", func(t task.Task) any { return t.Recovery.RecoverOnExitCodes }},
 		{"secrets", ofThePod, func(t task.Task) any { return t.Secrets }},
 		{"volumes", ofThePod, func(t task.Task) any { return t.Volumes }},
@@ -117,6 +129,8 @@ func taskReplacements() []replacement[task.Task] {
 		{"tolerations", ofThePod, func(t task.Task) any { return t.Tolerations }},
 		{"service_account_name", ofThePod, func(t task.Task) any { return t.ServiceAccountName }},
 		{"runtime_class_name", ofThePod, func(t task.Task) any { return t.RuntimeClassName }},
+		{"security_context", ofThePod, func(t task.Task) any { return t.SecurityContext }},
+		{"init_containers", ofThePod, func(t task.Task) any { return t.InitContainers }},
 		{"termination_grace_period_seconds", ofThePod, func(t task.Task) any { return t.TerminationGracePeriodSeconds }},
 		{"pod_overrides", ofThePod, func(t task.Task) any { return string(t.PodOverrides) }},
 	}
@@ -124,7 +138,7 @@ func taskReplacements() []replacement[task.Task] {
 
 // taskReplacing finds what replaces the task. What means the same, by an attribute or by the file and however it is
 // written, does not; a value that is not known yet may be any, and does.
-func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan *taskModel) ([]reasonToReplace, diag.Diagnostics) {
+func taskReplacing(ctx context.Context, version string, stateRaw, planRaw tftypes.Value, state, plan *taskModel) ([]reasonToReplace, diag.Diagnostics) {
 	was, unreadable := state.asked(ctx)
 	will, diags := plan.asked(ctx)
 	if diags.HasError() {
@@ -149,16 +163,17 @@ func taskReplacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, 
 		add("yaml", "is not known yet, and may say anything")
 		return reasons, diags
 	}
+	before, after := was.complete(version).Canonical(), will.complete(version).Canonical()
 	for _, r := range taskReplacements() {
 		unknown := changed(r.attribute) && !isKnown(planRaw, r.attribute)
-		if unknown || !equality.Semantic.DeepEqual(r.of(was.Task), r.of(will.Task)) {
+		if unknown || !equality.Semantic.DeepEqual(r.of(before), r.of(after)) {
 			add(r.attribute, r.why)
 		}
 	}
 	if changed("secrets_wo_version") {
 		add("secrets_wo_version", "says that there are other values, which pods get only when they start")
 	}
-	waits := state.Phase.ValueString() == taskQueued
+	waits := slices.Contains([]string{taskQueued, taskSuspended}, state.Phase.ValueString())
 	switch {
 	case was.Queue == will.Queue:
 	case was.Queue == "" || will.Queue == "":
@@ -185,6 +200,8 @@ func lostByReplacingTask(phase string) string {
 		return "The task has failed; its pods, with what they printed, are deleted."
 	case taskQueued:
 		return "The task waits (as of the last refresh); the new one takes its place at the end of the line."
+	case taskSuspended:
+		return "The task is suspended (as of the last refresh); the new one is not."
 	default:
 		return "The task has started (as of the last refresh); it is stopped, and what it has not written elsewhere is lost."
 	}

@@ -12,7 +12,8 @@ import (
 
 // What a task's phase may be.
 const (
-	taskQueued    = "Queued" // suspended: it waits for quota, or is being stopped after a preemption
+	taskQueued    = "Queued"    // Kueue has suspended it: it waits for quota, or is being stopped after a preemption
+	taskSuspended = "Suspended" // somebody has suspended it: nothing starts it by itself
 	taskStarting  = "Starting"
 	taskRunning   = "Running"
 	taskSucceeded = "Succeeded"
@@ -55,23 +56,27 @@ func progressOf(job *batchv1.Job, workload *kueue.Workload) taskProgress {
 		p.restarts = max(0, p.restarts-1) // the last failure was followed by no other run
 	case jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobSuccessCriteriaMet) != nil:
 		p.phase = taskSucceeded
-	case job.Spec.Suspend != nil && *job.Spec.Suspend:
-		p.phase, p.reason = taskQueued, whySuspended(job, workload)
+	case isSuspended(job):
+		p.phase, p.reason = whySuspended(job, workload)
 	case ready > 0 && ready+job.Status.Succeeded >= nodes:
 		p.phase = taskRunning
 	}
 	return p
 }
 
-func whySuspended(job *batchv1.Job, workload *kueue.Workload) string {
+// whySuspended is the phase of a suspended Job, and why it is suspended.
+func whySuspended(job *batchv1.Job, workload *kueue.Workload) (phase, reason string) {
 	switch {
 	case workload != nil:
 		s := standingOf(workload)
-		return sentenceOf(s.reason, s.message)
+		if isInactive(workload) {
+			return taskSuspended, sentenceOf(s.reason, s.message)
+		}
+		return taskQueued, sentenceOf(s.reason, s.message)
 	case job.Labels[kueue.QueueLabel] != "":
-		return "Kueue has made no Workload of it."
+		return taskQueued, "Kueue has made no Workload of it."
 	default:
-		return "The Job is suspended, and in no queue: nothing will start it."
+		return taskSuspended, "The Job is suspended, and in no queue: nothing starts it until it is resumed."
 	}
 }
 

@@ -9,12 +9,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // waitForAdmitted is the word of wait_for, besides those of a training job, for a task that may start.
@@ -37,10 +41,11 @@ func taskSchema(ctx context.Context) schema.Schema {
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"run":   scriptAttribute("The commands of the task, for a shell; required without `yaml`."),
-		"setup": scriptAttribute("Commands that each pod runs once before `run`."),
+		"setup": computed(scriptAttribute("Commands that each pod runs once before `run`.")),
 		"num_nodes": schema.Int64Attribute{
 			MarkdownDescription: "Number of pods, each with all the resources; 1 by default. More than one start together, and when one fails all run again.",
 			Optional:            true,
+			Computed:            true,
 		},
 		"envs": schema.MapAttribute{
 			MarkdownDescription: "Environment of the commands. It stands in the state as it is: no place for secrets. It is added to that of the file.",
@@ -52,13 +57,14 @@ func taskSchema(ctx context.Context) schema.Schema {
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
-		"image":        nonEmptyText("Image in which the commands run, with a shell; `" + task.DefaultImage + "` by default."),
+		"image":        computed(nonEmptyText("Image in which the commands run, with a shell; `" + task.DefaultImage + "` by default.")),
 		"accelerators": acceleratorsAttribute(),
 		"cpus":         nonEmptyText("CPUs of each pod: `\"4\"`, or `\"4+\"` for at least 4; also in Kubernetes' way, `\"500m\"`."),
 		"memory":       nonEmptyText("Memory of each pod in GiB: `\"32\"`, or `\"32+\"` for at least 32; also in Kubernetes' way, `\"512Mi\"`."),
 		"recovery": schema.SingleNestedAttribute{
 			MarkdownDescription: "When a task that failed runs again. A preemption is no failure: after it the task always waits and runs again.",
 			Optional:            true,
+			Computed:            true,
 			Attributes: map[string]schema.Attribute{
 				"max_restarts_on_errors": schema.Int64Attribute{
 					MarkdownDescription: "How many failures are followed by another run; 0 by default. In place.",
@@ -67,7 +73,7 @@ func taskSchema(ctx context.Context) schema.Schema {
 				},
 				"recover_on_exit_codes": schema.ListAttribute{
 					MarkdownDescription: "Exit codes that are followed by another run and not counted: 1 to 255, and not 137.",
-					ElementType:         types.Int64Type,
+					ElementType:         types.NumberType,
 					Optional:            true,
 				},
 			},
@@ -77,11 +83,13 @@ func taskSchema(ctx context.Context) schema.Schema {
 		"queue": schema.StringAttribute{
 			MarkdownDescription: "Kueue's LocalQueue, in the same namespace: refer to `elastic_local_queue.NAME.name`. The task is suspended until it is admitted, and queued again when it was preempted. " +
 				"Without a queue it starts at once. It changes in place while the task waits, and replaces it otherwise.",
-			Optional: true,
+			Optional:   true,
+			Validators: []validator.String{subdomain{}},
 		},
 		"priority_class": schema.StringAttribute{
 			MarkdownDescription: "Kueue's WorkloadPriorityClass: refer to `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be taken away.",
 			Optional:            true,
+			Validators:          []validator.String{subdomain{}},
 		},
 
 		// Optional: secrets.
@@ -99,7 +107,7 @@ func taskSchema(ctx context.Context) schema.Schema {
 			Optional:            true,
 			Sensitive:           true,
 			WriteOnly:           true,
-			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.AlsoRequires(path.MatchRoot("secrets_wo_version"))},
+			Validators:          []validator.Map{mapvalidator.AlsoRequires(path.MatchRoot("secrets_wo_version"))},
 		},
 		"secrets_wo_version": schema.Int64Attribute{
 			MarkdownDescription: "Version of `secrets_wo`, which Terraform cannot compare. Changing it replaces the task, with the values of that moment.",
@@ -114,19 +122,26 @@ func taskSchema(ctx context.Context) schema.Schema {
 			Optional:            true,
 			NestedObject:        schema.NestedAttributeObject{Attributes: volumeAttributes("Whether it is mounted read-only; false by default.")},
 		},
-		"trainer_image":        nonEmptyText("Image of the program that starts the pods of several nodes together; that of this provider's release by default. Of no effect with one node."),
+		"trainer_image": computed(nonEmptyText("Image of the program that starts the pods of several nodes together; that of this provider's release by default. " +
+			"Of no effect with one node.")),
 		"priority_class_name":  nameAttribute("PriorityClass of the pods, kube-scheduler's, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),
 		"node_selector":        nodeSelectorAttribute("Labels of the nodes that the pods may run on."),
 		"tolerations":          tolerationsAttribute("Taints that the pods tolerate."),
 		"service_account_name": nameAttribute("ServiceAccount of the pods. Without it the pods of one node have none, and those of several get one of their own with a Role of what they do."),
 		"runtime_class_name":   nameAttribute("RuntimeClass of the pods."),
+		"security_context":     presentObject(ctx, securityContextAttribute("Without an attribute it is as the image and the cluster have it.")),
+		"init_containers":      initContainersAttribute("the task's own container"),
 		"termination_grace_period_seconds": schema.Int64Attribute{
 			MarkdownDescription: "Time between the request to stop (SIGTERM) and the end, when the task is preempted or deleted; 30 by default.",
 			Optional:            true,
+			Computed:            true,
+			Default:             int64default.StaticInt64(trainingjob.DefaultTerminationGracePeriodSeconds),
 		},
-		"pod_overrides": podOverridesAttribute(),
+		"pod_overrides": overridesNothing(podOverridesAttribute()),
 
 		// Optional: in place.
+		"active_deadline_seconds": activeDeadlineAttribute("How long the task may take: so many seconds after it has started Kubernetes stops its pods and fails it (`DeadlineExceeded`), whatever `recovery` says. " +
+			"Under a queue the time begins when it is admitted, and begins anew when it was preempted and is admitted again: time in the queue does not count. Changes in place."),
 		"ttl_seconds_after_finished": schema.Int64Attribute{
 			MarkdownDescription: "Removes the task's objects this many seconds after its end; they are kept by default. A task that was removed so stays in the state.",
 			Optional:            true,
@@ -145,9 +160,9 @@ func taskSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A task: commands that run in one pod, or in several together, on the accelerators they ask for. What a SkyPilot task file says, by attributes or by the file itself. " +
 			"With a `queue` Kueue admits it, preempts it for more important work, and queues it again by itself, keeping its place by age; nobody has to run Terraform for that, and it is no change in a plan.\n\n" +
-			"`labels`, `annotations`, `priority_class`, `recovery.max_restarts_on_errors`, `ttl_seconds_after_finished`, how an apply waits and, while the task waits, `queue` change in place; " +
+			"`labels`, `annotations`, `priority_class`, `recovery.max_restarts_on_errors`, `active_deadline_seconds`, `ttl_seconds_after_finished`, how an apply waits and, while the task waits, `queue` change in place; " +
 			"everything else replaces the task.",
-		Attributes: attributes,
+		Attributes: numeric.Attributes(absentIsEmpty(attributes)),
 	}
 }
 
@@ -155,7 +170,7 @@ func taskSchema(ctx context.Context) schema.Schema {
 // the last refresh, so that a plan shows only what the user changes.
 func taskObservedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"phase":       observedText("`Queued`, `Starting`, `Running`, `Succeeded` or `Failed`."),
+		"phase":       observedText("`Queued`, `Suspended` (somebody has suspended its Job, or in a queue has deactivated its Workload), `Starting`, `Running`, `Succeeded` or `Failed`."),
 		"reason":      observedText("Why it waits or has failed, in a sentence; null while there is nothing to say."),
 		"restarts":    observedInteger("Runs that failed and were followed by another one."),
 		"preemptions": observedInteger("How often Kueue took its place away and queued it again."),
@@ -163,7 +178,19 @@ func taskObservedAttributes() map[string]schema.Attribute {
 	}
 }
 
-func scriptAttribute(description string) schema.Attribute {
+// computed is an attribute whose value the plan decides where it is left out; see taskModel.settle.
+func computed(text schema.StringAttribute) schema.StringAttribute {
+	text.Computed = true
+	return text
+}
+
+// overridesNothing has pod_overrides be an empty patch where they are left out.
+func overridesNothing(overrides schema.StringAttribute) schema.StringAttribute {
+	overrides.Computed, overrides.Default = true, stringdefault.StaticString("{}")
+	return overrides
+}
+
+func scriptAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{MarkdownDescription: description + " Bash, where the image has it, or sh.", Optional: true}
 }
 
@@ -171,9 +198,8 @@ func acceleratorsAttribute() schema.Attribute {
 	return schema.DynamicAttribute{
 		MarkdownDescription: "Accelerators of each pod, as SkyPilot writes them: `\"T4:4\"` for four T4s, `\"H100\"` for one. A list, `[\"H100:8\", \"A100:8\"]`, are alternatives in order of preference; " +
 			"a set, `toset([\"H100:8\", \"A100:8\"])`, are alternatives of equal rank. A pod accepts a node by any of the labels that clouds and labellers mark it with.",
-		Optional:      true,
-		Validators:    []validator.Dynamic{acceleratorList{}},
-		PlanModifiers: []planmodifier.Dynamic{keepEqualAccelerators{}},
+		Optional:   true,
+		Validators: []validator.Dynamic{acceleratorList{}},
 	}
 }
 

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"strconv"
@@ -57,10 +56,10 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 		}
 	}
 	// A release of the provider may have another default; what runs keeps the image that it was made with.
-	if image := cmp.Or(prior.Image, task.DefaultImage); live.Image != image && (imported || prior.Image != "") {
+	if live.Image != prior.Image {
 		m.Image = types.StringValue(live.Image)
 	}
-	if prior.TrainerImage != "" && live.TrainerImage != prior.TrainerImage {
+	if live.TrainerImage != prior.TrainerImage {
 		m.TrainerImage = types.StringValue(live.TrainerImage)
 	}
 	if prior.NumNodes != live.NumNodes {
@@ -85,6 +84,9 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 	if changed(prior.Secrets, live.Secrets) {
 		m.Secrets = w.secrets(live.Secrets)
 	}
+	if imported {
+		m.SecretsWOVersion = types.Int64PointerValue(live.SecretsVersion)
+	}
 	if changed(prior.Volumes, live.Volumes) {
 		m.Volumes = w.taskVolumes(live.Volumes)
 	}
@@ -96,6 +98,15 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 	}
 	if changed(prior.TerminationGracePeriodSeconds, live.TerminationGracePeriodSeconds) {
 		m.TerminationGracePeriodSeconds = types.Int64PointerValue(live.TerminationGracePeriodSeconds)
+	}
+	if changed(prior.ActiveDeadlineSeconds, live.ActiveDeadlineSeconds) {
+		m.ActiveDeadlineSeconds = types.Int64PointerValue(live.ActiveDeadlineSeconds)
+	}
+	if changed(prior.SecurityContext, live.SecurityContext) {
+		m.SecurityContext = w.securityContext(w.types["security_context"], live.SecurityContext)
+	}
+	if changed(prior.InitContainers, live.InitContainers) {
+		m.InitContainers = w.initContainers(w.types["init_containers"], live.InitContainers)
 	}
 	if changed(prior.TTLSecondsAfterFinished, live.TTLSecondsAfterFinished) {
 		m.TTLSecondsAfterFinished = types.Int64Null()
@@ -125,7 +136,7 @@ func (w *writer) recovery(r task.Recovery) types.Object {
 	}
 	m := recoveryModel{
 		MaxRestartsOnErrors: types.Int64Value(int64(r.MaxRestartsOnErrors)),
-		RecoverOnExitCodes:  w.list(types.Int64Type, r.RecoverOnExitCodes, len(r.RecoverOnExitCodes)),
+		RecoverOnExitCodes:  w.list(types.NumberType, r.RecoverOnExitCodes, len(r.RecoverOnExitCodes)),
 	}
 	return w.object("recovery", m)
 }

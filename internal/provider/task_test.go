@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
@@ -41,6 +42,9 @@ func drawTask(t *rapid.T) task.Task {
 	if rapid.Bool().Draw(t, "has secrets") {
 		d.Secrets = map[string]task.SecretKey{"TOKEN": {SecretName: "tokens", Key: "hub"}}
 	}
+	if rapid.Bool().Draw(t, "has secret values") {
+		d.SecretsVersion = new(rapid.Int64Range(0, 9).Draw(t, "version"))
+	}
 	if rapid.Bool().Draw(t, "has table") {
 		d.AcceleratorLabels = table
 	}
@@ -66,6 +70,10 @@ func drawTask(t *rapid.T) task.Task {
 	if rapid.Bool().Draw(t, "has ttl") {
 		d.TTLSecondsAfterFinished = new(rapid.Int32Range(0, 60).Draw(t, "ttl"))
 	}
+	if rapid.Bool().Draw(t, "has a deadline") {
+		d.ActiveDeadlineSeconds = new(rapid.Int64Range(1, 9).Draw(t, "active_deadline_seconds"))
+	}
+	d.SecurityContext, d.InitContainers = drawSecurityContext(t, "pod"), drawInitContainers(t, "pod")
 	if rapid.Bool().Draw(t, "has overrides") {
 		d.PodOverrides = json.RawMessage(`{"spec":{"dnsPolicy":"Default"}}`)
 	}
@@ -253,7 +261,7 @@ func TestAcceleratorsInAnyShape(t *testing.T) {
 			}
 			if c.refused == "" && !slices.ContainsFunc(got, func(accelerator.Request) bool { return name == "an element not known yet" }) {
 				again, wasOrdered := r.accelerators(acceleratorsValue(got, ordered))
-				if !slices.Equal(sortedRequests(again), sortedRequests(got)) || wasOrdered != ordered {
+				if !cmp.Equal(again, got, cmpopts.SortSlices(func(a, b accelerator.Request) bool { return a.Name < b.Name })) || wasOrdered != ordered {
 					t.Errorf("written and read again: %v, ordered %t", again, wasOrdered)
 				}
 			}
@@ -280,6 +288,8 @@ func TestHowATaskGoes(t *testing.T) {
 	queued := map[string]string{kueue.QueueLabel: "user-queue"}
 	waiting := workload("job-low-12345", isNot(kueue.WorkloadQuotaReserved, "Pending", "insufficient unused quota"))
 	waiting.Status.SchedulingStats = &kueue.SchedulingStats{Evictions: []kueue.WorkloadSchedulingStatsEviction{{Reason: "Preempted", Count: 2}, {Reason: "ClusterQueueStopped", Count: 1}}}
+	deactivated := workload("job-low-12345")
+	deactivated.Spec.Active = new(false)
 	for name, c := range map[string]struct {
 		job      *batchv1.Job
 		workload *kueue.Workload
@@ -287,7 +297,8 @@ func TestHowATaskGoes(t *testing.T) {
 	}{
 		"it waits for quota":               {suspended(queued), waiting, taskProgress{phase: taskQueued, reason: "Pending: insufficient unused quota.", workload: "job-low-12345", preemptions: 2}},
 		"it waits for a workload":          {suspended(queued), nil, taskProgress{phase: taskQueued, reason: "Kueue has made no Workload of it."}},
-		"nobody will start it":             {suspended(nil), nil, taskProgress{phase: taskQueued, reason: "The Job is suspended, and in no queue: nothing will start it."}},
+		"nobody will start it":             {suspended(nil), nil, taskProgress{phase: taskSuspended, reason: "The Job is suspended, and in no queue: nothing starts it until it is resumed."}},
+		"its workload is deactivated":      {suspended(queued), deactivated, taskProgress{phase: taskSuspended, reason: "Deactivated: Somebody set spec.active to false; it is queued again when that is true.", workload: "job-low-12345"}},
 		"one of two pods is there":         {running(1, 0, 0), nil, taskProgress{phase: taskStarting}},
 		"all pods are there":               {running(2, 0, 1), nil, taskProgress{phase: taskRunning, restarts: 1}},
 		"one has ended, the other goes on": {running(1, 1, 0), nil, taskProgress{phase: taskRunning}},
@@ -313,7 +324,7 @@ func TestHowATaskGoes(t *testing.T) {
 	for goal, reached := range map[string][]string{
 		waitForAdmitted: {taskStarting, taskRunning, taskSucceeded, taskFailed}, waitForRunning: {taskRunning, taskSucceeded, taskFailed}, waitForSucceeded: {taskSucceeded, taskFailed},
 	} {
-		for _, phase := range []string{taskQueued, taskStarting, taskRunning, taskSucceeded, taskFailed} {
+		for _, phase := range []string{taskQueued, taskSuspended, taskStarting, taskRunning, taskSucceeded, taskFailed} {
 			if reachedGoal(phase, goal) != slices.Contains(reached, phase) {
 				t.Errorf("waiting for %s: %s ends it: %t", goal, phase, reachedGoal(phase, goal))
 			}

@@ -17,6 +17,12 @@ import (
 // ValidateConfig asks the task itself what is wrong with it. What depends on a value that is not known yet is left to
 // the next time: Terraform validates again when it plans, and Create once more.
 func (r *taskResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	if resp.Diagnostics.Append(nullItems(req.Config.Raw)...); resp.Diagnostics.HasError() {
+		return
+	}
+	defer func() {
+		resp.Diagnostics = withoutRepetition(ctx, taskSchema(ctx), req.Config.Raw, resp.Diagnostics)
+	}()
 	var model taskModel
 	diags := req.Config.Get(ctx, &model)
 	a, more := model.asked(ctx)
@@ -26,6 +32,9 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 			resp.Diagnostics.Append(diags...)
 		}
 		return
+	}
+	if given := model.SecretsWO; !given.IsNull() && !given.IsUnknown() && len(given.Elements()) == 0 {
+		resp.Diagnostics.AddAttributeError(path.Root("secrets_wo"), "No secrets", "secrets_wo is empty; name an environment variable in it, or leave it and secrets_wo_version out.")
 	}
 	for _, at := range a.contradicted {
 		resp.Diagnostics.AddAttributeError(at, "Said twice", fmt.Sprintf("%s is said by the task file too. Leave it out of the one or the other.", at))

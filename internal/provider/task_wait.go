@@ -29,7 +29,11 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 	var diags diag.Diagnostics
 	ref := model.ref()
 	begin := time.Now()
-	job, err := c.follow(ctx, ref, goal)
+	a, more := model.asked(ctx)
+	diags.Append(more...)
+	watching, end := c.whileQueueExists(ctx, ref.Namespace, a.Queue)
+	defer end()
+	job, err := c.follow(watching, ref, goal)
 	// The context may have ended, but the user wants to know where the task is.
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
@@ -39,7 +43,10 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 		model.observe(progressOf(job, workload))
 	}
 	phase := model.Phase.ValueString()
+	gone, deleted := c.endedByDeletion(gather, goal, err)
 	switch {
+	case deleted:
+		diags.Append(gone)
 	case phase == taskFailed:
 		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.tell(gather, ref, model, job, workload)))
 	case err != nil:
@@ -53,10 +60,11 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 func (c *taskCluster) follow(ctx context.Context, ref task.JobRef, goal string) (seen *batchv1.Job, err error) {
 	phase := ""
 	err = cluster.WaitFor(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), cluster.Named(ref.Name), func(found []*batchv1.Job) (bool, error) {
-		if len(found) == 0 || found[0].UID != ref.UID {
-			return false, fmt.Errorf("job %s/%s was deleted while it was waited for", ref.Namespace, ref.Name)
+		job, err := stillThere(ref, found)
+		if err != nil {
+			return false, err
 		}
-		seen = found[0]
+		seen = job
 		p := progressOf(seen, nil)
 		if p.phase != phase {
 			phase = p.phase
@@ -71,7 +79,7 @@ func (c *taskCluster) follow(ctx context.Context, ref task.JobRef, goal string) 
 func reachedGoal(phase, goal string) bool {
 	switch goal {
 	case waitForAdmitted:
-		return phase != taskQueued
+		return phase != taskQueued && phase != taskSuspended
 	case waitForRunning:
 		return phase == taskRunning || taskFinished(phase)
 	default:
@@ -87,6 +95,9 @@ func (c *taskCluster) tell(ctx context.Context, ref task.JobRef, model *taskMode
 		b.WriteString(": " + strings.TrimSuffix(reason, "."))
 	}
 	b.WriteString(".\n")
+	if model.Phase.ValueString() == taskSuspended {
+		fmt.Fprintf(&b, "%s\n", howToResume(ref))
+	}
 	about := map[types.UID]bool{ref.UID: true}
 	if workload != nil {
 		about[workload.UID] = true
@@ -98,13 +109,13 @@ func (c *taskCluster) tell(ctx context.Context, ref task.JobRef, model *taskMode
 	if err != nil {
 		fmt.Fprintf(&b, "Its pods cannot be listed: %v.\n", err)
 	}
-	if len(pods) == 0 && err == nil && job != nil && (job.Spec.Suspend == nil || !*job.Spec.Suspend) {
+	if len(pods) == 0 && err == nil && job != nil && !isSuspended(job) {
 		b.WriteString("It has no pod yet.\n")
 	}
 	for i := range pods {
 		about[pods[i].UID] = true
 	}
-	events := slices.DeleteFunc(c.events(ctx, ref), func(e corev1.Event) bool { return !about[e.InvolvedObject.UID] })
+	events := c.events(ctx, ref, about)
 	section(&b, "Pods:", trainingjob.Explain(pods, events))
 	section(&b, "Last events:", trainingjob.EventLines(events, lastEvents))
 	if pod := lastFailed(pods); pod != nil {

@@ -6,7 +6,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,11 +54,15 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	r.connection.applies()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	if model.ImagePullPolicy.IsUnknown() { // as the image was
+		model.ImagePullPolicy = textOrNull(string(trainingjob.PullPolicy(model.Image.ValueString())))
+	}
 	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
 	definition, diags := model.definition(ctx)
 	resp.Diagnostics.Append(diags...)
 	addProblems(&resp.Diagnostics, definition.Problems(), func(trainingjob.Problem) bool { return true })
+	resp.Diagnostics.Append(checkModelFile(definition).Errors()...) // of a file that was not known before
 	client, diags := r.connection.cluster()
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -76,7 +82,9 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	model.UID = types.StringValue(string(job.UID))
-	resp.Diagnostics.Append(model.observe(ctx, sighting{status: trainingjob.Status{Phase: trainingjob.PhasePending}, job: job})...)
+	model.setMissing(nil)
+	// Without the Job: it is suspended for as long as its parts are made, which is not what phase Suspended means.
+	resp.Diagnostics.Append(model.observe(ctx, sighting{status: trainingjob.Status{Phase: trainingjob.PhasePending}})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 
@@ -84,12 +92,16 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if model.WaitFor.ValueString() == waitForCreated && model.Queue.IsNull() { // in a queue it starts when it is admitted
+		resp.Diagnostics.Append(c.hintAtOnce(ctx, model.ref())...)
+	}
 	resp.Diagnostics.Append(c.wait(ctx, &model)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
 // Read costs three requests: the Job, what was asked for, and what the master reports; under a queue one more, for what
-// the queue says.
+// the queue says, and before it has done a step one for its pods. For a job that has not ended there is one more for each
+// of its parts, all at the same time.
 func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
@@ -102,23 +114,59 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	finished := trainingjob.Phase(model.Phase.ValueString()).Finished()
 	if job := model.liveJob(ctx, client, model.subject(), finished, resp); job != nil {
+		c := newTrainingJobCluster(client, model.subject())
+		c.warnTerminating(ctx, &resp.Diagnostics, job)
 		resp.Diagnostics.Append(model.read(ctx, client, job)...)
+		if resp.Diagnostics.HasError() {
+			return
+		}
+		finished = trainingjob.Phase(model.Phase.ValueString()).Finished()
+		resp.Diagnostics.Append(c.readParts(ctx, &model.jobModel, job, finished, model.parts())...)
+		if model.ImagePullPolicy.IsNull() {
+			model.ImagePullPolicy = textOrNull(string(trainingjob.PullPolicy(model.Image.ValueString())))
+		}
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		resp.State.Raw = withDefaults(ctx, trainingJobSchema(ctx).Attributes, resp.State.Raw)
+		if model.hasNotStarted() {
+			resp.Diagnostics.Append(newTrainingJobCluster(client, model.subject()).hint(ctx, model.ref())...)
+		}
+		trainingJobDrift(ctx).observe(ctx, client, req, resp, job, trainingjob.ConfigMapName(job.Name))
 	}
+}
+
+// checkTrainingJob refuses an update that would overwrite what others have changed since its plan was made.
+func checkTrainingJob(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job, asked *corev1.ConfigMap) error {
+	live, err := trainingjob.DefinitionOf(asked)
+	if err != nil {
+		return err
+	}
+	live.ActiveDeadlineSeconds = job.Spec.ActiveDeadlineSeconds
+	return trainingJobDrift(ctx).check(ctx, client, req, job, asked, func(from tftypes.Value) (values, diag.Diagnostics) {
+		var m trainingJobModel
+		seen := tfsdk.State{Schema: req.State.Schema, Raw: from}
+		diags := seen.Get(ctx, &m)
+		diags.Append(m.readMetadata(client, job, trainingjob.ReservedLabel)...)
+		diags.Append(m.readDefinition(ctx, live)...)
+		diags.Append(seen.Set(ctx, &m)...)
+		return valuesOf(seen.Raw), diags
+	})
 }
 
 // read takes over what the cluster holds of a job.
 func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
 	kube := client.Kubernetes()
+	imported := m.UID.IsNull()
 	m.UID = types.StringValue(string(job.UID))
 	diags := m.readMetadata(client, job, trainingjob.ReservedLabel)
 
 	asked, err := cluster.Get(ctx, client, kube.CoreV1().ConfigMaps(job.Namespace), trainingjob.ConfigMapName(job.Name))
 	switch {
-	case apierrors.IsNotFound(err):
-		diags.AddWarning(fmt.Sprintf("ConfigMap %s/%s is missing", job.Namespace, trainingjob.ConfigMapName(job.Name)),
-			"It says what the job trains and how many workers it may have; a master that has to start again cannot without it. "+
-				"Replace the job: terraform apply -replace=ADDRESS.")
+	case apierrors.IsNotFound(err) && imported:
+		diags.AddError(fmt.Sprintf("Job %s/%s is no training job", job.Namespace, job.Name), fmt.Sprintf(
+			"There is no ConfigMap %s/%s, with which this provider makes every training job. A Job that it did not make cannot be imported.",
+			job.Namespace, trainingjob.ConfigMapName(job.Name)))
+		return diags
+	case apierrors.IsNotFound(err): // readParts says so, unless the job has ended and does not need it
 	case err != nil:
 		m.subject().explain(&diags, err)
 	default:
@@ -128,13 +176,19 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 				err.Error()+". A Job that this provider did not make cannot be imported; for one that it made, restore the ConfigMap, or replace the job.")
 			break
 		}
+		definition.ActiveDeadlineSeconds = job.Spec.ActiveDeadlineSeconds
 		diags.Append(m.readDefinition(ctx, definition)...)
 	}
 
-	status, more := statusOf(ctx, client, job)
-	diags.Append(more...)
-	if more.HasError() {
+	reported, err := reportOf(ctx, client, job)
+	if err != nil {
+		explain(&diags, err)
 		return diags
+	}
+	status, more := statusIn(reported)
+	diags.Append(more...)
+	if reported == nil && !imported { // what was known before is better than nothing
+		status = m.asReported()
 	}
 	diags.Append(m.observe(ctx, sighting{status: status, job: job, group: groupOf(ctx, client, job)})...)
 	m.defaults()
@@ -143,20 +197,34 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 
 // statusOf is what a job's master last reported; Pending before it has reported anything.
 func statusOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) (trainingjob.Status, diag.Diagnostics) {
-	var diags diag.Diagnostics
-	pending := trainingjob.Status{Phase: trainingjob.PhasePending}
-	reported, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), trainingjob.StatusName(job.Name))
-	switch {
-	case apierrors.IsNotFound(err):
-		reported = &corev1.ConfigMap{}
-	case err != nil:
+	reported, err := reportOf(ctx, client, job)
+	if err != nil {
+		var diags diag.Diagnostics
 		explain(&diags, err)
-		return pending, diags
+		return trainingjob.Status{Phase: trainingjob.PhasePending}, diags
+	}
+	return statusIn(reported)
+}
+
+// reportOf is the ConfigMap in which a job's master reports; nil where there is none.
+func reportOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) (*corev1.ConfigMap, error) {
+	reported, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), trainingjob.StatusName(job.Name))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return reported, err
+}
+
+// statusIn is what a report says; Pending where there is none, and where it cannot be read, of which it warns.
+func statusIn(reported *corev1.ConfigMap) (trainingjob.Status, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	if reported == nil {
+		reported = &corev1.ConfigMap{}
 	}
 	status, err := trainingjob.DecodeStatus(reported)
 	if err != nil {
 		diags.AddWarning("The job's status cannot be read", err.Error()+".")
-		return pending, diags
+		return trainingjob.Status{Phase: trainingjob.PhasePending}, diags
 	}
 	return status, diags
 }
@@ -184,7 +252,15 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	c := newTrainingJobCluster(client, model.subject())
 	before, diags := prior.definition(ctx)
 	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(c.update(ctx, model.ref(), before, definition)...)
+	if prior.lacks() && !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(c.repair(ctx, model.ref(), definition)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(c.update(ctx, model.ref(), before, definition, func(job *batchv1.Job, asked *corev1.ConfigMap) error {
+		return checkTrainingJob(ctx, client, req, job, asked)
+	})...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -212,7 +288,12 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
 	defer cancel()
 	c := newTrainingJobCluster(client, model.subject())
-	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.ServiceAccountName.ValueString() == "", !model.Queue.IsNull())...)
+	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.parts(), !model.Queue.IsNull())...)
+}
+
+// parts are the names of the job's objects besides the Job.
+func (m *trainingJobModel) parts() []trainingjob.Object {
+	return trainingjob.NamedParts(m.ref(), m.ServiceAccountName.ValueString() == "", !m.Queue.IsNull())
 }
 
 // ImportState takes namespace/name, or on Terraform 1.12 and later the identity.

@@ -9,7 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
@@ -24,6 +26,7 @@ func newTrainingJobCluster(client *cluster.Client, about subject) *trainingJobCl
 	return &trainingJobCluster{jobCluster{client: client, subject: about, jobKind: jobKind{
 		noun: "Training job", word: "job", label: trainingjob.LabelJobName,
 		account: "The job's master gets a ServiceAccount of its own, with a Role of what it does",
+		lossOf:  trainingjob.LossOf,
 	}}}
 }
 
@@ -76,8 +79,11 @@ func (c *trainingJobCluster) createParts(ctx context.Context, objects *trainingj
 	return append(diags, c.start(ctx, job)...)
 }
 
-// update makes the cluster hold what is asked for, where it can change while the job runs.
-func (c *trainingJobCluster) update(ctx context.Context, ref trainingjob.JobRef, before, after trainingjob.Definition) diag.Diagnostics {
+// update makes the cluster hold what is asked for, where it can change while the job runs. check is asked about the versions of
+// the Job and of the ConfigMap that are changed then.
+func (c *trainingJobCluster) update(
+	ctx context.Context, ref trainingjob.JobRef, before, after trainingjob.Definition, check func(*batchv1.Job, *corev1.ConfigMap) error,
+) diag.Diagnostics {
 	var diags diag.Diagnostics
 	fail := func(err error) diag.Diagnostics {
 		c.subject.explain(&diags, err)
@@ -86,8 +92,9 @@ func (c *trainingJobCluster) update(ctx context.Context, ref trainingjob.JobRef,
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil // only how an apply waits has changed, which no object holds
 	}
-	if err := c.isThere(ctx, ref); err != nil {
-		return fail(err)
+	job, diags := c.mayChange(ctx, ref)
+	if diags.HasError() {
+		return diags
 	}
 	objects, err := trainingjob.Render(after, trainingjob.Credentials{})
 	if err != nil {
@@ -95,17 +102,53 @@ func (c *trainingJobCluster) update(ctx context.Context, ref trainingjob.JobRef,
 		return diags
 	}
 	objects.Own(ref)
-	desired := objects.ConfigMap
-	if _, err := cluster.Apply(ctx, c.client, c.client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace), desired, cluster.ApplyOptions{}); err != nil {
+	// After the job's end nobody reads its ConfigMap, which may be gone.
+	ended := jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil
+	unread := func(err error) bool { return ended && apierrors.IsNotFound(err) }
+	desired, configMaps := objects.ConfigMap, c.client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace)
+	labels, annotations := mergeOf(before.Labels, after.Labels), mergeOf(before.Annotations, after.Annotations)
+	changes := jobPatch{labels: labels, annotations: annotations}
+	deadline := !equality.Semantic.DeepEqual(before.ActiveDeadlineSeconds, after.ActiveDeadlineSeconds)
+	if deadline {
+		changes.spec = map[string]any{"activeDeadlineSeconds": after.ActiveDeadlineSeconds}
+	}
+	var checked *batchv1.Job
+	err = c.patchJob(ctx, ref, changes, func(job *batchv1.Job) error {
+		checked = job
+		asked, err := cluster.Get(ctx, c.client, configMaps, desired.Name)
+		if unread(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return check(job, asked)
+	})
+	if err == nil {
+		_, err = cluster.Apply(ctx, c.client, configMaps, desired, cluster.ApplyOptions[*corev1.ConfigMap]{
+			Check: func(live *corev1.ConfigMap) error { return check(checked, live) },
+		})
+		if unread(err) {
+			err = nil
+		}
+	}
+	if err == nil && deadline && objects.Floor != nil {
+		floor := trainingjob.JobRef{Name: trainingjob.FloorName(ref.Name), Namespace: ref.Namespace}
+		err = c.part(theJob(floor)).patch(ctx, specOf("activeDeadlineSeconds", after.ActiveDeadlineSeconds))
+		if apierrors.IsNotFound(err) {
+			err = nil // as patchParts does with parts that are not there
+		}
+	}
+	if err != nil {
 		return fail(err)
 	}
-	parts := append([]trainingjob.Object{objects.Job}, objects.Parts()...)
-	parts = slices.DeleteFunc(parts, func(part trainingjob.Object) bool { return part == trainingjob.Object(desired) }) // it is applied
-	return append(diags, c.patchParts(ctx, parts, mergeOf(before.Labels, after.Labels), mergeOf(before.Annotations, after.Annotations))...)
+	return append(diags, c.patchParts(ctx, slices.DeleteFunc(objects.Parts(), func(part trainingjob.Object) bool {
+		return part == trainingjob.Object(desired) // it is applied
+	}), labels, annotations)...)
 }
 
 // delete also lets go of the pods that a queue holds.
-func (c *trainingJobCluster) delete(ctx context.Context, ref trainingjob.JobRef, ownAccount, queued bool) diag.Diagnostics {
+func (c *trainingJobCluster) delete(ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object, queued bool) diag.Diagnostics {
 	if queued {
 		if err := c.disband(ctx, ref); err != nil {
 			var diags diag.Diagnostics
@@ -113,5 +156,5 @@ func (c *trainingJobCluster) delete(ctx context.Context, ref trainingjob.JobRef,
 			return diags
 		}
 	}
-	return c.jobCluster.delete(ctx, ref, trainingjob.NamedParts(ref, ownAccount, queued))
+	return c.jobCluster.delete(ctx, ref, parts)
 }

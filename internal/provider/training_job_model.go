@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -75,17 +74,19 @@ type runModel struct {
 }
 
 type podModel struct {
-	PriorityClassName             types.String         `tfsdk:"priority_class_name"`
-	Resources                     types.Object         `tfsdk:"resources"`
-	NodeSelector                  types.Map            `tfsdk:"node_selector"`
-	Tolerations                   types.List           `tfsdk:"tolerations"`
-	Affinity                      jsontypes.Normalized `tfsdk:"affinity"`
-	Env                           types.Map            `tfsdk:"env"`
-	Labels                        types.Map            `tfsdk:"labels"`
-	Annotations                   types.Map            `tfsdk:"annotations"`
-	TerminationGracePeriodSeconds types.Int64          `tfsdk:"termination_grace_period_seconds"`
-	RuntimeClassName              types.String         `tfsdk:"runtime_class_name"`
-	PodOverrides                  jsontypes.Normalized `tfsdk:"pod_overrides"`
+	PriorityClassName             types.String `tfsdk:"priority_class_name"`
+	Resources                     types.Object `tfsdk:"resources"`
+	NodeSelector                  types.Map    `tfsdk:"node_selector"`
+	Tolerations                   types.List   `tfsdk:"tolerations"`
+	Affinity                      types.String `tfsdk:"affinity"`
+	Env                           types.Map    `tfsdk:"env"`
+	Labels                        types.Map    `tfsdk:"labels"`
+	Annotations                   types.Map    `tfsdk:"annotations"`
+	TerminationGracePeriodSeconds types.Int64  `tfsdk:"termination_grace_period_seconds"`
+	RuntimeClassName              types.String `tfsdk:"runtime_class_name"`
+	SecurityContext               types.Object `tfsdk:"security_context"`
+	InitContainers                types.List   `tfsdk:"init_containers"`
+	PodOverrides                  types.String `tfsdk:"pod_overrides"`
 }
 
 type workersModel struct {
@@ -175,6 +176,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		Min: orOne(workers.Min), Max: int(workers.Max.ValueInt64()),
 		FloorPriorityClassName: workers.FloorPriorityClassName.ValueString(),
 		Queue:                  r.queue(m.Queue),
+		ActiveDeadlineSeconds:  integerOrNil(m.ActiveDeadlineSeconds),
 		Settings: trainingjob.Settings{
 			Image: m.Image.ValueString(), ImagePullPolicy: corev1.PullPolicy(m.ImagePullPolicy.ValueString()),
 			ImagePullSecrets: r.words(m.ImagePullSecrets), ServiceAccountName: m.ServiceAccountName.ValueString(),
@@ -242,7 +244,9 @@ func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
 		Labels:            r.texts(m.Labels),
 		Annotations:       r.texts(m.Annotations),
 		RuntimeClassName:  m.RuntimeClassName.ValueString(),
-		PodOverrides:      r.json(m.PodOverrides),
+		SecurityContext:   r.securityContext(m.SecurityContext),
+		InitContainers:    r.initContainers(at.AtName("init_containers"), m.InitContainers),
+		PodOverrides:      trainingjob.CanonicalOverrides(r.json(m.PodOverrides)),
 	}
 	if !m.TerminationGracePeriodSeconds.IsUnknown() {
 		s.TerminationGracePeriodSeconds = m.TerminationGracePeriodSeconds.ValueInt64Pointer()
@@ -251,7 +255,7 @@ func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
 		s.Affinity = &corev1.Affinity{}
 		if err := trainingjob.StrictDecode(text, s.Affinity); err != nil {
 			r.diags.AddAttributeError(at.AtName("affinity"), "Not an affinity",
-				fmt.Sprintf("The text is not an affinity as the API has it: %s. It has nodeAffinity, podAffinity and podAntiAffinity.", err))
+				fmt.Sprintf("%s is not an affinity as the API has it: %s. It has nodeAffinity, podAffinity and podAntiAffinity.", at.AtName("affinity"), err))
 		}
 	}
 	return s

@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -21,6 +24,17 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return // delete
 	}
 	var state, plan trainingJobModel
+	resp.Diagnostics.Append(settlePullPolicy(ctx, req.Config, &req.Plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Plan.Raw = req.Plan.Raw
+	if !req.State.Raw.IsNull() {
+		attributes := trainingJobSchema(ctx).Attributes
+		planned := observedAsBefore(attributes, req.State.Raw, req.Plan.Raw)
+		req.Plan.Raw = respelled(attributes, req.Config.Raw, req.State.Raw, planned, sameTrainingJob(ctx))
+		resp.Plan.Raw = req.Plan.Raw
+	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -38,6 +52,7 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	trainingJobDrift(ctx).warn(ctx, "Training job "+state.subject().importID, req, &resp.Diagnostics)
 	jobChange{
 		what: "Training job " + state.subject().importID, plan: plan.jobModel,
 		finished: trainingjob.Phase(state.Phase.ValueString()).Finished(), observed: observedAttributes(),
@@ -45,6 +60,9 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 			return replacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
 		},
 		lost: func() string { return lostByReplacing(&state) },
+		missing: func() diag.Diagnostics {
+			return state.warnMissing("Training job "+state.subject().importID, state.parts(), trainingjob.LossOf)
+		},
 	}.decide(ctx, req, resp)
 }
 
@@ -93,6 +111,7 @@ func replacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan
 	was, diags := state.definition(ctx)
 	will, more := plan.definition(ctx)
 	diags.Append(more...)
+	was, will = was.Canonical(), will.Canonical()
 	var reasons []reasonToReplace
 	for _, r := range replacements(was.Queue != nil && will.Queue != nil) {
 		before, after := valueAt(stateRaw, r.attribute), valueAt(planRaw, r.attribute)
@@ -104,6 +123,46 @@ func replacing(ctx context.Context, stateRaw, planRaw tftypes.Value, state, plan
 		}
 	}
 	return reasons, diags
+}
+
+// settlePullPolicy plans Kubernetes' default for the image where no policy is configured.
+func settlePullPolicy(ctx context.Context, config tfsdk.Config, plan *tfsdk.Plan) diag.Diagnostics {
+	var configured, image types.String
+	diags := config.GetAttribute(ctx, path.Root("image_pull_policy"), &configured)
+	diags.Append(plan.GetAttribute(ctx, path.Root("image"), &image)...)
+	if diags.HasError() || !configured.IsNull() {
+		return diags
+	}
+	policy := types.StringUnknown()
+	if !image.IsUnknown() {
+		policy = types.StringValue(string(trainingjob.PullPolicy(image.ValueString())))
+	}
+	return append(diags, plan.SetAttribute(ctx, path.Root("image_pull_policy"), policy)...)
+}
+
+// sameTrainingJob says whether two values of the resource make the same job, and whether an apply does the same about it.
+func sameTrainingJob(ctx context.Context) func(a, b tftypes.Value) bool {
+	kind := trainingJobSchema(ctx)
+	of := func(raw tftypes.Value) (trainingjob.Definition, bool) {
+		var model trainingJobModel
+		if (&tfsdk.State{Schema: kind, Raw: raw}).Get(ctx, &model).HasError() {
+			return trainingjob.Definition{}, false
+		}
+		definition, diags := model.definition(ctx)
+		return definition, !diags.HasError()
+	}
+	isJob := map[string]bool{"labels": true, "annotations": true, "workers": true}
+	for _, replacement := range replacements(false) {
+		isJob[replacement.attribute] = true
+	}
+	return func(a, b tftypes.Value) bool {
+		if !sameOtherwise(kind.Attributes, a, b, isJob, jobTimeout) {
+			return false
+		}
+		was, okWas := of(a)
+		is, okIs := of(b)
+		return okWas && okIs && trainingjob.Same(was, is)
+	}
 }
 
 func lostByReplacing(state *trainingJobModel) string {

@@ -93,31 +93,42 @@ func (c *trainingJobCluster) followGroup(ctx context.Context, namespace, name st
 	return err
 }
 
-// explainQueue says of each of the job's workloads that is not admitted why, in Kueue's words.
-func (c *trainingJobCluster) explainQueue(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod) []string {
-	group, ours := "", map[apitypes.UID]bool{}
+// workloads are Kueue's of the job's pods; none where no pod is in a queue.
+func (c *trainingJobCluster) workloads(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod) ([]kueue.Workload, error) {
+	ours := map[apitypes.UID]bool{}
 	for _, pod := range pods {
 		if pod.Labels[kueue.QueueLabel] != "" {
 			ours[pod.UID] = true
 		}
+	}
+	if len(ours) == 0 {
+		return nil, nil
+	}
+	list, err := c.client.Kueue().Workloads(ref.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(w kueue.Workload) bool {
+		return !slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return ours[o.UID] })
+	}), nil
+}
+
+// explainQueue says of each of the job's workloads that is not admitted why, in Kueue's words.
+func explainQueue(pods []corev1.Pod, workloads []kueue.Workload) []string {
+	group, queued := "", false
+	for _, pod := range pods {
+		queued = queued || pod.Labels[kueue.QueueLabel] != ""
 		if name := trainingjob.GroupOf(pod.Labels); name != "" {
 			group = name
 		}
 	}
-	if len(ours) == 0 {
+	if !queued {
 		return nil
-	}
-	list, err := c.client.Kueue().Workloads(ref.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return []string{fmt.Sprintf("(the workloads of namespace %s cannot be read: %v)", ref.Namespace, err)}
 	}
 	var lines []string
 	formed := group == ""
-	for i := range list.Items {
-		w := &list.Items[i]
-		if !slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return ours[o.UID] }) {
-			continue
-		}
+	for i := range workloads {
+		w := &workloads[i]
 		formed = formed || w.Name == group
 		if reason := whyQueued(w); reason != "" {
 			lines = append(lines, fmt.Sprintf("workload %s in queue %s: %s", w.Name, w.Spec.QueueName, reason))

@@ -21,6 +21,9 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 	if problems.HasError() || plan.Namespace.IsUnknown() {
 		return diags // what is wrong with it was said when it was validated
 	}
+	if made {
+		diags.Append(r.connection.checkNamespace(ctx, d.Job.Namespace, "training job")...)
+	}
 	if q := d.Queue; q != nil {
 		diags.Append(r.connection.plansQueued(ctx, path.Root("queue").AtName("name"), TypeName+"_training_job "+d.Job.Name, d.Job.Namespace, q.Name, q.FloorClass())...)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -21,11 +20,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 )
 
 func trainingJobSchema(ctx context.Context) schema.Schema {
@@ -47,20 +47,22 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 		"workers":  trainingJobWorkersAttribute(),
 
 		// Optional: what runs, and where. Changing any of these replaces the job.
-		"master": schema.SingleNestedAttribute{
+		"master": presentObject(ctx, schema.SingleNestedAttribute{
 			MarkdownDescription: "The master's pod. Its priority should be above the workers': it is the one pod that the job cannot spare for long. Changing it replaces the job.",
-			Optional:            true,
 			Attributes:          podAttributes("100m", "1024Mi"),
-		},
+		}),
 		"output": schema.StringAttribute{
 			MarkdownDescription: "Directory for the final model and the checkpoints, in a volume that the master mounts; a run writes below `OUTPUT/<digest>/`. " +
 				"Without it a model of at most 900 KiB is kept in ConfigMap `NAME-model`, and before it the newest checkpoint. Changing it replaces the job.",
-			Optional: true,
+			Optional:   true,
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
-		"checkpoint": trainingJobCheckpointAttribute(),
+		"checkpoint": presentObject(ctx, trainingJobCheckpointAttribute()),
 		"evaluation": trainingJobEvaluationAttribute(),
 		"volumes":    trainingJobVolumesAttribute(),
 		"queue":      trainingJobQueueAttribute(),
+		"active_deadline_seconds": activeDeadlineAttribute("How long the job may take: so many seconds after it was created, or resumed last, Kubernetes fails it (`DeadlineExceeded`). " +
+			"The time in which it waits for room or for its queue counts; that in which it is suspended does not. The master writes a checkpoint before it ends, and the workers leave within two minutes. Changes in place."),
 		"service_account_name": nameAttribute("ServiceAccount of the master. Without it the job gets one of its own, with a Role that allows only what the master does; " +
 			"whoever applies this must hold these verbs too. With it no RBAC object is made. Changing it replaces the job."),
 	}
@@ -69,10 +71,10 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "An elastic training job: a master, and between `workers.min` and `workers.max` workers that may be taken away at any time. " +
 			"The model it ends with does not depend on how many workers there were, or when.\n\n" +
-			"`workers`, `labels`, `annotations` and how an apply waits change in place; everything else replaces the job, and the plan says what is lost.\n\n" +
+			"`workers`, `active_deadline_seconds`, `labels`, `annotations` and how an apply waits change in place; everything else replaces the job, and the plan says what is lost.\n\n" +
 			"A running job has a live page and Prometheus metrics: `kubectl port-forward job/NAME 8080`, then http://localhost:8080/ and http://localhost:8080/metrics. " +
 			"The page stays as `report.html` in the output directory.",
-		Attributes: attributes,
+		Attributes: numeric.Attributes(absentIsEmpty(attributes)),
 	}
 }
 
@@ -80,7 +82,7 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 // refresh, so that a plan shows only what the user changes.
 func observedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"phase":           observedText("`Pending`, `Queued` (its queue has not admitted it), `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave` (the model cannot be written, which is tried again), `Succeeded` or `Failed`."),
+		"phase":           observedText("`Pending`, `Queued` (its queue has not admitted it), `Suspended` (somebody has suspended its Job, or in a queue has deactivated its Workload), `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave` (the model cannot be written, which is tried again), `Succeeded` or `Failed`."),
 		"steps_done":      observedInteger("Model updates done."),
 		"steps_total":     observedInteger("Model updates of the whole run."),
 		"workers_running": observedInteger("Workers that are connected and in step."),
@@ -135,12 +137,14 @@ func trainingJobDataAttribute() schema.Attribute {
 			"format": schema.StringAttribute{
 				MarkdownDescription: "How the files are stored: " + format.Described() + ".",
 				Optional:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 				Computed:            true,
 				Default:             stringdefault.StaticString(format.Default),
 			},
 			"codec": schema.StringAttribute{
 				MarkdownDescription: "How a record is encoded: `bytes` (default) or `tf_example`. Of no effect on `csv`, whose rows are read by the names of their columns, and on `idx`.",
 				Optional:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 				Computed:            true,
 				Default:             stringdefault.StaticString(codec.Bytes),
 			},
@@ -163,7 +167,7 @@ func trainingJobDataAttribute() schema.Attribute {
 			"records_per_task": schema.Int64Attribute{
 				MarkdownDescription: "Records that are shuffled and handed out together; best a multiple of `minibatch_size`.",
 				Required:            true,
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxRecordsPerTask)},
 			},
 		},
 	}
@@ -177,21 +181,21 @@ func trainingJobTrainingAttribute() schema.Attribute {
 			"minibatch_size": schema.Int64Attribute{
 				MarkdownDescription: "Records per gradient.",
 				Required:            true,
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxMinibatchSize)},
 			},
 			"epochs": schema.Int64Attribute{
 				MarkdownDescription: "Passes over the data; 1 by default.",
 				Optional:            true,
 				Computed:            true,
 				Default:             int64default.StaticInt64(1),
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxEpochs)},
 			},
 			"grads_to_wait": schema.Int64Attribute{
 				MarkdownDescription: "Virtual workers: gradients that are averaged for one step, whatever number of workers lives; 1 by default.",
 				Optional:            true,
 				Computed:            true,
 				Default:             int64default.StaticInt64(1),
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxGradsToWait)},
 			},
 			"seed": schema.Int64Attribute{
 				MarkdownDescription: "Seed of everything random: initial weights, order of the records, dropout; 1 by default.",
@@ -218,14 +222,14 @@ func trainingJobWorkersAttribute() schema.Attribute {
 	attributes["max"] = schema.Int64Attribute{
 		MarkdownDescription: "The job grows to this many workers when there is room.",
 		Required:            true,
-		Validators:          []validator.Int64{int64validator.AtLeast(1)},
+		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
 	}
 	attributes["min"] = schema.Int64Attribute{
 		MarkdownDescription: "The floor: with fewer workers the job waits; 1 by default.",
 		Optional:            true,
 		Computed:            true,
 		Default:             int64default.StaticInt64(1),
-		Validators:          []validator.Int64{int64validator.AtLeast(1)},
+		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
 	}
 	attributes["floor_priority_class_name"] = nameAttribute("Priority class of the first `min` workers; should be above `priority_class_name`.")
 	attributes["command"] = schema.ListAttribute{
@@ -280,11 +284,10 @@ func trainingJobEvaluationAttribute() schema.Attribute {
 	}
 }
 
-func trainingJobCheckpointAttribute() schema.Attribute {
+func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "When the whole state is written, and where: an interrupted job goes on from its newest checkpoint, to the same bits as if it had not been interrupted. " +
 			"While a worker lives nothing is lost that checkpoints could bring back. One is written besides when the master is asked to stop, and after the last step, so that a job with more epochs can follow. Changing it replaces the job, and the new one goes on from the checkpoints that it finds.",
-		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"steps": schema.Int64Attribute{
 				MarkdownDescription: "Steps between two checkpoints (ElasticDL's `--checkpoint_steps`). By default there is one at the end of each epoch.",
@@ -299,6 +302,7 @@ func trainingJobCheckpointAttribute() schema.Attribute {
 			"directory": schema.StringAttribute{
 				MarkdownDescription: "Directory for them (`--checkpoint_dir`), in a volume that the master mounts. By default `checkpoints` below `output`; jobs with the same model, data and training find each other's there, whatever their number of epochs.",
 				Optional:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 		},
 	}
@@ -306,28 +310,12 @@ func trainingJobCheckpointAttribute() schema.Attribute {
 
 // podAttributes are what can be said of the master's pod and of the workers'.
 func podAttributes(cpu, memory string) map[string]schema.Attribute {
-	amounts := func(description string) schema.Attribute {
-		return schema.MapAttribute{
-			MarkdownDescription: description,
-			ElementType:         quantity.Type{},
-			Optional:            true,
-			Validators:          []validator.Map{mapvalidator.ValueStringsAre(quantity.NotNegative())},
-		}
-	}
 	return map[string]schema.Attribute{
 		"priority_class_name": nameAttribute("PriorityClass of the pod, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),
-		"resources": schema.SingleNestedAttribute{
-			MarkdownDescription: "What the container requests and is limited to; `" + cpu + "` CPU and `" + memory + "` memory by default, as in ElasticDL.",
-			Optional:            true,
-			PlanModifiers:       []planmodifier.Object{quantity.KeepEqual{}},
-			Attributes: map[string]schema.Attribute{
-				"requests": amounts("What the scheduler counts with, by resource: `{ cpu = \"1\", memory = \"4Gi\" }`."),
-				"limits":   amounts("What the container cannot exceed, by resource."),
-			},
-		},
-		"node_selector": nodeSelectorAttribute("Labels of the nodes that it may run on."),
-		"tolerations":   tolerationsAttribute("Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s."),
-		"affinity":      jsonAttribute("The pod's affinity in the API's own words: `jsonencode({ nodeAffinity = … })`."),
+		"resources":           resourcesAttribute("What the container requests and is limited to; `" + cpu + "` CPU and `" + memory + "` memory by default, as in ElasticDL."),
+		"node_selector":       nodeSelectorAttribute("Labels of the nodes that it may run on."),
+		"tolerations":         tolerationsAttribute("Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s."),
+		"affinity":            jsonAttribute("The pod's affinity in the API's own words: `jsonencode({ nodeAffinity = … })`."),
 		"env": schema.MapAttribute{
 			MarkdownDescription: "Environment of the container. It stands in the state as it is: no place for secrets.",
 			ElementType:         types.StringType,
@@ -341,7 +329,10 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 			Validators:          []validator.Int64{int64validator.AtLeast(0)},
 		},
 		"runtime_class_name": nameAttribute("RuntimeClass of the pod."),
-		"pod_overrides":      podOverridesAttribute(),
+		"security_context": securityContextAttribute("Without an attribute: user, group and `fs_group` 65532, not root, a read-only root file system, no privilege escalation, all capabilities dropped, " +
+			"and seccomp's `RuntimeDefault`, which is what the Pod Security Standard *restricted* wants."),
+		"init_containers": initContainersAttribute("the pod's own container"),
+		"pod_overrides":   podOverridesAttribute(),
 	}
 }
 
@@ -350,6 +341,7 @@ func trainingJobVolumesAttribute() schema.Attribute {
 	attributes["mount"] = schema.StringAttribute{
 		MarkdownDescription: "Which pods mount it: `all` (default), `master` or `workers`.",
 		Optional:            true,
+		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		Computed:            true,
 		Default:             stringdefault.StaticString(trainingjob.MountAll),
 	}

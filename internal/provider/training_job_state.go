@@ -27,6 +27,39 @@ func (m *observedModel) observe(ctx context.Context, seen sighting) diag.Diagnos
 	return w.diags
 }
 
+// hasNotStarted holds for a job whose pods should be there, and that has done nothing yet.
+func (m *observedModel) hasNotStarted() bool {
+	phase := trainingjob.Phase(m.Phase.ValueString())
+	return (phase == trainingjob.PhasePending || phase == trainingjob.PhaseWaiting) && m.StepsDone.ValueInt64() == 0
+}
+
+// asReported is the status that the state knows; Pending where it knows none. Phases that are not the master's word are
+// seen anew.
+func (m *observedModel) asReported() trainingjob.Status {
+	s := trainingjob.Status{
+		Phase: trainingjob.Phase(m.Phase.ValueString()), StepsDone: m.StepsDone.ValueInt64(), StepsTotal: m.StepsTotal.ValueInt64(),
+		Loss: m.Loss.ValueFloat64Pointer(), WorkersRunning: int(m.WorkersRunning.ValueInt64()), WorkersPending: int(m.WorkersPending.ValueInt64()),
+		Preemptions: int(m.Preemptions.ValueInt64()), ModelSHA256: m.ModelSHA256.ValueString(),
+	}
+	for name, value := range m.Metrics.Elements() {
+		if number, ok := value.(types.Float64); ok {
+			if s.Metrics == nil {
+				s.Metrics = map[string]float64{}
+			}
+			s.Metrics[name] = number.ValueFloat64()
+		}
+	}
+	for _, value := range m.OutputFiles.Elements() {
+		if text, ok := value.(types.String); ok {
+			s.OutputFiles = append(s.OutputFiles, text.ValueString())
+		}
+	}
+	if s.Phase == "" || s.Phase == trainingjob.PhaseSuspended || s.Phase == trainingjob.PhaseQueued {
+		s.Phase = trainingjob.PhasePending
+	}
+	return s
+}
+
 // sighting is what was seen of a job last.
 type sighting struct {
 	status trainingjob.Status
@@ -35,19 +68,29 @@ type sighting struct {
 }
 
 // phase is the master's word, unless it cannot speak: a Job that has failed by its own rules has failed, whatever the
-// last status was, and one that its queue does not let run is queued.
+// last status was; one that somebody has suspended is suspended, and one that its queue does not let run is queued.
 func (s sighting) phase() trainingjob.Phase {
 	switch {
 	case s.status.Phase.Finished():
 		return s.status.Phase
 	case s.job != nil && jobCondition(s.job, batchv1.JobFailed) != nil:
 		return trainingjob.PhaseFailed
+	case s.job != nil && jobCondition(s.job, batchv1.JobComplete) != nil: // its master has ended well, and its status is lost
+		return trainingjob.PhaseSucceeded
+	case s.job != nil && isSuspended(s.job), s.group != nil && isInactive(s.group):
+		return trainingjob.PhaseSuspended
 	case s.group != nil && whyQueued(s.group) != "":
 		return trainingjob.PhaseQueued
 	default:
 		return s.status.Phase
 	}
 }
+
+// isSuspended says whether the Job controller makes no pods of a Job because somebody, or Kueue, has suspended it.
+func isSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+// isInactive says whether somebody has deactivated a Workload, which is how a job in a queue is suspended.
+func isInactive(w *kueue.Workload) bool { return standingOf(w).phase == workloadInactive }
 
 func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
 	for i, c := range job.Status.Conditions {
@@ -129,6 +172,9 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 			m.Evaluation = w.object("evaluation", value)
 		}
 	}
+	if changed(prior.ActiveDeadlineSeconds, live.ActiveDeadlineSeconds, false) {
+		m.ActiveDeadlineSeconds = types.Int64PointerValue(live.ActiveDeadlineSeconds)
+	}
 	if changed(prior.Volumes, live.Volumes, false) {
 		m.Volumes = w.volumes(live.Volumes)
 	}
@@ -166,6 +212,8 @@ func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {
 		Annotations:                   w.texts(s.Annotations),
 		TerminationGracePeriodSeconds: types.Int64PointerValue(s.TerminationGracePeriodSeconds),
 		RuntimeClassName:              textOrNull(s.RuntimeClassName),
+		SecurityContext:               w.securityContext(attributes["security_context"], s.SecurityContext),
+		InitContainers:                w.initContainers(attributes["init_containers"], s.InitContainers),
 		PodOverrides:                  w.json(s.PodOverrides, len(s.PodOverrides) == 0),
 	}
 	if s.Resources != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -56,12 +57,63 @@ func drawPod(t *rapid.T, name string) trainingjob.PodSettings {
 	if rapid.Bool().Draw(t, name+".has overrides") {
 		s.PodOverrides = json.RawMessage(`{"spec":{"dnsPolicy":"Default","hostNetwork":true}}`)
 	}
+	s.SecurityContext, s.InitContainers = drawSecurityContext(t, name), drawInitContainers(t, name)
 	if rapid.Bool().Draw(t, name+".has affinity") {
 		s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}},
 		}}
 	}
 	return s
+}
+
+func drawSecurityContext(t *rapid.T, name string) *trainingjob.SecurityContext {
+	s := trainingjob.SecurityContext{}
+	for field, of := range map[string]**int64{"user": &s.RunAsUser, "group": &s.RunAsGroup, "fs_group": &s.FSGroup} {
+		if rapid.Bool().Draw(t, name+".has "+field) {
+			*of = new(rapid.Int64Range(1, 3).Draw(t, name+"."+field))
+		}
+	}
+	for field, of := range map[string]**bool{"non root": &s.RunAsNonRoot, "read-only": &s.ReadOnlyRootFilesystem, "escalation": &s.AllowPrivilegeEscalation} {
+		if rapid.Bool().Draw(t, name+".has "+field) {
+			*of = new(rapid.Bool().Draw(t, name+"."+field))
+		}
+	}
+	s.SupplementalGroups = rapid.SampledFrom([][]int64{nil, {7}, {7, 8}}).Draw(t, name+".groups")
+	if kind := rapid.SampledFrom([]corev1.SeccompProfileType{"", corev1.SeccompProfileTypeUnconfined, corev1.SeccompProfileTypeLocalhost}).Draw(t, name+".seccomp"); kind != "" {
+		s.SeccompProfile = &trainingjob.SeccompProfile{Type: kind}
+		if kind == corev1.SeccompProfileTypeLocalhost {
+			s.SeccompProfile.LocalhostProfile = "profiles/train.json"
+		}
+	}
+	add := rapid.SampledFrom([][]corev1.Capability{nil, {"IPC_LOCK"}, {"IPC_LOCK", "SYS_NICE"}}).Draw(t, name+".add")
+	drop := rapid.SampledFrom([][]corev1.Capability{nil, {"ALL"}}).Draw(t, name+".drop")
+	if len(add)+len(drop) > 0 {
+		s.Capabilities = &trainingjob.Capabilities{Add: add, Drop: drop}
+	}
+	if reflect.ValueOf(s).IsZero() {
+		return nil
+	}
+	return &s
+}
+
+func drawInitContainers(t *rapid.T, name string) []trainingjob.InitContainer {
+	var containers []trainingjob.InitContainer
+	for i := range rapid.IntRange(0, 2).Draw(t, name+".init_containers") {
+		c := trainingjob.InitContainer{
+			Name: string(rune('a' + i)), Image: rapid.SampledFrom([]string{"", "fetcher"}).Draw(t, "image"), Env: drawTexts(t, "env"),
+			Command: rapid.SampledFrom([][]string{nil, {"sh", "-c"}}).Draw(t, "command"), Args: rapid.SampledFrom([][]string{nil, {"true"}}).Draw(t, "args"),
+		}
+		if rapid.Bool().Draw(t, "mounts") {
+			c.VolumeMounts = []trainingjob.VolumeMount{{
+				Name: "a", MountPath: "/a", SubPath: rapid.SampledFrom([]string{"", "sub"}).Draw(t, "sub_path"), ReadOnly: rapid.Bool().Draw(t, "read_only"),
+			}}
+		}
+		if rapid.Bool().Draw(t, "has resources") {
+			c.Resources = &corev1.ResourceRequirements{Requests: drawAmounts(t, "requests"), Limits: drawAmounts(t, "limits")}
+		}
+		containers = append(containers, c)
+	}
+	return containers
 }
 
 func drawVolumes(t *rapid.T) []trainingjob.Volume {
@@ -116,6 +168,9 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			Volumes:            drawVolumes(t), Master: drawPod(t, "master"), Workers: drawPod(t, "workers"),
 		},
 	}
+	if rapid.Bool().Draw(t, "has a deadline") {
+		d.ActiveDeadlineSeconds = new(rapid.Int64Range(1, 9).Draw(t, "active_deadline_seconds"))
+	}
 	if rapid.Bool().Draw(t, "is CSV") {
 		d.Job.Data.Format, d.Job.Data.CSV = "csv", &trainingjob.CSV{Columns: map[string][]string{"label": {"species"}, "x": {"length", "width"}}}
 		if rapid.Bool().Draw(t, "has words") {
@@ -159,6 +214,7 @@ func throughTheCluster(t *rapid.T, d trainingjob.Definition) trainingjob.Definit
 	if err != nil {
 		t.Fatal(err)
 	}
+	live.ActiveDeadlineSeconds = d.ActiveDeadlineSeconds // it is in the Job
 	return live
 }
 
@@ -234,6 +290,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			before.ActiveDeadlineSeconds, after.ActiveDeadlineSeconds = nil, nil // of the Job, which update patches
 			if maps.Equal(was, is) && !equality.Semantic.DeepEqual(before, after) {
 				t.Fatal(cmp.Diff(before, after))
 			}
@@ -249,6 +306,9 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 
 func TestTrainingJobObservation(t *testing.T) {
 	failed := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}}
+	suspended := &batchv1.Job{Spec: batchv1.JobSpec{Suspend: new(true)}}
+	deactivated := workload("group")
+	deactivated.Spec.Active = new(false)
 	for name, c := range map[string]struct {
 		phase trainingjob.Phase
 		job   *batchv1.Job
@@ -263,6 +323,9 @@ func TestTrainingJobObservation(t *testing.T) {
 		"one that was evicted is queued again":                     {trainingjob.PhaseWaiting, &batchv1.Job{}, workload("group", is(kueue.WorkloadEvicted, "Preempted", "")), trainingjob.PhaseQueued},
 		"one that is admitted is what its master says":             {trainingjob.PhaseRunning, &batchv1.Job{}, workload("group", is(kueue.WorkloadAdmitted, "Admitted", "")), trainingjob.PhaseRunning},
 		"a job that has failed waits for nothing":                  {trainingjob.PhaseWaiting, failed, workload("group"), trainingjob.PhaseFailed},
+		"a job that somebody has suspended is not running":         {trainingjob.PhaseRunning, suspended, nil, trainingjob.PhaseSuspended},
+		"a suspended Job that has failed has failed":               {trainingjob.PhaseFailed, suspended, nil, trainingjob.PhaseFailed},
+		"a group that somebody has deactivated is suspended":       {trainingjob.PhaseWaiting, &batchv1.Job{}, deactivated, trainingjob.PhaseSuspended},
 		"one that has succeeded neither":                           {trainingjob.PhaseSucceeded, &batchv1.Job{}, workload("group"), trainingjob.PhaseSucceeded},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,12 @@ import (
 // ValidateConfig asks the job itself what is wrong with it. What depends on a value that is not known yet is left to
 // the next time: Terraform validates again when it plans, and Create once more.
 func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	if resp.Diagnostics.Append(nullItems(req.Config.Raw)...); resp.Diagnostics.HasError() {
+		return
+	}
+	defer func() {
+		resp.Diagnostics = withoutRepetition(ctx, trainingJobSchema(ctx), req.Config.Raw, resp.Diagnostics)
+	}()
 	var model trainingJobModel
 	diags := req.Config.Get(ctx, &model)
 	definition, more := model.definition(ctx)
@@ -29,6 +35,9 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 	}
 	known := func(p trainingjob.Problem) bool { return isKnown(req.Config.Raw, p.Field) }
 	addProblems(&resp.Diagnostics, definition.Problems(), known)
+	if isKnown(req.Config.Raw, "model.file") && isKnown(req.Config.Raw, "workers.command") {
+		resp.Diagnostics.Append(checkModelFile(definition)...)
+	}
 	for _, p := range definition.Warnings() {
 		if known(p) && !resp.Diagnostics.HasError() {
 			resp.Diagnostics.AddAttributeWarning(pathOf(p.Field), p.Field+" may not be what was meant", p.String()+".")

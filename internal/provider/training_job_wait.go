@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
@@ -28,7 +29,15 @@ func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) 
 	var diags diag.Diagnostics
 	ref := model.ref()
 	begin := time.Now()
-	seen, err := c.follow(ctx, ref, goal)
+	d, more := model.definition(ctx)
+	diags.Append(more...)
+	queue := ""
+	if d.Queue != nil {
+		queue = d.Queue.Name
+	}
+	watching, end := c.whileQueueExists(ctx, ref.Namespace, queue)
+	defer end()
+	seen, err := c.follow(watching, ref, goal)
 	diags.Append(model.observe(ctx, seen)...)
 	phase := seen.phase()
 	if err == nil && phase != trainingjob.PhaseFailed {
@@ -37,7 +46,9 @@ func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) 
 	// The context may have ended, but the user wants to know why.
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
-	if phase == trainingjob.PhaseFailed {
+	if gone, deleted := c.endedByDeletion(gather, goal, err); deleted {
+		diags.Append(gone)
+	} else if phase == trainingjob.PhaseFailed {
 		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.failure(gather, ref, seen)))
 	} else {
 		diags.Append(c.isNotYet(goal, time.Since(begin), err, c.situation(gather, ref, seen)))
@@ -71,10 +82,11 @@ func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef,
 	kube := c.client.Kubernetes()
 	go func() {
 		ended <- cluster.WaitFor(watching, c.client, kube.BatchV1().Jobs(ref.Namespace), cluster.Named(ref.Name), func(found []*batchv1.Job) (bool, error) {
-			if len(found) == 0 || found[0].UID != ref.UID {
-				return false, fmt.Errorf("job %s/%s was deleted while it was waited for", ref.Namespace, ref.Name)
+			job, err := stillThere(ref, found)
+			if err != nil {
+				return false, err
 			}
-			return false, send(watching, jobs, found[0])
+			return false, send(watching, jobs, job)
 		})
 	}()
 	go func() {
@@ -150,7 +162,9 @@ func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobR
 		b.WriteString(": " + seen.status.Message)
 	}
 	b.WriteString(".\n")
-	events := c.events(ctx, ref)
+	if seen.phase() == trainingjob.PhaseSuspended {
+		fmt.Fprintf(&b, "%s\n", howToResume(ref))
+	}
 	pods, err := c.pods(ctx, ref)
 	if err != nil {
 		fmt.Fprintf(&b, "Its pods cannot be listed: %v.\n", err)
@@ -158,9 +172,15 @@ func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobR
 	if len(pods) == 0 && err == nil {
 		b.WriteString("It has no pod yet.\n")
 	}
-	section(&b, "Queue:", c.explainQueue(ctx, ref, pods))
+	workloads, err := c.workloads(ctx, ref, pods)
+	if err != nil {
+		section(&b, "Queue:", []string{fmt.Sprintf("(the workloads of namespace %s cannot be read: %v)", ref.Namespace, err)})
+	} else {
+		section(&b, "Queue:", explainQueue(pods, workloads))
+	}
+	events := c.events(ctx, ref, c.objectsOf(ctx, ref, seen, pods, workloads))
 	section(&b, "Pods:", trainingjob.Explain(pods, events))
-	section(&b, "Last events:", trainingjob.LastEvents(ref.Name, events, lastEvents))
+	section(&b, "Last events:", trainingjob.EventLines(events, lastEvents))
 	return strings.TrimSpace(b.String())
 }
 
@@ -168,7 +188,7 @@ func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobR
 func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
 	var b strings.Builder
 	switch {
-	case seen.status.Message != "":
+	case seen.status.Message != "" && seen.status.Phase == trainingjob.PhaseFailed:
 		b.WriteString(strings.TrimSuffix(seen.status.Message, ".") + ".\n")
 	case seen.job != nil && jobCondition(seen.job, batchv1.JobFailed) != nil:
 		condition := jobCondition(seen.job, batchv1.JobFailed)
@@ -179,14 +199,36 @@ func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef
 	if seen.status.StepsTotal > 0 {
 		fmt.Fprintf(&b, "It was at step %s of %s.\n", wording.Count(seen.status.StepsDone), wording.Count(seen.status.StepsTotal))
 	}
-	events := c.events(ctx, ref)
 	pods, err := c.pods(ctx, ref)
+	workloads, _ := c.workloads(ctx, ref, pods) // without them their events are missing, and nothing else
+	events := c.events(ctx, ref, c.objectsOf(ctx, ref, seen, pods, workloads))
 	if err == nil {
 		section(&b, "Pods:", trainingjob.Explain(pods, events))
 	}
-	section(&b, "Last events:", trainingjob.LastEvents(ref.Name, events, lastEvents))
+	section(&b, "Last events:", trainingjob.EventLines(events, lastEvents))
 	section(&b, "Last lines of the master's log:", c.masterLog(ctx, pods))
 	return strings.TrimSpace(b.String())
+}
+
+// objectsOf are the UIDs of the objects of a job that Events are about: its Jobs, their pods, and Kueue's Workloads of them.
+func (c *trainingJobCluster) objectsOf(ctx context.Context, ref trainingjob.JobRef, seen sighting, pods []corev1.Pod, workloads []kueue.Workload) map[types.UID]bool {
+	objects := map[types.UID]bool{ref.UID: true}
+	for i := range pods {
+		objects[pods[i].UID] = true
+	}
+	for i := range workloads {
+		objects[workloads[i].UID] = true
+	}
+	if seen.group != nil {
+		objects[seen.group.UID] = true
+	}
+	if seen.job != nil && trainingjob.GroupOf(seen.job.Spec.Template.Labels) != "" {
+		floor, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), trainingjob.FloorName(ref.Name))
+		if err == nil && trainingjob.OwnedBy(floor, ref) {
+			objects[floor.UID] = true
+		}
+	}
+	return objects
 }
 
 // masterLog are the last lines of the newest master's, or none where they cannot be read.

@@ -42,7 +42,7 @@ func workloadPriorityClassSchema(ctx context.Context) schema.Schema {
 				Required:            true,
 				Validators:          int32Validators(),
 			},
-			"description": textAttribute("When to use this class; at most 2048 characters."),
+			"description": freeText("When to use this class; at most 2048 characters."),
 		}),
 	}
 }

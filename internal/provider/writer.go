@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -87,15 +86,15 @@ func (w *writer) amounts(list corev1.ResourceList) types.Map {
 	return w.mapOf(quantity.Type{}, values, len(list))
 }
 
-func (w *writer) json(value any, absent bool) jsontypes.Normalized {
+func (w *writer) json(value any, absent bool) types.String {
 	if absent {
-		return jsontypes.NewNormalizedNull()
+		return types.StringNull()
 	}
 	text, err := canonicalJSON(value)
 	if err != nil {
 		w.diags.AddError("Cannot write JSON", err.Error())
 	}
-	return jsontypes.NewNormalizedValue(string(text))
+	return types.StringValue(string(text))
 }
 
 func (w *writer) volume(attributes map[string]attr.Type, v trainingjob.Volume) volumeModel {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/simulator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
@@ -89,6 +91,19 @@ func TestAnotherSeedIsAnotherRun(t *testing.T) {
 	second, _ := run(t, read(t, path), simulator.Options{Seed: new(uint64(8))})
 	if bytes.Equal(first, second) {
 		t.Error("seeds 7 and 8 give the same log")
+	}
+}
+
+func TestALogChangesNothingOfARun(t *testing.T) {
+	for _, path := range []string{filepath.Join("testdata", "busy.yaml"), filepath.Join(examples, "research-in-gangs.yaml")} {
+		_, logged := run(t, read(t, path), simulator.Options{})
+		plain, err := simulator.Run(context.Background(), read(t, path), simulator.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(plain, logged); diff != "" {
+			t.Errorf("%s with a log (+) and without (-): %s", filepath.Base(path), diff)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
@@ -43,6 +44,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return
+	case r.URL.Path == "/version":
+		answer = version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.1"}
 	}
 	_ = json.NewEncoder(w).Encode(answer) // a client that has gone misses nothing
 }

@@ -30,7 +30,8 @@ func (t Task) encode() (string, error) {
 }
 
 // Of reads a task back from ConfigMap NAME-task and its Job: the inverse of Render. What can change while the Job lives
-// is read from the Job: the queue, the priority class, how many restarts, and when it is removed after its end. Labels
+// is read from the Job: the queue, the priority class, how many restarts, how long it may run, and when it is removed
+// after its end. Labels
 // and annotations are those that the task was made with.
 func Of(cm *corev1.ConfigMap, job *batchv1.Job) (Task, error) {
 	fail := func(key string, err error) (Task, error) {
@@ -69,10 +70,15 @@ func Of(cm *corev1.ConfigMap, job *batchv1.Job) (Task, error) {
 	if len(t.PodOverrides) > 0 && json.Compact(&compact, t.PodOverrides) == nil {
 		t.PodOverrides = compact.Bytes()
 	}
+	return t.OfJob(job), nil
+}
+
+// OfJob is the task with what can change while its Job lives as the Job has it.
+func (t Task) OfJob(job *batchv1.Job) Task {
 	t.Queue, t.PriorityClass = job.Labels[LabelQueue], job.Labels[LabelPriorityClass]
-	t.TTLSecondsAfterFinished = job.Spec.TTLSecondsAfterFinished
+	t.TTLSecondsAfterFinished, t.ActiveDeadlineSeconds = job.Spec.TTLSecondsAfterFinished, job.Spec.ActiveDeadlineSeconds
 	if limit := job.Spec.BackoffLimit; limit != nil {
 		t.Recovery.MaxRestartsOnErrors = int(*limit)
 	}
-	return t, nil
+	return t
 }

@@ -163,6 +163,7 @@ func (t Task) batchJob(flavors []map[string]string) (*batchv1.Job, error) {
 			Parallelism:             &nodes,
 			BackoffLimit:            new(int32(min(t.Recovery.MaxRestartsOnErrors, math.MaxInt32))),
 			TTLSecondsAfterFinished: t.TTLSecondsAfterFinished,
+			ActiveDeadlineSeconds:   t.ActiveDeadlineSeconds,
 			// A pod is replaced when it is gone, never beside one that is still stopping: what it had is free by then.
 			PodReplacementPolicy: new(batchv1.Failed),
 			PodFailurePolicy:     t.podFailurePolicy(),

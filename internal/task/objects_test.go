@@ -59,7 +59,12 @@ func everything() Task {
 		RuntimeClassName:              "nvidia",
 		TerminationGracePeriodSeconds: new(int64(60)),
 		TTLSecondsAfterFinished:       new(int32(3600)),
-		PodOverrides:                  json.RawMessage(`{"spec":{"hostNetwork":true}}`),
+		ActiveDeadlineSeconds:         new(int64(7200)),
+		SecurityContext:               &SecurityContext{RunAsUser: new(int64(1000)), FSGroup: new(int64(1000)), ReadOnlyRootFilesystem: new(true)},
+		InitContainers: []InitContainer{{
+			Name: "fetch", Command: []string{"sh", "-c", "true"}, VolumeMounts: []trainingjob.VolumeMount{{Name: "shm", MountPath: "/in"}},
+		}},
+		PodOverrides: json.RawMessage(`{"spec":{"hostNetwork":true}}`),
 	}
 }
 

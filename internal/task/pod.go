@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
@@ -86,9 +85,11 @@ func (t Task) podTemplate(flavors []map[string]string) (corev1.PodTemplateSpec, 
 	default:
 		spec.AutomountServiceAccountToken = new(false)
 	}
+	spec.SecurityContext = t.SecurityContext.OfPod(nil)
 	if t.gang() {
 		spec.InitContainers = []corev1.Container{t.gangContainer(container.Resources)}
 	}
+	spec.InitContainers = append(spec.InitContainers, trainingjob.InitContainers(t.InitContainers, container)...)
 	return template, nil
 }
 
@@ -110,6 +111,7 @@ func (t Task) container(place accelerator.Placement) (corev1.Container, error) {
 		},
 		// A crash's last lines are then in the pod's status, where people and diagnostics look first.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext:          t.SecurityContext.OfContainer(nil),
 	}
 	if t.gang() {
 		c.Command = append(c.Command, supervisor, "gang", "run", "--task", t.Name, "--")
@@ -124,19 +126,12 @@ func (t Task) container(place accelerator.Placement) (corev1.Container, error) {
 // task's own CPU and memory for its moment, which adds nothing to what the pod needs, and satisfies a namespace whose
 // quota wants every container to say something.
 func (t Task) gangContainer(task corev1.ResourceRequirements) corev1.Container {
-	only := func(list corev1.ResourceList) corev1.ResourceList {
-		list = list.DeepCopy()
-		maps.DeleteFunc(list, func(name corev1.ResourceName, _ resource.Quantity) bool {
-			return name != corev1.ResourceCPU && name != corev1.ResourceMemory
-		})
-		return list
-	}
 	return corev1.Container{
 		Name:            gangContainer,
 		Image:           t.TrainerImage,
 		ImagePullPolicy: t.ImagePullPolicy,
 		Args:            []string{"gang", "install", supervisor},
-		Resources:       corev1.ResourceRequirements{Requests: only(task.Requests), Limits: only(task.Limits)},
+		Resources:       trainingjob.CPUAndMemory(task),
 		VolumeMounts:    []corev1.VolumeMount{{Name: scratchVolume, MountPath: scratchDir}},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(false),

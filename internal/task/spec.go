@@ -7,6 +7,8 @@ package task
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -41,6 +43,9 @@ type Task struct {
 	// SecretValues names the environment variables whose values are in Secret NAME-secrets, made with the task. The
 	// values themselves are given to Render and are in no Task.
 	SecretValues []string `json:"secret_values,omitempty"`
+	// SecretsVersion is what the user calls these values' version; nil without values. It is kept for who imports the
+	// task: the values themselves cannot be compared.
+	SecretsVersion *int64 `json:"secrets_version,omitempty"`
 	// Workdir are files, by their paths relative to the directory in which Setup and Run start.
 	Workdir map[string]string `json:"workdir,omitempty"`
 	Volumes []Volume          `json:"volumes,omitempty"`
@@ -73,14 +78,26 @@ type Task struct {
 	ServiceAccountName            string              `json:"service_account_name,omitempty"` // "" makes one for a gang only
 	RuntimeClassName              string              `json:"runtime_class_name,omitempty"`
 	TerminationGracePeriodSeconds *int64              `json:"termination_grace_period_seconds,omitempty"` // nil: 30
+	// ActiveDeadlineSeconds is how long the Job may be active before Kubernetes fails it, from when it starts or Kueue admits
+	// it anew; nil: for ever.
+	ActiveDeadlineSeconds *int64 `json:"active_deadline_seconds,omitempty"`
 	// TTLSecondsAfterFinished removes the task's objects so long after its end; nil keeps them.
-	TTLSecondsAfterFinished *int32 `json:"ttl_seconds_after_finished,omitempty"`
+	TTLSecondsAfterFinished *int32           `json:"ttl_seconds_after_finished,omitempty"`
+	SecurityContext         *SecurityContext `json:"security_context,omitempty"`
+	InitContainers          []InitContainer  `json:"init_containers,omitempty"`
 	// PodOverrides is a strategic-merge patch of the pod ({"spec": {…}}), applied last.
 	PodOverrides json.RawMessage `json:"pod_overrides,omitempty"`
 }
 
 // Volume is one volume and where it is mounted; its Mount is of no effect.
 type Volume = trainingjob.Volume
+
+type (
+	// SecurityContext is as that of a training job's pods.
+	SecurityContext = trainingjob.SecurityContext
+	// InitContainer is as that of a training job's pods.
+	InitContainer = trainingjob.InitContainer
+)
 
 // Problem is something wrong with one attribute, in a sentence.
 type Problem = trainingjob.Problem
@@ -126,6 +143,26 @@ const DefaultImage = "docker.io/library/debian:stable-slim"
 // DefaultTrainerImage is where a gang's supervisor comes from, for a release of the provider.
 func DefaultTrainerImage(version string) string {
 	return "ghcr.io/elastic-training/elastic-trainer:" + version
+}
+
+// KeepDefaultImage is the image of a task that names none, and has had an image before: a release of the provider may have
+// another default than the one before it, and what runs keeps what it was made with.
+func KeepDefaultImage(before string) string {
+	if slices.Contains(formerDefaultImages, before) {
+		return before
+	}
+	return DefaultImage
+}
+
+// formerDefaultImages are the values that DefaultImage had in earlier releases.
+var formerDefaultImages []string
+
+// KeepDefaultTrainerImage is the same of the supervisor's image, for a release of the provider.
+func KeepDefaultTrainerImage(before, version string) string {
+	if strings.HasPrefix(before, DefaultTrainerImage("")) {
+		return before
+	}
+	return DefaultTrainerImage(version)
 }
 
 // ConfigMapName is the name of the ConfigMap with the definition, the scripts and the workdir's files. All of a task's

@@ -64,6 +64,11 @@ func (t Task) Problems() []Problem {
 	if s := t.TTLSecondsAfterFinished; s != nil && *s < 0 {
 		p.add("ttl_seconds_after_finished", "is %d; it cannot be negative", *s)
 	}
+	if s := t.ActiveDeadlineSeconds; s != nil && *s < 1 {
+		p.add("active_deadline_seconds", "is %d; it must be at least 1", *s)
+	}
+	p = append(p, t.SecurityContext.Problems("security_context", false)...)
+	p = append(p, trainingjob.InitContainerProblems("init_containers", t.InitContainers, []string{ContainerName, gangContainer}, t.volumeNames(), len(t.PodOverrides) > 0)...)
 	if len(p) == 0 {
 		p.rendered(t)
 	}
@@ -81,6 +86,14 @@ func (t Task) Warnings() []Problem {
 		p.add("recovery.recover_on_exit_codes", "has %d, which is never counted: it is what a pod ends with that was asked to stop", ExitStopped)
 	}
 	return p
+}
+
+func (t Task) volumeNames() []string {
+	var names []string
+	for _, v := range t.Volumes {
+		names = append(names, v.Name)
+	}
+	return names
 }
 
 type problems []Problem
@@ -262,6 +275,9 @@ func (t Task) overridden(ours corev1.PodTemplateSpec) (corev1.PodTemplateSpec, e
 		return out, fmt.Errorf("they set restartPolicy %q; only Never works, the Job makes new pods", out.Spec.RestartPolicy)
 	}
 	for _, want := range slices.Concat(ours.Spec.Containers, ours.Spec.InitContainers) {
+		if want.Name != ContainerName && want.Name != gangContainer {
+			continue // the user's own
+		}
 		i := slices.IndexFunc(slices.Concat(out.Spec.Containers, out.Spec.InitContainers), func(c corev1.Container) bool {
 			return c.Name == want.Name && equality.Semantic.DeepEqual(c.Command, want.Command) && equality.Semantic.DeepEqual(c.Args, want.Args)
 		})

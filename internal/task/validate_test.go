@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 func TestProblems(t *testing.T) {
@@ -30,9 +31,15 @@ func TestProblems(t *testing.T) {
 		"alternatives of different counts": {
 			func(t *Task) { t.Accelerators = append(t.Accelerators, accelerator.Request{Name: "L4", Count: 1}) }, "accelerators cannot be asked for: T4:4 needs 4",
 		},
-		"an exit code that is killed":   {func(t *Task) { t.Recovery.RecoverOnExitCodes = []int{137} }, "recovery.recover_on_exit_codes has 137"},
-		"an exit code twice":            {func(t *Task) { t.Recovery.RecoverOnExitCodes = []int{3, 3} }, "recovery.recover_on_exit_codes has 3 twice"},
-		"a label that is the queue's":   {func(t *Task) { t.Labels = map[string]string{LabelQueue: "a"} }, "labels has \"kueue.x-k8s.io/queue-name\"; say it by queue"},
+		"an exit code that is killed":        {func(t *Task) { t.Recovery.RecoverOnExitCodes = []int{137} }, "recovery.recover_on_exit_codes has 137"},
+		"an exit code twice":                 {func(t *Task) { t.Recovery.RecoverOnExitCodes = []int{3, 3} }, "recovery.recover_on_exit_codes has 3 twice"},
+		"a label that is the queue's":        {func(t *Task) { t.Labels = map[string]string{LabelQueue: "a"} }, "labels has \"kueue.x-k8s.io/queue-name\"; say it by queue"},
+		"a deadline of no time":              {func(t *Task) { t.ActiveDeadlineSeconds = new(int64(0)) }, "active_deadline_seconds is 0; it must be at least 1"},
+		"root that may not be root":          {func(t *Task) { t.SecurityContext = &SecurityContext{RunAsUser: new(int64(0)), RunAsNonRoot: new(true)} }, "security_context.run_as_user is 0"},
+		"an init container with ours's name": {func(t *Task) { t.InitContainers = []InitContainer{{Name: ContainerName}} }, "init_containers[0].name is \"task\""},
+		"an init container's volume of nobody": {func(t *Task) {
+			t.InitContainers = []InitContainer{{Name: "a", VolumeMounts: []trainingjob.VolumeMount{{Name: "x", MountPath: "/x"}}}}
+		}, "init_containers[0].volume_mounts[0].name is \"x\""},
 		"a label of ours":               {func(t *Task) { t.Labels = map[string]string{LabelTask: "a"} }, "labels sets \"" + LabelTask + "\""},
 		"a queue's name that is none":   {func(t *Task) { t.Queue = "User" }, "queue is \"User\", which no LocalQueue can be called"},
 		"a class that no label can say": {func(t *Task) { t.PriorityClass = strings.Repeat("a", 64) }, "priority_class has 64 characters; a label of the Job names"},

@@ -21,6 +21,9 @@ type Definition struct {
 	Max                    int
 	FloorPriorityClassName string
 	Queue                  *Queue // nil: not queued
+	// ActiveDeadlineSeconds is how long the Job may be active before Kubernetes fails it, from when it is resumed; nil: for
+	// ever. It is in the Job and in no ConfigMap.
+	ActiveDeadlineSeconds *int64
 
 	Settings
 }
@@ -49,6 +52,8 @@ type PodSettings struct {
 	Annotations                   map[string]string            `json:"annotations,omitempty"`
 	TerminationGracePeriodSeconds *int64                       `json:"termination_grace_period_seconds,omitempty"` // nil: 30
 	RuntimeClassName              string                       `json:"runtime_class_name,omitempty"`
+	SecurityContext               *SecurityContext             `json:"security_context,omitempty"` // on top of what every pod of a job has
+	InitContainers                []InitContainer              `json:"init_containers,omitempty"`
 	// PodOverrides is a strategic-merge patch of the pod ({"spec": {…}}), applied last.
 	PodOverrides json.RawMessage `json:"pod_overrides,omitempty"`
 }

@@ -3,23 +3,17 @@ package trainingjob
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// LastEvents are the newest n events about a job's own objects and pods, oldest first, a line each.
-func LastEvents(job string, events []corev1.Event, n int) []string {
-	var ours []corev1.Event
-	for _, e := range events {
-		name := e.InvolvedObject.Name
-		if name == job || name == MasterName(job) || name == FloorName(job) || strings.HasPrefix(name, job+"-worker-") || jobPodOf(job, e) {
-			ours = append(ours, e)
-		}
-	}
-	return EventLines(ours, n)
+// EventsAbout are those of the events whose object has one of the UIDs. The names of objects do not select events: those of
+// an earlier job of the same name stay in the namespace for an hour.
+func EventsAbout(events []corev1.Event, objects map[types.UID]bool) []corev1.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return !objects[e.InvolvedObject.UID] })
 }
 
 // EventLines are the newest n of the events, oldest first, a line each.
@@ -33,17 +27,6 @@ func EventLines(events []corev1.Event, n int) []string {
 			strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, strings.TrimSpace(e.Message))
 	}
 	return out
-}
-
-// jobPodOf says whether an event is about a pod that one of the Jobs made: its name is the Job's and five characters,
-// the floor's has the index between them.
-func jobPodOf(job string, e corev1.Event) bool {
-	suffix, ok := strings.CutPrefix(e.InvolvedObject.Name, job+"-")
-	if index, random, isFloor := strings.Cut(strings.TrimPrefix(suffix, "floor-"), "-"); isFloor && strings.HasPrefix(suffix, "floor-") {
-		_, err := strconv.Atoi(index)
-		return e.InvolvedObject.Kind == "Pod" && err == nil && len(random) == 5
-	}
-	return ok && e.InvolvedObject.Kind == "Pod" && len(suffix) == 5 && !strings.Contains(suffix, "-")
 }
 
 // eventTime is when an event was seen last; the newer API leaves the older fields empty.

@@ -25,6 +25,37 @@ func Explain(pods []corev1.Pod, events []corev1.Event) []string {
 	return out
 }
 
+// Blocked says of every pod that does not start, for a reason that does not go away by itself, what that is, in a sentence
+// each: an image that cannot be pulled, a container that cannot be made, a pod that fits on no node and preempts nobody.
+// Events, of which there may be none, fill in what a pod's status does not say: a volume that cannot be mounted.
+func Blocked(pods []corev1.Pod, events []corev1.Event) []string {
+	return Explain(slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !isBlocked(&pod, events) }), events)
+}
+
+// MayBeBlocked says whether only events can tell why one of the pods does not start.
+func MayBeBlocked(pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return isOnItsNode(&pod) && !isBlocked(&pod, nil) })
+}
+
+func isOnItsNode(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil && pod.Spec.NodeName != ""
+}
+
+func isBlocked(pod *corev1.Pod, events []corev1.Event) bool {
+	if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
+		return false
+	}
+	if containerReason(pod) != "" {
+		return true
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason == corev1.PodReasonUnschedulable && pod.Status.NominatedNodeName == ""
+		}
+	}
+	return isOnItsNode(pod) && lastWarning(pod, events) != nil
+}
+
 // PodReason says why a pod is not running well, or "" when it is.
 func PodReason(pod *corev1.Pod, events []corev1.Event) string {
 	if pod.DeletionTimestamp != nil {
@@ -120,7 +151,7 @@ func terminated(pod *corev1.Pod, s corev1.ContainerStatus) string {
 	t := s.State.Terminated
 	if t.Reason == "OOMKilled" {
 		limit := "none"
-		for _, c := range pod.Spec.Containers {
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 			if q, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && c.Name == s.Name {
 				limit = q.String()
 			}
@@ -150,10 +181,7 @@ func terminating(pod *corev1.Pod) string {
 func lastWarning(pod *corev1.Pod, events []corev1.Event) *corev1.Event {
 	var last *corev1.Event
 	for i, e := range events {
-		if e.Type != corev1.EventTypeWarning || e.InvolvedObject.Name != pod.Name || e.InvolvedObject.Kind != "Pod" {
-			continue
-		}
-		if e.InvolvedObject.UID != "" && e.InvolvedObject.UID != pod.UID {
+		if e.Type != corev1.EventTypeWarning || e.InvolvedObject.UID != pod.UID {
 			continue
 		}
 		if last == nil || !eventTime(e).Before(eventTime(*last)) {

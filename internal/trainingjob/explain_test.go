@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestExplain(t *testing.T) {
@@ -62,8 +63,8 @@ func TestExplain(t *testing.T) {
 		"a volume that cannot be mounted is said by its newest event": {
 			corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}, Status: waiting("ContainerCreating", "")},
 			[]corev1.Event{
-				{Type: "Warning", Reason: "FailedMount", Message: "old", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w"}, LastTimestamp: metav1.Unix(1, 0)},
-				{Type: "Warning", Reason: "FailedMount", Message: `configmap "x" not found`, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w"}, LastTimestamp: metav1.Unix(2, 0)},
+				{Type: "Warning", Reason: "FailedMount", Message: "old", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w", UID: "w1"}, LastTimestamp: metav1.Unix(1, 0)},
+				{Type: "Warning", Reason: "FailedMount", Message: `configmap "x" not found`, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w", UID: "w1"}, LastTimestamp: metav1.Unix(2, 0)},
 				{Type: "Warning", Reason: "FailedMount", Message: "of another pod of that name", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "w", UID: "other"}, LastTimestamp: metav1.Unix(3, 0)},
 			},
 			`FailedMount: configmap "x" not found`,
@@ -93,7 +94,7 @@ func TestExplain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.pod.Name = "w"
+			c.pod.Name, c.pod.UID = "w", "w1"
 			var want []string
 			if c.want != "" {
 				want = []string{"pod w: " + c.want}
@@ -105,24 +106,65 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestLastEvents(t *testing.T) {
-	t.Run("the newest events of the job, its pods and its Lease, and of no other job", func(t *testing.T) {
-		event := func(kind, name string, second int64) corev1.Event {
-			return corev1.Event{
-				Reason: "R", Message: "m", InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name},
-				EventTime: metav1.NewMicroTime(time.Unix(second, 0)),
+func TestEventsAbout(t *testing.T) {
+	event := func(kind, name string, uid types.UID, second int64) corev1.Event {
+		return corev1.Event{
+			Reason: "R", Message: "m", InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name, UID: uid},
+			EventTime: metav1.NewMicroTime(time.Unix(second, 0)),
+		}
+	}
+	events := []corev1.Event{
+		event("Pod", "a-worker-0", "worker", 5), event("Job", "a", "job", 4), event("Pod", "a-x7k2p", "master", 3),
+		event("Job", "a", "earlier job", 6), event("Pod", "a-worker-0", "earlier worker", 7), event("Job", "a", "", 8), event("Job", "a", "job", 1),
+	}
+	got := EventLines(EventsAbout(events, map[types.UID]bool{"job": true, "master": true, "worker": true}), 3)
+	want := []string{"1970-01-01T00:00:03Z R pod/a-x7k2p: m", "1970-01-01T00:00:04Z R job/a: m", "1970-01-01T00:00:05Z R pod/a-worker-0: m"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the newest events of the objects with these UIDs, and of no earlier ones of the same name:\n got %q\nwant %q", got, want)
+	}
+}
+
+func TestBlockedPodsAreThoseThatDoNotStartByThemselves(t *testing.T) {
+	pending := func(conditions ...corev1.PodCondition) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u"}, Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: conditions}}
+	}
+	waits := func(reason string) corev1.Pod {
+		pod := pending()
+		pod.Spec.NodeName = "node-1"
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "task", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+		return pod
+	}
+	unscheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}
+	preempting := pending(unscheduled)
+	preempting.Status.NominatedNodeName = "node-2"
+	going := pending(unscheduled)
+	going.DeletionTimestamp = &metav1.Time{}
+	unmounted := []corev1.Event{{Type: corev1.EventTypeWarning, Reason: "FailedMount", Message: "configmap not found", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "p", UID: "u"}}}
+	for name, c := range map[string]struct {
+		pod     corev1.Pod
+		events  []corev1.Event
+		blocked bool
+		asks    bool // for events
+	}{
+		"an image that is not there":         {waits("ImagePullBackOff"), nil, true, false},
+		"a container that is being made":     {waits("ContainerCreating"), nil, false, true},
+		"a volume that cannot be mounted":    {waits("ContainerCreating"), unmounted, true, true},
+		"a pod that fits nowhere":            {pending(unscheduled), nil, true, false},
+		"a pod that preempts others":         {preempting, nil, false, false},
+		"a pod that its queue holds back":    {pending(corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated}), nil, false, false},
+		"a pod that nobody has looked at":    {pending(), nil, false, false},
+		"a pod that is being deleted":        {going, nil, false, false},
+		"a pod that runs":                    {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, nil, false, false},
+		"a pod that has failed is no longer": {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}, nil, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := []corev1.Pod{c.pod}
+			if got := Blocked(pods, c.events); (len(got) > 0) != c.blocked {
+				t.Errorf("blocked: %q", got)
 			}
-		}
-		got := LastEvents("a", []corev1.Event{
-			event("Pod", "a-worker-0", 5), event("Job", "a", 4), event("Pod", "a-x7k2p", 3), event("Lease", "a-master", 2),
-			event("Pod", "a-b-x7k2p", 9), event("Pod", "a-floor-b-x7k2p", 9), event("Job", "a-b", 9), event("Pod", "b-worker-0", 9), event("Job", "a", 1),
-		}, 4)
-		want := []string{
-			"1970-01-01T00:00:02Z R lease/a-master: m", "1970-01-01T00:00:03Z R pod/a-x7k2p: m",
-			"1970-01-01T00:00:04Z R job/a: m", "1970-01-01T00:00:05Z R pod/a-worker-0: m",
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("\n got %q\nwant %q", got, want)
-		}
-	})
+			if got := MayBeBlocked(pods); got != c.asks {
+				t.Errorf("asks for events: %t", got)
+			}
+		})
+	}
 }

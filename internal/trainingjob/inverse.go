@@ -13,7 +13,8 @@ import (
 
 // DefinitionOf reads a definition back from ConfigMap NAME-job: the inverse of Definition.ConfigData. A template in
 // workers.json that somebody changed by hand shows in the definition, as far as the definition can say it. Labels and
-// annotations are left to the caller, who knows which of an object's are the user's.
+// annotations are left to the caller, who knows which of an object's are the user's, and so is ActiveDeadlineSeconds, which
+// is in the Job.
 func DefinitionOf(cm *corev1.ConfigMap) (Definition, error) {
 	fail := func(key string, err error) (Definition, error) {
 		return Definition{}, fmt.Errorf("read %s of ConfigMap %s/%s: %w", key, cm.Namespace, cm.Name, err)
@@ -60,6 +61,8 @@ func (s PodSettings) edited(written, live PodSettings) PodSettings {
 	take(&s.Annotations, written.Annotations, live.Annotations)
 	take(&s.TerminationGracePeriodSeconds, written.TerminationGracePeriodSeconds, live.TerminationGracePeriodSeconds)
 	take(&s.RuntimeClassName, written.RuntimeClassName, live.RuntimeClassName)
+	take(&s.SecurityContext, written.SecurityContext, live.SecurityContext)
+	take(&s.InitContainers, written.InitContainers, live.InitContainers)
 	return s
 }
 
@@ -92,6 +95,8 @@ func settingsOf(t corev1.PodTemplateSpec) PodSettings {
 	if i := slices.IndexFunc(t.Spec.Containers, func(c corev1.Container) bool { return c.Name == t.Labels[LabelRole] }); i >= 0 {
 		c := t.Spec.Containers[i]
 		s.Resources = &c.Resources
+		s.InitContainers = initContainersOf(t.Spec.InitContainers, c)
+		s.SecurityContext = securityOf(t.Spec.SecurityContext, c.SecurityContext)
 		s.Env = map[string]string{}
 		for _, v := range c.Env {
 			if v.ValueFrom == nil {

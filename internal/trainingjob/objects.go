@@ -181,10 +181,11 @@ func (d Definition) batchJob() (*batchv1.Job, error) {
 		TypeMeta:   typeMeta("batch/v1", "Job"),
 		ObjectMeta: d.meta(d.Job.Name),
 		Spec: batchv1.JobSpec{
-			Suspend:      new(true),
-			Completions:  new(int32(1)),
-			Parallelism:  new(int32(1)),
-			BackoffLimit: new(int32(backoffLimit)),
+			Suspend:               new(true),
+			Completions:           new(int32(1)),
+			Parallelism:           new(int32(1)),
+			BackoffLimit:          new(int32(backoffLimit)),
+			ActiveDeadlineSeconds: clone(d.ActiveDeadlineSeconds),
 			// A new master starts when the old one is gone, never beside it.
 			PodReplacementPolicy: new(batchv1.Failed),
 			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: append([]batchv1.PodFailurePolicyRule{
@@ -193,6 +194,14 @@ func (d Definition) batchJob() (*batchv1.Job, error) {
 			Template: template,
 		},
 	}, nil
+}
+
+// clone is a copy that shares nothing.
+func clone[T any](value *T) *T {
+	if value == nil {
+		return nil
+	}
+	return new(*value)
 }
 
 // disruptions are the ends of a pod that are nobody's fault: it is made again, and they do not count.

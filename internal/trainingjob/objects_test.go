@@ -53,6 +53,7 @@ func everything() Definition {
 	d.Labels = map[string]string{"team": "vision"}
 	d.Annotations = map[string]string{"example.com/cost-centre": "4711"}
 	d.FloorPriorityClassName = "high-priority"
+	d.ActiveDeadlineSeconds = new(int64(3600))
 	d.ImagePullPolicy = corev1.PullIfNotPresent
 	d.ImagePullSecrets = []string{"registry"}
 	d.ServiceAccountName = "trainer"
@@ -72,7 +73,21 @@ func everything() Definition {
 		Annotations:                   map[string]string{"example.com/scrape": "true"},
 		TerminationGracePeriodSeconds: new(int64(5)),
 		RuntimeClassName:              "gvisor",
-		PodOverrides:                  json.RawMessage(`{"spec":{"hostNetwork":true}}`),
+		SecurityContext: &SecurityContext{
+			RunAsUser: new(int64(1000)), RunAsGroup: new(int64(1001)), RunAsNonRoot: new(true), FSGroup: new(int64(1002)), SupplementalGroups: []int64{1003},
+			SeccompProfile:         &SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: "train.json"},
+			ReadOnlyRootFilesystem: new(false), AllowPrivilegeEscalation: new(true),
+			Capabilities: &Capabilities{Add: []corev1.Capability{"IPC_LOCK"}, Drop: []corev1.Capability{"NET_RAW"}},
+		},
+		InitContainers: []InitContainer{
+			{Name: "prepare"},
+			{
+				Name: "fetch", Image: "example.com/fetcher:1", Command: []string{"fetch"}, Args: []string{"/in"}, Env: map[string]string{"LOG": "debug"},
+				VolumeMounts: []VolumeMount{{Name: "scratch", MountPath: "/in", SubPath: "train", ReadOnly: true}},
+				Resources:    &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}},
+			},
+		},
+		PodOverrides: json.RawMessage(`{"spec":{"hostNetwork":true}}`),
 	}
 	d.Master, d.Workers = settings, settings
 	return d
@@ -224,7 +239,7 @@ func TestDefinitionOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.Labels, got.Annotations = d.Labels, d.Annotations
+		got.Labels, got.Annotations, got.ActiveDeadlineSeconds = d.Labels, d.Annotations, d.ActiveDeadlineSeconds
 		return got
 	}
 	builtIn := tutorial()

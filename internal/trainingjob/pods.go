@@ -122,6 +122,10 @@ func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSp
 			Volumes: volumes,
 		},
 	}
+	container := &t.Spec.Containers[0]
+	t.Spec.SecurityContext = s.SecurityContext.OfPod(t.Spec.SecurityContext)
+	container.SecurityContext = s.SecurityContext.OfContainer(container.SecurityContext)
+	t.Spec.InitContainers = InitContainers(s.InitContainers, *container)
 	if s.RuntimeClassName != "" {
 		t.Spec.RuntimeClassName = new(s.RuntimeClassName)
 	}

@@ -112,6 +112,8 @@ func (d Definition) floorJob(group string) (*batchv1.Job, error) {
 			Completions:    new(int32(d.Min)),
 			Parallelism:    new(int32(d.Min)),
 			BackoffLimit:   new(int32(backoffLimit)),
+			// Without it the floor would be made again for ever after the master's Job has failed by its own.
+			ActiveDeadlineSeconds: clone(d.ActiveDeadlineSeconds),
 			// A group never has more pods than it was admitted with.
 			PodReplacementPolicy: new(batchv1.Failed),
 			PodFailurePolicy:     &batchv1.PodFailurePolicy{Rules: d.disruptions(RoleWorker)},

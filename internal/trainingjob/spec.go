@@ -98,8 +98,11 @@ func (e *Evaluation) Due(step, stepsPerEpoch int64) bool {
 type Checkpoint struct {
 	Steps     int64  `json:"steps,omitempty"`     // between two of them; 0: an epoch's
 	KeepMax   *int   `json:"keep_max,omitempty"`  // the newest so many are kept; nil: DefaultKeepCheckpoints; 0: all
-	Directory string `json:"directory,omitempty"` // "": "checkpoints" below the output
+	Directory string `json:"directory,omitempty"` // "": CheckpointsDir below the output
 }
+
+// CheckpointsDir is the directory of a job's checkpoints below its output.
+const CheckpointsDir = "checkpoints"
 
 // DefaultKeepCheckpoints is how many are kept where a job does not say: a damaged one has others before it.
 const DefaultKeepCheckpoints = 3
@@ -111,6 +114,9 @@ func (j Job) Keep() int {
 	}
 	return DefaultKeepCheckpoints
 }
+
+// LargestMinibatch is how many records a minibatch has at most: none spans two ranges. Buffers are made for it.
+func (j Job) LargestMinibatch() int { return min(j.Training.MinibatchSize, j.Data.RecordsPerTask) }
 
 // Model names the model file (a path; in a pod ConfigDir/model.py) or a built-in model of internal/trainer/zoo. Exactly
 // one is set.
@@ -172,6 +178,7 @@ type Phase string
 const (
 	PhasePending    Phase = "Pending"    // no master has reported yet
 	PhaseQueued     Phase = "Queued"     // its queue has not admitted it, or no longer; said by who reads the queue, not by the master
+	PhaseSuspended  Phase = "Suspended"  // somebody has suspended its Job; said by who reads the Job, not by the master
 	PhaseWaiting    Phase = "Waiting"    // fewer workers than the floor
 	PhaseRunning    Phase = "Running"    // training
 	PhaseEvaluating Phase = "Evaluating" // the last step is done, validation data is being evaluated
@@ -182,7 +189,7 @@ const (
 
 // Phases are all of them, in that order.
 func Phases() []Phase {
-	return []Phase{PhasePending, PhaseQueued, PhaseWaiting, PhaseRunning, PhaseEvaluating, PhaseCannotSave, PhaseSucceeded, PhaseFailed}
+	return []Phase{PhasePending, PhaseQueued, PhaseSuspended, PhaseWaiting, PhaseRunning, PhaseEvaluating, PhaseCannotSave, PhaseSucceeded, PhaseFailed}
 }
 
 // Status is status.json, written by the master at most every 2 s and at every change of phase.

@@ -64,10 +64,10 @@ func (j Job) Problems() []Problem {
 	}
 	out.checkpoint(j)
 	out.evaluation(j)
-	out.positive("data.records_per_task", j.Data.RecordsPerTask)
-	out.positive("training.epochs", j.Training.Epochs)
-	out.positive("training.minibatch_size", j.Training.MinibatchSize)
-	out.positive("training.grads_to_wait", j.Training.GradsToWait)
+	out.between("data.records_per_task", int64(j.Data.RecordsPerTask), 1, MaxRecordsPerTask)
+	out.between("training.epochs", int64(j.Training.Epochs), 1, MaxEpochs)
+	out.between("training.minibatch_size", int64(j.Training.MinibatchSize), 1, MaxMinibatchSize)
+	out.between("training.grads_to_wait", int64(j.Training.GradsToWait), 1, MaxGradsToWait)
 	if r := j.Training.LearningRate; r != nil && (!(*r > 0) || math.IsInf(*r, 1)) {
 		out.add("training.learning_rate", "is %g; it must be a positive number", *r)
 	}
@@ -85,9 +85,11 @@ func (p *problems) checkpoint(j Job) {
 	if c.Steps < 0 {
 		p.add("checkpoint.steps", "is %d; give a number of steps, or 0 for one checkpoint each epoch", c.Steps)
 	}
+	p.between("checkpoint.steps", max(c.Steps, 0), 0, MaxSteps)
 	if c.KeepMax != nil && *c.KeepMax < 0 {
 		p.add("checkpoint.keep_max", "is %d; give how many of the newest checkpoints are kept, or 0 for all", *c.KeepMax)
 	}
+	p.between("checkpoint.keep_max", int64(max(j.Keep(), 0)), 0, MaxKeep)
 	switch {
 	case c.Directory == "":
 	case j.Output == "":
@@ -102,6 +104,8 @@ func (p *problems) evaluation(j Job) {
 	if e == nil {
 		return
 	}
+	p.between("evaluation.steps", max(e.Steps, 0), 0, MaxSteps)
+	p.between("evaluation.epochs", max(e.Epochs, 0), 0, MaxEpochs)
 	switch {
 	case e.Steps < 0:
 		p.add("evaluation.steps", "is %d; give the number of steps between two evaluations", e.Steps)
@@ -156,6 +160,10 @@ func (d Definition) Problems() []Problem {
 	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume, scratchVolume}, []string{ConfigDir, CredentialsDir, scratchDir})...)
 	for role, s := range d.pods() {
 		out.pod(role, s)
+		out = append(out, InitContainerProblems(role+".init_containers", s.InitContainers, []string{containerOf(role)}, d.mountable(role), len(s.PodOverrides) > 0)...)
+	}
+	if n := d.ActiveDeadlineSeconds; n != nil && *n < 1 {
+		out.add("active_deadline_seconds", "is %d; it must be at least 1", *n)
 	}
 	if len(out) > 0 {
 		return out
@@ -191,20 +199,34 @@ func (d Definition) pods() map[string]PodSettings {
 	return map[string]PodSettings{"master": d.Master, "workers": d.Workers}
 }
 
+// containerOf is the role, and so the container, of the pods that an attribute is about.
+func containerOf(attribute string) string {
+	if attribute == "master" {
+		return RoleMaster
+	}
+	return RoleWorker
+}
+
+// mountable are the names of the volumes that the pods of an attribute have.
+func (d Definition) mountable(attribute string) []string {
+	var names []string
+	for _, v := range d.Volumes {
+		if v.mountedBy(containerOf(attribute)) {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
 type problems []Problem
 
 func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-func (p *problems) positive(field string, n int) {
-	if n < 1 {
-		p.add(field, "is %d; it must be at least 1", n)
-	}
-}
-
 func (p *problems) size(minimum, maximum int) {
-	p.positive("workers.min", minimum)
+	p.between("workers.min", int64(minimum), 1, MaxWorkers)
+	p.between("workers.max", int64(max(maximum, 0)), 0, MaxWorkers)
 	if maximum < minimum {
 		p.add("workers.max", "is %d, below workers.min = %d; the job could never reach its floor", maximum, minimum)
 	}

@@ -2,13 +2,13 @@ package trainingjob
 
 import (
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/made"
 )
 
 // data checks what a job reads, and what goes with its command.
@@ -32,7 +32,7 @@ func (p *problems) data(j Job) {
 func (p *problems) command(j Job) {
 	if len(j.Command) == 0 {
 		for _, d := range [][2]string{{"data.training", j.Data.Training}, {"data.validation", j.Data.Validation}} {
-			if field, source := d[0], d[1]; strings.HasPrefix(source, indicesScheme) {
+			if field, source := d[0], d[1]; strings.HasPrefix(source, made.IndicesPrefix) {
 				p.add(field, "is %q: indices are dealt to a script that has the records; set workers.command, or name records that a model file can read", source)
 			}
 		}
@@ -49,9 +49,6 @@ func (p *problems) command(j Job) {
 	}
 }
 
-// indicesScheme begins the names of data sets that only a script has.
-const indicesScheme = "indices://"
-
 func (p *problems) source(field, source string) {
 	scheme, rest, ok := strings.Cut(source, "://")
 	if !ok {
@@ -60,8 +57,11 @@ func (p *problems) source(field, source string) {
 		}
 		return
 	}
-	if scheme+"://" == indicesScheme {
-		return // the data set is the script's; Problems asks for one
+	if scheme+"://" == made.IndicesPrefix {
+		if _, err := made.ParseIndices(source); err != nil {
+			p.add(field, "is %q: %s", source, err)
+		}
+		return
 	}
 	if scheme == "s3" || scheme == "gs" {
 		if bucket, _, _ := strings.Cut(rest, "/"); bucket == "" || strings.ContainsAny(bucket, "@:?#") {
@@ -69,12 +69,12 @@ func (p *problems) source(field, source string) {
 		}
 		return
 	}
-	if scheme != "synthetic" {
+	if scheme+"://" != made.SyntheticPrefix {
 		p.add(field, "is %q; this version reads files, directories, s3://, gs://, synthetic:// and, with a command, indices://", source)
 		return
 	}
-	if u, err := url.Parse(source); err != nil || u.Host == "" {
-		p.add(field, "is %q; after synthetic:// the name of a generator is expected, as in synthetic://digits?records=10000&seed=1, not %q", source, rest)
+	if _, err := made.ParseSynthetic(source); err != nil {
+		p.add(field, "is %q: %s", source, err)
 	}
 }
 
@@ -103,7 +103,7 @@ func (p *problems) csv(d Data) {
 // unstored says that none of the records are in files, whose format and codec would have to be known.
 func unstored(d Data) bool {
 	made := func(source string) bool {
-		return strings.HasPrefix(source, "synthetic://") || strings.HasPrefix(source, indicesScheme)
+		return strings.HasPrefix(source, made.SyntheticPrefix) || strings.HasPrefix(source, made.IndicesPrefix)
 	}
 	return made(d.Training) && (d.Validation == "" || made(d.Validation))
 }

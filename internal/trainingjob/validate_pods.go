@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -75,14 +76,19 @@ func (p *problems) pod(role string, s PodSettings) {
 	if g := s.TerminationGracePeriodSeconds; g != nil && *g < 0 {
 		p.add(role+".termination_grace_period_seconds", "is %d; it cannot be negative", *g)
 	}
-	if s.Resources == nil {
+	*p = append(*p, s.SecurityContext.Problems(role+".security_context", true)...)
+	p.resources(role+".resources", s.Resources)
+}
+
+func (p *problems) resources(field string, r *corev1.ResourceRequirements) {
+	if r == nil {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Resources.Requests)) {
-		request := s.Resources.Requests[name]
-		limit, limited := s.Resources.Limits[name]
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		request := r.Requests[name]
+		limit, limited := r.Limits[name]
 		if limited && limit.Cmp(request) < 0 {
-			p.add(role+".resources", "requests %s = %s but limits it to %s; a limit cannot be below its request", name, request.String(), limit.String())
+			p.add(field, "requests %s = %s but limits it to %s; a limit cannot be below its request", name, request.String(), limit.String())
 		}
 	}
 }

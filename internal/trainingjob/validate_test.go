@@ -10,31 +10,41 @@ import (
 	"pgregory.net/rapid"
 )
 
+func initContainer(c InitContainer) func(*Definition) {
+	return func(d *Definition) { d.Workers.InitContainers = []InitContainer{c} }
+}
+
 func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Definition)
 		field  string // of the only problem
 		says   string
 	}{
-		"a name with capitals":            {func(d *Definition) { d.Job.Name = "Low" }, "name", "lower case"},
-		"no name":                         {func(d *Definition) { d.Job.Name = "" }, "name", "empty"},
-		"a name of 51 characters":         {func(d *Definition) { d.Job.Name = strings.Repeat("a", 51) }, "name", "at most 50"},
-		"a name that begins with a digit": {func(d *Definition) { d.Job.Name = "7-job" }, "name", "begin with a letter"},
-		"no model":                        {func(d *Definition) { d.ModelText = "" }, "model", "neither"},
-		"a model and a built-in one":      {func(d *Definition) { d.Job.Model.Name = "mnist" }, "model", "both"},
-		"a built-in model that is not":    {func(d *Definition) { d.ModelText, d.Job.Model.Name = "", "minst" }, "model.name", "\"mnist\""},
-		"a model larger than a ConfigMap": {func(d *Definition) { d.ModelText = strings.Repeat("#", MaxModelConfigMapBytes+1) }, "model.file", "at most"},
-		"no image":                        {func(d *Definition) { d.Image = "" }, "image", "empty"},
-		"no workers":                      {func(d *Definition) { d.Min = 0 }, "workers.min", "at least 1"},
-		"a maximum below the floor":       {func(d *Definition) { d.Min = 3 }, "workers.max", "never reach its floor"},
-		"no gradients":                    {func(d *Definition) { d.Job.Training.GradsToWait = 0 }, "training.grads_to_wait", "at least 1"},
-		"a learning rate of zero":         {func(d *Definition) { d.Job.Training.LearningRate = new(0.0) }, "training.learning_rate", "positive"},
-		"data that nobody reads yet":      {func(d *Definition) { d.Job.Data.Training = "hdfs://host/x" }, "data.training", "synthetic://"},
-		"a store without a bucket":        {func(d *Definition) { d.Job.Data.Training = "gs:///x" }, "data.training", "gs://BUCKET/PREFIX"},
-		"credentials in a URL":            {func(d *Definition) { d.Job.Data.Validation = "s3://key:secret@bucket/x" }, "data.validation", "environment"},
-		"data at a relative path":         {func(d *Definition) { d.Job.Data.Validation = "mnist" }, "data.validation", "absolute"},
-		"indices without a script":        {func(d *Definition) { d.Job.Data.Training = "indices://mine?records=9" }, "data.training", "set workers.command"},
-		"a command without a program":     {func(d *Definition) { d.Job.Command = []string{""} }, "workers.command", `["python3"]`},
+		"a name with capitals":                    {func(d *Definition) { d.Job.Name = "Low" }, "name", "lower case"},
+		"no name":                                 {func(d *Definition) { d.Job.Name = "" }, "name", "empty"},
+		"a name of 51 characters":                 {func(d *Definition) { d.Job.Name = strings.Repeat("a", 51) }, "name", "at most 50"},
+		"a name that begins with a digit":         {func(d *Definition) { d.Job.Name = "7-job" }, "name", "begin with a letter"},
+		"no model":                                {func(d *Definition) { d.ModelText = "" }, "model", "neither"},
+		"a model and a built-in one":              {func(d *Definition) { d.Job.Model.Name = "mnist" }, "model", "both"},
+		"a built-in model that is not":            {func(d *Definition) { d.ModelText, d.Job.Model.Name = "", "minst" }, "model.name", "\"mnist\""},
+		"a model larger than a ConfigMap":         {func(d *Definition) { d.ModelText = strings.Repeat("#", MaxModelConfigMapBytes+1) }, "model.file", "at most"},
+		"no image":                                {func(d *Definition) { d.Image = "" }, "image", "empty"},
+		"no workers":                              {func(d *Definition) { d.Min = 0 }, "workers.min", "at least 1"},
+		"a maximum below the floor":               {func(d *Definition) { d.Min = 3 }, "workers.max", "never reach its floor"},
+		"no gradients":                            {func(d *Definition) { d.Job.Training.GradsToWait = 0 }, "training.grads_to_wait", "at least 1"},
+		"a learning rate of zero":                 {func(d *Definition) { d.Job.Training.LearningRate = new(0.0) }, "training.learning_rate", "positive"},
+		"data that nobody reads yet":              {func(d *Definition) { d.Job.Data.Training = "hdfs://host/x" }, "data.training", "synthetic://"},
+		"a store without a bucket":                {func(d *Definition) { d.Job.Data.Training = "gs:///x" }, "data.training", "gs://BUCKET/PREFIX"},
+		"credentials in a URL":                    {func(d *Definition) { d.Job.Data.Validation = "s3://key:secret@bucket/x" }, "data.validation", "environment"},
+		"data at a relative path":                 {func(d *Definition) { d.Job.Data.Validation = "mnist" }, "data.validation", "absolute"},
+		"a synthetic data set that is none":       {func(d *Definition) { d.Job.Data.Training = "synthetic://digts?records=5" }, "data.training", "there are synthetic://digits?records=10000&seed=1, and the same of shapes"},
+		"no records":                              {func(d *Definition) { d.Job.Data.Training = "synthetic://digits?records=0" }, "data.training", `records="0" is not a number from 1`},
+		"a seed that is none":                     {func(d *Definition) { d.Job.Data.Validation = "synthetic://frappe?seed=-1" }, "data.validation", `seed="-1"`},
+		"a parameter that is none":                {func(d *Definition) { d.Job.Data.Training = "synthetic://digits?record=5" }, "data.training", `parameter "record" is not known`},
+		"a data set's URI that is none":           {func(d *Definition) { d.Job.Data.Training = "synthetic://digits?records=%zz" }, "data.training", "%zz"},
+		"a script's data set without its records": {func(d *Definition) { d.Job.Command, d.Job.Data.Training = []string{"python3"}, "indices://mine" }, "data.training", "NAME?records=60000"},
+		"indices without a script":                {func(d *Definition) { d.Job.Data.Training = "indices://mine?records=9" }, "data.training", "set workers.command"},
+		"a command without a program":             {func(d *Definition) { d.Job.Command = []string{""} }, "workers.command", `["python3"]`},
 		"a command for a built-in model": {func(d *Definition) {
 			d.ModelText, d.Job.Model.Name, d.Job.Command = "", "mnist", []string{"python3"}
 		}, "workers.command", "model.file"},
@@ -72,6 +82,51 @@ func TestProblems(t *testing.T) {
 		"overrides that queue the pod": {func(d *Definition) {
 			d.Workers.PodOverrides = json.RawMessage(`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"}}}`)
 		}, "workers.pod_overrides", "attribute queue"},
+		"a deadline of no time": {func(d *Definition) { d.ActiveDeadlineSeconds = new(int64(0)) }, "active_deadline_seconds", "at least 1"},
+		"root, which every pod refuses": {func(d *Definition) {
+			d.Workers.SecurityContext = &SecurityContext{RunAsUser: new(int64(0))}
+		}, "workers.security_context.run_as_user", "run_as_non_root = false"},
+		"a user that is none":  {func(d *Definition) { d.Master.SecurityContext = &SecurityContext{RunAsUser: new(int64(-1))} }, "master.security_context.run_as_user", "0 to 2147483647"},
+		"a group that is none": {func(d *Definition) { d.Master.SecurityContext = &SecurityContext{SupplementalGroups: []int64{-1}} }, "master.security_context.supplemental_groups", "-1"},
+		"a capability with its prefix": {func(d *Definition) {
+			d.Workers.SecurityContext = &SecurityContext{Capabilities: &Capabilities{Add: []corev1.Capability{"CAP_IPC_LOCK"}}}
+		}, "workers.security_context.capabilities.add", `without CAP_: "IPC_LOCK"`},
+		"a capability in small letters": {func(d *Definition) {
+			d.Workers.SecurityContext = &SecurityContext{Capabilities: &Capabilities{Drop: []corev1.Capability{"all"}}}
+		}, "workers.security_context.capabilities.drop", "in capitals"},
+		"a seccomp profile without its file": {func(d *Definition) {
+			d.Workers.SecurityContext = &SecurityContext{SeccompProfile: &SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost}}
+		}, "workers.security_context.seccomp_profile.localhost_profile", "is not set"},
+		"a seccomp profile with a file too many": {func(d *Definition) {
+			d.Workers.SecurityContext = &SecurityContext{SeccompProfile: &SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined, LocalhostProfile: "x"}}
+		}, "workers.security_context.seccomp_profile.localhost_profile", "Localhost"},
+		"an init container with the worker's name":  {initContainer(InitContainer{Name: RoleWorker}), "workers.init_containers[0].name", "another container"},
+		"an init container with an impossible name": {initContainer(InitContainer{Name: "Fetch"}), "workers.init_containers[0].name", "lower case"},
+		"two init containers of one name":           {func(d *Definition) { d.Workers.InitContainers = []InitContainer{{Name: "a"}, {Name: "a"}} }, "workers.init_containers[1].name", "another container"},
+		"an init container's impossible variable":   {initContainer(InitContainer{Name: "a", Env: map[string]string{"a-b": ""}}), "workers.init_containers[0].env", `"a-b"`},
+		"an init container's unknown volume": {
+			initContainer(InitContainer{Name: "a", VolumeMounts: []VolumeMount{{Name: "none", MountPath: "/x"}}}),
+			"workers.init_containers[0].volume_mounts[0].name", "add it to volumes",
+		},
+		"an init container's volume of the master alone": {
+			initContainer(InitContainer{Name: "a", VolumeMounts: []VolumeMount{{Name: "output", MountPath: "/x"}}}),
+			"workers.init_containers[0].volume_mounts[0].name", "output",
+		},
+		"an init container's relative mount": {
+			initContainer(InitContainer{Name: "a", VolumeMounts: []VolumeMount{{Name: "data", MountPath: "x"}}}),
+			"workers.init_containers[0].volume_mounts[0].mount_path", "absolute",
+		},
+		"an init container's mounts at one path": {
+			initContainer(InitContainer{Name: "a", VolumeMounts: []VolumeMount{{Name: "data", MountPath: "/x"}, {Name: "data", MountPath: "/x/"}}}),
+			"workers.init_containers[0].volume_mounts[1].mount_path", "another volume",
+		},
+		"an init container's path that climbs": {
+			initContainer(InitContainer{Name: "a", VolumeMounts: []VolumeMount{{Name: "data", MountPath: "/x", SubPath: "a/../.."}}}),
+			"workers.init_containers[0].volume_mounts[0].sub_path", "..",
+		},
+		"an init container's limit below its request": {initContainer(InitContainer{Name: "a", Resources: &corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}, Limits: corev1.ResourceList{"cpu": resource.MustParse("1")},
+		}}), "workers.init_containers[0].resources", "below its request"},
 		"a variable that the job sets itself": {func(d *Definition) { d.Workers.Env = map[string]string{"MY_POD_IP": "1"} }, "workers.env", "sets MY_POD_IP"},
 		"a label that the job sets itself":    {func(d *Definition) { d.Master.Labels = map[string]string{"app": "x"} }, "master.labels", `"app"`},
 		"a negative grace period":             {func(d *Definition) { d.Master.TerminationGracePeriodSeconds = new(int64(-1)) }, "master.termination_grace_period_seconds", "negative"},

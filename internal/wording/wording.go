@@ -3,6 +3,7 @@ package wording
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -28,6 +29,16 @@ func Duration(d time.Duration) string {
 	}
 	d = d.Round(time.Second)
 	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// Remaining is how long so much work still takes at a speed per second; known is false where nobody can say, or will live
+// to see it.
+func Remaining(todo, perSecond float64) (left time.Duration, known bool) {
+	seconds := todo / perSecond
+	if !(perSecond > 0 && seconds >= 0 && seconds <= math.MaxInt32) {
+		return 0, false
+	}
+	return time.Duration(seconds * float64(time.Second)), true
 }
 
 // Count is a number with its digits in groups of three: 24,000.

@@ -1,6 +1,7 @@
 package wording_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -40,5 +41,16 @@ func TestAPodIsNamedWithoutItsJob(t *testing.T) {
 	}
 	if got := wording.Pod("low-prio-job", "master", "low-prio-job-x2k9p"); got != "master" {
 		t.Errorf("the master is %q", got)
+	}
+}
+
+func TestRemainingIsUnknownWhereItWouldOverflow(t *testing.T) {
+	if left, known := wording.Remaining(90, 2); !known || left != 45*time.Second {
+		t.Errorf("90 at 2 a second: %v, %v", left, known)
+	}
+	for _, at := range [][2]float64{{1 << 62, 3}, {1, 0}, {1, -1}, {math.NaN(), 1}, {1, math.Inf(-1)}} {
+		if left, known := wording.Remaining(at[0], at[1]); known {
+			t.Errorf("%v at %v a second: %v; nobody knows", at[0], at[1], left)
+		}
 	}
 }

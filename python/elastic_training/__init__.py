@@ -16,11 +16,12 @@ and no record is lost or counted twice.
 For PyTorch use :mod:`elastic_training.torch`. For anything else implement :class:`Computation`
 and call :func:`serve`. This module needs Python 3.8 and its standard library only.
 
-The protocol, version 1: every message is a frame of 16 bytes, ``"EL"``, the version, the kind,
+The protocol, version 2: every message is a frame of 16 bytes, ``"EL"``, the version, the kind,
 the length of a JSON header (uint32) and the length of the body (uint64), all little-endian;
-then header and body. Numbers in a body are little-endian float32. elastic-trainer asks, this
-side answers each question with a frame of the same kind, or with an error. The end of the
-connection is the end of the work.
+then header and body. Gradients in a body are little-endian float32; tensors are the bytes of
+their elements, filled up to a multiple of 4. elastic-trainer asks, this side answers each
+question with a frame of the same kind, or with an error. The end of the connection is the end of
+the work.
 """
 
 import abc
@@ -44,10 +45,11 @@ __all__ = [
     "PROTOCOL_VERSION",
     "Tensor",
     "index",
+    "mix",
     "serve",
 ]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 # Kinds of frames.
 _DESCRIBE, _INITIAL, _LOAD, _GRADIENT, _APPLY, _EVALUATE = range(1, 7)
@@ -66,6 +68,13 @@ FROZEN = "frozen"
 """The role of a tensor that belongs to the model and never changes."""
 SLOT = "slot"
 """The role of a tensor that the optimizer keeps; the saved model leaves it out."""
+REPORT = "report"
+"""The role of a tensor that comes with every gradient, behind the statistics, and is not part of the state."""
+
+ELEMENT_BYTES = {
+    "F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1,
+}  # fmt: skip
+"""The element types of tensors, as safetensors names them, and the bytes of an element."""
 
 
 class NotFinite(ArithmeticError):
@@ -77,22 +86,33 @@ class Job(NamedTuple):
 
     seed: int
     minibatch_size: int
-    threads: int  # how many this process should compute with; 0: as it likes
+    threads: int  # how many this process computes with; results depend on it
     learning_rate: Optional[float]  # that the job asks for, in place of the script's own
 
 
 class Tensor(NamedTuple):
-    """A tensor of the state, as float32. A shape of () is one number."""
+    """A tensor of the state. A shape of () is one number."""
 
     name: str
     shape: Tuple[int, ...]
     role: str = PARAMETER
+    dtype: str = "F32"  #: a key of ELEMENT_BYTES; elastic-trainer stores the elements and never computes with them
+    aliases: Tuple[str, ...] = ()  #: further names in the saved model, as tied weights have
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """What the tensor takes in a state: the bytes of its elements, filled up to a multiple of 4."""
+        return -(-self.elements * ELEMENT_BYTES[self.dtype] // 4) * 4
 
 
 class Description(NamedTuple):
     """What a computation is."""
 
-    #: Parameters first, then statistics, then frozen tensors, then slots: the order in the state.
+    #: Parameters first, then statistics, frozen tensors, slots and reports: the order in the state.
     tensors: Sequence[Tensor]
     model: str = "model"
     optimizer: str = "optimizer"
@@ -123,8 +143,9 @@ class Gradient(NamedTuple):
 
     values holds, for every parameter, the gradient of the sum of the minibatch's losses divided
     by Minibatch.step_records: its part of the mean over the step. The parts are added and never
-    divided. statistics holds the values that the statistics took on this minibatch; apply()
-    gets those of all minibatches of a step.
+    divided. values are float32, whatever the parameters are. statistics holds the values that
+    the statistics took on this minibatch, and behind them the reports; apply() gets those of all
+    minibatches of a step.
     """
 
     values: Buffer
@@ -133,7 +154,12 @@ class Gradient(NamedTuple):
 
 
 class Computation(abc.ABC):
-    """A model with its optimizer. All buffers hold float32, in the order of Description.tensors."""
+    """A model with its optimizer.
+
+    Buffers hold tensors in the order of Description.tensors, each taking Tensor.bytes. Buffers
+    that elastic-trainer hands over are memoryviews of float32, which is what a state of F32
+    tensors is; cast them to "B" for the bytes of others.
+    """
 
     @abc.abstractmethod
     def describe(self, job: Job) -> Description:
@@ -237,17 +263,23 @@ class _Server:
         d = self._computation.describe(
             Job(header["seed"], header["minibatch_size"], header["threads"], header.get("learning_rate"))
         )
-        sizes = {role: 0 for role in (PARAMETER, STATISTIC, FROZEN, SLOT)}
+        sizes = {role: 0 for role in (PARAMETER, STATISTIC, FROZEN, SLOT, REPORT)}
         for t in d.tensors:
-            sizes[t.role] += 4 * math.prod(t.shape)
-        self._parameters, self._statistics = sizes[PARAMETER], sizes[STATISTIC]
-        self._state, self._metrics = sum(sizes.values()), len(d.metrics)
+            if t.dtype not in ELEMENT_BYTES:
+                raise ValueError("tensor %r has the element type %r; there are %s" % (t.name, t.dtype, ", ".join(ELEMENT_BYTES)))
+            sizes[t.role] += t.bytes
+        self._parameters = 4 * sum(t.elements for t in d.tensors if t.role == PARAMETER)
+        self._statistics = sizes[STATISTIC] + sizes[REPORT]
+        self._state, self._metrics = sum(sizes.values()) - sizes[REPORT], len(d.metrics)
         reply = {
             "model": d.model,
             "optimizer": d.optimizer,
             "framework": d.framework,
             "metrics": list(d.metrics),
-            "tensors": [{"name": t.name, "shape": list(t.shape), "role": t.role} for t in d.tensors],
+            "tensors": [
+                {"name": t.name, "shape": list(t.shape), "role": t.role, "dtype": t.dtype, "aliases": list(t.aliases)}
+                for t in d.tensors
+            ],
         }
         return reply, []
 
@@ -267,7 +299,7 @@ class _Server:
                 step=step,
                 virtual_worker=virtual_worker,
                 step_records=header["step_records"],
-                seed=_mix(self._job_seed, step, virtual_worker),
+                seed=mix(self._job_seed, step, virtual_worker),
             )
         )
         answer = [
@@ -335,10 +367,10 @@ class _Server:
             self._connection.sendall(b)
 
 
-def _mix(seed: int, step: int, virtual_worker: int) -> int:
-    """A number below 2**63 for each (seed, step, virtual worker): splitmix64's finalizer over the three."""
+def mix(*parts: int) -> int:
+    """A seed below 2**63 for each sequence of numbers: splitmix64's finalizer over them."""
     mask, z = (1 << 64) - 1, 0
-    for part in (seed, step, virtual_worker):
+    for part in parts:
         z = (z + part + 0x9E3779B97F4A7C15) & mask
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask

@@ -11,20 +11,33 @@
     )
 
 There is no loop, no DataLoader, no DistributedDataParallel and no checkpoint in such a script:
-elastic-trainer deals the minibatches, adds the gradients, keeps and restores the state.
+elastic-trainer assigns the minibatches, adds the gradients, keeps and restores the state.
+
+Before a minibatch is read, the generators of torch, numpy and random are seeded for it, so that
+augmentation, dropout and the like do not depend on who computes what. Every tensor of the state
+is kept in its own element type.
 
 It needs torch 1.10 or later.
 """
 
 import copy
+import random
+import zlib
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor, nn
 
+try:
+    import numpy
+except ImportError:  # torch works without
+    numpy = None
+
 from . import (
+    ELEMENT_BYTES,
     FROZEN,
     PARAMETER,
+    REPORT,
     SLOT,
     STATISTIC,
     Computation,
@@ -35,6 +48,7 @@ from . import (
     Minibatch,
     NotFinite,
     index,
+    mix,
     serve,
 )
 from . import Tensor as Entry
@@ -42,6 +56,19 @@ from . import Tensor as Entry
 __all__ = ["accuracy", "binary_accuracy", "run"]
 
 Metric = Callable[[Any, Any], int]
+
+_DTYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 
 
 def accuracy(outputs: Tensor, targets: Tensor) -> int:
@@ -74,13 +101,15 @@ def run(
             every process has the same weights; hence a function or a class, not a module.
         optimizer: makes the optimizer of the parameters it is given: those of the module that
             require a gradient, in order. What it keeps of each parameter (momentum, moments,
-            counts) is part of the state. One whose step() needs a closure cannot be used.
+            counts) is part of the state. One whose step() needs a closure cannot be used, nor
+            one that keeps numbers in its parameter groups. A parameter that had no part in any
+            loss of a step has no gradient, as in a loop of torch: it is not decayed either.
         loss: loss(outputs, targets), the mean over the minibatch.
         decode: makes (input, target) of a record's bytes. The bytes are the job's data: copy
             what you keep. Give it, or dataset.
         dataset: a map-style dataset, whose item i is (input, target). The job's data is then
             indices://NAME?records=N with N = len(dataset).
-        validation: likewise, for the job's validation data.
+        validation: likewise, for the job's validation data; needed when the job has any.
         collate: makes (inputs, targets) of a list of (input, target);
             torch.utils.data.default_collate if not given.
         metrics: by name, functions of (outputs, targets) that count the records they hold for.
@@ -97,8 +126,8 @@ def run(
             model=model,
             optimizer=optimizer,
             loss=loss,
-            read=_reader(decode, dataset),
-            read_validation=_reader(decode, validation if validation is not None else dataset),
+            read=_reader("dataset", decode, dataset),
+            read_validation=_reader("validation", decode, validation),
             collate=collate or torch.utils.data.default_collate,
             metrics=dict(metrics or {}),
             schedule=schedule,
@@ -107,11 +136,35 @@ def run(
     )
 
 
-def _reader(decode: Optional[Callable], dataset: Optional[Sequence]) -> Callable[[memoryview], Tuple[Any, Any]]:
+def _reader(
+    name: str, decode: Optional[Callable], dataset: Union[None, Sequence, Mapping[str, Sequence]]
+) -> Callable[[memoryview], Tuple[Any, Any]]:
     if decode is not None:
         return decode
-    assert dataset is not None
-    return lambda record: dataset[index(record)]
+
+    def read(record: memoryview) -> Tuple[Any, Any]:
+        i = index(record)
+        if dataset is None:
+            raise TypeError("the job has validation data, whose records are indices; give run(%s=...)" % name)
+        try:
+            return dataset[i]
+        except IndexError as error:
+            if hasattr(dataset, "__len__") and i >= len(dataset):
+                raise IndexError(
+                    "record %d of a %s of %d items; records=N of the job's indices://NAME?records=N is len(%s)"
+                    % (i, name, len(dataset), name)
+                ) from error
+            raise
+
+    return read
+
+
+def _seed(seed: int) -> None:
+    """Seeds every generator that a dataset, a module or an optimizer may draw from."""
+    random.seed(seed)
+    torch.manual_seed(seed)  # CUDA's too
+    if numpy is not None:
+        numpy.random.seed(seed % (1 << 32))
 
 
 class _Slot(NamedTuple):
@@ -121,7 +174,7 @@ class _Slot(NamedTuple):
     key: str
     shape: Tuple[int, ...]
     number: Optional[type]  # int or float; None for a tensor
-    dtype: Optional[torch.dtype]
+    dtype: torch.dtype  # of the tensor, or of one that holds the number
     device: Optional[torch.device]
 
 
@@ -149,19 +202,20 @@ class _Torch(Computation):
     def describe(self, job: Job) -> Description:
         if job.threads:
             torch.set_num_threads(job.threads)
-        torch.manual_seed(job.seed)
+        self._job_seed = job.seed
+        _seed(job.seed)
         self._model = self._make_model().to(self._device)
-        named = [(n, p) for n, p in self._model.named_parameters()]
-        self._parameters = [p for _, p in named if p.requires_grad]
+        named = list(self._model.named_parameters())
+        trained = [(n, p) for n, p in named if p.requires_grad]
         frozen = [(n, p) for n, p in named if not p.requires_grad]
-        kept = set(self._model.state_dict().keys())
-        buffers = [(n, b) for n, b in self._model.named_buffers() if n in kept]
-        self._buffers, self._frozen = [b for _, b in buffers], [p for _, p in frozen]
+        names = self._names()
+        buffers = [(n, b) for n, b in self._model.named_buffers() if id(b) in names]
+        self._parameters, self._buffers, self._frozen = ([t for _, t in ts] for ts in (trained, buffers, frozen))
         if not self._parameters:
             raise ValueError("the model has no parameter that requires a gradient")
-        for name, t in named + buffers:
-            if t.dtype in (torch.float64, torch.complex64, torch.complex128):
-                raise TypeError("%s is %s; the state is float32, use model.float()" % (name, t.dtype))
+        for name, p in trained:
+            if p.dtype == torch.float64:
+                raise TypeError("%s is torch.float64, and gradients are added as float32; use model.float()" % name)
 
         self._optimizer = self._make_optimizer(self._parameters)
         if job.learning_rate is not None:
@@ -170,24 +224,28 @@ class _Torch(Computation):
         self._rates = [group["lr"] for group in self._optimizer.param_groups]
         self._fresh = copy.deepcopy(self._optimizer.state_dict())
         self._slots = self._find_slots()
+        self._begun = [False] * len(self._parameters)
 
-        names = {id(p): n for n, p in named}
-        tensors = [Entry(n, tuple(p.shape), PARAMETER) for n, p in named if p.requires_grad]
-        tensors += [Entry(n, tuple(b.shape), STATISTIC) for n, b in buffers]
-        tensors += [Entry(n, tuple(p.shape), FROZEN) for n, p in frozen]
-        tensors += [
-            Entry("optimizer/%s/%s" % (s.key, names[id(self._parameters[s.parameter])]), s.shape, SLOT)
-            for s in self._slots
-        ]
+        def entries(tensors: List[Tuple[str, Tensor]], role: str) -> List[Entry]:
+            return [
+                Entry(n, tuple(t.shape), role, _dtype(n, t.dtype), tuple(other for other in names.get(id(t), ()) if other != n))
+                for n, t in tensors
+            ]
+
+        tensors = entries(trained, PARAMETER) + entries(buffers, STATISTIC) + entries(frozen, FROZEN)
+        for s in self._slots:
+            name = "optimizer/%s/%s" % (s.key, trained[s.parameter][0])
+            tensors.append(Entry(name, s.shape, SLOT, _dtype(name, s.dtype)))
         if self._slots:
-            tensors.append(Entry("optimizer/begun", (), SLOT))
-        self._parameter_floats = sum(p.numel() for p in self._parameters)
-        self._statistic_floats = sum(b.numel() for b in self._buffers)
-        size = sum(_elements(t.shape) for t in tensors)
-        self._state = bytearray(4 * size)
-        self._values = bytearray(4 * self._parameter_floats)
-        self._statistics = bytearray(4 * self._statistic_floats)
-        self._begun = False
+            tensors.append(Entry("optimizer/begun", (len(trained),), SLOT, "BOOL"))
+        tensors.append(Entry("has_gradient", (len(trained),), REPORT, "BOOL"))
+
+        def size(*roles: str) -> int:
+            return sum(t.bytes for t in tensors if t.role in roles)
+
+        self._state = bytearray(size(PARAMETER, STATISTIC, FROZEN, SLOT))
+        self._values = bytearray(4 * sum(p.numel() for p in self._parameters))
+        self._statistics = bytearray(size(STATISTIC, REPORT))
         return Description(
             tensors=tensors,
             model=type(self._model).__name__,
@@ -195,6 +253,13 @@ class _Torch(Computation):
             framework="torch " + torch.__version__,
             metrics=list(self._metrics),
         )
+
+    def _names(self) -> Dict[int, List[str]]:
+        """By a tensor's id, its names in the module's state_dict: several for tied weights, none for what is not saved."""
+        names: Dict[int, List[str]] = {}
+        for name, value in self._model.state_dict(keep_vars=True).items():
+            names.setdefault(id(value), []).append(name)
+        return names
 
     def _find_slots(self) -> List[_Slot]:
         """What the optimizer keeps, found by a step with gradients of 0 that is undone afterwards."""
@@ -211,64 +276,73 @@ class _Torch(Computation):
                 if isinstance(value, bool) or not isinstance(value, (int, float, Tensor)):
                     raise TypeError("%s is a %s, neither number nor tensor" % (where, type(value).__name__))
                 if isinstance(value, Tensor):
-                    if value.dtype == torch.float64 or value.is_complex():
-                        raise TypeError("%s is %s; the state is float32" % (where, value.dtype))
                     slots.append(_Slot(i, key, tuple(value.shape), None, value.dtype, value.device))
                 else:
-                    slots.append(_Slot(i, key, (), type(value), None, None))
+                    dtype = torch.int64 if isinstance(value, int) else torch.float64
+                    slots.append(_Slot(i, key, (), type(value), dtype, None))
+        for group, fresh in zip(self._optimizer.state_dict()["param_groups"], self._fresh["param_groups"]):
+            changed = [key for key, value in group.items() if not _equal(value, fresh.get(key))]
+            if changed:
+                raise TypeError(
+                    "%s changes %r of its parameter groups at every step; only what an optimizer keeps of each"
+                    " parameter outlives a worker" % (type(self._optimizer).__name__, changed[0])
+                )
         self._optimizer.load_state_dict(copy.deepcopy(self._fresh))
         with torch.no_grad():
             for p, value in zip(self._parameters, before):
                 p.copy_(value)
+                p.grad = None
         return slots
 
     # Its state.
 
     def initial(self, seed: int) -> bytearray:
-        self._begun = False  # describe() has left it as the seed makes it
+        self._begun = [False] * len(self._parameters)  # describe() has left the rest as the seed makes it
         return self._flat()
 
     def load(self, state: memoryview) -> None:
-        flat, at = _tensor(state), 0
+        state, at = state.cast("B"), 0
         with torch.no_grad():
             for t in self._parameters + self._buffers + self._frozen:
-                t.copy_(flat[at : at + t.numel()].reshape(t.shape))
-                at += t.numel()
+                value, at = _read(state, at, t.dtype, tuple(t.shape))
+                t.copy_(value)
         if not self._slots:
             return
-        self._begun = bool(flat[-1])
-        if not self._begun:
-            self._optimizer.load_state_dict(copy.deepcopy(self._fresh))
-            return
+        kept = []
         for s in self._slots:
-            n = _elements(s.shape)
-            value = flat[at : at + n].reshape(s.shape)
-            at += n
-            kept = s.number(value.item()) if s.number else value.to(device=s.device, dtype=s.dtype, copy=True)
-            self._optimizer.state[self._parameters[s.parameter]][s.key] = kept
+            value, at = _read(state, at, s.dtype, s.shape)
+            kept.append(s.number(value.item()) if s.number else value.to(device=s.device, copy=True))
+        begun, _ = _read(state, at, torch.bool, (len(self._parameters),))
+        self._begun = begun.tolist()
+        self._optimizer.load_state_dict(copy.deepcopy(self._fresh))
+        for s, value in zip(self._slots, kept):
+            if self._begun[s.parameter]:
+                self._optimizer.state[self._parameters[s.parameter]][s.key] = value
 
     def _flat(self) -> bytearray:
-        flat = _tensor(self._state)
-        at = _copy(flat, 0, self._parameters + self._buffers + self._frozen)
+        at = 0
+        for t in self._parameters + self._buffers + self._frozen:
+            at = _write(self._state, at, t)
         if not self._slots:
             return self._state
         for s in self._slots:
-            n = _elements(s.shape)
-            value = self._optimizer.state[self._parameters[s.parameter]].get(s.key) if self._begun else None
+            value = None
+            if self._begun[s.parameter]:
+                value = self._optimizer.state[self._parameters[s.parameter]].get(s.key)
             if value is None:
-                flat[at : at + n] = 0
-            else:
-                flat[at : at + n] = value.detach().reshape(-1) if isinstance(value, Tensor) else value
-            at += n
-        flat[at] = float(self._begun)
+                value = torch.zeros(s.shape, dtype=s.dtype)
+            elif not isinstance(value, Tensor):
+                value = torch.tensor(value, dtype=s.dtype)
+            at = _write(self._state, at, value)
+        _write(self._state, at, torch.tensor(self._begun))
         return self._state
 
     # What it computes.
 
     def gradient(self, minibatch: Minibatch) -> Gradient:
-        inputs, targets = self._batch(minibatch.records, self._read)
         before = [b.clone() for b in self._buffers]
-        torch.manual_seed(minibatch.seed)
+        _seed(minibatch.seed)
+        inputs, targets = self._batch(minibatch.records, self._read)
         self._model.train()
         for p in self._parameters:
             p.grad = None
@@ -278,44 +352,55 @@ class _Torch(Computation):
             raise ValueError("the loss has the shape %s; it should be one number, the mean" % (tuple(mean.shape),))
         n = len(minibatch.records)
         (mean * (n / minibatch.step_records)).backward()
-        values = _tensor(self._values)
-        at = 0
+        values, at = _floats(self._values), 0
         for p in self._parameters:
-            if p.grad is None:  # it had no part in the loss
-                values[at : at + p.numel()] = 0
-            else:
-                values[at : at + p.numel()] = p.grad.reshape(-1)
+            values[at : at + p.numel()] = 0 if p.grad is None else p.grad.reshape(-1)
             at += p.numel()
         if not bool(torch.isfinite(values).all()):
             raise NotFinite("a gradient is not finite: training diverged; a lower learning rate may help")
-        _copy(_tensor(self._statistics), 0, self._buffers)
+        at = 0
+        for b in self._buffers:
+            at = _write(self._statistics, at, b)
+        _write(self._statistics, at, torch.tensor([p.grad is not None for p in self._parameters]))
         with torch.no_grad():
             for b, value in zip(self._buffers, before):
                 b.copy_(value)
         return Gradient(self._values, self._measure(mean, outputs, targets, n), self._statistics)
 
     def apply(self, gradient: memoryview, statistics: Sequence[memoryview], step: int) -> bytearray:
-        flat, at = _tensor(gradient), 0
-        for p in self._parameters:
-            p.grad = flat[at : at + p.numel()].reshape(p.shape).to(device=p.device, dtype=p.dtype, copy=True)
+        measured = [self._read_statistics(s.cast("B")) for s in statistics]
+        has_gradient = torch.stack([has for _, has in measured]).any(0).tolist()
+        flat, at = _floats(gradient), 0
+        for p, has in zip(self._parameters, has_gradient):
+            part = flat[at : at + p.numel()].reshape(p.shape)
+            p.grad = part.to(device=p.device, dtype=p.dtype, copy=True) if has else None
             at += p.numel()
         if self._schedule is not None:
             factor = self._schedule(step)
             for group, rate in zip(self._optimizer.param_groups, self._rates):
                 group["lr"] = rate * factor
+        _seed(mix(self._job_seed, step))
         self._optimizer.step()
-        self._begun = True
-        if self._buffers:
-            # The mean of what each minibatch measured; in float64, so that the mean of equals is their value.
-            mean = sum(_tensor(s).double() for s in statistics) / len(statistics)
-            at = 0
-            with torch.no_grad():
-                for b in self._buffers:
-                    b.copy_(mean[at : at + b.numel()].reshape(b.shape))
-                    at += b.numel()
+        self._begun = [begun or has for begun, has in zip(self._begun, has_gradient)]
+        with torch.no_grad():
+            for b, values in zip(self._buffers, zip(*(buffers for buffers, _ in measured))):
+                b.copy_(_combined(values))
         return self._flat()
 
+    def _read_statistics(self, statistics: memoryview) -> Tuple[List[Tensor], Tensor]:
+        """The buffers after one minibatch, and which parameters it had a gradient for."""
+        buffers, at = [], 0
+        for b in self._buffers:
+            value, at = _read(statistics, at, b.dtype, tuple(b.shape))
+            buffers.append(value)
+        has_gradient, _ = _read(statistics, at, torch.bool, (len(self._parameters),))
+        return buffers, has_gradient
+
     def evaluate(self, records: List[memoryview]) -> Measured:
+        seed = 0
+        for r in records:
+            seed = zlib.crc32(r, seed)
+        _seed(mix(self._job_seed, seed))
         inputs, targets = self._batch(records, self._read_validation)
         self._model.eval()
         with torch.no_grad():
@@ -331,25 +416,62 @@ class _Torch(Computation):
             return Measured(float(mean) * n, [int(m(outputs, targets)) for m in self._metrics.values()])
 
 
-def _elements(shape: Tuple[int, ...]) -> int:
-    n = 1
-    for d in shape:
-        n *= d
-    return n
+def _dtype(name: str, dtype: torch.dtype) -> str:
+    if dtype not in _DTYPES:
+        raise TypeError("%s is %s; the state can hold %s" % (name, dtype, ", ".join(str(d) for d in _DTYPES)))
+    return _DTYPES[dtype]
 
 
-def _tensor(buffer: Union[bytearray, memoryview]) -> Tensor:
+def _combined(values: Sequence[Tensor]) -> Tensor:
+    """What a buffer becomes of what each minibatch of a step made of it.
+
+    Floating-point numbers become their mean, taken in float64, and stay as they are where all are equal (infinite ones,
+    too). Integers and booleans have no mean: the first minibatch's count, as DistributedDataParallel takes those of rank 0.
+    """
+    first = values[0]
+    if not first.is_floating_point() or all(torch.equal(first, v) for v in values[1:]):
+        return first
+    same = torch.stack([v == first for v in values]).all(0)
+    mean = sum(v.double() for v in values) / len(values)
+    return torch.where(same, first, mean.to(first.dtype))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return isinstance(one, Tensor) and isinstance(other, Tensor) and torch.equal(one, other)
+    return one == other
+
+
+def _floats(buffer: Union[bytearray, memoryview]) -> Tensor:
     """The memory of a buffer of float32."""
-    if len(memoryview(buffer).cast("B")) == 0:
-        return torch.empty(0)
     return torch.frombuffer(buffer, dtype=torch.float32)
 
 
-def _copy(flat: Tensor, at: int, tensors: Iterable[Tensor]) -> int:
-    for t in tensors:
-        flat[at : at + t.numel()] = t.detach().reshape(-1)
-        at += t.numel()
-    return at
+def _read(buffer: memoryview, at: int, dtype: torch.dtype, shape: Tuple[int, ...]) -> Tuple[Tensor, int]:
+    """A tensor whose bytes begin at an offset, as a view of them where it can be, and the offset of the next one."""
+    entry = Entry("", shape, dtype=_DTYPES[dtype])
+    if entry.elements == 0:
+        return torch.empty(shape, dtype=dtype), at
+    part = buffer[at : at + entry.elements * ELEMENT_BYTES[entry.dtype]]
+    if ELEMENT_BYTES[entry.dtype] > 4:
+        part = bytearray(part)  # whose address suits its elements
+    return torch.frombuffer(part, dtype=dtype).reshape(shape), at + entry.bytes
+
+
+def _write(buffer: bytearray, at: int, value: Tensor) -> int:
+    """Writes a tensor's bytes at an offset, and returns the next one's."""
+    entry = Entry("", tuple(value.shape), dtype=_DTYPES[value.dtype])
+    if entry.elements == 0:
+        return at
+    size = entry.elements * ELEMENT_BYTES[entry.dtype]
+    if ELEMENT_BYTES[entry.dtype] > 4:
+        aligned = bytearray(size)
+        torch.frombuffer(aligned, dtype=value.dtype)[:] = value.detach().reshape(-1)
+        buffer[at : at + size] = aligned
+    else:
+        part = memoryview(buffer)[at : at + size]
+        torch.frombuffer(part, dtype=value.dtype)[:] = value.detach().reshape(-1)
+    return at + entry.bytes
 
 
 def _to(value: Any, device: torch.device) -> Any:

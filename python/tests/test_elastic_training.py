@@ -75,9 +75,9 @@ class Protocol(unittest.TestCase):
 
     def ask(self, kind, header, body=b""):
         text = json.dumps(header).encode()
-        self.connection.sendall(FRAME.pack(b"EL", 1, kind, len(text), len(body)) + text + body)
+        self.connection.sendall(FRAME.pack(b"EL", 2, kind, len(text), len(body)) + text + body)
         magic, version, answered, header_length, body_length = FRAME.unpack(self.read(FRAME.size))
-        self.assertEqual((magic, version), (b"EL", 1))
+        self.assertEqual((magic, version), (b"EL", 2))
         return answered, json.loads(self.read(header_length)), self.read(body_length)
 
     def read(self, n):
@@ -94,7 +94,10 @@ class Protocol(unittest.TestCase):
     def test_a_job_is_described_begun_and_computed(self):
         kind, description, _ = self.describe()
         self.assertEqual(kind, DESCRIBE)
-        self.assertEqual(description["tensors"][1], {"name": "seen", "shape": [1], "role": "statistic"})
+        self.assertEqual(
+            description["tensors"][1],
+            {"name": "seen", "shape": [1], "role": "statistic", "dtype": "F32", "aliases": []},
+        )
         self.assertEqual(self.line.job, elastic.Job(7, 3, 1, 0.5))
         _, _, state = self.ask(INITIAL, {})
         self.assertEqual(struct.unpack("<2f", state), (7, 0))

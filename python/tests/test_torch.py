@@ -118,9 +118,10 @@ class Torch(unittest.TestCase):
                     opt.zero_grad()
                     torch.nn.functional.cross_entropy(model(inputs), targets).backward()
                     opt.step()
-                    trained = [p for p in model.parameters() if p.requires_grad]
-                    want = torch.cat([t.detach().float().reshape(-1) for t in trained + list(model.buffers())])
-                    self.assertEqual(words(state)[: len(want)], want.tolist())
+                    other = self.computation(optimizer)
+                    other.load(memoryview(bytearray(state)).cast("f"))
+                    for key, value in model.state_dict().items():
+                        self.assertTrue(torch.equal(other._model.state_dict()[key], value), key)
 
     def test_a_gradient_changes_nothing_and_is_the_same_again(self):
         c = self.computation(self.OPTIMIZERS["adam"])
@@ -151,7 +152,8 @@ class Torch(unittest.TestCase):
 
         def moved(c):
             c.load(memoryview(bytearray(start)).cast("f"))
-            after = words(c.apply(memoryview(bytearray(g)).cast("f"), [memoryview(array.array("f", [0] * 9))], 2))
+            statistics = memoryview(bytearray(plain.gradient(self.minibatch(0)).statistics)).cast("f")
+            after = words(c.apply(memoryview(bytearray(g)).cast("f"), [statistics], 2))
             return after[0] - words(start)[0]
 
         half = self.computation(lambda p: torch.optim.SGD(p, lr=0.1), schedule=lambda step: 1 / step)
@@ -177,6 +179,219 @@ class Torch(unittest.TestCase):
         c.initial(self.SEED)
         with self.assertRaises(elastic.NotFinite):
             c.gradient(self.minibatch(0))
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class State(unittest.TestCase):
+    """What is kept between steps, and what a step leaves alone."""
+
+    def computation(self, model, **more):
+        options = {
+            "model": model,
+            "optimizer": lambda p: torch.optim.SGD(p, lr=0.1),
+            "loss": lambda outputs, targets: (outputs - targets).square().mean(),
+            "read": lambda record: (torch.tensor([float(b) for b in record]), 0.0),
+            "read_validation": None,
+            "collate": torch.utils.data.default_collate,
+            "metrics": {},
+            "schedule": None,
+            "device": torch.device("cpu"),
+        }
+        options.update(more)
+        c = adapter._Torch(**options)
+        c.description = c.describe(elastic.Job(3, 2, 1, None))
+        c.initial(3)
+        return c
+
+    def step(self, c, *minibatches, step=0):
+        """One update by the gradients of these minibatches."""
+        answers = []
+        for i, records in enumerate(minibatches):
+            g = c.gradient(elastic.Minibatch([memoryview(r) for r in records], step, i, 2 * len(minibatches), 100 + i))
+            answers.append((words(g.values), bytes(g.statistics)))
+        total = array.array("f", [sum(parts) for parts in zip(*(values for values, _ in answers))])
+        statistics = [memoryview(bytearray(s)).cast("f") for _, s in answers]
+        return bytes(c.apply(memoryview(total), statistics, step))
+
+    RECORDS = [bytes([1, 2, 3]), bytes([4, 5, 6])]
+
+    def test_every_buffer_is_kept_in_its_own_type_to_the_bit(self):
+        values = {
+            "count": torch.tensor(123456789),
+            "small": torch.tensor([1, -2, 3], dtype=torch.int8),
+            "flags": torch.tensor([True, False, True]),
+            "mask": torch.full((3, 3), float("-inf")).triu(1),
+            "scale": torch.tensor(1 / 3, dtype=torch.float64),
+            "halves": torch.tensor([0.1, 65504.0, 3.0], dtype=torch.float16),
+            "brain": torch.tensor([0.1], dtype=torch.bfloat16),
+            "none": torch.empty(0, 4),
+        }
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.dense = torch.nn.Linear(3, 1)
+                for name, value in values.items():
+                    self.register_buffer(name, value.clone())
+
+            def forward(self, x):
+                return self.dense(x).squeeze(-1)
+
+        c = self.computation(Net)
+        dtypes = {t.name: t.dtype for t in c.description.tensors}
+        self.assertEqual(dtypes["count"], "I64")
+        self.assertEqual(dtypes["mask"], "F32")
+        state = self.step(c, self.RECORDS, self.RECORDS, self.RECORDS)
+        other = self.computation(Net)
+        with torch.no_grad():
+            for b in other._buffers:
+                b.zero_()
+        other.load(memoryview(bytearray(state)).cast("f"))
+        for name, value in values.items():
+            for model in (c._model, other._model):
+                got = getattr(model, name)
+                self.assertEqual(got.dtype, value.dtype, name)
+                self.assertTrue(torch.equal(got, value), name)
+        self.assertEqual(bytes(other._flat()), state)
+
+    def test_measured_buffers_become_the_mean_and_counters_that_of_the_first_minibatch(self):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.dense = torch.nn.Linear(3, 1)
+                self.register_buffer("mean", torch.zeros(1))
+                self.register_buffer("seen", torch.tensor(1 << 40))
+
+            def forward(self, x):
+                self.mean.copy_(x[:, :1].mean())
+                self.seen += len(x)
+                return self.dense(x).squeeze(-1)
+
+        c = self.computation(Net)
+        self.step(c, self.RECORDS, [bytes([7, 0, 0]), bytes([8, 0, 0])])
+        self.assertEqual(c._model.mean.item(), (2.5 + 7.5) / 2)
+        self.assertEqual(c._model.seen.item(), (1 << 40) + 2)
+
+    def test_half_precision_parameters_stay_what_they_are(self):
+        c = self.computation(
+            lambda: torch.nn.Sequential(torch.nn.Linear(3, 1, bias=False), torch.nn.Flatten(0)).bfloat16(),
+            read=lambda record: (torch.tensor([float(b) for b in record], dtype=torch.bfloat16), 0.0),
+        )
+        self.assertEqual(c.description.tensors[0].dtype, "BF16")
+        state = self.step(c, self.RECORDS)
+        other = self.computation(lambda: torch.nn.Sequential(torch.nn.Linear(3, 1, bias=False), torch.nn.Flatten(0)).bfloat16())
+        other.load(memoryview(bytearray(state)).cast("f"))
+        self.assertTrue(torch.equal(other._model[0].weight, c._model[0].weight))
+        self.assertEqual(other._model[0].weight.dtype, torch.bfloat16)
+
+    def test_tied_weights_are_one_parameter_with_all_their_names(self):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embedding = torch.nn.Linear(3, 3, bias=False)
+                self.head = torch.nn.Linear(3, 3, bias=False)
+                self.head.weight = self.embedding.weight
+
+            def forward(self, x):
+                return self.head(self.embedding(x)).sum(-1)
+
+        c = self.computation(Net)
+        parameters = [t for t in c.description.tensors if t.role == "parameter"]
+        self.assertEqual([(t.name, t.aliases) for t in parameters], [("embedding.weight", ("head.weight",))])
+        names = {name for t in parameters for name in (t.name,) + t.aliases}
+        self.assertEqual(names, set(Net().state_dict()))
+
+    def test_a_parameter_without_a_gradient_is_left_alone_as_in_a_loop_of_torch(self):
+        class Net(torch.nn.Module):
+            """One of two branches, by the first record."""
+
+            def __init__(self):
+                super().__init__()
+                self.low = torch.nn.Linear(3, 1)
+                self.high = torch.nn.Linear(3, 1)
+                self.unused = torch.nn.Parameter(torch.ones(2))
+
+            def forward(self, x):
+                return (self.low if x[0, 0] < 100 else self.high)(x).squeeze(-1)
+
+        high = [bytes([200, 1, 1]), bytes([201, 2, 2])]
+        optimizers = {
+            "decayed": lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.5),
+            "momentum": lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9),
+            "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.5),
+            "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01, initial_accumulator_value=0.1, weight_decay=0.1),
+        }
+        for name, optimizer in optimizers.items():
+            with self.subTest(name):
+                c, reference = self.computation(Net, optimizer=optimizer), self.computation(Net, optimizer=optimizer)
+                model, opt = reference._model, reference._optimizer
+                for step, records in enumerate((self.RECORDS, self.RECORDS, high, self.RECORDS)):
+                    state = self.step(c, records, step=step)
+                    c = self.computation(Net, optimizer=optimizer)  # whoever goes on
+                    c.load(memoryview(bytearray(state)).cast("f"))
+                    opt.zero_grad(set_to_none=True)
+                    inputs, targets = reference._batch([memoryview(r) for r in records], reference._read)
+                    reference._loss(model(inputs), targets).backward()
+                    opt.step()
+                    for key, value in model.state_dict().items():
+                        self.assertTrue(torch.equal(c._model.state_dict()[key], value), "%s after step %d" % (key, step))
+                self.assertTrue(torch.equal(c._model.unused, torch.ones(2)))
+
+    def test_a_parameter_has_a_gradient_when_any_minibatch_of_the_step_had_one(self):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.low, self.high = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
+
+            def forward(self, x):
+                return (self.low if x[0, 0] < 100 else self.high)(x).squeeze(-1)
+
+        c = self.computation(Net)
+        before = {k: v.clone() for k, v in c._model.state_dict().items()}
+        self.step(c, self.RECORDS, [bytes([200, 1, 1]), bytes([201, 2, 2])])
+        for key, value in c._model.state_dict().items():
+            self.assertFalse(torch.equal(value, before[key]), key)
+
+    def test_augmentation_depends_on_the_minibatch_and_not_on_who_read_what_before(self):
+        numpy = adapter.numpy
+        draws = {"random": random.random, "torch": lambda: torch.rand(()).item()}
+        if numpy is not None:
+            draws["numpy"] = lambda: float(numpy.random.rand())
+        for name, draw in draws.items():
+            with self.subTest(name):
+                augmented = lambda record: (torch.tensor([float(b) for b in record]) + draw(), 0.0)
+                net = lambda: torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.Flatten(0))
+                one = self.computation(net, read=augmented, read_validation=augmented)
+                other = self.computation(net, read=augmented, read_validation=augmented)
+                question = elastic.Minibatch([memoryview(r) for r in self.RECORDS], 5, 1, 2, 77)
+                want = bytes(one.gradient(question).values)
+                draw()
+                other.gradient(question._replace(seed=78))
+                other.evaluate([memoryview(r) for r in self.RECORDS])
+                self.assertEqual(bytes(other.gradient(question).values), want)
+                self.assertNotEqual(bytes(other.gradient(question._replace(seed=78)).values), want)
+                measured = one.evaluate(question.records)
+                draw()
+                self.assertEqual(other.evaluate(question.records), measured)
+
+    def test_what_an_optimizer_keeps_in_its_groups_is_refused_as_it_would_be_lost(self):
+        class Counting(torch.optim.SGD):
+            def step(self):
+                self.param_groups[0]["k"] = self.param_groups[0].get("k", 0) + 1
+                return super().step()
+
+        with self.assertRaisesRegex(TypeError, "Counting changes 'k' of its parameter groups"):
+            self.computation(
+                lambda: torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.Flatten(0)), optimizer=lambda p: Counting(p, lr=0.1)
+            )
+
+    def test_a_record_that_the_dataset_lacks_is_named_with_the_remedy(self):
+        read = adapter._reader("dataset", None, [(1, 2)])
+        self.assertEqual(read((0).to_bytes(8, "little")), (1, 2))
+        with self.assertRaisesRegex(IndexError, r"record 7 of a dataset of 1 items.*len\(dataset\)"):
+            read((7).to_bytes(8, "little"))
+        with self.assertRaisesRegex(TypeError, r"give run\(validation="):
+            adapter._reader("validation", None, None)((0).to_bytes(8, "little"))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 # A SkyPilot task file as it is: its labels name the queue and the priority class.
 resource "elastic_task" "low" {
-  name     = "low"
-  yaml     = file("${path.module}/low.yaml")
-  wait_for = "admitted"
+  name      = "low"
+  namespace = "team-a" # that of the queue
+  yaml      = file("${path.module}/low.yaml")
+  wait_for  = "admitted"
+
+  # The queue and the class are named in the file, where Terraform does not see them.
+  depends_on = [elastic_local_queue.user_queue, elastic_workload_priority_class.low]
 }
 
 # The same by attributes, with what the file cannot say.
@@ -49,6 +53,30 @@ resource "elastic_task" "npu" {
   }
 }
 
+# A container that fetches data first, without any rights, and an end after an hour at the latest.
+resource "elastic_task" "fetched" {
+  name                    = "fetched"
+  run                     = "wc -w /data/words"
+  active_deadline_seconds = 3600
+
+  volumes = [{ name = "data", mount_path = "/data", empty_dir = {} }]
+  init_containers = [{
+    name          = "fetch"
+    command       = ["sh", "-c", "echo one two three > /data/words"]
+    volume_mounts = [{ name = "data", mount_path = "/data" }]
+  }]
+
+  security_context = {
+    run_as_user                = 1000
+    run_as_non_root            = true
+    fs_group                   = 1000
+    allow_privilege_escalation = false
+    capabilities               = { drop = ["ALL"] }
+    seccomp_profile            = { type = "RuntimeDefault" }
+  }
+}
+
+# Through it the namespace's tasks reach a ClusterQueue, which has the quota: research is there already.
 resource "elastic_local_queue" "user_queue" {
   name          = "user-queue"
   namespace     = "team-a"

@@ -3,7 +3,7 @@
 resource "elastic_training_job" "digits" {
   name  = "digits"
   image = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
-  model = { file = file("${path.module}/../../models/mnist_functional_api.py") } # an ElasticDL model file, as it is
+  model = { name = "mnist" } # or { file = file("model.py") }: an ElasticDL model file, as it is
 
   data = {
     training         = "synthetic://digits?records=10000&seed=1" # or a path in the image or in a volume

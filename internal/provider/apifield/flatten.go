@@ -89,6 +89,20 @@ func DefaultOf(ctx context.Context, attribute schema.Attribute) tftypes.Value {
 			a.Default.DefaultBool(ctx, defaults.BoolRequest{}, &resp)
 			value = resp.PlanValue
 		}
+	case schema.Int64Attribute:
+		if a.Default != nil {
+			resp := defaults.Int64Response{}
+			a.Default.DefaultInt64(ctx, defaults.Int64Request{}, &resp)
+			value = resp.PlanValue
+		}
+	case schema.MapAttribute:
+		value = defaultMap(ctx, a.Default)
+	case schema.MapNestedAttribute:
+		value = defaultMap(ctx, a.Default)
+	case schema.ListAttribute:
+		value = defaultList(ctx, a.Default)
+	case schema.ListNestedAttribute:
+		value = defaultList(ctx, a.Default)
 	case schema.SingleNestedAttribute:
 		if a.Default != nil {
 			resp := defaults.ObjectResponse{}
@@ -105,6 +119,24 @@ func DefaultOf(ctx context.Context, attribute schema.Attribute) tftypes.Value {
 		return tftypes.NewValue(kind, nil)
 	}
 	return plain
+}
+
+func defaultMap(ctx context.Context, of defaults.Map) attr.Value {
+	if of == nil {
+		return nil
+	}
+	resp := defaults.MapResponse{}
+	of.DefaultMap(ctx, defaults.MapRequest{}, &resp)
+	return resp.PlanValue
+}
+
+func defaultList(ctx context.Context, of defaults.List) attr.Value {
+	if of == nil {
+		return nil
+	}
+	resp := defaults.ListResponse{}
+	of.DefaultList(ctx, defaults.ListRequest{}, &resp)
+	return resp.PlanValue
 }
 
 // isEmpty holds for values that the API does not tell from absent ones: "", no items, no entries, false.

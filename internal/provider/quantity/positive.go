@@ -2,6 +2,7 @@ package quantity
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,6 +37,6 @@ func (m minimum) ValidateString(ctx context.Context, req validator.StringRequest
 	}
 	if amount.Sign() < 0 || m.exclusive && amount.Sign() == 0 {
 		resp.Diagnostics.AddAttributeError(req.Path, "Quantity out of range",
-			`"`+req.ConfigValue.ValueString()+`" `+m.Description(ctx)+".")
+			fmt.Sprintf("%s is %q; it %s.", req.Path, req.ConfigValue.ValueString(), m.Description(ctx)))
 	}
 }

@@ -1,9 +1,8 @@
 // Package quantity is Kubernetes' resource.Quantity as a Terraform type: "3000m" and "3" are the same value, both when
 // the API server answers in its canonical form and when a plan is made.
 //
-// Two mechanisms are needed. The semantic equality of Value keeps the user's spelling when a read yields another one of
-// the same amount; Terraform never asks it at plan time, so that KeepEqual, a plan modifier, keeps the prior state
-// where a configuration only spells it differently.
+// The semantic equality of Value keeps the user's spelling when a read yields another one of the same amount. Terraform
+// never asks it at plan time: there the provider compares what each spelling would make.
 package quantity
 
 import (

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -182,12 +181,4 @@ func TestTheTypeKeepsWhatTerraformSends(t *testing.T) {
 	if !(Type{}).Equal(Value{}.Type(t.Context())) || (Type{}).Equal(types.StringType) {
 		t.Error("the type equals another, or not itself")
 	}
-}
-
-func quantities(entries map[string]string) types.Map {
-	values := map[string]attr.Value{}
-	for key, value := range entries {
-		values[key] = New(value)
-	}
-	return types.MapValueMust(Type{}, values)
 }

@@ -119,7 +119,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 					pod.State, pod.Why = Unfit, why
 				}
 			}
-			for _, text := range f.cluster.Schedule(placed).Approximate {
+			for _, text := range f.cluster.Approximate(placed) {
 				f.notes.add("%s", text)
 			}
 			pods = append(pods, pod)

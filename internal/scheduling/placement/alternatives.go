@@ -35,11 +35,12 @@ type Victim struct {
 	Or  []*Pod
 }
 
-// Alternatives names everything that may become of a pod.
+// Alternatives names everything that may become of a pod. It changes no later decision (see reader).
 func (c *Cluster) Alternatives(pod *Pod) Prospect {
 	if gated(pod) {
 		return Prospect{Kind: Gated}
 	}
+	c = c.reader()
 	cy := c.cycle(pod)
 	p := Prospect{Kind: Unschedulable, Approximate: slices.Clone(pod.arrival.approximate)}
 	if at, reserved := c.reserved(pod); reserved && cy.at(at) == feasible {

@@ -54,6 +54,8 @@ type Cluster struct {
 
 	// next is where the search for feasible nodes begins (sched.nextStartNodeIndex).
 	next int
+	// reading: this is a reader, which leaves alone what decisions share.
+	reading bool
 	// owner is the token by which this Cluster knows the nodes that are its own to change. A clone shares nodes until either changes them.
 	owner *byte
 }
@@ -139,6 +141,25 @@ func (c *Cluster) Clone() *Cluster {
 	clone.pending = slices.Clone(c.pending)
 	c.owner, clone.owner = new(byte), new(byte)
 	return &clone
+}
+
+// reader is the cluster for a question, whose answer must not change later decisions. These depend on more than the nodes: on
+// where the next search begins, on how often Break was called, and on the memos, as a shape that has one leaves other choices to
+// Break. So a reader has a place of its own to begin at, takes the first of equals, and neither makes nor uses a memo.
+// It shares the nodes and must not be used to change them.
+func (c *Cluster) reader() *Cluster {
+	r := *c
+	r.Break, r.reading, r.work = nil, true, &workspace{}
+	return &r
+}
+
+// Approximate says what a pod uses that is not modelled, as Decision.Approximate does, without a decision.
+func (c *Cluster) Approximate(pod *Pod) []string {
+	if gated(pod) {
+		return nil
+	}
+	c.arrive(pod)
+	return pod.arrival.approximate
 }
 
 // Pending are the pods of the snapshot that have no node, in the order of the scheduling queue.

@@ -58,11 +58,11 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// Explain says why Schedule decides as it does.
+// Explain says why Schedule decides as it does. Of equals, its decision takes the first. Like all questions, it changes no
+// later decision (see reader).
 func (c *Cluster) Explain(pod *Pod) Explanation {
-	next := c.next
+	c = c.reader()
 	decision, _ := c.decide(pod)
-	c.next = next
 	e := Explanation{Decision: decision}
 	if e.Decision.Kind == Gated {
 		return e

@@ -40,7 +40,7 @@ const mostMemos = 256
 // (no topology, and no ports, whose owners it would take longer to look at than all else), and its shape is not seen for the first time.
 func (cy *cycle) keeps() bool {
 	a := cy.pod.arrival
-	if len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil {
+	if cy.c.reading || len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil {
 		return false
 	}
 	a.asked++

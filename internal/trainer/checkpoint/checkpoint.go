@@ -32,6 +32,7 @@ type Checkpoint struct {
 	Tensors    []safetensors.Tensor
 
 	Evaluations []trainingjob.Measurement // of the states before this one
+	Validation  string                    // digest of the data that these were made on; "" for none
 }
 
 // format is the version of what stands in the metadata.
@@ -46,6 +47,7 @@ const (
 	keyLossSum     = "loss_sum"
 	keyCounts      = "counts"
 	keyEvaluations = "evaluations"
+	keyValidation  = "validation"
 	keySHA256      = "sha256"
 )
 
@@ -64,7 +66,7 @@ func Encode(c Checkpoint) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = safetensors.Write(&file, c.Tensors, map[string]string{
+	metadata := map[string]string{
 		keyFormat:      format,
 		keyLineage:     c.Lineage,
 		keyStep:        strconv.FormatInt(c.Step, 10),
@@ -73,7 +75,11 @@ func Encode(c Checkpoint) ([]byte, error) {
 		keyCounts:      joined(c.Counts),
 		keyEvaluations: string(evaluations),
 		keySHA256:      c.sum(evaluations),
-	})
+	}
+	if c.Validation != "" {
+		metadata[keyValidation] = c.Validation
+	}
+	err = safetensors.Write(&file, c.Tensors, metadata)
 	return file.Bytes(), err
 }
 
@@ -94,7 +100,7 @@ func decode(file []byte) (c Checkpoint, err error) {
 	if got := metadata[keyFormat]; got != format {
 		return c, fmt.Errorf("its format is %q, and not %q", got, format)
 	}
-	c = Checkpoint{Lineage: metadata[keyLineage], Tensors: tensors}
+	c = Checkpoint{Lineage: metadata[keyLineage], Validation: metadata[keyValidation], Tensors: tensors}
 	number := func(key string, parse func(string) error) {
 		if e := parse(metadata[key]); e != nil {
 			err = errors.Join(err, fmt.Errorf("metadata %q: %w", key, e))
@@ -130,6 +136,9 @@ func (c Checkpoint) sum(evaluations []byte) string {
 	}
 	field([]byte(joined(c.Counts)))
 	field(evaluations)
+	if c.Validation != "" { // files from before it was kept are whole
+		field([]byte(c.Validation))
+	}
 	for _, t := range c.Tensors {
 		field([]byte(t.Name))
 		field([]byte(t.DType))

@@ -22,6 +22,7 @@ func small() checkpoint.Checkpoint {
 	return checkpoint.Checkpoint{
 		Lineage: "5f1c", Step: 120, Generation: 3, LossSum: 12.3456789, Counts: []int64{17, 0, 3},
 		Evaluations: []trainingjob.Measurement{{Step: 60, Loss: 0.25, Metrics: map[string]float64{"accuracy": 0.875, "auc": 1.0 / 3}, Records: 40}},
+		Validation:  "b1946ac9",
 		Tensors: []safetensors.Tensor{
 			safetensors.Float32("conv2d/kernel", []int{2, 3}, []float32{1, -2, 3.5, 0, float32(math.Copysign(0, -1)), 1e-40}),
 			safetensors.Float32("conv2d/bias", []int{3}, []float32{0.1, 0.2, 0.3}),
@@ -41,6 +42,7 @@ func encode(t testing.TB, c checkpoint.Checkpoint) []byte {
 func TestWhatIsDecodedIsWhatWasEncodedToTheBit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := small()
+		c.Validation = rapid.SampledFrom([]string{"", "b1946ac9"}).Draw(t, "validation")
 		c.Step = rapid.Int64Range(0, math.MaxInt64).Draw(t, "step")
 		c.LossSum = rapid.Float64().Draw(t, "loss")
 		c.Tensors[1] = safetensors.Float32("conv2d/bias", []int{3}, rapid.SliceOfN(rapid.Float32(), 3, 3).Draw(t, "bias"))

@@ -81,6 +81,15 @@ func (l labelled) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
+// The limits of flags that no job's spec has.
+const (
+	maxThreads = 1024    // more than any machine's processors; each has memory of its own
+	maxBytes   = 1 << 50 // of a cache
+	maxRecords = 1 << 40 // of data that are written
+
+	maxSheetImages = 10_000
+)
+
 // computing are the flags of how, not what: they never change a result.
 type computing struct {
 	options job.Options
@@ -89,9 +98,11 @@ type computing struct {
 
 func (c *computing) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&c.options.Threads, "threads", 0, "threads that compute at once in a worker; 0 chooses by the processors")
+	f.IntVar(&c.options.Threads, "threads", 0, "threads that compute in a worker; 0 chooses by the processors, and for a --worker-command OMP_NUM_THREADS or 1")
 	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable; empty chooses the fastest of this processor (env ELASTIC_KERNEL)")
 	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to keep; 0 chooses by the memory limit")
+	commandline.Between(cmd, "threads", 0, maxThreads)
+	commandline.Between(cmd, "data-cache", 0, maxBytes)
 	completeKernels(cmd)
 	c.registerLevel(cmd)
 	c.options.Stores = stores()

@@ -98,6 +98,34 @@ func TestUsageErrorsExitWithTwoAndPointToHelp(t *testing.T) {
 	}
 }
 
+func TestAJobThatCannotBeLoadedEndsWithTheExitCodeOfAJobThatFailed(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script.sh")
+	if err := os.WriteFile(script, []byte("echo the licence has expired >&2\nexit 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		says []string
+	}{
+		"a script that dies before it connects": {[]string{"--model-file", script, "--worker-command", "sh", "--train-data-dir", "indices://numbers?records=10"}, []string{"ended with exit code 3", "the licence has expired"}},
+		"a script that cannot be started":       {[]string{"--model-file", script, "--worker-command", "no-such-program", "--train-data-dir", "indices://numbers?records=10"}, []string{"no-such-program"}},
+		"data that are not there":               {[]string{"--model", "mnist", "--train-data-dir", filepath.Join(t.TempDir(), "nowhere")}, []string{"nowhere"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := call(t, append([]string{"train", "--output", t.TempDir()}, c.args...)...)
+			var exit *commandline.ExitError
+			if !errors.As(err, &exit) || exit.Code != coordinator.ExitJobFailed {
+				t.Errorf("%v", err)
+			}
+			for _, words := range c.says {
+				if err == nil || !strings.Contains(err.Error(), words) {
+					t.Errorf("%q is not in: %v", words, err)
+				}
+			}
+		})
+	}
+}
+
 func TestTheModelCommandCountsTheTutorialsParameters(t *testing.T) {
 	out, err := call(t, "model", filepath.Join("..", "..", "..", "examples", "models", "mnist_functional_api.py"))
 	if err != nil {

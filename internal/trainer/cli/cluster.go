@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -50,7 +51,7 @@ killed or crashes: the workers still hold the newest state.`,
 	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "`file` that describes the job")
 	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "where to listen for workers")
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate, key and token")
-	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "where to serve the job's page, /metrics, /healthz and /readyz; empty: nowhere. A pod's own address stands for all of its addresses")
+	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "where to serve the job's page, /metrics, /healthz and /readyz; empty: nowhere. Besides a pod's own address its loopback is served, by which kubectl forwards ports")
 	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master itself, and no supervisor")
 	c.register(cmd)
 	commandline.Exits(cmd, coordinator.ExitDone, "the job is done")
@@ -173,7 +174,7 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 	log.Info("the master begins", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
 	recorder := master.Record(j)
 	if statusAddress != "" {
-		page, err := web.Start(ctx, statusAddress, recorder, log)
+		page, err := web.StartInPod(ctx, statusAddress, recorder, log)
 		if err != nil {
 			log.Warn("training goes on without a page and metrics", "error", err)
 			reporter.Notice(coordinator.Notice{Warning: true, Reason: "StatusNotServed", Message: err.Error()})
@@ -264,6 +265,7 @@ volumes, and computes what it is dealt until the master dismisses it.`,
 	f.StringVar(&cfg.PeerHost, "peer-host", "", "address by which other workers reach this one, on a port of its own choice (default the one by which it reaches the master)")
 	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
 	c.register(cmd)
+	commandline.Between(cmd, "id", 0, math.MaxInt32)
 	commandline.Require(cmd, "master", "id")
 	commandline.Exits(cmd, 0, "dismissed by the master")
 	commandline.Exits(cmd, exitLeft, "asked to stop, or no master answered")

@@ -130,6 +130,8 @@ func (o *output) register(c *cobra.Command, codec string) {
 	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
 	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
 	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk of RecordIO; 0 fills chunks by size. One range (record-per-task) suits large data")
+	commandline.Between(c, "records-per-file", 1, maxRecords)
+	commandline.Between(c, "records-per-chunk", 0, trainingjob.MaxRecordsPerTask)
 	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
 	commandline.Require(c, "output")
 	commandline.CompleteDirectories(c, "output")
@@ -205,6 +207,7 @@ func newSynth() *cobra.Command {
 	}
 	o.register(c, "how records are encoded: bytes or tf_example; empty means bytes for digits in RecordIO, and tf_example otherwise")
 	c.Flags().Int64Var(&records, "records", 10000, "number of records")
+	commandline.Between(c, "records", 1, maxRecords)
 	c.Flags().Uint64Var(&seed, "seed", 1, "of the records")
 	return c
 }
@@ -278,9 +281,11 @@ to be dealt out. PATH is a directory, a file, or synthetic://digits.`,
 	}
 	s.register(c)
 	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "size of a range, to say when chunks are too large for it")
+	commandline.Between(c, "record-per-task", 1, trainingjob.MaxRecordsPerTask)
 	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG `file` (IDX and synthetic data)")
 	commandline.CompleteFiles(c, "sheet", "png")
 	c.Flags().Int64Var(&images, "sheet-images", 200, "images on the sheet")
+	commandline.Between(c, "sheet-images", 1, maxSheetImages)
 	return c
 }
 

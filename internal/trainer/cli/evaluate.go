@@ -15,6 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/schedule"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 func newEvaluate() *cobra.Command {
@@ -44,6 +45,7 @@ change the last digits of the loss.`,
 	}
 	u.register(c, "validation-data-dir", "the data to measure it on")
 	c.Flags().IntVar(&u.ranges, "record-per-task", 0, "records of a range, by which losses are added; 0: the finished job's, else 100")
+	commandline.Between(c, "record-per-task", 0, trainingjob.MaxRecordsPerTask)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, with all digits")
 	return c
 }

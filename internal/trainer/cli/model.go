@@ -57,7 +57,7 @@ are listed. A file that is called like one of them is meant by ./NAME.`,
 			return describeModel(cmd, m, report, network)
 		},
 	}
-	c.Flags().BoolVar(&source, "source", false, "print the model file itself, to be copied and changed")
+	c.Flags().BoolVar(&source, "source", false, "print the model file itself, and behind it what it imports of its model zoo")
 	return c
 }
 
@@ -101,6 +101,9 @@ func describeModel(cmd *cobra.Command, m *graph.Model, report *modelfile.Report,
 	}
 	fmt.Fprintf(out, "\nparameters  %d trainable, %d not (moving statistics)\n", all-fixed, fixed)
 	fmt.Fprintf(out, "loss        %s\noptimizer   %s\n", m.Loss, m.Optimizer)
+	if m.LearningRates != nil {
+		fmt.Fprintln(out, "schedule    the learning rate of each step is what callbacks() of the file gives for it")
+	}
 	for _, metric := range m.Metrics {
 		fmt.Fprintf(out, "metric      %s (%s)\n", metric.Name, metric.Kind)
 	}
@@ -112,7 +115,7 @@ func describeModel(cmd *cobra.Command, m *graph.Model, report *modelfile.Report,
 		fmt.Fprintf(out, "%-10s  %s: %s %s\n", role, f.Name, f.DType, shape(f.Shape))
 	}
 	for _, c := range m.Feed.Columns {
-		fmt.Fprintf(out, "input       %s%s\n", c.Feature, conversion(c))
+		fmt.Fprintf(out, "input       %s%s\n", features(c), conversion(c))
 	}
 	if m.Feed.Function != nil {
 		fmt.Fprintln(out, "input       input_fn of the file, run on every minibatch")
@@ -134,8 +137,27 @@ func shape(dims []int) string {
 	return "(" + strings.Join(s, ", ") + ")"
 }
 
+// features are those that an input is made of.
+func features(c graph.Column) string {
+	if len(c.Parts) == 0 {
+		return c.Feature
+	}
+	var all []string
+	for _, p := range c.Parts {
+		text := p.Feature
+		for _, s := range p.Steps {
+			text += " " + s.Op
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
 // conversion is what a feature goes through on the way to its input.
 func conversion(c graph.Column) string {
+	if c.Weights != "" {
+		return ", as weights of their " + c.Weights
+	}
 	if c.Integer {
 		return ", as row numbers"
 	}

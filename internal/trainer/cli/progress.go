@@ -118,8 +118,8 @@ func (p *progress) line(s trainingjob.Status) string {
 		perSecond := float64(done-p.first.step) / elapsed
 		perStep := float64(p.job.Training.Records()) / float64(p.job.Schedule.StepsPerEpoch())
 		fmt.Fprintf(&b, "  %.0f records/s", perSecond*perStep)
-		if left := float64(s.StepsTotal-done) / perSecond; left >= 1 {
-			fmt.Fprintf(&b, "  %s left", time.Duration(left*float64(time.Second)).Round(time.Second))
+		if left, known := wording.Remaining(float64(s.StepsTotal-done), perSecond); known && left >= time.Second {
+			fmt.Fprintf(&b, "  %s left", left.Round(time.Second))
 		}
 	}
 	fmt.Fprintf(&b, "  %s", wording.Number(s.WorkersRunning, "worker"))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,6 +97,8 @@ with a higher --num-epoch it goes on from its end.`,
 	f.StringVar(&t.status, "status-address", "", "serve the run's page and /metrics on this address, 127.0.0.1:0 on a free port; empty: nowhere. The page is left as report.html beside the model in any case")
 	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
 	t.register(c)
+	commandline.Between(c, "num-worker", 1, trainingjob.MaxWorkers)
+	commandline.Between(c, "min-worker", 1, trainingjob.MaxWorkers)
 	commandline.Require(c, "train-data-dir", "output")
 	completeModel(c)
 	completeData(c, "train-data-dir", "validation-data-dir")
@@ -149,14 +152,14 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	if t.options.Threads == 0 {
+	if t.options.Threads == 0 && len(t.spec.Command) == 0 {
 		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
 	}
 	t.options.ScriptOutput, t.options.ScriptRestarts = labelled{cmd.ErrOrStderr(), "master"}, masterScriptRestarts
 	ctx := cmd.Context()
 	j, err := job.Load(ctx, t.spec, name, model, t.options)
 	if err != nil {
-		return err
+		return cannotBegin(ctx, err)
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	progress := newProgress(cmd.OutOrStdout(), j)
@@ -205,6 +208,14 @@ func absoluteData(path string) (string, error) {
 		return path, nil
 	}
 	return filepath.Abs(path)
+}
+
+// cannotBegin is the error of a job that cannot be loaded: as in a cluster it would fail again, unless somebody has interrupted it.
+func cannotBegin(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &commandline.ExitError{Code: coordinator.ExitInterrupted, Err: fmt.Errorf("interrupted before the job began: %w", err)}
+	}
+	return jobFailed(err)
 }
 
 // failed is the error of a run that did not end with a model.

@@ -25,6 +25,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/trained"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // using are the flags of evaluate and predict: a trained model, and the data that it is used on.
@@ -51,6 +52,7 @@ func (u *using) register(c *cobra.Command, dataFlag, what string) {
 	f.StringVar(&u.spec.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
 	u.csv.register(f)
 	f.IntVar(&u.minibatch, "minibatch-size", 64, "records that are computed at once; results do not depend on it")
+	commandline.Between(c, "minibatch-size", 1, trainingjob.MaxMinibatchSize)
 	u.computing.register(c)
 	commandline.Require(c, dataFlag)
 	completeModel(c)
@@ -74,12 +76,6 @@ type used struct {
 
 // open loads the model for a mode, gives it its weights, and opens the data.
 func (u *using) open(ctx context.Context, mode modelfile.Mode) (_ *used, err error) {
-	switch {
-	case u.minibatch < 1:
-		return nil, commandline.UsageError("--minibatch-size=%d: at least 1 record", u.minibatch)
-	case u.ranges < 0:
-		return nil, commandline.UsageError("--record-per-task=%d: at least 1 record", u.ranges)
-	}
 	csv, err := u.csv.finish()
 	if err != nil {
 		return nil, err
@@ -227,8 +223,10 @@ func (c *counter) add(n int64) {
 	}
 	c.said = now
 	perSecond := float64(c.done) / now.Sub(c.began).Seconds()
-	line := fmt.Sprintf("%s  %d of %d records  %.0f records/s  %s left", c.what, c.done, c.total, perSecond,
-		time.Duration(float64(c.total-c.done)/perSecond*float64(time.Second)).Round(time.Second))
+	line := fmt.Sprintf("%s  %d of %d records  %.0f records/s", c.what, c.done, c.total, perSecond)
+	if left, known := wording.Remaining(float64(c.total-c.done), perSecond); known {
+		line += fmt.Sprintf("  %s left", left.Round(time.Second))
+	}
 	if c.terminal {
 		fmt.Fprint(c.out, "\r\x1b[K"+line)
 		c.open = true

@@ -237,7 +237,7 @@ func refusals(t *testing.T, output string, info master.ModelInfo) {
 		"a directory of none":                 {append([]string{"evaluate", "--model-file", smallModel, "--model-dir", t.TempDir()}, data...), "no model.json"},
 		"neither a model nor a checkpoint":    {append([]string{"evaluate", "--model-file", smallModel}, data...), "model-dir"},
 		"a format of lines that there is not": {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--format=xml"}, "csv or jsonl"},
-		"a minibatch of nothing":              {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--minibatch-size=0"}, "--minibatch-size=0"},
+		"a minibatch of nothing":              {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--minibatch-size=0"}, `"--minibatch-size" flag: give a number from 1 to 1,000,000`},
 		"a place where no file can be":        {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--output", "/nowhere/answers"}, "/nowhere/answers"},
 		"labels that are not expected":        {[]string{"predict", "--model=mnist", "--checkpoint", mnistWeights(t), "--prediction-data-dir", validation}, "--labels"},
 	} {

@@ -177,9 +177,9 @@ func (c *Coordinator) completeGroupStep() {
 			if m.unchecked < 0 {
 				m.unchecked = c.step
 			}
+			c.contributed(w)
 		}
 	}
-	c.failures = 0
 	if !g.disturbed {
 		g.complaints = 0
 	}

@@ -1,6 +1,9 @@
 package coordinator
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Config is what a coordinator knows before the first event. Counts are positive unless said otherwise.
 type Config struct {
@@ -57,8 +60,8 @@ type Config struct {
 	// CheckpointEvery is the number of steps between two checkpoints; 0 when there is nowhere to write any. Besides there
 	// is one after the last step, from which more epochs can follow, and one when the master is asked to stop.
 	CheckpointEvery int64
-	// MaxFailures is how many workers may fail one after the other, none of them contributing a gradient, before
-	// the job is given up. Preempted workers do not count.
+	// MaxFailures is how many workers may fail one after the other, while nobody contributes a gradient or a part of an
+	// evaluation, before the job is given up. Preempted workers do not count.
 	MaxFailures int
 }
 
@@ -67,6 +70,8 @@ type Identity struct {
 	Lineage  string // decides the state at step s
 	Job      string // lineage and number of epochs
 	Numerics int    // version of the arithmetic
+	// Validation is of the data that states are evaluated on, and of no effect on them; "" without any.
+	Validation string
 }
 
 // refusal says why a worker of identity got cannot take part, or nothing.
@@ -78,6 +83,8 @@ func (want Identity) refusal(got Identity) string {
 		return fmt.Sprintf("its lineage is %.12s and this job's %.12s: it reads another model, other data or other settings", got.Lineage, want.Lineage)
 	case got.Job != want.Job:
 		return fmt.Sprintf("its job digest is %.12s and this job's %.12s: it was started for another number of epochs", got.Job, want.Job)
+	case got.Validation != want.Validation:
+		return fmt.Sprintf("its validation data have the digest %.12s and this job's %.12s: they were changed; every worker must see the same files", cmp.Or(got.Validation, "none"), cmp.Or(want.Validation, "none"))
 	}
 	return ""
 }

@@ -74,8 +74,11 @@ type Coordinator struct {
 	pods     map[int]*pod
 	lastID   int
 	min, max int
-	failures int
-	backoff  int // ticks until pods may be created again
+	failures int           // workers that failed since anybody contributed anything
+	repeats  int           // … since a worker did that had not before: healthy ones do not hurry what fails beside them
+	backoff  int           // ticks until pods may be created again
+	faults   map[int]fault // by worker
+	silences silences
 
 	votes      map[int]string // hashes of the state at voteStep, by worker; own below
 	voteStep   int64
@@ -104,6 +107,7 @@ func New(cfg Config) *Coordinator {
 	}
 	c := &Coordinator{
 		cfg: cfg, step: cfg.Step, history: cfg.Step, kept: cfg.Step, trusted: cfg.Step, members: map[int]*member{}, pods: map[int]*pod{}, awaited: map[int]bool{}, source: nobody,
+		faults: map[int]fault{}, silences: silences{away: map[int]bool{}, ofThem: map[int]bool{}},
 		round: cfg.FirstRound, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max, voteStep: -1, ownHashStep: -1, evaluated: -1, answers: answers{step: -1}, earlier: answers{step: -1},
 	}
 	if cfg.FloorIsGiven {
@@ -136,6 +140,9 @@ func (c *Coordinator) Step(e Event) []Effect {
 	case Left:
 		c.remove(e.Worker, "left")
 	case Lost:
+		if e.Fault {
+			c.blame(e.Worker, e.Reason)
+		}
 		c.remove(e.Worker, e.Reason)
 	case Overflow:
 		c.overflow(e.Worker)
@@ -205,6 +212,7 @@ func (c *Coordinator) tick(e Tick) {
 	if e.Late {
 		c.forgiveLateness()
 	}
+	var silent []int
 	for _, id := range sortedKeys(c.members) {
 		m := c.members[id]
 		if e.Late {
@@ -213,10 +221,11 @@ func (c *Coordinator) tick(e Tick) {
 		}
 		m.silent++
 		if m.silent > c.cfg.SilentTicks {
-			c.emit(Disconnect{Worker: id, Reason: fmt.Sprintf("nothing heard for %d ticks", c.cfg.SilentTicks)})
-			c.remove(id, "fell silent")
+			silent = append(silent, id)
 		}
 	}
+	c.fellSilent(silent)
+	c.tickSilences()
 	c.tickGroup()
 	if c.gathering > 0 {
 		if c.gathering--; c.gathering == 0 {

@@ -28,6 +28,7 @@ func (c *Coordinator) evaluationPart(e EvaluationPart) {
 		return
 	}
 	c.work.finish(e.Part)
+	c.contributed(e.Worker)
 	c.emit(AcceptEvaluation(e))
 	if c.work.missing == 0 {
 		c.endEvaluation()

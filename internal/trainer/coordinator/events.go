@@ -64,6 +64,7 @@ type (
 	Lost struct {
 		Worker int
 		Reason string
+		Fault  bool // it, or what it was given, is at fault, and the same may well happen again when it comes back
 	}
 
 	// Overflow is a worker that reads too slowly: its outgoing queue was full and has been emptied.

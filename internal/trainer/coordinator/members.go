@@ -1,17 +1,21 @@
 package coordinator
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // member is a worker with a stream.
 type member struct {
-	step       int64  // updates applied, as far as known
-	hash       string // of its state, as its hello said
-	welcomed   bool   // a person has been told of it
-	admitted   bool   // its state has been brought up to date, or is being
-	ready      bool   // holds the newest state, or will before it can be dealt work
-	silent     int    // ticks since the last frame
-	gradients  int64
-	slowReader bool // it was ready, and is being sent a fresh state
+	step        int64  // updates applied, as far as known
+	hash        string // of its state, as its hello said
+	welcomed    bool   // a person has been told of it
+	admitted    bool   // its state has been brought up to date, or is being
+	ready       bool   // holds the newest state, or will before it can be dealt work
+	silent      int    // ticks since the last frame
+	gradients   int64
+	contributed bool // a gradient or a part of an evaluation was taken from it
+	slowReader  bool // it was ready, and is being sent a fresh state
 
 	inHand    []Span // of the step that its hello said
 	inHandOf  int64  // which one that is
@@ -38,7 +42,7 @@ func (c *Coordinator) hello(e Hello) {
 		c.emit(Dismiss{Worker: e.Worker})
 		return
 	}
-	if reason := c.cfg.Identity.refusal(e.Identity); reason != "" {
+	if reason := cmp.Or(c.faultRefusal(e.Worker), c.cfg.Identity.refusal(e.Identity)); reason != "" {
 		c.emit(Refuse{Worker: e.Worker, Reason: reason})
 		return
 	}
@@ -74,6 +78,9 @@ func (c *Coordinator) admit(worker int, m *member) {
 func (c *Coordinator) welcome(worker int, m *member) {
 	if !m.welcomed {
 		m.welcomed = true
+		if c.backFromSilence(worker) {
+			return
+		}
 		c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("worker %d joined at step %d", worker, c.step)})
 	}
 }
@@ -98,11 +105,19 @@ func (c *Coordinator) applied(e Applied) {
 	}
 }
 
-// remove forgets a member; what it had in hand is nobody's until settlePhase deals it again.
+// remove forgets a member, and says so.
 func (c *Coordinator) remove(worker int, reason string) {
 	if c.members[worker] == nil {
 		return
 	}
+	if !c.finished() {
+		c.emit(Notice{Reason: "WorkerLeft", Message: fmt.Sprintf("worker %d %s at step %d; %d left", worker, reason, c.step, len(c.members)-1)})
+	}
+	c.drop(worker, reason)
+}
+
+// drop forgets a member; its unfinished work is unassigned until settlePhase assigns it again.
+func (c *Coordinator) drop(worker int, reason string) {
 	delete(c.members, worker)
 	delete(c.votes, worker)
 	if p := c.pods[worker]; p != nil {
@@ -118,9 +133,6 @@ func (c *Coordinator) remove(worker int, reason string) {
 	if c.phase == Dismissing && len(c.members) == 0 {
 		c.done()
 		return
-	}
-	if !c.finished() {
-		c.emit(Notice{Reason: "WorkerLeft", Message: fmt.Sprintf("worker %d %s at step %d; %d left", worker, reason, c.step, len(c.members))})
 	}
 	c.settleVote()
 }

@@ -134,14 +134,28 @@ func (c *Coordinator) goOnFrom(step int64, hash string) {
 func (c *Coordinator) unsettledReason() string {
 	switch {
 	case c.gathering > 0:
-		return fmt.Sprintf("an earlier master has left workers, and their states may be newer than that of step %d: waiting for the hello of worker %s", c.step, list(sortedKeys(c.awaited)))
+		return fmt.Sprintf("an earlier master has left workers, and their states may be newer than that of step %d: waiting for the hello of %s", c.step, Named(sortedKeys(c.awaited)))
 	case c.source != nobody:
 		return fmt.Sprintf("fetching the state of step %d from worker %d", c.members[c.source].step, c.source)
 	}
 	return ""
 }
 
-// list is numbers for a sentence: "1, 2, 5".
+// list is ascending numbers for a sentence: "1, 2, 5–9".
 func list(ids []int) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ", ")
+	var words []string
+	for lo := 0; lo < len(ids); {
+		hi := lo
+		for hi+1 < len(ids) && ids[hi+1] == ids[hi]+1 {
+			hi++
+		}
+		if hi-lo >= 2 {
+			words = append(words, fmt.Sprintf("%d–%d", ids[lo], ids[hi]))
+		} else {
+			hi = lo
+			words = append(words, fmt.Sprint(ids[lo]))
+		}
+		lo = hi + 1
+	}
+	return strings.Join(words, ", ")
 }

@@ -48,17 +48,19 @@ func (c *Coordinator) podChanged(e PodChanged) {
 		return
 	}
 	delete(c.pods, e.Worker)
+	delete(c.silences.away, e.Worker) // it is not to be expected back
 	c.heardOf(e.Worker)
 	if p.retiring || c.finished() || e.Disrupted || p.ending {
 		return
 	}
 	c.failures++
+	c.repeats++
 	c.emit(Notice{Warning: true, Reason: "WorkerFailed", Message: fmt.Sprintf("worker %d failed: %s", e.Worker, e.Reason)})
 	if c.failures >= c.cfg.MaxFailures {
-		c.fail(fmt.Sprintf("%d workers failed one after the other and none contributed a gradient; the last, worker %d: %s", c.failures, e.Worker, e.Reason))
+		c.fail(fmt.Sprintf("%d workers failed one after the other and none contributed anything; the last, worker %d: %s", c.failures, e.Worker, e.Reason))
 		return
 	}
-	c.backoff = min(maxBackoff, backoffTicks<<(c.failures-1))
+	c.backoff = min(maxBackoff, backoffTicks<<min(c.repeats-1, 10))
 }
 
 // resize takes a new floor and size; reconcilePods does the rest.

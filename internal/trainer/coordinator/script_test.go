@@ -159,7 +159,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 	case "start":
 		return Start{}, times
 	case "hello":
-		identity := Identity{Lineage: text("lineage", "lineage"), Job: text("digest", "job"), Numerics: arg("numerics", 1)}
+		identity := Identity{Lineage: text("lineage", "lineage"), Job: text("digest", "job"), Numerics: arg("numerics", 1), Validation: text("validation", "")}
 		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good", Machine: Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")}, InHand: spans(text("in-hand", ""))}, times
 	case "applied":
 		return Applied{Worker: worker(), Step: int64(arg("step", 0))}, times
@@ -184,7 +184,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 	case "leave":
 		return Left{Worker: worker()}, times
 	case "lose":
-		return Lost{Worker: worker(), Reason: text("reason", "was lost")}, times
+		return Lost{Worker: worker(), Reason: text("reason", "was lost"), Fault: slices.Contains(positional, "fault")}, times
 	case "overflow":
 		return Overflow{Worker: worker()}, times
 	case "hash":

@@ -58,7 +58,7 @@ func (c *Coordinator) gradient(e Gradient) {
 	if m.unchecked < 0 {
 		m.unchecked = e.Step
 	}
-	c.failures = 0
+	c.contributed(e.Worker)
 	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi})
 }
 

@@ -29,6 +29,9 @@ type column struct {
 	elements   int
 	transforms []transform
 	integer    bool // the input takes whole numbers as they are
+	parts      []part
+	weights    string
+	sparse     bool // rows below 0 are missing: there are weights for them
 }
 
 type transform struct {
@@ -81,11 +84,17 @@ func NewBatcher(ds *Dataset, feed graph.Feed, maxBatch int) (*Batcher, error) {
 }
 
 func newColumn(c graph.Column, features []graph.Feature) (column, error) {
+	if len(c.Parts) > 0 {
+		return newMadeColumn(c, features)
+	}
 	i, err := indexOf(features, c.Feature)
 	if err != nil {
 		return column{}, err
 	}
 	made := column{feature: i, dtype: features[i].DType, elements: features[i].Elements(), integer: c.Integer}
+	if made.dtype == graph.String {
+		return column{}, fmt.Errorf("feature %q is text, and the model's input takes numbers", c.Feature)
+	}
 	if c.Integer && (made.dtype == graph.Float32 || len(c.Transforms) > 0) {
 		return column{}, fmt.Errorf("feature %q (%s, %d transforms) is the model's input of whole numbers; it must be one of integers, as it is", c.Feature, made.dtype, len(c.Transforms))
 	}
@@ -95,6 +104,26 @@ func newColumn(c graph.Column, features []graph.Feature) (column, error) {
 			return column{}, fmt.Errorf("feature %q: the feed's operation %q is not one of divide, multiply, add, subtract", c.Feature, t.Op)
 		}
 		made.transforms = append(made.transforms, transform{op, float32(t.Value)})
+	}
+	return made, nil
+}
+
+// newMadeColumn is that of an input that is made by steps.
+func newMadeColumn(c graph.Column, features []graph.Feature) (column, error) {
+	made := column{integer: c.Integer, weights: c.Weights, sparse: c.Sparse}
+	if !slices.Contains([]string{"", "sum", "mean", "sqrtn"}, c.Weights) || c.Integer && c.Weights != "" {
+		return column{}, fmt.Errorf("the feed's weights %q are not one of sum, mean, sqrtn", c.Weights)
+	}
+	for _, p := range c.Parts {
+		part, err := newPart(p, features)
+		if err != nil {
+			return column{}, err
+		}
+		if part.width > 1 && (c.Integer || c.Weights != "") {
+			return column{}, fmt.Errorf("feature %q: %s makes no row numbers", p.Feature, graph.OneHot)
+		}
+		made.parts = append(made.parts, part)
+		made.elements += part.elements * part.width
 	}
 	return made, nil
 }
@@ -192,7 +221,21 @@ func (b *Batcher) shape(n int, dst *graph.Batch) {
 
 // place puts one decoded record at position n of a minibatch.
 func (b *Batcher) place(n int, example graph.Example, dst *graph.Batch) error {
-	for i, c := range b.columns {
+	for i := range b.columns {
+		c := &b.columns[i]
+		if c.parts != nil {
+			var floats []float32
+			var integers []int32
+			if c.integer {
+				integers = dst.Integers[i][n*c.elements : (n+1)*c.elements]
+			} else {
+				floats = dst.Inputs[i][n*c.elements : (n+1)*c.elements]
+			}
+			if err := c.made(example, floats, integers); err != nil {
+				return err
+			}
+			continue
+		}
 		if c.integer {
 			if err := c.integers(example[c.feature], dst.Integers[i][n*c.elements:(n+1)*c.elements]); err != nil {
 				return fmt.Errorf("the feature %q: %w", b.feed.Features[c.feature].Name, err)

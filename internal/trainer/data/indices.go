@@ -5,19 +5,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"net/url"
-	"strconv"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/made"
 )
 
-// indicesPrefix begins the name of a data set whose records a script has itself: indices://NAME?records=60000. What it
-// is dealt are their numbers: record i is i, as eight bytes, little-endian. NAME is in the fingerprint, and nothing else
-// of what the records hold.
-const indicesPrefix = "indices://"
+func isIndices(path string) bool { return strings.HasPrefix(path, made.IndicesPrefix) }
 
-func isIndices(path string) bool { return strings.HasPrefix(path, indicesPrefix) }
-
-// indicesFile is the one file of such a data set.
+// indicesFile is the one file of a data set whose records a script has itself: indices://NAME?records=60000. What it is
+// dealt are their numbers: record i is i, as eight bytes, little-endian. NAME is in the fingerprint, and nothing else of
+// what the records hold.
 type indicesFile struct {
 	even
 	path string // the canonical form
@@ -26,34 +23,15 @@ type indicesFile struct {
 const indicesChunkRecords = 4096
 
 func (d *Dataset) openIndices(ctx context.Context) error {
-	name, records, err := parseIndices(d.spec.Path)
+	set, err := made.ParseIndices(d.spec.Path)
 	if err != nil {
-		return err
+		return fmt.Errorf("data %q: %w", d.spec.Path, err)
 	}
 	if len(d.spec.Features) > 0 {
 		return fmt.Errorf("data %q: a model file cannot read records that only a script has; give the job a worker command, or name files", d.spec.Path)
 	}
-	path := fmt.Sprintf("%s%s?records=%d", indicesPrefix, name, records)
-	return d.add(ctx, path, &indicesFile{even{records, indicesChunkRecords}, path})
-}
-
-func parseIndices(path string) (name string, records int64, err error) {
-	u, err := url.Parse(path)
-	if err != nil {
-		return "", 0, fmt.Errorf("data %q: %w", path, err)
-	}
-	values, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return "", 0, fmt.Errorf("data %q: %w", path, err)
-	}
-	if u.Host == "" || u.Path != "" || u.Fragment != "" || u.User != nil || len(values) != 1 || len(values["records"]) != 1 {
-		return "", 0, fmt.Errorf("data %q: name a data set of the script's own with its number of records: %sNAME?records=60000", path, indicesPrefix)
-	}
-	records, err = strconv.ParseInt(values.Get("records"), 10, 64)
-	if err != nil || records < 1 {
-		return "", 0, fmt.Errorf("data %q: records=%q is not a number of at least 1", path, values.Get("records"))
-	}
-	return u.Host, records, nil
+	path := fmt.Sprintf("%s%s?records=%d", made.IndicesPrefix, set.Name, set.Records)
+	return d.add(ctx, path, &indicesFile{even{set.Records, indicesChunkRecords}, path})
 }
 
 func (s *indicesFile) name() string { return s.path }

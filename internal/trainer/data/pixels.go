@@ -40,6 +40,8 @@ func newPixelsDecoder(shape []int, features []graph.Feature) (*pixelsDecoder, er
 		return nil, misfit(fmt.Sprintf("no feature has a single element for the label (%q has %d)", label.Name, label.Elements()))
 	case image.Elements() != pixels:
 		return nil, misfit(fmt.Sprintf("%q has %d elements, and the image %d", image.Name, image.Elements(), pixels))
+	case image.DType == graph.String || label.DType == graph.String:
+		return nil, misfit("text is no image, and no label")
 	case label.DType == graph.Float32:
 		return nil, misfit(fmt.Sprintf("the label %q is of float32, and labels here are whole numbers", label.Name))
 	}

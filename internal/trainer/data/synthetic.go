@@ -4,84 +4,38 @@ import (
 	"context"
 	"fmt"
 	"hash"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/made"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/synth"
 )
 
-const syntheticPrefix = "synthetic://"
+func isSynthetic(path string) bool { return strings.HasPrefix(path, made.SyntheticPrefix) }
 
-// maxSyntheticRecords keeps record numbers in a word of the generator's counter.
-const maxSyntheticRecords = 1 << 31
-
-func isSynthetic(path string) bool { return strings.HasPrefix(path, syntheticPrefix) }
-
-// Digits is the synthetic data set that is made where none is named. There are package synth's, of images, and package
-// planted's.
-const Digits = "digits"
+// Digits is the synthetic data set that is made where none is named.
+const Digits = made.Digits
 
 // Synthetic is the path of a synthetic data set, in its canonical form with every parameter.
 func Synthetic(set string, records int64, seed uint64) string {
-	return fmt.Sprintf("%s%s?records=%d&seed=%d", syntheticPrefix, set, records, seed)
+	return fmt.Sprintf("%s%s?records=%d&seed=%d", made.SyntheticPrefix, set, records, seed)
 }
 
 // openSynthetic makes the one file of a synthetic data set, whose path is the canonical form.
 func (d *Dataset) openSynthetic(ctx context.Context) error {
-	set, records, seed, err := parseSynthetic(d.spec.Path)
+	set, err := made.ParseSynthetic(d.spec.Path)
 	if err != nil {
-		return err
+		return fmt.Errorf("data %q: %w", d.spec.Path, err)
 	}
-	path := Synthetic(set, records, seed)
-	chunks := even{records, syntheticChunkRecords}
-	if table, ok := planted.ByName(set); ok {
+	path := Synthetic(set.Name, set.Records, set.Seed)
+	chunks := even{set.Records, syntheticChunkRecords}
+	if table, ok := planted.ByName(set.Name); ok {
 		d.spec.Codec = codec.TFExample
-		return d.add(ctx, path, &plantedFile{chunks, path, table, seed})
+		return d.add(ctx, path, &plantedFile{chunks, path, table, set.Seed})
 	}
-	images, _ := synth.ByName(set)
-	return d.add(ctx, path, &syntheticFile{chunks, path, images, seed})
-}
-
-func parseSynthetic(path string) (set string, records int64, seed uint64, err error) {
-	fail := func(format string, args ...any) (string, int64, uint64, error) {
-		return "", 0, 0, fmt.Errorf("data %q: %w", path, fmt.Errorf(format, args...))
-	}
-	u, err := url.Parse(path)
-	if err != nil {
-		return fail("%w", err)
-	}
-	_, images := synth.ByName(u.Host)
-	_, table := planted.ByName(u.Host)
-	if !images && !table || u.Path != "" || u.Fragment != "" || u.User != nil {
-		return fail("there is no such synthetic data set; there are synthetic://digits?records=10000&seed=1, and the same of %s", otherSets())
-	}
-	values, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return fail("%w", err)
-	}
-	records, seed = 10000, 1
-	for name, all := range values {
-		if len(all) != 1 {
-			return fail("parameter %q is given %d times", name, len(all))
-		}
-		switch name {
-		case "records":
-			records, err = strconv.ParseInt(all[0], 10, 64)
-			if err != nil || records < 1 || records > maxSyntheticRecords {
-				return fail("records=%q is not a number from 1 to %d", all[0], int64(maxSyntheticRecords))
-			}
-		case "seed":
-			if seed, err = strconv.ParseUint(all[0], 10, 64); err != nil {
-				return fail("seed=%q is not a number from 0 to 18446744073709551615", all[0])
-			}
-		default:
-			return fail("parameter %q is not known; there are records and seed", name)
-		}
-	}
-	return u.Host, records, seed, nil
+	images, _ := synth.ByName(set.Name)
+	return d.add(ctx, path, &syntheticFile{chunks, path, images, set.Seed})
 }
 
 // syntheticFile is a generated set of images.
@@ -130,20 +84,6 @@ type plantedFile struct {
 	path  string // the canonical form
 	table planted.Table
 	seed  uint64
-}
-
-// otherSets are the names of the sets besides Digits.
-func otherSets() string {
-	var names []string
-	for _, s := range synth.Sets() {
-		if s.Name != Digits {
-			names = append(names, s.Name)
-		}
-	}
-	for _, t := range planted.All() {
-		names = append(names, t.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 func (s *plantedFile) name() string { return s.path }

@@ -20,8 +20,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
@@ -91,7 +89,7 @@ const keptSteps = 16
 type Exchange struct {
 	cfg     Config
 	self    Peer
-	server  *grpc.Server
+	server  *wire.Server
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -152,7 +150,7 @@ func (e *Exchange) Close() {
 	e.mu.Lock()
 	e.changed.Broadcast()
 	e.mu.Unlock()
-	e.server.Stop()
+	e.server.Stop(0)
 	e.running.Wait()
 }
 

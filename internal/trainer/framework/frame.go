@@ -15,7 +15,7 @@ import (
 )
 
 // protocolVersion is that of the frames, and PROTOCOL_VERSION of the Python module. Another one is refused.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // kind is what a frame asks or answers.
 type kind uint8

@@ -55,7 +55,7 @@ func TestAnAnswerThatIsNoneIsRefusedWithWhatWasFound(t *testing.T) {
 		"an unknown kind":       {answer(77, `{}`, 1, 2), `one to "kind 77"`},
 		"another length":        {answer(askGradient, `{}`, 1, 2, 3), "has 12 bytes, and should have 8"},
 		"no JSON":               {answer(askGradient, `loss: 1`, 1, 2), "invalid character"},
-		"an endless header":     {append([]byte("EL\x01\x04"), bytes.Repeat([]byte{0xff}, 12)...), "a header of 4294967295"},
+		"an endless header":     {append([]byte("EL\x02\x04"), bytes.Repeat([]byte{0xff}, 12)...), "a header of 4294967295"},
 		"an unreadable error":   {answer(answerFailed, `[]`), "an error that cannot be read"},
 		"an error":              {answer(answerFailed, `{"message": "ValueError: no"}`), "ValueError: no"},
 	} {
@@ -99,7 +99,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(answer(askGradient, `{"loss_sum": 2.5, "counts": [7]}`, 1, 2))
 	f.Add(answer(askInitial, `{}`, 1, 2))
 	f.Add(answer(answerFailed, `{"message": "diverged", "not_finite": true}`))
-	f.Add([]byte("EL\x01\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
+	f.Add([]byte("EL\x02\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		body := make([]float32, 2)
 		if err := readFrame(bytes.NewReader(b), askGradient, &measured{}, body); err == nil && (b[3] != byte(askGradient) || len(b) < frameSize+8) {

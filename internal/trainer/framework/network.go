@@ -3,7 +3,8 @@
 // the gradient of (step, virtual worker) at a state, and the state after an update. To everybody else a script is a
 // job.Network as ours is, so that schedule, membership, checkpoints and restarts are the same.
 //
-// The state is one []float32 here as everywhere; the child holds a copy, which is loaded into it whenever a question is
+// The state is one []float32 here as everywhere; tensors of other types take as many words of it as they need, and are
+// only copied. The child holds a copy, which is loaded into it whenever a question is
 // about another state than the one it holds. So a child is a cache: nothing is lost with it, and a master's is
 // simply started again. The master runs a child too, because it applies updates: in exchange there is no second way in
 // which states come about, are compared and are kept.
@@ -18,12 +19,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"sync"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 )
 
@@ -37,7 +40,7 @@ type Options struct {
 	Seed          uint64
 	MinibatchSize int
 	LearningRate  *float64 // the job's, in place of the script's; nil for that
-	Threads       int      // 0: as the framework likes
+	Threads       int      // of the child; results depend on it
 
 	// Restarts is how many times in a row the child is started again when it has died without having answered anything
 	// in between. A worker's is not: the worker's own end says more.
@@ -97,7 +100,7 @@ func (n *Network) begin(ctx context.Context) (err error) {
 		return fmt.Errorf("%s: %w", n.options.Name, err)
 	}
 	if n.start != nil {
-		if fmt.Sprint(l) != fmt.Sprint(n.layout) {
+		if !reflect.DeepEqual(l, n.layout) {
 			return fmt.Errorf("%s describes other tensors than the last time", n.options.Name)
 		}
 		return nil // a state will be loaded
@@ -124,13 +127,13 @@ func (n *Network) Lineage() Description {
 	return d
 }
 
-// StateSize is the length of the state, in floats.
+// StateSize is the length of the state, in words of 4 bytes.
 func (n *Network) StateSize() int { return n.layout.state }
 
-// TrainableSize is the length of the part of the state that gradients are for.
+// TrainableSize is the length of a gradient: a float for each element of a parameter.
 func (n *Network) TrainableSize() int { return n.layout.parameters }
 
-// StatsSize is the length of the statistics that come with every gradient.
+// StatsSize is the length of the statistics and reports that come with every gradient, in words of 4 bytes.
 func (n *Network) StatsSize() int { return n.layout.statistics }
 
 // Tables are none: a framework's embeddings have dense gradients.
@@ -140,13 +143,13 @@ func (n *Network) Tables() []gradient.Table { return nil }
 func (n *Network) Init(state []float32, _ uint64) { copy(state, n.start) }
 
 // Export copies the model's tensors, by the names that the framework has for them.
-func (n *Network) Export(state []float32) []nn.Tensor { return n.layout.export(state, false) }
+func (n *Network) Export(state []float32) []safetensors.Tensor { return n.layout.export(state) }
 
 // Snapshot copies the whole state as tensors, for a checkpoint.
-func (n *Network) Snapshot(state []float32) []nn.Tensor { return n.layout.export(state, true) }
+func (n *Network) Snapshot(state []float32) []safetensors.Tensor { return n.layout.snapshot(state) }
 
 // Restore is the inverse of Snapshot, to the bit.
-func (n *Network) Restore(state []float32, tensors []nn.Tensor) error {
+func (n *Network) Restore(state []float32, tensors []safetensors.Tensor) error {
 	return n.layout.restore(state, tensors)
 }
 
@@ -168,7 +171,7 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 	if err := n.ask(state, askGradient, question, &m, out, b.Records...); err != nil {
 		return nn.Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: %w", step, virtualWorker, err)
 	}
-	if !n.options.Finite(out) {
+	if !n.options.Finite(out[:n.layout.parameters]) {
 		return nn.Result{}, fmt.Errorf("the gradient of step %d, virtual worker %d, is %w: training diverged; a lower learning rate may help", step, virtualWorker, nn.ErrNotFinite)
 	}
 	return n.result(m, b.N)
@@ -191,8 +194,8 @@ func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, st
 	if err := n.ask(state, askApply, question, &struct{}{}, next, body...); err != nil {
 		return fmt.Errorf("update of step %d: %w", step, err)
 	}
-	if !n.options.Finite(next) {
-		return fmt.Errorf("step %d: the state is %w after the update: training diverged; a lower learning rate may help", step, nn.ErrNotFinite)
+	if name, diverged := n.layout.diverged(state, next, n.options.Finite); diverged {
+		return fmt.Errorf("step %d: tensor %q is %w after the update: training diverged; a lower learning rate may help", step, name, nn.ErrNotFinite)
 	}
 	copy(state, next)
 	return nil

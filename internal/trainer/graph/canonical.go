@@ -18,7 +18,10 @@ func Canonical(m *Model) []byte {
 		Loss      LossKind  `json:"loss"`
 		Optimizer Optimizer `json:"optimizer"`
 		Feed      Feed      `json:"feed"`
-	}{m.Nodes, m.Output, m.Loss, m.Optimizer, m.Feed})
+
+		SumOfLosses   bool           `json:"sum_of_losses,omitempty"`
+		LearningRates *LearningRates `json:"learning_rates,omitempty"`
+	}{m.Nodes, m.Output, m.Loss, m.Optimizer, m.Feed, m.SumOfLosses, m.LearningRates})
 	if err != nil {
 		panic(fmt.Sprintf("graph: model %q holds a number that is not finite: %v", m.Name, err))
 	}

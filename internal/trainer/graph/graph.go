@@ -35,6 +35,7 @@ const (
 	Embedding Op = "embedding"  // rows of a table, chosen by an integer input
 	ReduceSum Op = "reduce_sum" // over neighbouring axes
 	Scale     Op = "scale"      // times a number
+	Broadcast Op = "broadcast"  // a last axis of size 1, repeated
 )
 
 // Node is one layer application. Shapes leave out the batch dimension; images are height, width, channels (NHWC).
@@ -124,6 +125,8 @@ type LeakyReLUAttrs struct {
 type EmbeddingAttrs struct {
 	InputDim  int `json:"input_dim"`
 	OutputDim int `json:"output_dim"`
+	// Stddev is that of initial values from a truncated normal distribution; 0 is uniform ones.
+	Stddev float64 `json:"stddev,omitempty"`
 }
 
 // ReduceSumAttrs sums over Axes axes from axis From on, of a shape without the batch dimension.
@@ -194,6 +197,18 @@ type Model struct {
 	Optimizer Optimizer `json:"optimizer"`
 	Metrics   []Metric  `json:"metrics,omitempty"`
 	Feed      Feed      `json:"feed"`
+
+	// SumOfLosses says that the gradient of a minibatch is that of the sum of its records' losses, not of their mean. The
+	// gradient of a step is the mean of its minibatches', each weighted with its number of records.
+	SumOfLosses bool `json:"sum_of_losses,omitempty"`
+	// LearningRates replaces the optimizer's learning rate; nil keeps it.
+	LearningRates *LearningRates `json:"learning_rates,omitempty"`
+}
+
+// LearningRates is a schedule that a model file computes.
+type LearningRates struct {
+	At     func(step int64) (float64, error) `json:"-"`      // of the step with that number, from 0
+	Digest string                            `json:"digest"` // the SHA-256 of its source text, for the lineage
 }
 
 // DType is the type of a feature's elements in a record.
@@ -205,6 +220,7 @@ const (
 	Int64   DType = "int64"
 	Int32   DType = "int32"
 	Uint8   DType = "uint8"
+	String  DType = "string" // bytes, as many as there are; only a tf_example holds them
 )
 
 // Feature is one named, typed, shaped value of a record. The order of a model's features is the order of the
@@ -231,12 +247,61 @@ type Transform struct {
 }
 
 // Column says how one feature becomes one model input: converted to float32, then transformed, elements in order; that of
-// an integer input is the numbers as they are, and has no transforms.
+// an integer input is the numbers as they are, and has no transforms. An input that is made of several features, or by steps,
+// has Parts instead of a Feature.
 type Column struct {
-	Feature    string      `json:"feature"`
+	Feature    string      `json:"feature,omitempty"`
 	Transforms []Transform `json:"transforms,omitempty"`
 	Integer    bool        `json:"integer,omitempty"` // the input is
+
+	Parts []Part `json:"parts,omitempty"`
+	// Weights says that the input is not the parts' values but their weights in a sum: 0 of those that are missing, and of
+	// the others 1 ("sum"), one by their number ("mean") or by its root ("sqrtn"), in a record.
+	Weights string `json:"weights,omitempty"`
+	// Sparse says of an integer input that has Weights beside it that numbers below 0 are missing.
+	Sparse bool `json:"sparse,omitempty"`
 }
+
+// Part is the elements of one feature, each after steps; the parts of a column are one behind the other.
+type Part struct {
+	Feature string `json:"feature"`
+	Steps   []Step `json:"steps,omitempty"`
+}
+
+// Step makes one value of another. A value is text, a float32, an int64, or missing, which every step but OneHot leaves as it
+// is, and which in the end is 0.
+type Step struct {
+	Op         string    `json:"op"`
+	Value      float64   `json:"value,omitempty"`
+	Count      int64     `json:"count,omitempty"`
+	Text       string    `json:"text,omitempty"`
+	Words      []string  `json:"words,omitempty"`
+	Boundaries []float64 `json:"boundaries,omitempty"`
+}
+
+// The steps.
+const (
+	ToFloat    = "to_float"   // numbers to float32
+	ToInteger  = "to_integer" // numbers to int64, towards 0
+	ToText     = "to_text"    // int64 in decimal
+	ParseFloat = "parse_float"
+	ParseInt   = "parse_int"
+	Divide     = "divide" // by Value, and so on: one rounded float32 operation
+	MultiplyBy = "multiply"
+	AddTo      = "add"
+	SubtractBy = "subtract"
+	Offset     = "offset"    // of int64, by Count
+	Ignore     = "ignore"    // missing where it is Text, or Value
+	Replace    = "replace"   // text "" by Text
+	Hash       = "hash"      // FarmHash's Fingerprint64 of text, modulo Count
+	Lookup     = "lookup"    // text's place in Words; of others Count numbers behind them by their hash, or missing where Count is 0
+	Bucketize  = "bucketize" // how many Boundaries (as float32, none below the one before) are not above the number
+	Round      = "round"     // to the nearest int64, of two the even one
+	Log        = "log"       // in float64, to the base Value or e where that is 0, rounded as Round does
+	InRange    = "in_range"  // Value where it is not in 0 to Count−1
+	OneHot     = "one_hot"   // Count floats, 1 at the place that the number says
+	NotZero    = "not_zero"  // 1 or 0
+)
 
 // Feed says how records become a minibatch. Features includes the label. Exactly one of Columns (traced from
 // `feed` or `dataset_fn`: one per model input, in order) and Function (an `input_fn` over numpy, run on real
@@ -260,9 +325,10 @@ type Example []Value
 
 // Value holds a feature's elements in exactly one of its slices, by its DType (Int32 and Int64 both in Ints).
 type Value struct {
-	Floats []float32
-	Ints   []int64
-	Bytes  []byte
+	Floats  []float32
+	Ints    []int64
+	Bytes   []byte
+	Strings [][]byte
 }
 
 // Batch is a minibatch as the network takes it.

@@ -8,12 +8,12 @@
 package history
 
 import (
-	"math"
 	"slices"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // Limits of what is kept.
@@ -239,8 +239,8 @@ const rateOver = 5 * time.Second
 func (h *History) Left() (left time.Duration, known bool) {
 	steps, _ := h.Rate(h.Now)
 	todo := h.Status.StepsTotal - h.Status.StepsDone
-	if steps <= 0 || todo <= 0 || float64(todo)/steps > math.MaxInt32 {
+	if todo <= 0 {
 		return 0, false
 	}
-	return time.Duration(float64(todo) / steps * float64(time.Second)), true
+	return wording.Remaining(float64(todo), steps)
 }

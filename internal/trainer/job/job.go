@@ -5,19 +5,22 @@ package job
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"syscall"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/metric"
@@ -30,7 +33,9 @@ import (
 
 // Options are where and how fast a job is computed; they decide nothing about its result.
 type Options struct {
-	Threads int    // 0 means one for each processor, at most 8
+	// Threads that compute. 0 means one for each processor, at most 8; for a script, whose results depend on their
+	// number, it means what OMP_NUM_THREADS says, or one.
+	Threads int
 	Kernel  string // "avx512", "avx2", "neon" or "portable"; "" chooses
 	Cache   int64  // bytes of decoded data; 0 chooses
 	// Stores opens the buckets of s3:// and gs://; nil where the trainer is built without.
@@ -62,25 +67,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Network computes gradients and applies updates. nn.Network is the one for model files, framework.Network that for scripts;
-// the tests of exactly-once have another. Its
-// state is one []float32, a gradient another and the rows of the embedding tables; see package nn for what each method
-// promises.
-type Network interface {
-	StateSize() int
-	TrainableSize() int // of the dense part of a gradient
-	StatsSize() int
-	Tables() []gradient.Table
-	Init(state []float32, seed uint64)
-	Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32, rows []gradient.Rows) (nn.Result, error)
-	Apply(state []float32, sum gradient.Sum, stats [][]float32, step int64) error
-	Evaluate(state []float32, b *graph.Batch) (nn.Result, error)
-	Export(state []float32) []nn.Tensor
-	Snapshot(state []float32) []nn.Tensor
-	Restore(state []float32, tensors []nn.Tensor) error
-	Close()
-}
-
 // Job is a loaded job. Close ends its goroutines and closes its files.
 type Job struct {
 	Spec      trainingjob.Job
@@ -104,10 +90,45 @@ func ReadModel(spec trainingjob.Job, o Options) (name string, text []byte, err e
 		built, err := zoo.Load(spec.Model.Name)
 		return built.FileName(), built.Source, err
 	}
-	if text, err = os.ReadFile(o.Resolve(spec.Model.File)); err != nil {
+	file := o.Resolve(spec.Model.File)
+	if text, err = os.ReadFile(file); err != nil {
 		return "", nil, fmt.Errorf("read the model file: %w", err)
 	}
+	if len(spec.Command) == 0 {
+		if text, err = modelfile.Bundle(text, modulesOf(file)); err != nil {
+			return "", nil, fmt.Errorf("read what the model file %s imports: %w", file, err)
+		}
+	}
 	return filepath.Base(spec.Model.File), text, nil
+}
+
+// zooDepth is how many folders above a model file are searched for what it imports: a model zoo is not deep.
+const zooDepth = 6
+
+// modulesOf finds the modules that a model file imports, as Python does that was started in the file's folder or in one above
+// it: model_zoo.census.columns is model_zoo/census/columns.py below one of them, the nearest.
+func modulesOf(file string) func(name string) ([]byte, bool, error) {
+	return func(name string) ([]byte, bool, error) {
+		relative := filepath.Join(strings.Split(name, ".")...) + ".py"
+		dir, err := filepath.Abs(filepath.Dir(file))
+		if err != nil {
+			return nil, false, err
+		}
+		for range zooDepth {
+			path := filepath.Join(dir, relative)
+			if same, _ := filepath.Abs(file); path != same && filepath.IsLocal(relative) { //nolint:errcheck // it worked above
+				text, err := os.ReadFile(path)
+				if err == nil {
+					return text, true, nil
+				}
+				if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+					return nil, false, err
+				}
+			}
+			dir = filepath.Dir(dir)
+		}
+		return nil, false, nil
+	}
 }
 
 // Load compiles the model, opens the data and plans the schedule. name and model are what ReadModel gives; workers have
@@ -121,9 +142,6 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 	}()
 	if j.Kernel, err = kernel.Choose(o.Kernel); err != nil {
 		return nil, err
-	}
-	if o.Threads == 0 {
-		o.Threads = min(runtime.GOMAXPROCS(0), 8)
 	}
 	t := spec.Training
 	var computation json.RawMessage
@@ -147,6 +165,8 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 		if j.Validation, err = j.open(ctx, spec.Data.Validation, o); err != nil {
 			return nil, err
 		}
+		fingerprint := j.Validation.Fingerprint()
+		j.Identity.Validation = hex.EncodeToString(fingerprint[:])
 		j.Parts = schedule.Cut(records(j.Validation), spec.Data.RecordsPerTask)
 	}
 	return j, nil
@@ -155,14 +175,17 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 // modelFile makes the network of a model file of ElasticDL's users, and returns what identifies it.
 func (j *Job) modelFile(name string, o Options) (_ json.RawMessage, err error) {
 	t := j.Spec.Training
+	if o.Threads == 0 {
+		o.Threads = min(runtime.GOMAXPROCS(0), 8)
+	}
 	if j.Graph, j.Report, err = modelfile.Load(name, j.ModelText, modelfile.Options{LearningRate: t.LearningRate}); err != nil {
 		return nil, err
 	}
 	j.Metrics = metric.New(j.Graph)
 	if o.Compile == nil {
-		o.Compile = func(m *graph.Model, o nn.Options) (Network, error) { return nn.Compile(m, o) }
+		o.Compile = compile
 	}
-	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: t.MinibatchSize}); err != nil {
+	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: j.Spec.LargestMinibatch()}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return graph.Canonical(j.Graph), nil
@@ -175,6 +198,26 @@ func (j *Job) open(ctx context.Context, path string, o Options) (*data.Dataset, 
 		spec.Table = table.Options{Columns: d.CSV.Columns, Words: d.CSV.Words}
 	}
 	return data.Open(ctx, spec)
+}
+
+// Files are the files of all data sets of a job, by which another process finds out whether it reads the same ones.
+type Files struct{ Training, Validation []data.File }
+
+// Files lists those of this process.
+func (j *Job) Files() Files {
+	f := Files{Training: j.Training.Files()}
+	if j.Validation != nil {
+		f.Validation = j.Validation.Files()
+	}
+	return f
+}
+
+// Match compares the data with those of another process of this job, and names the first file that differs.
+func (j *Job) Match(want Files) error {
+	if err := j.Training.Match(want.Training); err != nil || j.Validation == nil {
+		return err
+	}
+	return j.Validation.Match(want.Validation)
 }
 
 func records(d *data.Dataset) []int64 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/framework"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
@@ -22,7 +23,7 @@ func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessa
 	}
 	n, err := framework.Start(ctx, framework.Options{
 		Command: j.Spec.Command, Name: name, Script: j.ModelText, Beside: beside,
-		Seed: t.Seed, MinibatchSize: t.MinibatchSize, LearningRate: t.LearningRate, Threads: o.Threads,
+		Seed: t.Seed, MinibatchSize: t.MinibatchSize, LearningRate: t.LearningRate, Threads: scriptThreads(o.Threads),
 		Restarts: o.ScriptRestarts, Output: o.ScriptOutput, Finite: j.Kernel.Finite,
 	})
 	if err != nil {
@@ -42,4 +43,16 @@ func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessa
 		LearningRate *float64 `json:"learning_rate,omitempty"`
 		Description  any      `json:"description"`
 	}{j.Spec.Command, string(j.ModelText), t.LearningRate, n.Lineage()})
+}
+
+// scriptThreads is the number of threads that a script computes with: the given one, or what its environment says, or one.
+// Sums depend on how many threads share them, so that the default cannot follow the machine: two workers would disagree.
+func scriptThreads(given int) int {
+	if given > 0 {
+		return given
+	}
+	if n, err := strconv.Atoi(os.Getenv("OMP_NUM_THREADS")); err == nil && n > 0 {
+		return n
+	}
+	return 1
 }

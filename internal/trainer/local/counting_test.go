@@ -76,15 +76,16 @@ func (c counting) Evaluate([]float32, *graph.Batch) (nn.Result, error) {
 	return nn.Result{}, fmt.Errorf("the counting model has no validation data")
 }
 
-func (c counting) Export(state []float32) []nn.Tensor {
-	return []nn.Tensor{{Name: "count", Shape: []int{len(state)}, Data: state}}
+func (c counting) Export(state []float32) []safetensors.Tensor {
+	return []safetensors.Tensor{safetensors.Float32("count", []int{len(state)}, state)}
 }
 
-func (c counting) Snapshot(state []float32) []nn.Tensor { return c.Export(state) }
+func (c counting) Snapshot(state []float32) []safetensors.Tensor { return c.Export(state) }
 
-func (counting) Restore(state []float32, tensors []nn.Tensor) error {
-	copy(state, tensors[0].Data)
-	return nil
+func (counting) Restore(state []float32, tensors []safetensors.Tensor) error {
+	values, err := tensors[0].Float32s()
+	copy(state, values)
+	return err
 }
 
 // countingModel is the environment variable by which a test and all processes that it starts have that network.
@@ -169,8 +170,18 @@ func countedOnce(t *testing.T, spec trainingjob.Job, model *master.ModelInfo, re
 	}
 }
 
-// tensor is one of a model's.
+// tensor is the values of one of a model's tensors, which is of float32.
 func tensor(t *testing.T, path, name string) []float32 {
+	t.Helper()
+	values, err := stored(t, path, name).Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// stored is one of a model's tensors.
+func stored(t *testing.T, path, name string) safetensors.Tensor {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -184,11 +195,7 @@ func tensor(t *testing.T, path, name string) []float32 {
 	if i < 0 {
 		t.Fatalf("%s holds no tensor %q", path, name)
 	}
-	values, err := tensors[i].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
+	return tensors[i]
 }
 
 // numbered writes records whose label is their number, in two files.

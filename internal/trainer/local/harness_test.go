@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "master" {
 		os.Exit(masterProcess(os.Args[2]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "train" {
+		os.Exit(cli.Main("test", os.Args[1:]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		if os.Getenv(countingModel) != "" {
 			os.Exit(runWorker(os.Args[1:], func(*worker.Config) {}))

@@ -2,14 +2,17 @@ package local_test
 
 import (
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -70,6 +73,40 @@ func TestTheTutorialsNetworkInPyTorchLearnsWhateverHappensToItsWorkers(t *testin
 	}
 	t.Logf("undisturbed: accuracy %v, SHA-256 %.12s; with workers killed: %v, %.12s; equal: %t",
 		undisturbed.Model.Accuracy, undisturbed.Model.SHA256, disturbed.Model.Accuracy, disturbed.Model.SHA256, undisturbed.Model.SHA256 == disturbed.Model.SHA256)
+}
+
+// TestAPyTorchModelIsTheSameWhoeverComputedIt trains what a state must carry, with augmentation; see the script.
+func TestAPyTorchModelIsTheSameWhoeverComputedIt(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if err := exec.CommandContext(t.Context(), python, "-c", "import torch, numpy").Run(); err != nil {
+		t.Skip("PyTorch is not installed for " + python + " (python3-torch)")
+	}
+	const records = 120
+	spec := trainingjob.Job{
+		Name: "augmented", Namespace: "default", Model: trainingjob.Model{File: "../framework/testdata/augmented.py"}, Command: []string{python},
+		Data:     trainingjob.Data{Training: "indices://a?records=120", Validation: "indices://b?records=20", RecordsPerTask: 30},
+		Training: trainingjob.Training{Epochs: 2, MinibatchSize: 5, GradsToWait: 4, Seed: 1},
+	}
+	alone := trainScript(t, spec, 1, disturbance{})
+	killed := trainScript(t, spec, 3, disturbance{5, 500 * time.Millisecond, 250 * time.Millisecond})
+	if alone.Model.SHA256 != killed.Model.SHA256 || alone.Model.Loss != killed.Model.Loss {
+		t.Errorf("one worker: %.12s, loss %v; three of which five were killed: %.12s, loss %v",
+			alone.Model.SHA256, alone.Model.Loss, killed.Model.SHA256, killed.Model.Loss)
+	}
+	const steps = 2 * records / (5 * 4)
+	file := alone.Model.Files[0]
+	if count := stored(t, file, "count"); count.DType != safetensors.I64 || binary.LittleEndian.Uint64(count.Data) != 123456789 {
+		t.Errorf("the counter is %v", count)
+	}
+	if tracked := stored(t, file, "norm.num_batches_tracked"); binary.LittleEndian.Uint64(tracked.Data) != steps {
+		t.Errorf("batches tracked: %v, of %d steps", tracked, steps)
+	}
+	if unused := tensor(t, file, "unused"); !slices.Equal(unused, []float32{1, 1, 1}) {
+		t.Errorf("a parameter without a gradient became %v", unused)
+	}
+	if head, embedding := tensor(t, file, "head.weight"), tensor(t, file, "embedding.weight"); !slices.Equal(head, embedding) {
+		t.Error("tied weights differ")
+	}
 }
 
 func TestAScriptThatFailsInEveryWorkerEndsTheJobWithItsLastLines(t *testing.T) {

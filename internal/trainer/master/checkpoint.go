@@ -57,9 +57,9 @@ func (m *Master) goOnFromCheckpoint() int64 {
 		}
 		m.state = state
 		m.last = m.measuredAt(c.Step, c.LossSum, c.Counts)
-		m.evaluations.all = c.Evaluations
 		m.kept = c.Step
 		m.notice(coordinator.Notice{Reason: "Resumed", Message: fmt.Sprintf("training goes on from step %d of %d, whose checkpoint is %s", c.Step, m.cfg.Job.Schedule.Steps(), s.Path)})
+		m.takeEvaluations(c.Step, c.Evaluations, c.Validation)
 		return c.Step
 	}
 	return 0
@@ -77,16 +77,8 @@ func (m *Master) restore(s StoredCheckpoint) (checkpoint.Checkpoint, []float32, 
 	if want := m.cfg.Job.Identity.Lineage; c.Lineage != want || c.Step != s.Step {
 		return checkpoint.Checkpoint{}, nil, fmt.Errorf("it is of step %d of lineage %.12s, and its name says step %d of lineage %.12s", c.Step, c.Lineage, s.Step, want)
 	}
-	snapshot := make([]nn.Tensor, len(c.Tensors))
-	for i, t := range c.Tensors {
-		data, err := t.Float32s()
-		if err != nil {
-			return checkpoint.Checkpoint{}, nil, err
-		}
-		snapshot[i] = nn.Tensor{Name: t.Name, Shape: t.Shape, Data: data}
-	}
 	state := make([]float32, m.network.StateSize())
-	return c, state, m.network.Restore(state, snapshot)
+	return c, state, m.network.Restore(state, c.Tensors)
 }
 
 // checkpoint writes the current state beside the loop.
@@ -100,7 +92,7 @@ func (m *Master) checkpoint(step, trusted int64) {
 		m.files.Lock() // the model's files are written one after the other with these
 		defer m.files.Unlock()
 		file, err := checkpoint.Encode(checkpoint.Checkpoint{
-			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Evaluations: before, Tensors: tensors(m.network.Snapshot(state)),
+			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Evaluations: before, Validation: id.Validation, Tensors: m.network.Snapshot(state),
 		})
 		if err == nil {
 			err = m.cfg.Store.SaveCheckpoint(ctx, name, file, m.cfg.Fence.Check)

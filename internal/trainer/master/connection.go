@@ -125,7 +125,7 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 			span := int(g.Hi) - int(g.Lo)
 			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Counts) != span*m.cfg.Job.Metrics.Size() || len(g.Hashes) != span {
 				f.Release()
-				return fmt.Errorf("a gradient of virtual workers %d to %d with %d losses and %d counts", g.Lo, g.Hi, len(g.LossSums), len(g.Counts))
+				return protocolErrorf("a gradient of virtual workers %d to %d with %d losses and %d counts", g.Lo, g.Hi, len(g.LossSums), len(g.Counts))
 			}
 			unpacked := n.TrainableSize() + span*n.StatsSize()
 			packed, err := gradient.PackedLen(m.tables, g.Rows, span*m.cfg.Job.Spec.Training.MinibatchSize)
@@ -134,20 +134,20 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 			}
 			f.Release()
 			if err != nil {
-				return err
+				return protocolErrorf("a gradient: %v", err)
 			}
 			if i.gradient == nil {
 				continue // more pieces follow
 			}
 			if i.rows, err = gradient.Unpack(m.tables, g.Rows, i.gradient[unpacked:]); err != nil {
-				return err
+				return protocolErrorf("a gradient: %v", err)
 			}
 		case s != nil && c.fetching.Load():
 			var err error
 			i.state, err = state.Add(f, s.Piece, n.StateSize(), func() []float32 { return make([]float32, n.StateSize()) })
 			f.Release()
 			if err != nil {
-				return err
+				return protocolErrorf("a state: %v", err)
 			}
 			if i.state == nil {
 				continue
@@ -163,6 +163,15 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 			return io.EOF
 		}
 	}
+}
+
+// protocolError is what no worker sends that works as it should.
+type protocolError struct{ reason string }
+
+func (e *protocolError) Error() string { return "it sent " + e.reason }
+
+func protocolErrorf(format string, args ...any) error {
+	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
 // heard lists the workers from whom anything came since the last call.

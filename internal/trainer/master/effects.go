@@ -59,8 +59,8 @@ func (m *Master) do(e coordinator.Effect) {
 		}
 	case coordinator.Disconnect:
 		if c := m.conns[e.Worker]; c != nil {
-			m.log.Warn("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
-			m.cfg.History.Met(coordinator.Lost(e)) // the stream's end will be no news
+			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
+			m.cfg.History.Met(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the stream's end will be no news
 			c.said, c.subscribed = true, false
 			c.end(errors.New(e.Reason))
 		}
@@ -163,7 +163,7 @@ func (m *Master) sendState(id int) {
 		return
 	}
 	c.subscribed = true
-	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toldAll(m.evaluations.all)}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toldAll(m.evaluations.all), Validation: m.cfg.Job.Identity.Validation}}}
 	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
 }
 
@@ -172,6 +172,7 @@ type fetched struct {
 	floats      []float32
 	last        *wirepb.Measured
 	evaluations []trainingjob.Measurement
+	validation  string // what these were made on
 }
 
 // takeState goes on from another state than the master's own, of which the updates before are not known.
@@ -180,7 +181,8 @@ func (m *Master) takeState(step int64, hash string, f fetched) {
 	for _, c := range m.conns {
 		c.subscribed = false // the updates to come are of another state than theirs
 	}
-	m.evaluations.all, m.evaluations.began = f.evaluations, time.Time{}
+	m.evaluations.began = time.Time{}
+	m.takeEvaluations(step, f.evaluations, f.validation)
 	m.last = m.measuredAt(step, f.last.GetLossSum(), f.last.GetCounts())
 	m.resetTree(step)
 }
@@ -213,6 +215,7 @@ func (m *Master) sendUpdates(id int, from int64) {
 
 func (m *Master) refuse(c *connection, reason string) {
 	c.said, c.subscribed = true, false
+	m.gaveUp[c.worker] = reason // it ends for it
 	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
 	c.queue.Close()
 }

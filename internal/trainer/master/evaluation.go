@@ -13,6 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // Of the evaluations of a run the newest are kept: they travel with every state and stand in every status.
@@ -31,6 +32,45 @@ type evaluations struct {
 	all  []trainingjob.Measurement // by step
 	last nn.Result                 // of the last one
 	took time.Duration             // all of them, by this master
+}
+
+// takeEvaluations goes on from those that came with a state of step. Those that were made on other validation data would say
+// nothing beside the ones to come.
+func (m *Master) takeEvaluations(step int64, all []trainingjob.Measurement, madeOn string) {
+	m.evaluations.all = all
+	if madeOn != m.cfg.Job.Identity.Validation {
+		m.evaluations.all = nil
+		if len(all) > 0 {
+			m.notice(coordinator.Notice{Warning: true, Reason: "EvaluationsLeftOut", Message: fmt.Sprintf(
+				"model.json leaves out %s up to step %d: the validation data were others then", wording.Number(len(all), "evaluation"), step)})
+			return
+		}
+	}
+	m.sayWhatIsMissing(step)
+}
+
+// sayWhatIsMissing tells of evaluations before a step that are asked for and were not made.
+func (m *Master) sayWhatIsMissing(step int64) {
+	j, have := m.cfg.Job, m.evaluations.all
+	if len(j.Parts) == 0 || len(have) >= mostEvaluations { // of so many the oldest are not kept
+		return
+	}
+	made := map[int64]bool{}
+	for _, e := range have {
+		made[e.Step] = true
+	}
+	missing, first := 0, int64(0)
+	for s := int64(1); s < step; s++ {
+		if j.Spec.Evaluation.Due(s, j.Schedule.StepsPerEpoch()) && !made[s] {
+			if missing++; missing == 1 {
+				first = s
+			}
+		}
+	}
+	if missing > 0 {
+		m.notice(coordinator.Notice{Warning: true, Reason: "EvaluationsMissing", Message: fmt.Sprintf(
+			"model.json lacks %s before step %d, the first of step %d: they were not made when these steps were computed", wording.Number(missing, "evaluation"), step, first)})
+	}
 }
 
 // before lists those of the states before the one at step.

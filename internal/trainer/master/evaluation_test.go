@@ -16,6 +16,12 @@ func (s *site) evaluated() {
 	s.Helper()
 	s.spec.Data.Validation = "synthetic://digits?records=1500&seed=5"
 	s.spec.Evaluation = &trainingjob.Evaluation{Steps: 10}
+	s.reload()
+}
+
+// reload loads the job anew as spec says it now.
+func (s *site) reload() {
+	s.Helper()
 	var err error
 	if s.text, err = json.Marshal(s.spec); err != nil {
 		s.Fatal(err)

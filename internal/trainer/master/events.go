@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/reduce"
@@ -34,8 +35,8 @@ func (m *Master) take(i input) {
 			return // replaced by a newer stream of the same worker
 		}
 		delete(m.conns, c.worker)
-		if !c.said {
-			m.step(coordinator.Lost{Worker: c.worker, Reason: endReason(i.ended)})
+		if broke := (*protocolError)(nil); !c.said {
+			m.step(coordinator.Lost{Worker: c.worker, Reason: endReason(i.ended), Fault: errors.As(i.ended, &broke)})
 		} else {
 			m.step(coordinator.Lost{Worker: c.worker, Reason: coordinator.LostInOrder})
 		}
@@ -55,9 +56,10 @@ func (m *Master) take(i input) {
 	case *wirepb.Message_Hello:
 		h := k.Hello
 		c.address, c.certificate = h.Address, h.Certificate
+		delete(m.gaveUp, c.worker)
 		m.step(coordinator.Hello{
 			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
-			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics},
+			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics, Validation: h.Validation},
 			Machine:  coordinator.Machine{Node: c.node, CPU: h.Cpu, Kernel: h.Kernel}, InHand: spans(h.InHand),
 		})
 	case *wirepb.Message_State:
@@ -65,7 +67,7 @@ func (m *Master) take(i input) {
 			m.log.Warn("a worker sent a state that nobody had asked for", "worker", c.worker, "node", c.node)
 			return
 		}
-		m.fetched = fetched{floats: i.state, last: k.State.Last, evaluations: heardOf(k.State.Evaluations)}
+		m.fetched = fetched{floats: i.state, last: k.State.Last, evaluations: heardOf(k.State.Evaluations), validation: k.State.Validation}
 		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state)})
 		m.fetched = fetched{}
 	case *wirepb.Message_Applied:
@@ -97,8 +99,12 @@ func (m *Master) take(i input) {
 			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 			return
 		}
-		m.tell(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 		c.said = true
+		if p.Again {
+			m.step(coordinator.Lost{Worker: c.worker, Reason: "ended its stream: " + p.Reason, Fault: true})
+			return
+		}
+		m.tell(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 		m.gaveUp[c.worker] = p.Reason
 		m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})
 	default:
@@ -120,10 +126,10 @@ func (m *Master) explained(e coordinator.Event) coordinator.Event {
 	if !ok || pod.State != coordinator.PodEnded {
 		return e
 	}
-	if words := m.gaveUp[pod.Worker]; words != "" {
+	if words := m.gaveUp[pod.Worker]; words != "" && !strings.Contains(pod.Reason, words) {
 		pod.Reason = strings.TrimPrefix(pod.Reason+": "+words, ": ")
-		delete(m.gaveUp, pod.Worker)
 	}
+	delete(m.gaveUp, pod.Worker)
 	return pod
 }
 
@@ -146,13 +152,23 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 		m.step(coordinator.GenerationLost{Reason: fmt.Sprintf("worker %d knows a master of generation %d; this one is %d", c.worker, join.Generation, g)})
 		return
 	}
-	files, err := json.Marshal(m.cfg.Job.Training.Files())
+	files := m.cfg.Job.Files()
+	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
+		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName,
+		DataFiles: inJSON(files.Training), ValidationFiles: inJSON(files.Validation),
+	}}})
+}
+
+// inJSON is a list of files for a message; nothing for none.
+func inJSON(files []data.File) []byte {
+	if len(files) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(files)
 	if err != nil {
 		panic(err) // strings and numbers only
 	}
-	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
-		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName, DataFiles: files,
-	}}})
+	return text
 }
 
 // takeGradient offers a gradient to the coordinator; if it is the first answer, Accept gives it to the tree.
@@ -177,7 +193,7 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 func (m *Master) breaks(c *connection, reason string) {
 	c.said, c.subscribed = true, false
 	c.end(errors.New(reason))
-	m.step(coordinator.Lost{Worker: c.worker, Reason: reason})
+	m.step(coordinator.Lost{Worker: c.worker, Reason: reason, Fault: true})
 }
 
 // ownHash is the hash of the state, computed once for each step at which it is asked for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -11,10 +12,50 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // dismissTimeout is how long the workers of an earlier master are awaited.
 const dismissTimeout = 10 * time.Second
+
+// alreadyDone is the end of a run that finds the job done.
+func (m *Master) alreadyDone(ctx context.Context) (Result, error) {
+	m.log.Info("the job is done already", "sha256", m.finished.SHA256)
+	m.info = m.finished
+	m.evaluations.all = m.info.Evaluations
+	m.sayWhatIsMissing(m.cfg.Job.Schedule.Steps())
+	m.cfg.Reporter.Status(m.cfg.History.Reported(m.finishedStatus()))
+	return Result{Code: coordinator.ExitDone, Model: m.info}, m.dismissLeftOver(ctx)
+}
+
+// isEvaluated reports whether a finished model was measured on the validation data of this run, if it has any.
+func (m *Master) isEvaluated(info *ModelInfo) bool {
+	validation := m.cfg.Job.Identity.Validation
+	return validation == "" || validation == info.Validation
+}
+
+// cannotEvaluateFinished says why the final state of a finished job cannot be had; otherwise this run holds it.
+func (m *Master) cannotEvaluateFinished() string {
+	if m.kept == m.cfg.Job.Schedule.Steps() {
+		_, sum, err := m.encodeModel(m.state)
+		if err == nil && sum == m.finished.SHA256 {
+			m.notice(coordinator.Notice{Reason: "EvaluatesFinished", Message: "the job is done already; its model is evaluated on the validation data that are given now"})
+			return ""
+		}
+	}
+	return fmt.Sprintf("the job is done already, and its model (%s) was not evaluated on the validation data that are given now: the checkpoint of its last step is not there any more; "+
+		"measure the model with elastic-trainer evaluate, or remove it to train again", strings.Join(m.finished.Files[:min(1, len(m.finished.Files))], ""))
+}
+
+// notEvaluated is the end of a run that cannot do what is left of a finished job.
+func (m *Master) notEvaluated(ctx context.Context, reason string) (Result, error) {
+	m.notice(coordinator.Notice{Warning: true, Reason: "NotEvaluated", Message: reason})
+	m.info = m.finished
+	status := m.finishedStatus()
+	status.Phase, status.Message = trainingjob.PhaseFailed, reason
+	m.cfg.Reporter.Status(m.cfg.History.Reported(status))
+	return Result{Code: coordinator.ExitJobFailed, Reason: reason}, m.dismissLeftOver(ctx)
+}
 
 // dismissLeftOver ends the workers that a master left behind which died between saving the model and dismissing them:
 // pending ones are deleted, running ones told "finished", so that they exit 0, and deleted if they do not hear it.
@@ -54,7 +95,7 @@ func (m *Master) dismissLeftOver(ctx context.Context) error {
 	for id := range running {
 		m.cfg.Launcher.Delete(id)
 	}
-	stopWithin(server, lastWords)
+	server.Stop(lastWords)
 	return <-served
 }
 

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
@@ -126,7 +124,8 @@ type Master struct {
 	reported      time.Time
 	began         time.Time
 	info          *ModelInfo
-	unfit         string // why the final model could never be kept
+	finished      *ModelInfo // the model of an earlier run of the job, to be evaluated on other data than then; nil: there is none
+	unfit         string     // why the final model could never be kept
 	saved         chan savedModel
 	kept          int64   // the step of the newest checkpoint
 	written       []int64 // the steps of those that this master has written
@@ -162,16 +161,20 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now()}
 	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	defer m.giveUp()
-	if info, err := cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
+	var err error
+	if m.finished, err = cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
 		return Result{}, err
-	} else if info != nil {
-		m.log.Info("the job is done already", "sha256", info.SHA256)
-		m.info = info
-		cfg.Reporter.Status(cfg.History.Reported(m.finishedStatus()))
-		return Result{Code: coordinator.ExitDone, Model: info}, m.dismissLeftOver(ctx)
+	}
+	if m.finished != nil && m.isEvaluated(m.finished) {
+		return m.alreadyDone(ctx)
 	}
 	if err := m.prepare(); err != nil {
 		return Result{}, errors.Join(err, cfg.Listener.Close())
+	}
+	if m.finished != nil {
+		if reason := m.cannotEvaluateFinished(); reason != "" {
+			return m.notEvaluated(ctx, reason)
+		}
 	}
 	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve, wire.CountBytes(&cfg.History.Received, &cfg.History.Sent))
 	if err != nil {
@@ -184,7 +187,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if m.result.Code != coordinator.ExitDone {
 		m.giveUp() // otherwise the last checkpoint may still be on its way
 	}
-	stopWithin(server, lastWords)
+	server.Stop(lastWords)
 	m.streams.Wait()
 	m.saving.Wait()
 	m.withdraw(ctx)
@@ -297,13 +300,6 @@ func (m *Master) step(e coordinator.Event) {
 		}
 		m.dirty = true
 	}
-}
-
-// stopWithin ends a server when its streams have ended, or their time is up.
-func stopWithin(server *grpc.Server, patience time.Duration) {
-	impatience := time.AfterFunc(patience, server.Stop)
-	defer impatience.Stop()
-	server.GracefulStop()
 }
 
 // lastWords is how long streams may take to end when the master does.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -30,6 +29,7 @@ type ModelInfo struct {
 	RecordsPerTask int `json:"records_per_task"`
 	// Evaluations are those of the validation data on the way and at the end; of more than 1,000 the newest.
 	Evaluations []trainingjob.Measurement `json:"evaluations,omitempty"`
+	Validation  string                    `json:"validation_digest,omitempty"` // of the data that they were all made on
 	Job         string                    `json:"job_digest"`
 	Lineage     string                    `json:"lineage"`
 	Model       string                    `json:"model"`
@@ -94,21 +94,27 @@ func (m *Master) save() {
 		defer cancel()
 		m.files.Lock()
 		defer m.files.Unlock()
-		var file bytes.Buffer
-		err := safetensors.Write(&file, tensors(m.network.Export(state)), nil)
+		file, sum, err := m.encodeModel(state)
 		if err == nil {
-			sum := sha256.Sum256(file.Bytes())
-			info.SHA256 = hex.EncodeToString(sum[:])
-			info.Files, err = m.cfg.Store.Save(ctx, file.Bytes(), info, run, m.cfg.Fence.Check)
+			info.SHA256 = sum
+			info.Files, err = m.cfg.Store.Save(ctx, file, info, run, m.cfg.Fence.Check)
 		}
 		m.saved <- savedModel{info, err}
 	})
 }
 
+// encodeModel is the file of a final model, and its SHA-256.
+func (m *Master) encodeModel(state []float32) (file []byte, sum string, err error) {
+	var b bytes.Buffer
+	err = safetensors.Write(&b, m.network.Export(state), nil)
+	digest := sha256.Sum256(b.Bytes())
+	return b.Bytes(), hex.EncodeToString(digest[:]), err
+}
+
 // modelBytes is the size of the final model: every state's is the same.
 func (m *Master) modelBytes() (int, error) {
 	var size counter
-	err := safetensors.Write(&size, tensors(m.network.Export(m.state)), nil)
+	err := safetensors.Write(&size, m.network.Export(m.state), nil)
 	return int(size), err
 }
 
@@ -143,7 +149,7 @@ func (m *Master) describe() ModelInfo {
 	return ModelInfo{
 		Steps: j.Schedule.Steps(), Epochs: j.Spec.Training.Epochs,
 		Loss: *loss, Accuracy: j.Metrics.Accuracy(measured.Counts, measured.Records), Metrics: metrics,
-		Measured: on, Records: measured.Records, RecordsPerTask: j.Spec.Data.RecordsPerTask, Evaluations: m.evaluations.all,
+		Measured: on, Records: measured.Records, RecordsPerTask: j.Spec.Data.RecordsPerTask, Evaluations: m.evaluations.all, Validation: j.Identity.Validation,
 		Job: j.Identity.Job, Lineage: j.Identity.Lineage, Model: j.Graph.Name, Numerics: j.Identity.Numerics,
 		Algorithm: string(j.Graph.Optimizer.Kind),
 	}
@@ -154,12 +160,4 @@ func (m *Master) run() RunInfo {
 		Seconds: time.Since(m.began).Seconds(), Generation: m.cfg.Fence.Generation(), Preemptions: m.core.Status().Preemptions,
 		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name, Goodput: m.newest.Goodput, EvaluationSeconds: m.evaluations.took.Seconds(),
 	}
-}
-
-func tensors(exported []nn.Tensor) []safetensors.Tensor {
-	out := make([]safetensors.Tensor, len(exported))
-	for i, t := range exported {
-		out[i] = safetensors.Float32(t.Name, t.Shape, t.Data)
-	}
-	return out
 }

@@ -90,14 +90,18 @@ func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
 	}
 }
 
-// saysHello is a worker with the job's credentials and another job; what it returns is the master's answer.
-func (s *site) saysHello(ctx context.Context, hello *wirepb.Hello) error {
+// saysHello is a worker with the job's credentials and another job, or with something more to say; what it returns is the
+// master's answer.
+func (s *site) saysHello(ctx context.Context, hello *wirepb.Hello, more ...*wirepb.Message) error {
 	v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: 9, Numerics: kernel.NumericsVersion, Node: "elsewhere"})
 	if err != nil {
 		return err
 	}
 	defer closeVisit()
 	v.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Hello{Hello: hello}})
+	for _, m := range more {
+		v.queue.Send(m)
+	}
 	for {
 		f := &wire.Frame{}
 		if err := v.RecvMsg(f); err != nil {
@@ -162,7 +166,7 @@ func TestAMasterOfAnOlderGenerationIsRefusedByItsWorkerAndThatIsLogged(t *testin
 	err = wait(t.Context(), "the refusal", func() bool {
 		return log.says("level=WARN", "a newer master has taken over: this one has generation 2, the newer 3")
 	})
-	older.Stop()
+	older.Stop(0)
 	if err := errors.Join(err, <-served); err != nil && !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}

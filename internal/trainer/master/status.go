@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
@@ -125,23 +124,45 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 	return s
 }
 
-// waitingFor says which workers are missing, and why.
+// mostMissing is how many kinds of missing workers are named in a status.
+const mostMissing = 4
+
+// waitingFor says which workers are missing, and why: those together that are alike.
 func waitingFor(c coordinator.Status) string {
 	ready := 0
-	var missing []string
+	var alike []string
+	missing := map[string][]int{}
 	for _, w := range c.Workers {
-		switch {
-		case w.State == coordinator.WorkerReady:
+		if w.State == coordinator.WorkerReady {
 			ready++
-		case w.Reason != "":
-			missing = append(missing, fmt.Sprintf("worker %d is %s (%s)", w.Worker, w.State, w.Reason))
-		default:
-			missing = append(missing, fmt.Sprintf("worker %d is %s", w.Worker, w.State))
+			continue
 		}
+		how := string(w.State)
+		if w.Reason != "" {
+			how += " (" + w.Reason + ")"
+		}
+		if missing[how] == nil {
+			alike = append(alike, how)
+		}
+		missing[how] = append(missing[how], w.Worker)
 	}
 	text := fmt.Sprintf("%d of at least %d workers are ready", ready, c.Min)
-	if len(missing) > 0 {
-		text += ": " + strings.Join(missing, "; ")
+	for i, how := range alike {
+		if i == mostMissing {
+			others := 0
+			for _, how := range alike[i:] {
+				others += len(missing[how])
+			}
+			return text + fmt.Sprintf("; and %d others are missing", others)
+		}
+		separator, are := "; ", "are"
+		if i == 0 {
+			separator = ": "
+		}
+		if len(missing[how]) == 1 {
+			are = "is"
+		}
+		text += fmt.Sprintf("%s%s %s %s", separator, coordinator.Named(missing[how]), are, how)
 	}
 	return text
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
@@ -72,15 +73,16 @@ func (tally) Evaluate(state []float32, b *graph.Batch) (nn.Result, error) {
 	return nn.Result{LossSum: sum * float64(b.N), Counts: []int64{0}, Records: b.N}, nil
 }
 
-func (tally) Export(state []float32) []nn.Tensor {
-	return []nn.Tensor{{Name: "tally", Shape: []int{len(state)}, Data: state}}
+func (tally) Export(state []float32) []safetensors.Tensor {
+	return []safetensors.Tensor{safetensors.Float32("tally", []int{len(state)}, state)}
 }
 
-func (n tally) Snapshot(state []float32) []nn.Tensor { return n.Export(state) }
+func (n tally) Snapshot(state []float32) []safetensors.Tensor { return n.Export(state) }
 
-func (tally) Restore(state []float32, tensors []nn.Tensor) error {
-	copy(state, tensors[0].Data)
-	return nil
+func (tally) Restore(state []float32, tensors []safetensors.Tensor) error {
+	values, err := tensors[0].Float32s()
+	copy(state, values)
+	return err
 }
 
 // site is a job, its master, and workers in this process.

@@ -35,9 +35,11 @@ func Write(w io.Writer, h *history.History) error {
 	return nil
 }
 
-// phases are those that a master knows of itself: a queue's is not among them.
+// phases are those that a master knows of itself: none runs while its job is queued or suspended.
 func phases() []trainingjob.Phase {
-	return slices.DeleteFunc(trainingjob.Phases(), func(p trainingjob.Phase) bool { return p == trainingjob.PhaseQueued })
+	return slices.DeleteFunc(trainingjob.Phases(), func(p trainingjob.Phase) bool {
+		return p == trainingjob.PhaseQueued || p == trainingjob.PhaseSuspended
+	})
 }
 
 // Families are a run's metrics. Those that are not known yet are absent.

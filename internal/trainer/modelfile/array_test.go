@@ -18,14 +18,16 @@ type fataler interface {
 func run(t fataler, src string) (starlark.StringDict, error) {
 	t.Helper()
 	report := &Report{}
-	text, imports, parts, refused := translate("import numpy as np\nimport tensorflow as tf\n"+src, report)
+	translated, refused := translate("import numpy as np\nimport tensorflow as tf\n"+src, nil, report)
 	if refused != nil {
 		t.Fatal(refused)
 	}
 	s := &session{limits: defaultLimits, report: report, layers: newLayerGraph(), schema: &schema{}}
-	l := &loader{file: "m.py", opt: Options{}, parts: parts, session: s, thread: s.thread("m.py")}
-	err := l.execute(text, imports)
-	return l.globals, err
+	l := &loader{
+		file: "m.py", opt: Options{}, parts: translated.parts, facade: newFacade(), shared: &sharedValues{values: starlark.StringDict{}},
+		session: s, thread: s.thread("m.py"),
+	}
+	return l.execute(l.file, translated)
 }
 
 // TestNumpy compares with what numpy 1.26 answers; the values follow from its documented rules.

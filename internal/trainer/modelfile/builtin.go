@@ -24,6 +24,9 @@ func builtins() starlark.StringDict {
 	} {
 		d[name] = checked(name, starlark.Universe[name].(*starlark.Builtin))
 	}
+	for _, name := range []string{"bytes", "chr", "dir", "fail", "getattr", "hasattr", "hash", "ord", "print", "repr", "type"} {
+		d[name] = metered(name, starlark.Universe[name].(*starlark.Builtin))
+	}
 	for _, name := range exceptions {
 		d[name] = starlark.NewBuiltin(name, func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			text := b.Name()
@@ -66,11 +69,11 @@ func checked(name string, f *starlark.Builtin) *starlark.Builtin {
 					return nil, err
 				}
 			}
-			if n := starlark.Len(args[i]); n > s.limits.sequenceSize && name != "len" && name != "range" && name != "enumerate" && name != "zip" {
+			if n := starlark.Len(args[i]); n > s.limits.sequenceSize && name != "len" && name != "range" && name != "zip" {
 				return nil, fmt.Errorf("%s() of %d elements is more than a model file may hold", name, n)
 			}
 		}
-		return f.CallInternal(t, args, kwargs)
+		return callMetered(t, name, f, args, kwargs)
 	})
 }
 
@@ -111,6 +114,9 @@ func sum(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []
 	}
 	for v := range starlark.Elements(values) {
 		var err error
+		if err := sessionOf(t).work(8); err != nil {
+			return nil, err
+		}
 		if total, err = operate(sessionOf(t), syntax.PLUS, total, v); err != nil {
 			return nil, err
 		}

@@ -10,26 +10,62 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
-// model finds the model: what custom_model() returns, or the module's variable of May 2019, which also decides the
-// order of loss's parameters.
+// model finds the model: what custom_model() returns, the module's variable of May 2019, which also decides the order of
+// loss's parameters, or the class that is the model.
 func (l *loader) model() (m *kerasModel, early bool, err error) {
 	v, early := l.globals["model"], true
-	where := "the variable model"
+	where, at := "the variable model", []string{"custom_model", "model"}
 	if f, ok := l.globals["custom_model"]; ok {
 		early, where = false, "custom_model()"
 		if v, err = l.call(f, where); err != nil {
 			return nil, false, err
 		}
+	} else if v == nil {
+		early = false
+		c, err := l.modelClass()
+		if err != nil {
+			return nil, false, err
+		}
+		where, at = c.name+"()", []string{c.name}
+		if v, err = l.call(c, where); err != nil {
+			return nil, false, err
+		}
 	}
 	switch v := v.(type) {
-	case nil:
-		return nil, false, &Error{Msg: "the file defines neither custom_model() nor a variable model: there is nothing to train"}
 	case *kerasModel:
 		return v, early, nil
+	case *object:
+		if v.class.builtin == modelBase {
+			m, err := l.subclassed(v, early)
+			return m, early, err
+		}
+	case *sequential:
+		m, err := l.subclassed(v, early)
+		return m, early, err
 	case unknown:
-		return nil, false, &Error{Line: l.lineOf("custom_model", "model"), Msg: where + ": " + v.use().Error()}
+		return nil, false, &Error{Line: l.lineOf(at...), Msg: where + ": " + v.use().Error()}
 	}
-	return nil, false, &Error{Line: l.lineOf("custom_model", "model"), Msg: fmt.Sprintf("%s is %s, not a tf.keras.Model", where, printed(v))}
+	return nil, false, &Error{Line: l.lineOf(at...), Msg: fmt.Sprintf("%s is %s, not a tf.keras.Model", where, printed(v))}
+}
+
+// modelClass is the class that is the model of a file that has neither custom_model() nor a variable model.
+func (l *loader) modelClass() (*class, error) {
+	var found []*class
+	for _, s := range modelClasses(l.parts) {
+		if c, ok := l.globals[s.name].(*class); ok && c.builtin == modelBase {
+			if c.name == "CustomModel" {
+				return c, nil
+			}
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, &Error{Msg: "the file defines neither custom_model(), nor a class of tf.keras.Model, nor a variable model: there is nothing to train"}
+	case 1:
+		return found[0], nil
+	}
+	return nil, &Error{Line: l.lineOf(found[1].name), Msg: fmt.Sprintf("the classes %s and %s are both models; call the one that is to be trained CustomModel, or define custom_model()", found[0].name, found[1].name)}
 }
 
 // lineOf is the line where the first of the names that exists is defined, or 0.
@@ -37,6 +73,13 @@ func (l *loader) lineOf(names ...string) int {
 	for _, name := range names {
 		if f, ok := l.globals[name].(*starlark.Function); ok {
 			return int(f.Position().Line)
+		}
+		if _, ok := l.globals[name].(*class); ok {
+			for _, s := range l.parts {
+				if s.kind == classStatement && s.name == name {
+					return s.line()
+				}
+			}
 		}
 		for _, s := range l.parts {
 			if first := s.lines[0]; len(first) > 1 && first[0].is(name) && first[1].is("=") {
@@ -76,11 +119,11 @@ func (l *loader) contractFunction(name, purpose string) (*starlark.Function, err
 // outputAndLabels are the two arguments of a loss or metric in the order in which f takes them: the parameter called
 // labels takes the labels; without one, files with a variable model take (output, labels) and later ones (labels,
 // predictions).
-func outputAndLabels(f *starlark.Function, early bool) ([]starlark.Value, error) {
+func outputAndLabels(f *starlark.Function, early bool, output starlark.Value) ([]starlark.Value, error) {
 	if f.NumParams() != 2 || f.HasVarargs() || f.HasKwargs() {
 		return nil, fmt.Errorf("%s takes %d parameters; labels and predictions are wanted", f.Name(), f.NumParams())
 	}
-	output, labels := &symbol{op: opOutput, dtype: float32Type}, &symbol{op: opLabels}
+	labels := &symbol{op: opLabels}
 	first, _ := f.Param(0)
 	second, _ := f.Param(1)
 	if second == "labels" || first != "labels" && early {
@@ -89,12 +132,31 @@ func outputAndLabels(f *starlark.Function, early bool) ([]starlark.Value, error)
 	return []starlark.Value{labels, output}, nil
 }
 
+// predictions are the model's outputs as loss and metrics take them: one, or a dict.
+func (l *loader) predictions() (starlark.Value, error) {
+	keys := l.built.outputs.keys
+	if len(keys) == 1 && keys[0] == "" {
+		return &symbol{op: opOutput, dtype: float32Type}, nil
+	}
+	d := starlark.NewDict(len(keys))
+	for _, key := range keys {
+		if err := d.SetKey(starlark.String(key), &symbol{op: opOutput, output: key, dtype: float32Type}); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
 func (l *loader) loss(m *graph.Model, early bool) error {
 	f, err := l.contractFunction("loss", "the function of labels and predictions that training makes small")
 	if err != nil {
 		return err
 	}
-	args, err := outputAndLabels(f, early)
+	output, err := l.predictions()
+	if err != nil {
+		return err
+	}
+	args, err := outputAndLabels(f, early, output)
 	if err != nil {
 		return l.refuse("loss", "%s", err)
 	}
@@ -102,12 +164,22 @@ func (l *loader) loss(m *graph.Model, early bool) error {
 	if err != nil {
 		return err
 	}
+	l.forms = &outputForms{built: l.built, labelRank: l.labelRank(), trusting: l.opt.Mode == Prediction, main: -1}
 	s, ok := v.(*symbol)
+	var found foundLoss
 	if ok {
-		m.Loss, ok = lossOf(s, m.Nodes[m.Output].Shape)
+		found, ok = l.forms.lossOf(s)
 	}
 	if !ok {
 		return l.refuse("loss", "loss returns %s; %s", printed(v), losses)
+	}
+	if err := l.built.cut(found.out); err != nil {
+		return err
+	}
+	l.forms.main = found.out.layer
+	m.Nodes, m.Output, m.Loss, m.SumOfLosses = l.built.nodes, l.built.output, found.kind, found.sum
+	if found.sum {
+		add(&l.session.report.Notices, l.lineOf("loss"), "loss returns one value for each record: the gradient is that of their sum, as in ElasticDL; tf.reduce_mean makes it independent of the minibatch's size")
 	}
 	shape := m.Nodes[m.Output].Shape
 	switch {
@@ -151,11 +223,11 @@ func (l *loader) optimizer(m *graph.Model, _ bool) error {
 	return nil
 }
 
-// callbacks runs callbacks() so that what it makes is refused by name: a learning-rate schedule that is ignored trains
-// another model.
-func (l *loader) callbacks(*graph.Model, bool) error {
-	if f := l.globals["custom_data_reader"]; f != nil {
-		return l.refuse("custom_data_reader", "custom_data_reader is not implemented: the trainer reads RecordIO, TFRecord, IDX and CSV files itself")
+// callbacks runs callbacks(): of what it makes a schedule of the learning rate is implemented, and the rest is refused by
+// name, because a callback that is ignored trains another model.
+func (l *loader) callbacks(m *graph.Model, _ bool) error {
+	if err := l.dataReader(); err != nil {
+		return err
 	}
 	f, ok := l.globals["callbacks"]
 	if !ok {
@@ -165,15 +237,32 @@ func (l *loader) callbacks(*graph.Model, bool) error {
 	if err != nil {
 		return err
 	}
-	if starlark.Len(v) != 0 {
-		return l.refuse("callbacks", "callbacks() returns %s; callbacks are not implemented", printed(v))
+	list, ok := v.(starlark.Iterable)
+	if !ok {
+		return l.refuse("callbacks", "callbacks() returns %s; a list of callbacks is wanted", printed(v))
+	}
+	for c := range starlark.Elements(list) {
+		schedule, ok := c.(*rateSchedule)
+		switch {
+		case !ok:
+			return l.refuse("callbacks", "callbacks() returns %s; only elasticdl.python.elasticdl.callbacks.LearningRateScheduler is implemented", printed(c))
+		case m.LearningRates != nil:
+			return l.refuse("callbacks", "callbacks() returns two schedules of the learning rate; one is implemented")
+		case l.opt.LearningRate != nil:
+			return l.refuse("callbacks", "the job gives the learning rate %v, and callbacks() a schedule of it; leave one of them out", *l.opt.LearningRate)
+		}
+		m.LearningRates = &graph.LearningRates{At: schedule.at(l.file, l.opt.limits), Digest: l.digest("callbacks")}
+		if _, err := m.LearningRates.At(0); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // metrics reads eval_metrics_fn() of functions, or eval_metrics_fn(predictions, labels) of values.
 func (l *loader) metrics(m *graph.Model, early bool) error {
-	const name = "eval_metrics_fn"
+	const eval = "eval_metrics_fn"
+	name := eval
 	if l.globals[name] == nil {
 		kind := graph.MetricOf(m.Loss)
 		m.Metrics = []graph.Metric{{Name: string(kind), Kind: kind}}
@@ -186,7 +275,11 @@ func (l *loader) metrics(m *graph.Model, early bool) error {
 	}
 	var args []starlark.Value
 	if f.NumParams() > 0 {
-		if args, err = outputAndLabels(f, early); err != nil {
+		output, err := l.predictions()
+		if err != nil {
+			return err
+		}
+		if args, err = outputAndLabels(f, early, output); err != nil {
 			return l.refuse(name, "%s", err)
 		}
 	}
@@ -203,158 +296,60 @@ func (l *loader) metrics(m *graph.Model, early bool) error {
 		if !ok {
 			return l.refuse(name, "%s: the name %s of a metric is not a string", name, printed(item[0]))
 		}
-		if err := l.metric(m, early, string(key), item[1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *loader) metric(m *graph.Model, early bool, key string, v starlark.Value) error {
-	if f, ok := v.(*starlark.Function); ok {
-		args, err := outputAndLabels(f, early)
-		if err != nil {
-			return &Error{Line: int(f.Position().Line), Msg: fmt.Sprintf("metric %q: %s", key, err)}
-		}
-		if v, err = l.call(f, key, args...); err != nil {
-			return err
-		}
-	}
-	found, ok := metricOf(v, m.Nodes[m.Output].Shape)
-	if !ok {
-		return l.refuse("eval_metrics_fn", "metric %q is %s; implemented are %s", key, printed(v), implementedMetrics)
-	}
-	if with := metricsWith(m.Loss); !slices.Contains(with, found.Kind) {
-		return l.refuse("eval_metrics_fn", "metric %q is %s, which does not go with the loss %s; %s does", key, found.Kind, m.Loss, kinds(with))
-	}
-	found.Name = key
-	m.Metrics = append(m.Metrics, found)
-	return nil
-}
-
-// feed finds out how records become inputs, by the newest of the three functions that the file defines.
-func (l *loader) feed(m *graph.Model, _ bool) error {
-	var found []string
-	for _, name := range []string{"feed", "dataset_fn", "input_fn"} {
-		if l.globals[name] != nil {
-			found = append(found, name)
-		}
-	}
-	if len(found) == 0 {
-		return &Error{Msg: "the file defines none of feed, dataset_fn and input_fn: nothing says how records become inputs"}
-	}
-	for _, name := range found[1:] {
-		add(&l.session.report.Notices, l.lineOf(name), "%s is not used, because the file defines %s", name, found[0])
-	}
-	f, err := l.contractFunction(found[0], "")
-	if err != nil {
-		return err
-	}
-	if found[0] == "input_fn" {
-		return l.inputFunction(m, f)
-	}
-	return l.traceFeed(m, f)
-}
-
-// traceFeed runs feed(dataset, mode[, metadata]) on a traced record.
-func (l *loader) traceFeed(m *graph.Model, f *starlark.Function) error {
-	name := f.Name()
-	args := []starlark.Value{
-		dataset{element: &symbol{op: opRecord}}, starlark.String(l.opt.Mode), unknown{"metadata", "is not available: there is no data reader that knows it"},
-	}
-	if n := f.NumParams(); n != 2 && n != 3 || f.HasVarargs() || f.HasKwargs() {
-		return l.refuse(name, "%s takes %d parameters; (dataset, mode) or (dataset, mode, metadata) is wanted", name, n)
-	}
-	v, err := l.call(f, name, args[:f.NumParams()]...)
-	if err != nil {
-		return err
-	}
-	d, ok := v.(dataset)
-	if !ok {
-		return l.refuse(name, "%s returns %s; the mapped dataset is wanted", name, printed(v))
-	}
-	features := d.element
-	m.Feed = graph.Feed{Features: l.session.schema.features}
-	if pair, ok := features.(starlark.Tuple); ok && len(pair) == 2 {
-		features = pair[0]
-		if m.Feed.Label, err = traceLabel(pair[1], l.session.schema, m.Loss); err != nil {
-			return l.refuse(name, "%s: %s", name, err)
-		}
-	} else if l.opt.Mode != Prediction {
-		return l.refuse(name, "%s maps a record to %s; (features, label) is wanted in mode %q", name, printed(features), l.opt.Mode)
-	}
-	byInput, err := l.featuresByInput(features)
-	if err != nil {
-		return l.refuse(name, "%s: %s", name, err)
-	}
-	for i, n := range m.Nodes {
-		if n.Op != graph.Input {
+		if ofOne, ok := item[1].(*starlark.Dict); ok && slices.Contains(l.built.outputs.keys, string(key)) {
+			for _, inner := range ofOne.Items() {
+				name, ok := inner[0].(starlark.String)
+				if !ok {
+					return l.refuse(eval, "%s: the name %s of a metric is not a string", eval, printed(inner[0]))
+				}
+				if err := l.metric(m, early, string(name), string(key), inner[1]); err != nil {
+					return err
+				}
+			}
 			continue
 		}
-		column, err := traceColumn(byInput[i], l.session.schema, n)
-		if err != nil {
-			return l.refuse(name, "%s: %s", name, err)
+		if err := l.metric(m, early, string(key), "", item[1]); err != nil {
+			return err
 		}
-		if column.Feature == m.Feed.Label {
-			return l.refuse(name, "%s: feature %q is both the input and the label", name, column.Feature)
-		}
-		m.Feed.Columns = append(m.Feed.Columns, column)
 	}
 	return nil
 }
 
-// featuresByInput finds what a feed returns for each input, by its place among the nodes: in a dict by the input's name, or the
-// one that the dict of inputs gave it; in a list by its place in the list of inputs.
-func (l *loader) featuresByInput(features starlark.Value) (map[int]starlark.Value, error) {
-	inputs := l.built.inputs
-	if len(inputs) == 1 {
-		v, err := single(features)
-		return map[int]starlark.Value{inputs[0].node: v}, err
-	}
-	found := map[int]starlark.Value{}
-	switch v := features.(type) {
-	case *starlark.Dict:
-		for _, in := range inputs {
-			feature, ok, err := v.Get(starlark.String(in.key))
-			if err != nil || !ok {
-				return nil, fmt.Errorf("no feature %q is returned for the input of that name", in.key)
+// metric adds a metric of the output with a key.
+func (l *loader) metric(m *graph.Model, early bool, name, output string, v starlark.Value) error {
+	if f, ok := v.(*starlark.Function); ok {
+		var predictions starlark.Value = &symbol{op: opOutput, output: output, dtype: float32Type}
+		if output == "" {
+			var err error
+			if predictions, err = l.predictions(); err != nil {
+				return err
 			}
-			found[in.node] = feature
 		}
-	case *starlark.List, starlark.Tuple:
-		if l.built.byKey {
-			return nil, fmt.Errorf("features are returned as a %s, and the model's inputs are a dict; return a dict of the same names", v.Type())
+		args, err := outputAndLabels(f, early, predictions)
+		if err != nil {
+			return &Error{Line: int(f.Position().Line), Msg: fmt.Sprintf("metric %q: %s", name, err)}
 		}
-		for i := range min(starlark.Len(v), len(inputs)) {
-			found[inputs[i].node] = v.(starlark.Indexable).Index(i)
+		if v, err = l.call(f, name, args...); err != nil {
+			return err
 		}
 	}
-	if n := starlark.Len(features); n != len(inputs) {
-		if n < 0 {
-			return nil, fmt.Errorf("the one feature %s is returned, and the model has %d inputs", printed(features), len(inputs))
+	found, err := l.forms.metricOf(v, output)
+	if err != nil {
+		return l.refuse("eval_metrics_fn", "metric %q %s", name, err)
+	}
+	if found.Kind == graph.Accuracy && m.Loss == graph.SigmoidCrossEntropy {
+		add(&l.session.report.Warnings, l.lineOf("eval_metrics_fn"), "metric %q: argmax of one value for each record is always 0, so that this is the share of records with label 0; tf.round(predictions) or predictions > 0.5 is what a probability predicts", name)
+		found = graph.Metric{Kind: graph.BinaryAccuracy, Threshold: math.MaxFloat32}
+	}
+	if with := metricsWith(m.Loss); !slices.Contains(with, found.Kind) {
+		return l.refuse("eval_metrics_fn", "metric %q is %s, which does not go with the loss %s; %s does", name, found.Kind, m.Loss, kinds(with))
+	}
+	for _, have := range m.Metrics {
+		if have.Name == name {
+			return l.refuse("eval_metrics_fn", "two metrics have the name %q; give one of them another", name)
 		}
-		return nil, fmt.Errorf("%d features are returned, and the model has %d inputs", n, len(inputs))
 	}
-	return found, nil
-}
-
-// single takes the one feature out of a dict, list or tuple, for a model with one input.
-func single(v starlark.Value) (starlark.Value, error) {
-	var parts []starlark.Value
-	switch v := v.(type) {
-	case *starlark.Dict:
-		for _, item := range v.Items() {
-			parts = append(parts, item[1])
-		}
-	case *starlark.List:
-		parts = slices.Collect(v.Elements())
-	case starlark.Tuple:
-		parts = v
-	default:
-		return v, nil
-	}
-	if len(parts) != 1 {
-		return nil, fmt.Errorf("%d features are returned, and the model has one input", len(parts))
-	}
-	return parts[0], nil
+	found.Name = name
+	m.Metrics = append(m.Metrics, found)
+	return nil
 }

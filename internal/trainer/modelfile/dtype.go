@@ -16,6 +16,7 @@ const (
 	int64Type   dtype = "int64"
 	float32Type dtype = "float32"
 	float64Type dtype = "float64"
+	stringType  dtype = "string" // of features and inputs alone: there is no array of text
 )
 
 // namedTypes are those that a file may name: in TensorFlow, in numpy and as a string.
@@ -68,7 +69,21 @@ func (v dtypeValue) String() string        { return string(v.d) }
 func (v dtypeValue) Type() string          { return "dtype" }
 func (v dtypeValue) Freeze()               {}
 func (v dtypeValue) Truth() starlark.Bool  { return true }
+func (v dtypeValue) AttrNames() []string   { return []string{"is_floating", "is_integer", "name"} }
 func (v dtypeValue) Hash() (uint32, error) { return starlark.String(v.d).Hash() }
+
+// Attr offers what files ask types for.
+func (v dtypeValue) Attr(name string) (starlark.Value, error) {
+	switch name {
+	case "is_integer":
+		return starlark.Bool(!v.d.float() && v.d != stringType && v.d != boolType), nil
+	case "is_floating":
+		return starlark.Bool(v.d.float()), nil
+	case "name":
+		return starlark.String(v.d), nil
+	}
+	return nil, noAttribute(v, name)
+}
 
 // asDtype reads np.float32, tf.float32 or "float32".
 func asDtype(v starlark.Value) (dtype, bool) {
@@ -76,7 +91,7 @@ func asDtype(v starlark.Value) (dtype, bool) {
 	case dtypeValue:
 		return v.d, true
 	case starlark.String:
-		return dtype(v), slices.Contains(namedTypes, dtype(v))
+		return dtype(v), slices.Contains(namedTypes, dtype(v)) || dtype(v) == stringType
 	}
 	return "", false
 }
@@ -84,7 +99,7 @@ func asDtype(v starlark.Value) (dtype, bool) {
 // dtype reads an argument that names an element type.
 func (a *arguments) dtype(name string) dtype {
 	d, ok := asDtype(a.values[name])
-	if !ok {
+	if !ok || d == stringType {
 		a.wrong(name, "uint8, int32, int64, float32 or float64")
 	}
 	return d

@@ -33,7 +33,7 @@ func (record) Truth() starlark.Bool  { return true }
 func (record) Hash() (uint32, error) { return 0, errors.New("a record cannot be a key") }
 
 // featureTypes are the element types that records can have.
-var featureTypes = map[dtype]graph.DType{float32Type: graph.Float32, int64Type: graph.Int64, int32Type: graph.Int32, uint8Type: graph.Uint8}
+var featureTypes = map[dtype]graph.DType{float32Type: graph.Float32, int64Type: graph.Int64, int32Type: graph.Int32, uint8Type: graph.Uint8, stringType: graph.String}
 
 // feedFunctions declare and decode features.
 func feedFunctions() map[string]starlark.Value {
@@ -67,7 +67,7 @@ func (a *arguments) feature(key string) (starlark.Value, error) {
 		d, known := asDtype(a.values["dtype"])
 		recordType, ok := featureTypes[d]
 		if !known || !ok {
-			a.wrong("dtype", "float32, int64, int32 or uint8")
+			a.wrong("dtype", "float32, int64, int32, uint8 or string")
 		}
 		f.dtype = recordType
 	}
@@ -130,9 +130,12 @@ func (s *session) decode(serialized starlark.Value, f graph.Feature) (starlark.V
 	switch r := serialized.(type) {
 	case *symbol:
 		if r.op == opRecord {
-			return &symbol{op: opFeature, feature: f.Name, dtype: dtype(f.DType), dims: f.Shape}, nil
+			return featureSymbol(f), nil
 		}
 	case record:
+		if f.DType == graph.String {
+			return nil, fmt.Errorf("feature %q is text, which input_fn cannot use here; write feed(dataset, mode, metadata)", f.Name)
+		}
 		if r.values == nil { // the probe of Load: what is not declared yet has no value yet
 			a, err := newArray(s, dtype(f.DType), f.Shape)
 			return eager{withOrigin(a, f.Name)}, err
@@ -244,7 +247,8 @@ func (d dataset) AttrNames() []string {
 }
 
 // traceColumn reads how a feature becomes an input: a chain of conversions, numbers and free reshapes behind a feature.
-func traceColumn(v starlark.Value, schema *schema, want graph.Node) (graph.Column, error) {
+// casts says that the input's only reader converts integers by itself.
+func traceColumn(v starlark.Value, schema *schema, want graph.Node, casts bool) (graph.Column, error) {
 	if want.Integer {
 		return traceRows(v, schema, want)
 	}
@@ -252,7 +256,7 @@ func traceColumn(v starlark.Value, schema *schema, want graph.Node) (graph.Colum
 	if !ok {
 		return graph.Column{}, fmt.Errorf("the feature of input %s is %s, not something made of a record", want.Name, printed(v))
 	}
-	if s.dtype != float32Type {
+	if whole := s.dtype == int32Type || s.dtype == int64Type || s.dtype == uint8Type; s.dtype != float32Type && (!whole || !casts) {
 		return graph.Column{}, fmt.Errorf("the feature of input %s is %s of type %s; tf.cast it to tf.float32", want.Name, s, s.dtype)
 	}
 	var chain []graph.Transform
@@ -360,7 +364,7 @@ func traceLabel(v starlark.Value, schema *schema, loss graph.LossKind) (string, 
 
 // checkLabel checks a label's feature; number says that it may be a float.
 func checkLabel(f graph.Feature, number bool) error {
-	if f.Elements() != 1 || f.DType == graph.Float32 && !number {
+	if f.Elements() != 1 || f.DType == graph.String || f.DType == graph.Float32 && !number {
 		return fmt.Errorf("the label %q is %s%s; one integer is wanted", f.Name, f.DType, shapeText(f.Shape))
 	}
 	return nil

@@ -43,7 +43,8 @@ func FuzzLoad(f *testing.F) {
 			f.Add(assemble(head, input))
 		}
 	}
-	small := limits{steps: 1e5, arrayBytes: 1 << 18, elements: 1 << 16, sequenceSize: 1 << 12, integerBits: 1024}
+	// As much memory as files have, so that fuzzing under a limit of the process shows that it holds, and less time.
+	small := limits{steps: 1e6, memory: defaultLimits.memory, sequenceSize: defaultLimits.sequenceSize, integerBits: 1024}
 	f.Fuzz(func(t *testing.T, src string) {
 		m, _, err := Load("m.py", []byte(src), Options{limits: small})
 		if err != nil {

@@ -105,9 +105,14 @@ func guardExprs(list []syntax.Expr) {
 
 func guardExpr(x syntax.Expr) syntax.Expr {
 	switch x := x.(type) {
+	case *syntax.Ident:
+		return sharedAttribute(x)
 	case *syntax.ParenExpr:
 		x.X = guardExpr(x.X)
 	case *syntax.CallExpr:
+		if dot, ok := x.Fn.(*syntax.DotExpr); ok && dot.Name.Name == "copy" && len(x.Args) == 0 {
+			return guardCall(valueCopy, dot.NamePos, guardExpr(dot.X))
+		}
 		x.Fn = guardExpr(x.Fn)
 		guardExprs(x.Args)
 	case *syntax.DotExpr:

@@ -24,38 +24,71 @@ func (l *loader) inputFunction(m *graph.Model, f *starlark.Function) error {
 	switch {
 	case len(l.built.inputs) > 1:
 		return l.refuse("input_fn", "input_fn makes one input, and the model has %d; write feed(dataset, mode, metadata)", len(l.built.inputs))
+	case len(l.built.layers.made) > 0:
+		return l.refuse("input_fn", "input_fn makes one input, and the model preprocesses its inputs; write feed(dataset, mode, metadata)")
 	case m.Nodes[0].Integer:
 		return l.refuse("input_fn", "input_fn makes an input of numbers, and %s is one of row numbers; write feed(dataset, mode, metadata)", m.Nodes[0].Name)
 	}
-	columns, err := l.columns("feature_columns")
+	fn, labels, err := l.newInputFunction(f)
 	if err != nil {
 		return err
 	}
-	labels, err := l.columns("label_columns")
-	if err != nil {
-		return err
-	}
-	if len(columns) > 0 && len(labels) != 1 {
-		return l.refuse("label_columns", "label_columns() declares %d columns; one label is wanted", len(labels))
-	}
-	declared := len(columns) > 0
-	for _, c := range append(columns, labels...) {
-		if err := l.session.schema.declare(graph.Feature{Name: c.key, DType: c.dtype, Shape: c.shape}); err != nil {
-			return l.refuse("feature_columns", "%s", err)
-		}
-	}
-	fn := &inputFn{f: f, file: l.file, schema: l.session.schema, asDict: declared, input: m.Nodes[0], limits: l.opt.limits}
-	for _, c := range columns {
-		fn.keys = append(fn.keys, c.key)
-	}
+	fn.input = m.Nodes[0]
+	before := l.session.spent
 	if _, _, err := fn.run(l.session, l.thread, make([]graph.Example, 2)); err != nil {
 		return err
 	}
+	fn.probed = l.session.spent - before
 	m.Feed = graph.Feed{Features: slices.Clone(fn.schema.features), Function: fn.call, FunctionDigest: l.digest("input_fn")}
 	if m.Feed.Label, err = l.label(labels); err != nil {
 		return err
 	}
 	return nil
+}
+
+// probeInputFunction is the features that input_fn makes of two records of zeros.
+func (l *loader) probeInputFunction() (starlark.Value, error) {
+	f, err := l.contractFunction("input_fn", "")
+	if err != nil {
+		return nil, err
+	}
+	if f.NumParams() != 1 || f.HasVarargs() || f.HasKwargs() {
+		return nil, l.refuse("input_fn", "input_fn takes %d parameters; (records) is wanted", f.NumParams())
+	}
+	fn, _, err := l.newInputFunction(f)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := fn.values(l.session, l.thread, make([]graph.Example, 2))
+	if err != nil {
+		return nil, err
+	}
+	return pair[0], nil
+}
+
+// newInputFunction reads the columns that the file declares, and gives those of the label.
+func (l *loader) newInputFunction(f *starlark.Function) (*inputFn, []featureSpec, error) {
+	columns, err := l.columns("feature_columns")
+	if err != nil {
+		return nil, nil, err
+	}
+	labels, err := l.columns("label_columns")
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(columns) > 0 && len(labels) != 1 {
+		return nil, nil, l.refuse("label_columns", "label_columns() declares %d columns; one label is wanted", len(labels))
+	}
+	for _, c := range append(columns, labels...) {
+		if err := l.session.schema.declare(graph.Feature{Name: c.key, DType: c.dtype, Shape: c.shape}); err != nil {
+			return nil, nil, l.refuse("feature_columns", "%s", err)
+		}
+	}
+	fn := &inputFn{f: f, file: l.file, schema: l.session.schema, asDict: len(columns) > 0, limits: l.opt.limits}
+	for _, c := range columns {
+		fn.keys = append(fn.keys, c.key)
+	}
+	return fn, labels, nil
 }
 
 // columns calls feature_columns() or label_columns(), which a file need not have.
@@ -116,6 +149,9 @@ func (l *loader) digest(name string) string {
 		}
 	}
 	h := sha256.New()
+	for _, m := range l.modules {
+		h.Write([]byte(m.name + "\n" + m.text + "\n")) //nolint:errcheck // a hash never fails
+	}
 	for _, s := range l.parts {
 		if !slices.ContainsFunc(s.assigned(), func(n string) bool { return reached[n] }) {
 			continue
@@ -151,6 +187,7 @@ type inputFn struct {
 	keys   []string // of the feature columns, in order
 	input  graph.Node
 	limits limits
+	probed int64 // bytes that two records took
 }
 
 // call is Feed.Function.
@@ -160,7 +197,7 @@ func (fn *inputFn) call(records []graph.Example) ([][]float32, []int32, error) {
 			return nil, nil, fmt.Errorf("input_fn: record %d has %d features; %d are declared", i, len(r), len(fn.schema.features))
 		}
 	}
-	s := &session{limits: fn.limits.times(len(records)), schema: fn.schema}
+	s := &session{limits: fn.limits.times(len(records), fn.probed), schema: fn.schema}
 	inputs, labels, err := fn.run(s, s.thread(fn.file), records)
 	if err != nil {
 		return nil, nil, (&loader{file: fn.file}).locate(err)
@@ -168,37 +205,48 @@ func (fn *inputFn) call(records []graph.Example) ([][]float32, []int32, error) {
 	return [][]float32{inputs}, labels, nil
 }
 
-// run calls input_fn. A nil Example stands for a record of zeros.
-func (fn *inputFn) run(s *session, t *starlark.Thread, records []graph.Example) ([]float32, []int32, error) {
+// refuse is an error about what input_fn returns.
+func (fn *inputFn) refuse(format string, args ...any) error {
+	return &Error{Line: int(fn.f.Position().Line), Msg: "input_fn: " + fmt.Sprintf(format, args...)}
+}
+
+// values calls input_fn, which returns features and labels. A nil Example stands for a record of zeros.
+func (fn *inputFn) values(s *session, t *starlark.Thread, records []graph.Example) (starlark.Tuple, error) {
 	list := make([]starlark.Value, len(records))
 	for i, r := range records {
 		list[i] = record{r}
 		if fn.asDict {
 			d, err := fn.dict(s, r)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			list[i] = d
 		}
 	}
 	v, err := starlark.Call(t, fn.f, starlark.Tuple{starlark.NewList(list)}, nil)
 	if err != nil {
-		return nil, nil, err
-	}
-	refuse := func(format string, args ...any) ([]float32, []int32, error) {
-		return nil, nil, &Error{Line: int(fn.f.Position().Line), Msg: "input_fn: " + fmt.Sprintf(format, args...)}
+		return nil, err
 	}
 	pair, ok := v.(starlark.Tuple)
 	if !ok || len(pair) != 2 {
-		return refuse("it returns %s; (features, labels) is wanted", printed(v))
+		return nil, fn.refuse("it returns %s; (features, labels) is wanted", printed(v))
+	}
+	return pair, nil
+}
+
+// run calls input_fn and reads the network's input and the labels.
+func (fn *inputFn) run(s *session, t *starlark.Thread, records []graph.Example) ([]float32, []int32, error) {
+	pair, err := fn.values(s, t, records)
+	if err != nil {
+		return nil, nil, err
 	}
 	inputs, err := fn.inputs(pair[0], len(records))
 	if err != nil {
-		return refuse("%s", err)
+		return nil, nil, fn.refuse("%s", err)
 	}
 	labels, err := labelsOf(pair[1], len(records))
 	if err != nil {
-		return refuse("%s", err)
+		return nil, nil, fn.refuse("%s", err)
 	}
 	return inputs, labels, nil
 }

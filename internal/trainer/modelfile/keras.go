@@ -3,6 +3,7 @@ package modelfile
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -22,22 +23,25 @@ func layerFunctions() map[string]starlark.Value {
 			}
 		})
 	values := map[string]starlark.Value{
-		keras + "Input":                     inputFunction("tf.keras.Input"),
-		keras + "layers.Input":              inputFunction("tf.keras.layers.Input"),
-		keras + "Model":                     modelFunction("tf.keras.Model"),
-		keras + "models.Model":              modelFunction("tf.keras.models.Model"),
-		keras + "layers.Reshape":            reshapeLayer(),
-		keras + "layers.Conv2D":             convLayer("tf.keras.layers.Conv2D"),
-		keras + "layers.Convolution2D":      convLayer("tf.keras.layers.Convolution2D"),
-		keras + "layers.BatchNormalization": batchNormLayer(),
-		keras + "layers.Dropout":            dropoutLayer(),
-		keras + "layers.Flatten":            flatten,
-		keras + "layers.Dense":              denseLayer(),
-		keras + "layers.Activation":         activationLayer(),
-		keras + "layers.ReLU":               reluLayer(),
-		keras + "layers.LeakyReLU":          leakyReLULayer(),
-		keras + "layers.Softmax":            softmaxLayer(),
-		keras + "layers.Embedding":          embeddingLayer(),
+		keras + "Input":                                         inputFunction("tf.keras.Input"),
+		keras + "layers.Input":                                  inputFunction("tf.keras.layers.Input"),
+		keras + "Model":                                         modelFunction("tf.keras.Model"),
+		keras + "models.Model":                                  modelFunction("tf.keras.models.Model"),
+		keras + "layers.Reshape":                                reshapeLayer(),
+		keras + "layers.Conv2D":                                 convLayer("tf.keras.layers.Conv2D"),
+		keras + "layers.Convolution2D":                          convLayer("tf.keras.layers.Convolution2D"),
+		keras + "layers.BatchNormalization":                     batchNormLayer(),
+		keras + "layers.Dropout":                                dropoutLayer(),
+		keras + "layers.Flatten":                                flatten,
+		keras + "layers.Dense":                                  denseLayer(),
+		keras + "layers.Activation":                             activationLayer(),
+		keras + "layers.ReLU":                                   reluLayer(),
+		keras + "layers.LeakyReLU":                              leakyReLULayer(),
+		keras + "layers.Softmax":                                softmaxLayer(),
+		keras + "layers.Embedding":                              embeddingLayer("tf.keras.layers.Embedding", false),
+		"elasticdl.python.elasticdl.layers.embedding.Embedding": embeddingLayer("Embedding", true),
+		keras + "layers.Layer":                                  layerBase,
+		"enum.Enum":                                             enumBase,
 	}
 	for name, op := range activationOps {
 		for _, path := range []string{keras + "activations.", "tensorflow.nn.", "tensorflow."} {
@@ -67,11 +71,11 @@ func inputFunction(name string) starlark.Value {
 		if !a.none("name") {
 			given = a.text("name", "")
 		}
-		integer := false
+		d := float32Type
 		if !a.none("dtype") {
-			d, known := asDtype(a.values["dtype"])
-			if integer = d == int32Type || d == int64Type; !known || !integer && d != float32Type {
-				a.wrong("dtype", "float32, or int32 or int64 for row numbers of an Embedding")
+			known := false
+			if d, known = asDtype(a.values["dtype"]); !known || !slices.Contains([]dtype{float32Type, int32Type, int64Type, stringType}, d) {
+				a.wrong("dtype", "float32, int32, int64 or string")
 			}
 		}
 		if a.err != nil {
@@ -83,7 +87,7 @@ func inputFunction(name string) starlark.Value {
 		if given == "" { // Keras counts inputs from 1
 			g.count["input"] = max(1, g.count["input"])
 		}
-		return g.append(graph.Node{Op: graph.Input, Name: g.name("input", given), Shape: shape, Integer: integer, Line: lineOf(t)}), nil
+		return g.input(graph.Node{Name: g.name("input", given), Shape: shape, Line: lineOf(t)}, d), nil
 	})
 }
 

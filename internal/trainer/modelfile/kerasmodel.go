@@ -11,19 +11,66 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
-// kerasModel is what tf.keras.Model returns.
+// kerasModel is what tf.keras.Model returns, or what calling an object of a model's class builds.
 type kerasModel struct {
-	name   string
+	name    string
+	layers  *layerGraph
+	outputs *modelOutput
+	inputs  []modelInput // in the order in which tf.keras.Model was given them
+	byKey   bool         // they were given as a dict
+	lenient bool         // the output need not depend on all of them
+
+	// Of the network that ends in the output that loss takes, when that is known.
 	nodes  []graph.Node
 	output int
-	inputs []modelInput // in the order in which tf.keras.Model was given them
-	byKey  bool         // they were given as a dict
+	origin []int // of each node, its place in layers
+}
+
+// modelOutput is the tensors that a model returns: one without a name, or several by their keys.
+type modelOutput struct {
+	keys    []string
+	tensors []*symbol
+}
+
+// outputsOf reads a model's output: a tensor, alone or in a list, or a dict of them.
+func outputsOf(v starlark.Value) (*modelOutput, error) {
+	switch list := v.(type) {
+	case *starlark.List:
+		if list.Len() == 1 {
+			v = list.Index(0)
+		}
+	case starlark.Tuple:
+		if len(list) == 1 {
+			v = list[0]
+		}
+	case *starlark.Dict:
+		out := &modelOutput{}
+		for _, item := range list.Items() {
+			key, isText := item[0].(starlark.String)
+			s, isTensor := item[1].(*symbol)
+			if !isText || !isTensor || s.op != opLayer {
+				return nil, fmt.Errorf("returns %s under the key %s; outputs of layers under names are wanted", printed(item[1]), printed(item[0]))
+			}
+			out.keys, out.tensors = append(out.keys, string(key)), append(out.tensors, s)
+		}
+		if len(out.keys) > 0 {
+			return out, nil
+		}
+	}
+	s, ok := v.(*symbol)
+	switch {
+	case v == starlark.None:
+		return nil, errors.New("returns None; return the output of the last layer")
+	case !ok || s.op != opLayer:
+		return nil, fmt.Errorf("returns %s; one output of a layer, or a dict of them, is wanted", printed(v))
+	}
+	return &modelOutput{[]string{""}, []*symbol{s}}, nil
 }
 
 // modelInput is an input by the name under which a dict of features has it.
 type modelInput struct {
 	key  string
-	node int // in nodes
+	node int // in the layer graph
 }
 
 func (m *kerasModel) String() string        { return "model " + m.name }
@@ -39,7 +86,7 @@ func modelFunction(name string) starlark.Value {
 		if s.layers == nil {
 			return nil, fmt.Errorf("%s is called outside of the model", name)
 		}
-		in, out := a.inputs("inputs"), a.tensor("outputs")
+		in, out := a.inputs("inputs"), a.outputs("outputs")
 		given := "model"
 		if !a.none("name") {
 			given = a.text("name", "")
@@ -47,43 +94,39 @@ func modelFunction(name string) starlark.Value {
 		if a.err != nil {
 			return nil, a.err
 		}
-		m, err := s.layers.model(given, in, out.layer)
+		m := &kerasModel{name: given, layers: s.layers, outputs: out, inputs: in}
+		_, m.byKey = a.values["inputs"].(*starlark.Dict)
+		kept, err := m.needed(out.tensors)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		_, m.byKey = a.values["inputs"].(*starlark.Dict)
+		for _, out := range out.tensors { // what is wrong is said of this line
+			probe := *m
+			if err := probe.cut(out); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
 		for i, n := range s.layers.nodes {
-			if !slices.ContainsFunc(m.nodes, func(k graph.Node) bool { return k.Name == n.Name }) {
-				add(&s.report.Notices, s.layers.nodes[i].Line, "layer %s is not between the model's input and output, and is left out", n.Name)
+			if !kept[i] {
+				add(&s.report.Notices, n.Line, "layer %s is not between the model's input and output, and is left out", n.Name)
 			}
 		}
 		return m, nil
 	})
 }
 
-// tensor reads the output of a layer, alone or as the one element of a list or dict.
-func (a *arguments) tensor(name string) *symbol {
-	v := a.values[name]
-	switch list := v.(type) {
-	case *starlark.List:
-		if list.Len() == 1 {
-			v = list.Index(0)
-		}
-	case starlark.Tuple:
-		if len(list) == 1 {
-			v = list[0]
-		}
-	case *starlark.Dict:
-		if list.Len() == 1 {
-			v = list.Items()[0][1]
-		}
-	}
-	s, ok := v.(*symbol)
-	if !ok || s.op != opLayer {
-		a.wrong(name, "one output of a layer (models with several are not implemented)")
+// outputs reads what a model returns.
+func (a *arguments) outputs(name string) *modelOutput {
+	if !a.has(name) {
+		a.wrong(name, "")
 		return nil
 	}
-	return s
+	out, err := outputsOf(a.values[name])
+	if err != nil {
+		a.wrong(name, "one output of a layer, or a dict of them")
+		return nil
+	}
+	return out
 }
 
 // inputs reads one tf.keras.Input, or several in a list or dict; node is the place in the layer graph.
@@ -123,10 +166,11 @@ func (a *arguments) inputs(name string) []modelInput {
 	return inputs
 }
 
-// model cuts the nodes between inputs and one output out of the graph.
-func (g *layerGraph) model(name string, inputs []modelInput, out int) (*kerasModel, error) {
+// needed are the nodes that outputs depend on, and the inputs that are turned into others before the network has them.
+func (m *kerasModel) needed(outputs []*symbol) (map[int]bool, error) {
+	g, inputs := m.layers, m.inputs
 	for i, in := range inputs {
-		if len(g.nodes[in.node].Inputs) > 0 {
+		if g.nodes[in.node].Op != graph.Input || g.made[in.node] != nil {
 			return nil, fmt.Errorf("inputs=%s is not a tf.keras.Input", g.nodes[in.node].Name)
 		}
 		if slices.ContainsFunc(inputs[:i], func(other modelInput) bool { return other.node == in.node }) {
@@ -136,27 +180,59 @@ func (g *layerGraph) model(name string, inputs []modelInput, out int) (*kerasMod
 	given := func(node int) bool {
 		return slices.ContainsFunc(inputs, func(in modelInput) bool { return in.node == node })
 	}
-	used := map[int]bool{out: true}
-	for at := out; at >= 0; at-- { // a node's inputs stand before it
+	used := map[int]bool{}
+	last := ""
+	for _, out := range outputs {
+		used[out.layer], last = true, g.nodes[out.layer].Name
+	}
+	for at := len(g.nodes) - 1; at >= 0; at-- { // a node's inputs stand before it
 		if !used[at] {
 			continue
 		}
-		if len(g.nodes[at].Inputs) == 0 && !given(at) {
-			return nil, fmt.Errorf("the output %s comes from input %s, which is not among the model's inputs (%s)", g.nodes[out].Name, g.nodes[at].Name, g.names(inputs))
+		sources := g.nodes[at].Inputs
+		if made := g.made[at]; made != nil {
+			sources = made.sources()
+		} else if len(sources) == 0 && !given(at) {
+			return nil, fmt.Errorf("the output %s comes from input %s, which is not among the model's inputs (%s)", last, g.nodes[at].Name, g.names(inputs))
 		}
-		for _, from := range g.nodes[at].Inputs {
+		for _, from := range sources {
 			used[from] = true
 		}
 	}
-	m := &kerasModel{name: name}
+	for _, in := range inputs {
+		if !used[in.node] && !m.lenient {
+			return nil, fmt.Errorf("the output %s does not depend on input %s", last, g.nodes[in.node].Name)
+		}
+	}
+	return used, nil
+}
+
+// cut makes the network that ends in one of the layer graph's nodes.
+func (m *kerasModel) cut(out *symbol) error {
+	lenient := m.lenient
+	m.lenient = true // the other outputs may need the other inputs
+	used, err := m.needed([]*symbol{out})
+	m.lenient = lenient
+	if err != nil {
+		return err
+	}
+	feeds := map[int]bool{} // nodes that the network itself takes
+	for i, n := range m.layers.nodes {
+		if used[i] {
+			for _, from := range n.Inputs {
+				feeds[from] = true
+			}
+		}
+	}
+	feeds[out.layer] = true
 	place := map[int]int{}
 	names := map[string]bool{}
-	for i, n := range g.nodes {
-		if !used[i] {
+	for i, n := range m.layers.nodes {
+		if !used[i] || !feeds[i] {
 			continue
 		}
 		if names[n.Name] {
-			return nil, fmt.Errorf("two layers have the name %q", n.Name)
+			return fmt.Errorf("two layers have the name %q", n.Name)
 		}
 		names[n.Name] = true
 		place[i] = len(m.nodes)
@@ -164,16 +240,10 @@ func (g *layerGraph) model(name string, inputs []modelInput, out int) (*kerasMod
 		for k, from := range n.Inputs {
 			n.Inputs[k] = place[from]
 		}
-		m.nodes = append(m.nodes, n)
+		m.nodes, m.origin = append(m.nodes, n), append(m.origin, i)
 	}
-	for _, in := range inputs {
-		if !used[in.node] {
-			return nil, fmt.Errorf("the output %s does not depend on input %s", g.nodes[out].Name, g.nodes[in.node].Name)
-		}
-		m.inputs = append(m.inputs, modelInput{in.key, place[in.node]})
-	}
-	m.output = place[out]
-	return m, checkIntegers(m.nodes)
+	m.output = place[out.layer]
+	return m.checkNumbers()
 }
 
 func (g *layerGraph) names(inputs []modelInput) string {

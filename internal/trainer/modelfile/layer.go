@@ -17,9 +17,26 @@ import (
 type layerGraph struct {
 	nodes []graph.Node
 	count map[string]int // layers made of each class without a name of their own, as Keras counts them
+
+	called map[any]bool         // layers and objects that have been called
+	text   map[int]bool         // of a tf.keras.Input: its elements are text
+	dtypes map[int]dtype        // of a tf.keras.Input: the type that the file gave it
+	casts  map[int]bool         // of a tf.keras.Input: its reader converts integers
+	made   map[int]*madeFeature // of an Input that no tf.keras.Input made: what the feed makes it of
 }
 
-func newLayerGraph() *layerGraph { return &layerGraph{count: map[string]int{}} }
+func newLayerGraph() *layerGraph {
+	return &layerGraph{count: map[string]int{}, called: map[any]bool{}, text: map[int]bool{}, dtypes: map[int]dtype{}, casts: map[int]bool{}, made: map[int]*madeFeature{}}
+}
+
+// snapshot is the graph as it is, to be restored.
+func (g *layerGraph) snapshot() *layerGraph {
+	return &layerGraph{slices.Clone(g.nodes), maps.Clone(g.count), maps.Clone(g.called), maps.Clone(g.text), maps.Clone(g.dtypes), maps.Clone(g.casts), maps.Clone(g.made)}
+}
+
+func (g *layerGraph) restore(s *layerGraph) {
+	*g = *s.snapshot()
+}
 
 // name gives a layer Keras's name for it: the class in snake case, then class_1, class_2 and so on.
 func (g *layerGraph) name(class, given string) string {
@@ -43,15 +60,34 @@ func (g *layerGraph) append(n graph.Node, inputs ...*symbol) *symbol {
 	return &symbol{op: opLayer, layer: len(g.nodes) - 1, detail: n.Name, dtype: float32Type, dims: n.Shape}
 }
 
+// symbolOf is the value of a node.
+func (g *layerGraph) symbolOf(node int) *symbol {
+	n := g.nodes[node]
+	return &symbol{op: opLayer, layer: node, detail: n.Name, dtype: float32Type, dims: n.Shape}
+}
+
+// input adds an input of the model.
+func (g *layerGraph) input(n graph.Node, d dtype) *symbol {
+	n.Op, n.Integer = graph.Input, d == int32Type || d == int64Type
+	out := g.append(n)
+	out.dtype, g.dtypes[out.layer] = d, d
+	if d == stringType {
+		g.text[out.layer] = true
+	}
+	return out
+}
+
 // layer is a layer that has been made and can be called once.
 type layer struct {
 	fn         string // the class, as files write it
 	node       graph.Node
-	activation graph.Op // a fused one; "" is none
-	trains     bool     // the call takes training=
-	merges     bool     // it takes a list of inputs
-	looksUp    bool     // its input is row numbers
-	called     bool
+	activation graph.Op                               // a fused one; "" is none
+	trains     bool                                   // the call takes training=
+	merges     bool                                   // it takes a list of inputs
+	looksUp    bool                                   // its input is row numbers
+	masksZero  bool                                   // row 0 stands for nothing: the output has a mask
+	note       string                                 // about how it was made
+	passesMask bool                                   // it does with a mask what Keras does: nothing
 	complete   func(n *graph.Node, in []int) error    // checks the input's shape and sets the node's
 	merge      func(n *graph.Node, ins [][]int) error // the same, of a layer that merges
 }
@@ -73,6 +109,9 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	if err != nil {
 		return nil, err
 	}
+	if err := sessionOf(t).spend(callBytes); err != nil {
+		return nil, err
+	}
 	g := sessionOf(t).layers
 	if g == nil {
 		return nil, fmt.Errorf("%s is called outside of the model", sig.name)
@@ -81,56 +120,136 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	if err != nil {
 		return nil, err
 	}
-	if l.called {
+	called := *l
+	if err := called.trainingArgument(t, a); err != nil {
+		return nil, err
+	}
+	for _, in := range inputs {
+		if in.mask != nil && !l.passesMask {
+			return nil, fmt.Errorf("%s: its input %s has a mask of Embedding's mask_zero, which is implemented for layers of the file with call(self, x, mask=None) alone; leave mask_zero out", sig.name, in)
+		}
+	}
+	if g.called[l] {
 		return nil, fmt.Errorf("%s is called a second time; layers that share their weights are not implemented", sig.name)
 	}
-	if l.looksUp {
-		if err := g.lookedUp(inputs[0]); err != nil {
-			return nil, fmt.Errorf("%s: %w", sig.name, err)
-		}
-	}
-	n := l.node
-	n.Line = lineOf(t)
-	if !a.none("training") {
-		if !a.boolean("training") {
-			a.fail("training=False is not implemented: the layer would not be trained")
-		}
-		if a.err != nil {
-			return nil, a.err
-		}
-		switch n.Op {
-		case graph.BatchNorm:
-			attrs := *n.BatchNorm
-			attrs.TrainingAlways = true
-			n.BatchNorm = &attrs
-		case graph.Dropout:
-			attrs := *n.Dropout
-			attrs.TrainingAlways = true
-			n.Dropout = &attrs
-		}
-		sessionOf(t).notice(t, "training=True of %s is honoured in training only; evaluation, prediction and the saved model use inference mode", n.Name)
-	}
-	if l.merges {
-		var shapes [][]int
-		for _, in := range inputs {
-			shapes = append(shapes, in.dims)
-		}
-		err = l.merge(&n, shapes)
-	} else {
-		err = l.complete(&n, inputs[0].dims)
-	}
+	g.called[l] = true
+	out, err := g.apply(&called, inputs, lineOf(t))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sig.name, err)
 	}
-	if size, ok := elements(n.Shape); !ok || size == 0 {
-		return nil, fmt.Errorf("%s: output shape %s is too large", sig.name, shapeText(n.Shape))
+	return out, nil
+}
+
+// trainingArgument reads the call's training=.
+func (l *layer) trainingArgument(t *starlark.Thread, a *arguments) error {
+	if _, phase := a.values["training"].(trainingPhase); a.none("training") || phase {
+		return nil
 	}
-	l.called = true
+	if !a.boolean("training") {
+		a.fail("training=False is not implemented: the layer would not be trained")
+	}
+	if a.err != nil {
+		return a.err
+	}
+	switch n := &l.node; n.Op {
+	case graph.BatchNorm:
+		attrs := *n.BatchNorm
+		attrs.TrainingAlways = true
+		n.BatchNorm = &attrs
+	case graph.Dropout:
+		attrs := *n.Dropout
+		attrs.TrainingAlways = true
+		n.Dropout = &attrs
+	}
+	sessionOf(t).notice(t, "training=True of %s is honoured in training only; evaluation, prediction and the saved model use inference mode", l.node.Name)
+	return nil
+}
+
+// apply adds a layer behind its inputs.
+func (g *layerGraph) apply(l *layer, inputs []*symbol, line int) (*symbol, error) {
+	n := l.node
+	n.Line = line
+	var err error
+	var mask *symbol
+	if l.looksUp {
+		if inputs, mask, err = g.lookedUp(l, inputs[0], line); err != nil {
+			return nil, err
+		}
+	}
+	for i, in := range inputs {
+		if in.op == opMade {
+			if inputs[i], err = g.asFloats(in, line); err != nil {
+				return nil, err
+			}
+		}
+	}
+	// A value without an axis but the records' is an array of one in the network.
+	scalar := len(inputs[0].dims) == 0
+	if scalar && !slices.Contains(elementwiseOps, n.Op) {
+		return nil, errors.New("its input has no axis but the records'; tf.reshape it to (-1, 1)")
+	}
+	if l.merges {
+		inputs = g.broadcast(n, inputs, line)
+		var shapes [][]int
+		for _, in := range inputs {
+			if (len(in.dims) == 0) != scalar {
+				return nil, fmt.Errorf("the shapes %s and %s of its inputs do not fit", shapeText(inputs[0].dims), shapeText(in.dims))
+			}
+			shapes = append(shapes, nodeShape(in.dims))
+		}
+		err = l.merge(&n, shapes)
+	} else {
+		err = l.complete(&n, nodeShape(inputs[0].dims))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if size, ok := elements(n.Shape); !ok || size == 0 {
+		return nil, fmt.Errorf("output shape %s is too large", shapeText(n.Shape))
+	}
 	out := g.append(n, inputs...)
 	if l.activation != "" {
 		out = g.append(graph.Node{Op: l.activation, Name: n.Name + "/" + string(l.activation), Shape: n.Shape, Line: n.Line}, out)
 	}
+	if scalar {
+		out.dims = []int{}
+	}
+	out.mask = mask
 	return out, nil
+}
+
+// elementwiseOps are the layers that take values without an axis but the records'.
+var elementwiseOps = []graph.Op{
+	graph.Add, graph.Multiply, graph.Subtract, graph.ReLU, graph.Sigmoid, graph.Tanh, graph.LeakyReLU, graph.Reshape, graph.Flatten, graph.Scale,
+}
+
+// nodeShape is the shape in the network of a value with dims.
+func nodeShape(dims []int) []int {
+	if len(dims) == 0 {
+		return []int{1}
+	}
+	return dims
+}
+
+// broadcast repeats those operands of a sum, a difference or a product whose last axis has size 1 where that of others is longer.
+func (g *layerGraph) broadcast(n graph.Node, inputs []*symbol, line int) []*symbol {
+	if n.Op == graph.Concatenate {
+		return inputs
+	}
+	widest := inputs[0].dims
+	for _, in := range inputs {
+		if last := len(in.dims) - 1; last >= 0 && len(widest) == len(in.dims) && in.dims[last] > widest[last] {
+			widest = in.dims
+		}
+	}
+	out := slices.Clone(inputs)
+	for i, in := range inputs {
+		last := len(in.dims) - 1
+		if last >= 0 && len(widest) == len(in.dims) && in.dims[last] == 1 && widest[last] > 1 && slices.Equal(in.dims[:last], widest[:last]) {
+			out[i] = g.append(graph.Node{Op: graph.Broadcast, Name: g.name("tf_op_layer_BroadcastTo", ""), Shape: widest, Line: line}, in)
+		}
+	}
+	return out
 }
 
 // inputs are the tensors of a call: one, or a list of them for a layer that merges.
@@ -156,7 +275,7 @@ func (l *layer) inputs(a *arguments) ([]*symbol, error) {
 			a.wrong("inputs", want)
 			return nil, a.err
 		}
-		if in.op != opLayer {
+		if in.op != opLayer && in.op != opMade {
 			return nil, fmt.Errorf("%s is called with %s; only the outputs of layers can be its input", a.fn, in)
 		}
 		inputs = append(inputs, in)
@@ -177,9 +296,35 @@ func (f activation) Freeze()               {}
 func (f activation) Truth() starlark.Bool  { return true }
 func (f activation) Hash() (uint32, error) { return starlark.String(f.path).Hash() }
 
-// CallInternal refuses a call: it would make a layer without a name.
-func (f activation) CallInternal(*starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-	return nil, fmt.Errorf("calling %s is not implemented; write tf.keras.layers.Activation(%s)(x)", f, f)
+// CallInternal makes a layer of it where it is called with the output of one, and traces it in losses and metrics.
+func (f activation) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a, err := signature{name: f.path, positional: []string{"x"}, keywords: []string{"name"}}.bind(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	x, ok := a.values["x"].(*symbol)
+	switch {
+	case !ok:
+		a.wrong("x", "the output of a layer")
+		return nil, a.err
+	case x.op == opLayer || x.op == opMade:
+		g := sessionOf(t).layers
+		if g == nil {
+			return nil, fmt.Errorf("%s is called outside of the model", f)
+		}
+		l := &layer{fn: f.path}
+		elementwise(l, f.op)
+		name := string(f.op)
+		l.node.Name = g.name("tf_op_layer_"+strings.ToUpper(name[:1])+name[1:], "")
+		out, err := g.apply(l, []*symbol{x}, lineOf(t))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		return out, nil
+	case f.op == graph.Sigmoid:
+		return &symbol{op: opSigmoid, args: []*symbol{x}, dtype: float32Type}, nil
+	}
+	return nil, fmt.Errorf("%s of %s is not implemented", f, x)
 }
 
 // activationOps are the activations by Keras' names.
@@ -251,6 +396,9 @@ func constructor(sig signature, snake string, build func(*arguments, *layer)) st
 			return nil, a.err
 		}
 		l.node.Name = g.name(snake, given)
+		if l.note != "" {
+			sessionOf(t).notice(t, "%s: %s", l.node.Name, l.note)
+		}
 		return l, nil
 	})
 }

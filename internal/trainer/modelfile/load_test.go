@@ -44,7 +44,24 @@ func tableOf(m *graph.Model, r *Report) string {
 	for _, f := range m.Feed.Features {
 		fmt.Fprintf(&b, "feature %s %s%s\n", f.Name, f.DType, shapeText(f.Shape))
 	}
+	if m.SumOfLosses {
+		b.WriteString("sum of losses\n")
+	}
+	if m.LearningRates != nil {
+		fmt.Fprintf(&b, "learning rates %.12s…\n", m.LearningRates.Digest)
+	}
 	for _, c := range m.Feed.Columns {
+		if c.Parts != nil {
+			fmt.Fprintf(&b, "column rows=%t sparse=%t weights=%q\n", c.Integer, c.Sparse, c.Weights)
+			for _, p := range c.Parts {
+				fmt.Fprintf(&b, "  %s", p.Feature)
+				for _, s := range p.Steps {
+					fmt.Fprintf(&b, " %+v", s)
+				}
+				b.WriteByte('\n')
+			}
+			continue
+		}
 		if c.Integer {
 			fmt.Fprintf(&b, "column %s as rows\n", c.Feature)
 			continue

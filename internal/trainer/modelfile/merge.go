@@ -38,6 +38,15 @@ func mergeFunctions() map[string]starlark.Value {
 			l := &layer{fn: call.name}
 			merging(l, op)
 			l.node.Name = g.name(snake, given)
+			if op == graph.Concatenate {
+				if all, made := sessionOf(t).madeList(a.values["inputs"]); made {
+					m, err := concatenated(all)
+					if err != nil {
+						return nil, fmt.Errorf("%s: %w", call.name, err)
+					}
+					return m.symbol(l.node.Name), nil
+				}
+			}
 			return l.CallInternal(t, starlark.Tuple{a.values["inputs"]}, nil)
 		})
 	}
@@ -55,7 +64,7 @@ func merging(l *layer, op graph.Op) {
 		width := shape[last]
 		for _, in := range ins[1:] {
 			if len(in) != len(shape) || !slices.Equal(in[:last], shape[:last]) || op != graph.Concatenate && in[last] != shape[last] {
-				return fmt.Errorf("the shapes %s and %s of its inputs do not fit; broadcasting is not implemented", shapeText(ins[0]), shapeText(in))
+				return fmt.Errorf("the shapes %s and %s of its inputs do not fit; of broadcasting, only that of a last axis of size 1 is implemented", shapeText(ins[0]), shapeText(in))
 			}
 			width += in[last]
 		}

@@ -2,6 +2,7 @@ package modelfile
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -13,6 +14,7 @@ import (
 type metric struct {
 	path string
 	graph.Metric
+	probabilities bool // it takes them, and not logits
 }
 
 func (m metric) String() string        { return m.path + "()" }
@@ -42,7 +44,7 @@ func metricFunctions() map[string]starlark.Value {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", sig.name, err)
 			}
-			return metric{sig.name, m}, nil
+			return metric{sig.name, m, probabilities(a)}, nil
 		})
 	}
 	kind := func(k graph.MetricKind) func(*arguments) (graph.Metric, error) {
@@ -52,7 +54,7 @@ func metricFunctions() map[string]starlark.Value {
 	add("MeanSquaredError", signature{}, kind(graph.SquaredError))
 	add("BinaryAccuracy", signature{keywords: []string{"threshold"}}, func(a *arguments) (graph.Metric, error) {
 		if !a.has("threshold") {
-			return graph.Metric{}, fmt.Errorf("the threshold of 0.5 is one of probabilities, and the output is a logit; write threshold=0.0")
+			return graph.Metric{Kind: graph.BinaryAccuracy}, nil // 0.5 of probabilities
 		}
 		return graph.Metric{Kind: graph.BinaryAccuracy, Threshold: a.number("threshold")}, nil
 	})
@@ -63,10 +65,7 @@ func metricFunctions() map[string]starlark.Value {
 			"thresholds": none, "multi_label": {starlark.False}, "label_weights": none,
 		},
 	}
-	add("AUC", auc, func(a *arguments) (graph.Metric, error) {
-		if !a.has("from_logits") || !a.boolean("from_logits") {
-			return graph.Metric{}, fmt.Errorf("it takes probabilities, and the output is a logit; write from_logits=True")
-		}
+	add("AUC", auc, func(*arguments) (graph.Metric, error) {
 		return graph.Metric{Kind: graph.AUC}, nil
 	})
 	add("Accuracy", signature{}, func(*arguments) (graph.Metric, error) {
@@ -75,18 +74,75 @@ func metricFunctions() map[string]starlark.Value {
 	return values
 }
 
-// metricOf recognizes a metric.
-func metricOf(v starlark.Value, shape []int) (graph.Metric, bool) {
+// probabilities says that a metric is made for them: as AUC and BinaryAccuracy are unless they are told otherwise.
+func probabilities(a *arguments) bool {
+	switch a.fn {
+	case "tf.keras.metrics.AUC":
+		return !a.has("from_logits") || !a.boolean("from_logits")
+	case "tf.keras.metrics.BinaryAccuracy":
+		return !a.has("threshold")
+	}
+	return false
+}
+
+// CallInternal is a metric of labels and predictions, as a value.
+func (m metric) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a, err := signature{name: m.path, positional: []string{"y_true", "y_pred"}}.bind(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	s := &symbol{op: opMetric, args: []*symbol{a.symbol("y_true"), a.symbol("y_pred")}, detail: m.path, metric: &m, dtype: float32Type}
+	return s, a.err
+}
+
+// Name is the class's.
+func (m metric) Name() string { return m.path }
+
+// metricOf recognizes a metric of the output with a key.
+func (f *outputForms) metricOf(v starlark.Value, key string) (graph.Metric, error) {
 	switch v := v.(type) {
 	case metric:
-		return v.Metric, true
+		return f.ofOutput(v, &symbol{op: opOutput, output: key})
 	case *symbol:
-		if loss, ok := lossOf(v, shape); ok && loss == graph.MeanSquaredError {
-			return graph.Metric{Kind: graph.SquaredError}, true
+		if v.op == opMetric {
+			if !isTarget(v.args[0]) && !isLabels(v.args[0]) {
+				break
+			}
+			return f.ofOutput(*v.metric, v.args[1])
 		}
-		return accuracyOf(v)
+		if loss, ok := f.lossOf(v); ok && loss.kind == graph.MeanSquaredError && !loss.sum && loss.out.layer == f.main {
+			return graph.Metric{Kind: graph.SquaredError}, nil
+		}
+		if m, ok := f.accuracyOf(v); ok {
+			return m, nil
+		}
 	}
-	return graph.Metric{}, false
+	return graph.Metric{}, fmt.Errorf("is %s; implemented are %s", printed(v), implementedMetrics)
+}
+
+// ofOutput is a metric of tf.keras.metrics, applied to an output.
+func (f *outputForms) ofOutput(m metric, prediction *symbol) (graph.Metric, error) {
+	out, sigmoid, ok := outputOf(prediction)
+	probability := false
+	if ok {
+		probability, ok = f.isMain(out)
+	}
+	switch probability = probability != sigmoid; {
+	case !ok:
+		return graph.Metric{}, fmt.Errorf("is %s of something else than the output that the loss takes, or its sigmoid", m)
+	case m.probabilities && !probability && m.Kind == graph.AUC:
+		return graph.Metric{}, fmt.Errorf("is %s, which takes probabilities, and the output is a logit; write from_logits=True", m)
+	case m.probabilities && !probability:
+		return graph.Metric{}, fmt.Errorf("is %s, whose threshold of 0.5 is one of probabilities, and the output is a logit; write threshold=0.0", m)
+	case !m.probabilities && probability && m.Kind == graph.AUC:
+		return graph.Metric{}, fmt.Errorf("is %s(from_logits=True), and the output is a probability; leave from_logits out", m.path)
+	case !m.probabilities && probability && m.Kind == graph.BinaryAccuracy:
+		if !(m.Threshold > 0 && m.Threshold < 1) {
+			return graph.Metric{}, fmt.Errorf("is %s(threshold=%v), which no probability is; give one above 0 and below 1", m.path, m.Threshold)
+		}
+		m.Threshold = math.Log(m.Threshold / (1 - m.Threshold))
+	}
+	return m.Metric, nil
 }
 
 // metricsWith are the metrics of the outputs that a loss takes.

@@ -44,6 +44,9 @@ func (u unknown) Hash() (uint32, error) { return 0, u.use() }
 func (u unknown) AttrNames() []string   { return nil }
 
 func (u unknown) Attr(name string) (starlark.Value, error) {
+	if len(u.path) > maxTraceBytes { // a name that a loop makes longer and longer
+		return u, nil
+	}
 	return unknown{u.path + "." + name, u.reason}, nil
 }
 
@@ -75,7 +78,7 @@ var aliases = []struct{ from, to string }{
 
 func newFacade() *facade {
 	f := &facade{values: map[string]starlark.Value{}, spaces: map[string]bool{}}
-	for _, part := range []map[string]starlark.Value{layerFunctions(), tensorFunctions(), optimizerFunctions(), lossFunctions(), metricFunctions(), feedFunctions(), arrayFunctions(), typeValues()} {
+	for _, part := range []map[string]starlark.Value{layerFunctions(), tensorFunctions(), optimizerFunctions(), lossFunctions(), metricFunctions(), feedFunctions(), arrayFunctions(), typeValues(), preprocessingFunctions(), columnFunctions(), textFunctions(), otherFunctions()} {
 		for path, v := range part {
 			f.values[path] = v
 			for i := range path {
@@ -107,6 +110,9 @@ func (f *facade) lookup(path string) starlark.Value {
 		return a.from == path || strings.HasPrefix(a.from, path+".")
 	}) {
 		return namespace{path, f}
+	}
+	if root, _, _ := strings.Cut(path, "."); root == "deepctr" {
+		return unknown{path, "cannot be used: package deepctr is not available to model files; build the network from tf.keras.layers, as the built-in models deepfm and wide_deep do"}
 	}
 	parent := strings.TrimSuffix(path, "."+path[strings.LastIndexByte(path, '.')+1:])
 	if !f.spaces[parent] {

@@ -30,18 +30,27 @@ func guards() starlark.StringDict {
 	}
 	operator := func(args starlark.Tuple) syntax.Token { return operatorTokens[string(args[0].(starlark.String))] }
 	return starlark.StringDict{
+		classMake:  starlark.NewBuiltin("class", makeClass),
+		classSuper: starlark.NewBuiltin("super", makeSuper),
+		valueCopy:  starlark.NewBuiltin("copy", copyValue),
 		guardTruth: guard(guardTruth, func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 			return args[0], checkTruth(args[0])
 		}),
-		guardIterate: guard(guardIterate, func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+		guardIterate: guard(guardIterate, func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+			if a, ok := args[0].(*array); ok { // each element is an array
+				return a, sessionOf(t).spend(arrayBytes * int64(a.Len()))
+			}
 			return args[0], checkLoop(args[0])
 		}),
-		guardCompare: guard(guardCompare, func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+		guardCompare: guard(guardCompare, func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+			if err := sessionOf(t).comparison(operator(args), args[1], args[2]); err != nil {
+				return nil, err
+			}
 			return compare(operator(args), args[1], args[2])
 		}),
 		guardBinary: guard(guardBinary, func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 			if v, mine, err := layerArithmetic(t, operator(args), args[1], args[2]); mine {
-				return v, err
+				return v, sessionOf(t).paid(err, callBytes)
 			}
 			return operate(sessionOf(t), operator(args), args[1], args[2])
 		}),
@@ -164,7 +173,8 @@ func operate(s *session, op syntax.Token, x, y starlark.Value) (starlark.Value, 
 	_, xs := x.(*symbol)
 	_, ys := y.(*symbol)
 	if xs || ys {
-		return arithmetic(op, x, y)
+		v, err := arithmetic(op, x, y)
+		return v, s.paid(err, functionBytes)
 	}
 	_, xe := x.(eager)
 	_, ye := y.(eager)
@@ -190,7 +200,11 @@ func operate(s *session, op syntax.Token, x, y starlark.Value) (starlark.Value, 
 	if err := checkResultSize(s, op, x, y); err != nil {
 		return nil, err
 	}
-	return starlark.Binary(op, x, y)
+	v, err := starlark.Binary(op, x, y)
+	if err != nil {
+		return nil, err
+	}
+	return v, s.made(v)
 }
 
 // eagerArithmetic is TensorFlow's: both sides have one type, and numbers take the tensor's.
@@ -260,11 +274,15 @@ func checkResultSize(s *session, op syntax.Token, x, y starlark.Value) error {
 		size = length * max(count, 0)
 	case syntax.PLUS:
 		size = max(starlark.Len(x), 0) + max(starlark.Len(y), 0)
+	case syntax.PERCENT:
+		return s.format(x, starlark.Tuple{y}, "%")
+	case syntax.PIPE, syntax.AMP, syntax.CIRCUMFLEX, syntax.MINUS:
+		return s.unite(x, y)
 	}
 	if size > s.limits.sequenceSize {
 		return fmt.Errorf("a %s of more than %d elements is larger than a model file may make", x.Type(), s.limits.sequenceSize)
 	}
-	return nil
+	return s.room(slotBytes * int64(size))
 }
 
 func bits(i starlark.Int) int { return i.BigInt().BitLen() }
@@ -281,7 +299,11 @@ func unary(s *session, op syntax.Token, x starlark.Value) (starlark.Value, error
 		}
 		return nil, fmt.Errorf("the operator %s on arrays is not implemented", op)
 	}
-	return starlark.Unary(op, x)
+	v, err := starlark.Unary(op, x)
+	if err != nil {
+		return nil, err
+	}
+	return v, s.made(v)
 }
 
 // inPlace is the right side of an assignment like x += y. Starlark asks it for the result, because no x knows it.
@@ -322,6 +344,9 @@ func (p inPlace) Binary(op syntax.Token, x starlark.Value, _ starlark.Side) (sta
 		var added []starlark.Value // collected first: x += x ends
 		for v := range starlark.Elements(more) {
 			added = append(added, v)
+		}
+		if err := p.session.spend(elementBytes * int64(len(added))); err != nil {
+			return nil, err
 		}
 		for _, v := range added {
 			if err := x.Append(v); err != nil {

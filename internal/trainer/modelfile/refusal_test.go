@@ -72,7 +72,7 @@ func TestRefusals(t *testing.T) {
 	for _, script := range []string{"python", "layers", "functions", "feed", "input_fn", "limits"} {
 		t.Run("the "+script+" script gives the messages that it lists", func(t *testing.T) {
 			datadriven.RunTest(t, "testdata/refusals/"+script, func(t *testing.T, d *datadriven.TestData) string {
-				small := limits{steps: 1e6, arrayBytes: 1 << 20, elements: 1 << 18, sequenceSize: 1 << 16, integerBits: 4096}
+				small := limits{steps: 1e6, memory: 6 << 20, sequenceSize: 1 << 16, integerBits: 4096}
 				_, report, err := Load("m.py", []byte(assemble(d.Cmd, d.Input)), Options{limits: small})
 				if err != nil {
 					return err.Error() + "\n"

@@ -44,8 +44,14 @@ type Report struct {
 	Warnings []Message
 }
 
+// maxMessages is more than anybody reads; a loop that gives rise to a message each time makes no more of them.
+const maxMessages = 1000
+
 // add appends a message unless the same one is there: a probe runs code more than once.
 func add(list *[]Message, line int, format string, args ...any) {
+	if len(*list) == maxMessages {
+		return
+	}
 	m := Message{Line: line, Text: fmt.Sprintf(format, args...)}
 	for _, have := range *list {
 		if have == m {

@@ -9,6 +9,7 @@ import (
 type importedName struct {
 	name, path string
 	line       int
+	fallback   bool // it stands in `except ImportError:`
 }
 
 // The targets of the assignments that `raise X` and `assert X` become, as long as the words, so that columns stay. The
@@ -25,12 +26,11 @@ var unsupported = map[string]string{
 	"finally":  "exceptions cannot be caught in a model file",
 	"with":     "context managers cannot be run; a model file has nothing to open",
 	"yield":    "generators cannot be run; build a list",
-	"global":   "functions cannot assign to module names; return the value",
 	"nonlocal": "functions cannot assign to names of an outer function; return the value",
 	"del":      "names cannot be deleted; leave the statement out",
 	"async":    "asynchronous code cannot be run",
 	"await":    "asynchronous code cannot be run",
-	"class":    "classes cannot be run: build the model from tf.keras.layers in custom_model()",
+	"class":    "only classes at the top of the file are implemented; move it there",
 	"load":     "the name is reserved, and a model file cannot read other files",
 	":=":       "write an assignment of its own",
 	"->":       "leave type annotations out",
@@ -45,6 +45,10 @@ var unsupported = map[string]string{
 type rewriter struct {
 	report  *Report
 	imports []importedName
+	heads   map[int]classHead // of the classes at the top of the file, by line
+	shared  map[string]bool   // names that functions declare global
+	marks   map[[2]int]bool   // where they stand, by line and column
+	catches bool              // the lines at hand are those of an `except ImportError:`
 }
 
 // replacement of a token in the output; tokens that are not in the map stay, "" removes one.
@@ -61,7 +65,11 @@ func (r *rewriter) line(s *statement, line logicalLine) edits {
 		r.decorator(s, line, e)
 		return e
 	}
-	for i := 0; i < len(line); i++ {
+	body := 0
+	if line[0].is("class") && line.indent() == 1 {
+		body = r.class(s, line, e)
+	}
+	for i := body; i < len(line); i++ {
 		t := line[i]
 		starts := i == 0 || t.depth == 0 && (line[i-1].is(";") || line[i-1].is(":"))
 		isAttribute := i > 0 && line[i-1].is(".")
@@ -74,6 +82,15 @@ func (r *rewriter) line(s *statement, line logicalLine) edits {
 				e[j] = ""
 			}
 			i = end - 1
+		case starts && t.is("global"):
+			end := statementEnd(line, i)
+			e[i] = "pass"
+			for j := i + 1; j < end; j++ {
+				e[j] = ""
+			}
+			i = end - 1
+		case t.kind == nameToken && r.shared[t.text] && !isAttribute && !isKeyword(line, i) && !s.hides(t.text):
+			r.marks[[2]int{t.line, t.col}] = true
 		case starts && t.is("raise"):
 			if i+1 == statementEnd(line, i) {
 				r.problem(s, t, "`raise` without an exception: exceptions cannot be caught in a model file")
@@ -102,6 +119,11 @@ func (r *rewriter) line(s *statement, line logicalLine) edits {
 	return e
 }
 
+// isKeyword says whether a name is that of an argument.
+func isKeyword(line logicalLine, i int) bool {
+	return line[i].depth > 0 && i+1 < len(line) && line[i+1].is("=")
+}
+
 // statementEnd is the index behind the simple statement that starts at i.
 func statementEnd(line logicalLine, i int) int {
 	for ; i < len(line); i++ {
@@ -121,14 +143,41 @@ func isStarArgument(line logicalLine, i int) bool {
 	return before.is("lambda") || (before.is("(") || before.is(",")) && line[i].bracket == "("
 }
 
-// decorator drops @tf.function, which changes how TensorFlow runs a function and not what it computes.
+// class turns the head of a class into that of a function, and keeps the bases. It returns the index of the colon.
+func (r *rewriter) class(s *statement, line logicalLine, e edits) int {
+	colon := 1
+	for colon < len(line) && (!line[colon].is(":") || line[colon].depth != 0) {
+		colon++
+	}
+	if colon == len(line) || colon < 2 || line[1].kind != nameToken {
+		r.problem(s, line[0], "this class statement cannot be understood")
+		return colon
+	}
+	head := classHead{name: line[1].text, line: line[1].line}
+	for i := 3; i < colon-1; i++ { // between the brackets
+		e[i] = ""
+		head.bases = append(head.bases, line[i])
+		if line[i].is("=") {
+			r.problem(s, line[i], "keywords of a class statement (metaclass) are not implemented; leave them out")
+		}
+	}
+	e[0] = "def"
+	if colon == 2 {
+		e[colon] = "():"
+	}
+	r.heads[head.line] = head
+	return colon + 1
+}
+
+// decorator drops @tf.function, which changes how TensorFlow runs a function and not what it computes, and
+// elasticdl_preprocessing's @declare_model_inputs, which only notes the names of inputs.
 func (r *rewriter) decorator(s *statement, line logicalLine, e edits) {
 	text := ""
 	for i, t := range line {
 		text += t.text
 		e[i] = ""
 	}
-	if text != "@tf.function" {
+	if text != "@tf.function" && !strings.HasPrefix(text, "@declare_model_inputs(") {
 		r.problem(s, line[0], "the decorator %s cannot be run; leave it out", text)
 	}
 }
@@ -142,8 +191,9 @@ func (r *rewriter) identity(s *statement, line logicalLine, i int, e edits) {
 		operand++
 	}
 	none := operand < len(line) && line[operand].is("None") || i > 0 && line[i-1].is("None")
-	if !none {
-		r.problem(s, line[i], "`is` compares with None only; write ==")
+	isType := operand+2 < len(line) && (line[operand].is("tf") || line[operand].is("np")) && line[operand+1].is(".")
+	if !none && !isType {
+		r.problem(s, line[i], "`is` compares with None and types such as tf.string only; write ==")
 	}
 }
 
@@ -266,7 +316,7 @@ func (r *rewriter) importItem(module string, item logicalLine) bool {
 	if module != "" {
 		path = strings.TrimSuffix(module, ".") + "." + path
 	}
-	r.imports = append(r.imports, importedName{alias, path, first.line})
+	r.imports = append(r.imports, importedName{alias, path, first.line, r.catches})
 	return true
 }
 
@@ -308,40 +358,66 @@ func (w *emitter) logicalLine(line logicalLine, e edits) {
 	}
 }
 
-// translate rewrites a Python model file as Starlark in which every token that is kept stands where it stood. It
-// returns the source, what imports bind, and the statements.
-func translate(src string, report *Report) (string, []importedName, []*statement, *Error) {
+// translation is a Python file as Starlark.
+type translation struct {
+	text    string // in which every token that is kept stands where it stood
+	imports []importedName
+	parts   []*statement
+	heads   map[int]classHead // of the classes, by the line of their names
+	shared  map[[2]int]bool   // where names stand that functions declare global
+}
+
+// translate rewrites a Python model file as Starlark. roots are the names that are needed besides those that the file's own
+// statements use; nil are those of ElasticDL's contract.
+func translate(src string, roots []string, report *Report) (*translation, *Error) {
 	lines, err := tokenize(src)
 	if err != nil {
-		return "", nil, nil, err
+		return nil, err
 	}
 	all, err := statements(lines)
 	if err != nil {
-		return "", nil, nil, err
+		return nil, err
 	}
+	out := &translation{parts: all, heads: map[int]classHead{}, shared: map[[2]int]bool{}}
+	shared := sharedNames(all)
 	perStatement := make([][]edits, len(all))
 	importsOf := make([][]importedName, len(all))
 	for i, s := range all {
-		r := rewriter{report: report}
+		r := rewriter{report: report, heads: out.heads, shared: shared, marks: out.shared}
 		for _, line := range s.lines {
+			if s.kind == tryImportStatement {
+				r.catches = r.catches || line[0].is("except")
+				if line[0].is("import") || line[0].is("from") {
+					r.importStatement(s, line)
+				}
+				continue
+			}
 			perStatement[i] = append(perStatement[i], r.line(s, line))
 		}
 		importsOf[i] = r.imports
 	}
-	if err := skipUnreachable(all, report); err != nil {
-		return "", nil, nil, err
+	if roots == nil {
+		if err := checkForeign(lines, all); err != nil {
+			return nil, err
+		}
+	}
+	if err := skipUnreachable(all, roots, report); err != nil {
+		return nil, err
 	}
 	w := emitter{line: 1, col: 1}
-	var imports []importedName
 	for i, s := range all {
 		if s.skipped {
 			continue
 		}
-		imports = append(imports, importsOf[i]...)
+		out.imports = append(out.imports, importsOf[i]...)
+		if s.kind == tryImportStatement {
+			continue
+		}
 		for j, line := range s.lines {
 			w.logicalLine(line, perStatement[i][j])
 		}
 	}
 	w.out.WriteByte('\n')
-	return w.out.String(), imports, all, nil
+	out.text = w.out.String()
+	return out, nil
 }

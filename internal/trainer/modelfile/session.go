@@ -10,34 +10,37 @@ import (
 
 // limits bound one run of a model file's code.
 type limits struct {
-	steps        uint64 // Starlark instructions
-	arrayBytes   int64  // of one array
-	elements     int64  // written to arrays in total; also bounds the time spent in array operations
+	steps        uint64 // Starlark instructions, and as many again of the work of built-in functions
+	memory       int64  // bytes of all values that are made, whether they are kept or not
 	sequenceSize int    // elements of a list or bytes of a string that an operator makes
-	integerBits  int    // of a product
+	integerBits  int    // of an integer
 }
 
-// defaultLimits leave room for anything that a model file does: 10⁸ instructions take up to half a minute.
-var defaultLimits = limits{steps: 1e8, arrayBytes: 256 << 20, elements: 1 << 29, sequenceSize: 1 << 20, integerBits: 4096}
+// defaultLimits leave room for anything that a model file does: 10⁸ instructions take up to half a minute. The process
+// takes at most twice the memory, because what is not kept is collected late.
+var defaultLimits = limits{steps: 1e8, memory: 192 << 20, sequenceSize: 1 << 20, integerBits: 4096}
 
-// times is the limits of one run over n records: what two of them take, Load has seen.
-func (l limits) times(n int) limits {
+// times is the limits of one run over n records, of which two took the bytes probed when the file was loaded.
+func (l limits) times(n int, probed int64) limits {
 	n = max(n, 1)
 	l.steps *= uint64(n)
-	l.arrayBytes *= int64(n)
-	l.elements *= int64(n)
+	l.memory += 2 * probed * int64(n)
 	l.sequenceSize = max(l.sequenceSize, 8*n)
 	return l
 }
 
 // session is what one run of a model file's code may touch: Load has one, and every call of Feed.Function.
 type session struct {
-	limits   limits
-	report   *Report // nil after Load: a call on real records has nobody to report to
-	elements int64   // charged so far
+	limits limits
+	report *Report // nil after Load: a call on real records has nobody to report to
+	spent  int64   // bytes, of limits.memory
+	worked uint64  // steps of built-in functions, of limits.steps
 
 	layers *layerGraph // nil when the model is complete: no layer can be made any more
 	schema *schema     // what parse_single_example declared so far
+
+	nested int            // models that are being called in one another
+	phase  starlark.Value // the `training` of the model's call that is traced; nil outside of one
 }
 
 const sessionKey = "session"
@@ -56,13 +59,13 @@ func sessionOf(t *starlark.Thread) *session { return t.Local(sessionKey).(*sessi
 
 // charge accounts for an array of n elements.
 func (s *session) charge(n int) error {
-	if int64(n)*8 > s.limits.arrayBytes {
-		return fmt.Errorf("an array of %d elements is larger than a model file may make (%d bytes)", n, s.limits.arrayBytes)
+	if int64(n)*8 > s.limits.memory {
+		return fmt.Errorf("an array of %d elements is larger than a model file may make (%d bytes)", n, s.limits.memory)
 	}
-	if s.elements += int64(n); s.elements > s.limits.elements {
-		return fmt.Errorf("the file's arrays took more than %d elements in total", s.limits.elements)
+	if err := s.work(int64(n)); err != nil {
+		return err
 	}
-	return nil
+	return s.spend(int64(n)*8 + arrayBytes)
 }
 
 func (s *session) notice(t *starlark.Thread, format string, args ...any) {
@@ -101,6 +104,9 @@ func (s *schema) find(name string) (graph.Feature, int, bool) {
 func (s *schema) declare(f graph.Feature) error {
 	have, _, found := s.find(f.Name)
 	if !found {
+		if len(s.features) == maxFeatures {
+			return fmt.Errorf("a record of more than %d features is larger than a model file may declare", maxFeatures)
+		}
 		s.features = append(s.features, f)
 		return nil
 	}

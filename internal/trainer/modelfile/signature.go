@@ -96,6 +96,9 @@ func printed(v starlark.Value) string {
 			return "a string of " + fmt.Sprint(len(v)) + " bytes"
 		}
 	}
+	if small := (&weight{}); !small.add(v, 100, 10) {
+		return "a nested " + v.Type()
+	}
 	text := v.String()
 	if len(text) > most {
 		text = text[:most] + "…"

@@ -21,6 +21,7 @@ const (
 	classStatement
 	mainStatement // if __name__ == "__main__":
 	importStatement
+	tryImportStatement // try: import … except ImportError: import …
 )
 
 // statement is one top-level statement: the logical lines from one that starts in column 1 to the next.
@@ -93,7 +94,64 @@ func (s *statement) classify() {
 		}
 	case head[0].is("import") || head[0].is("from"):
 		s.kind = importStatement
+	case head[0].is("try") && s.importsAlone():
+		s.kind = tryImportStatement
 	}
+}
+
+// importsAlone says whether a try statement only finds out which of several modules is there.
+func (s *statement) importsAlone() bool {
+	for _, line := range s.lines[1:] {
+		imports := line.indent() > 1 && (line[0].is("import") || line[0].is("from"))
+		catches := line[0].is("except") && len(line) == 3 && (line[1].is("ImportError") || line[1].is("ModuleNotFoundError"))
+		if !imports && !catches {
+			return false
+		}
+	}
+	return true
+}
+
+// sharedNames are the names that functions declare global.
+func sharedNames(all []*statement) map[string]bool {
+	names := map[string]bool{}
+	for _, s := range all {
+		for name := range s.globals() {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// globals are the names that a statement's functions declare global.
+func (s *statement) globals() map[string]bool {
+	names := map[string]bool{}
+	for _, line := range s.lines {
+		if line[0].is("global") {
+			for _, t := range line[1:] {
+				if t.kind == nameToken {
+					names[t.text] = true
+				}
+			}
+		}
+	}
+	return names
+}
+
+// hides says whether a function has a parameter or a variable of that name for itself.
+func (s *statement) hides(name string) bool {
+	if s.kind != defStatement && s.kind != classStatement || s.globals()[name] {
+		return false
+	}
+	for i, line := range s.lines {
+		for k, t := range line {
+			parameter := t.is(name) && t.depth == 1 && (line[0].is("def") && k > 1 || i == 0)
+			assigned := t.is(name) && t.depth == 0 && k+1 < len(line) && line[k+1].is("=")
+			if parameter || assigned {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // boundNames are the names that a line of an `if __name__` block binds for the whole module; what it imports, it uses.
@@ -115,7 +173,7 @@ func boundNames(line logicalLine) []string {
 
 // skipUnreachable marks the functions, classes and `if __name__` blocks that training never runs; they are not read,
 // so they may hold anything. What is reached and cannot be run is refused.
-func skipUnreachable(all []*statement, report *Report) *Error {
+func skipUnreachable(all []*statement, roots []string, report *Report) *Error {
 	reached := map[string]bool{}
 	var queue []*statement
 	visit := func(name string) {
@@ -128,7 +186,13 @@ func skipUnreachable(all []*statement, report *Report) *Error {
 			}
 		}
 	}
-	for _, name := range contractNames {
+	if roots == nil {
+		roots = slices.Clone(contractNames)
+		for _, s := range modelClasses(all) {
+			roots = append(roots, s.name)
+		}
+	}
+	for _, name := range roots {
 		visit(name)
 	}
 	for _, s := range all {
@@ -147,10 +211,12 @@ func skipUnreachable(all []*statement, report *Report) *Error {
 	}
 	for _, s := range all {
 		switch {
-		case kept[s] || s.kind == otherStatement || s.kind == importStatement:
+		case kept[s] && s.kind != mainStatement || s.kind == otherStatement || s.kind == importStatement || s.kind == tryImportStatement:
 			if err := s.refusal(); err != nil {
 				return err
 			}
+		case s.kind == mainStatement && s.contractNames(all) != "":
+			return &Error{Line: s.line(), Column: 1, Msg: fmt.Sprintf("the block of `if __name__ == \"__main__\"` binds names that training uses (%s), and is not run when the file is imported; move them out of the block", s.contractNames(all))}
 		case s.kind == mainStatement && s.hasElse():
 			return &Error{Line: s.line(), Column: 1, Msg: "the else branch of `if __name__ == \"__main__\"` would run when the file is imported; write its statements without the if"}
 		default:
@@ -170,18 +236,69 @@ func skipUnreachable(all []*statement, report *Report) *Error {
 	return nil
 }
 
+// contractNames are those that an `if __name__` block binds, and no other statement does.
+func (s *statement) contractNames(all []*statement) string {
+	elsewhere := map[string]bool{}
+	for _, other := range all {
+		if other != s {
+			for _, name := range other.assigned() {
+				elsewhere[name] = true
+			}
+		}
+	}
+	elsewhere["model"] = elsewhere["model"] || elsewhere["custom_model"] || len(modelClasses(all)) > 0
+	var names []string
+	for _, name := range s.binds {
+		if slices.Contains(contractNames, name) && !elsewhere[name] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// modelClasses are the classes that may be the model of a file without custom_model() and a variable model: ElasticDL's users
+// name theirs in --model_def. They are those that are derived from tf.keras.Model and that no other class mentions.
+func modelClasses(all []*statement) (found []*statement) {
+	var candidates []*statement
+	mentioned := map[string]bool{}
+	for _, s := range all {
+		if s.kind != mainStatement && slices.ContainsFunc(s.binds, func(name string) bool { return name == "custom_model" || name == "model" }) || s.kind == otherStatement && assigns(s.lines[0], "model") {
+			return nil
+		}
+		if s.kind != classStatement {
+			continue
+		}
+		s.names(func(name string) {
+			if name != s.name {
+				mentioned[name] = true
+			}
+		})
+		for i, t := range s.lines[0] {
+			if t.is("Model") && i+1 < len(s.lines[0]) && s.lines[0][i+1].is(")") {
+				candidates = append(candidates, s)
+			}
+		}
+	}
+	for _, s := range candidates {
+		if !mentioned[s.name] {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// assigns says whether a line assigns to a name.
+func assigns(line logicalLine, name string) bool {
+	return len(line) > 1 && line[0].is(name) && line[1].is("=")
+}
+
 func (s *statement) hasElse() bool {
 	return slices.ContainsFunc(s.lines[1:], func(l logicalLine) bool { return l.indent() == 1 })
 }
 
 // refusal explains why a statement that training needs cannot be run, or is nil.
 func (s *statement) refusal() *Error {
-	switch {
-	case s.kind == classStatement:
-		return &Error{Line: s.line(), Column: 1, Msg: fmt.Sprintf("class %s is used by training, and classes cannot be run: build the model from tf.keras.layers in custom_model()", s.name)}
-	case s.kind == mainStatement:
-		return &Error{Line: s.line(), Column: 1, Msg: fmt.Sprintf("the block of `if __name__ == \"__main__\"` binds names that training uses (%s); move them out of the block", strings.Join(s.binds, ", "))}
-	case len(s.problems) > 0:
+	if len(s.problems) > 0 {
 		return s.problems[0]
 	}
 	return nil

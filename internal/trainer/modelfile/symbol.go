@@ -11,6 +11,7 @@ import (
 // The operations of a symbol: what a traced expression is made of.
 const (
 	opLayer   = "layer"   // the output of a layer
+	opMade    = "made"    // what is made of inputs before the network has them
 	opOutput  = "output"  // the model's output, in a loss or a metric
 	opLabels  = "labels"  // the labels, in a loss or a metric
 	opRecord  = "record"  // a serialized record, in feed
@@ -33,6 +34,12 @@ const (
 	opMultiply          = "multiply"
 	opAdd               = "add"
 	opSubtract          = "subtract"
+	opSigmoid           = "sigmoid"
+	opRound             = "round"
+	opExpandDims        = "expand_dims"
+	opSqueeze           = "squeeze"
+	opBinaryXent        = "binary_crossentropy" // of probabilities, the mean over the last axis
+	opMetric            = "metric"
 	maxTraceBytes       = 300
 )
 
@@ -42,11 +49,15 @@ type symbol struct {
 	args   []*symbol
 	detail string // of the operation, for print: the shape of a reshape, the type of a cast
 
-	layer   int     // of opLayer: index into the layer graph
-	feature string  // of opFeature
-	number  float64 // of opNumber
-	dtype   dtype   // "" when unknown
-	dims    []int   // of opLayer, opFeature, opReshape, opArgmax (its axis); without the batch dimension for layers
+	layer   int          // of opLayer: index into the layer graph
+	feature string       // of opFeature
+	number  float64      // of opNumber
+	dtype   dtype        // "" when unknown
+	mask    *symbol      // of opLayer: which of the rows that it was looked up with are not 0, or nil
+	output  string       // of opOutput: the key under which the model returns it
+	made    *madeFeature // of opMade
+	metric  *metric      // of opMetric
+	dims    []int        // of opLayer, opFeature, opReshape, opArgmax (its axis); without the batch dimension for layers
 }
 
 func (s *symbol) Type() string         { return "traced value" }
@@ -115,6 +126,11 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 			shape = append(shape, starlark.MakeInt(d))
 		}
 		return shape, nil
+	case "dtype":
+		if s.dtype == "" {
+			return nil, s.knownOnlyWhileTraining("the type")
+		}
+		return dtypeValue{s.dtype}, nil
 	case "numpy":
 		return nil, s.knownOnlyWhileTraining("numpy()")
 	case "flatten":
@@ -131,16 +147,19 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 }
 
 // AttrNames lists the attributes for messages.
-func (s *symbol) AttrNames() []string { return []string{"astype", "flatten", "shape"} }
+func (s *symbol) AttrNames() []string { return []string{"astype", "dtype", "flatten", "shape"} }
 
 // Get refuses indexing with the reason.
 func (s *symbol) Get(starlark.Value) (starlark.Value, bool, error) {
-	return nil, false, fmt.Errorf("indexing %s is not implemented", s)
+	return nil, false, fmt.Errorf("indexing %s is not implemented; declare a feature for each part in tf.io.parse_single_example (of a CSV file, the features are columns)", s)
 }
 
 // method makes a method or function of the facade from a signature and what it does.
 func method(name string, sig signature, do func(*starlark.Thread, *arguments) (starlark.Value, error)) *starlark.Builtin {
 	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		if err := sessionOf(t).spend(callBytes); err != nil {
+			return nil, err
+		}
 		a, err := sig.bind(args, kwargs)
 		if err != nil {
 			return nil, err

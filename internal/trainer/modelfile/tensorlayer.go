@@ -72,16 +72,25 @@ func sumOfAxes(t *starlark.Thread, x *symbol, axes []int, keep bool) (starlark.V
 			return nil, errors.New("only a sum over neighbouring axes is implemented")
 		}
 	}
-	if len(axes) == len(x.dims) && !keep {
-		return nil, errors.New("a sum that leaves no axis but the records' is not implemented; give keepdims=True, and tf.keras.layers.Reshape((1,)) where it is more than one")
-	}
 	attrs := &graph.ReduceSumAttrs{From: axes[0] - 1, Axes: len(axes), KeepDims: keep}
 	shape := slices.Clone(x.dims[:attrs.From])
 	if keep {
 		shape = append(shape, slices.Repeat([]int{1}, attrs.Axes)...)
 	}
 	shape = append(shape, x.dims[attrs.From+attrs.Axes:]...)
-	return tensorLayer(t, "Sum", graph.Node{Op: graph.ReduceSum, Shape: shape, ReduceSum: attrs}, x)
+	if len(shape) > 0 {
+		return tensorLayer(t, "Sum", graph.Node{Op: graph.ReduceSum, Shape: shape, ReduceSum: attrs}, x)
+	}
+	attrs.KeepDims = true // the network has no array without an axis
+	v, err := tensorLayer(t, "Sum", graph.Node{Op: graph.ReduceSum, Shape: slices.Repeat([]int{1}, attrs.Axes), ReduceSum: attrs}, x)
+	if err == nil && attrs.Axes > 1 {
+		v, err = tensorLayer(t, "Reshape", graph.Node{Op: graph.Reshape, Shape: []int{1}}, v.(*symbol))
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.(*symbol).dims = []int{}
+	return v, nil
 }
 
 // squareFunction is tf.square: of a layer's output, its product with itself.
@@ -90,7 +99,12 @@ func squareFunction(path string) starlark.Value {
 	return function(sig, func(t *starlark.Thread, a *arguments) (starlark.Value, error) {
 		x := a.symbol("x")
 		if a.err == nil && x.op == opLayer {
-			return tensorLayer(t, "Square", graph.Node{Op: graph.Multiply, Shape: x.dims}, x, x)
+			v, err := tensorLayer(t, "Square", graph.Node{Op: graph.Multiply, Shape: nodeShape(x.dims)}, x, x)
+			if err != nil {
+				return nil, err
+			}
+			v.(*symbol).dims = x.dims
+			return v, nil
 		}
 		return &symbol{op: opSquare, args: []*symbol{x}, dtype: float32Type}, nil
 	})
@@ -99,6 +113,9 @@ func squareFunction(path string) starlark.Value {
 // layerArithmetic makes a layer of x op y where that is a sum, a difference or a product of two outputs of one shape, or an
 // output times a number. Other operands are none of its business.
 func layerArithmetic(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (v starlark.Value, mine bool, err error) {
+	if v, mine, err = sessionOf(t).madeArithmetic(op, x, y); mine {
+		return v, true, err
+	}
 	a, aok := x.(*symbol)
 	b, bok := y.(*symbol)
 	aok, bok = aok && a.op == opLayer, bok && b.op == opLayer
@@ -110,11 +127,17 @@ func layerArithmetic(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (
 		if !ok {
 			return nil, false, nil
 		}
-		if !slices.Equal(a.dims, b.dims) {
-			return nil, true, fmt.Errorf("the shapes %s and %s of %s and %s differ; broadcasting is not implemented", shapeText(a.dims), shapeText(b.dims), a, b)
+		g := sessionOf(t).layers
+		if g == nil {
+			return nil, true, errors.New("a computation with the outputs of layers, outside of the model")
 		}
-		v, err := tensorLayer(t, operation.name, graph.Node{Op: operation.op, Shape: a.dims}, a, b)
-		return v, true, err
+		both := g.broadcast(graph.Node{Op: operation.op}, []*symbol{a, b}, lineOf(t))
+		a, b = both[0], both[1]
+		if !slices.Equal(a.dims, b.dims) {
+			return nil, true, fmt.Errorf("the shapes %s and %s of %s and %s differ; of broadcasting, only that of a last axis of size 1 is implemented", shapeText(a.dims), shapeText(b.dims), a, b)
+		}
+		v, err := tensorLayer(t, operation.name, graph.Node{Op: operation.op, Shape: nodeShape(a.dims)}, a, b)
+		return withDims(v, a.dims), true, err
 	}
 	number := y
 	if bok {
@@ -124,8 +147,16 @@ func layerArithmetic(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (
 	if op != syntax.STAR || !ok || !aok && !bok {
 		return nil, false, nil
 	}
-	v, err = tensorLayer(t, "mul", graph.Node{Op: graph.Scale, Shape: a.dims, Scale: &graph.ScaleAttrs{Value: factor}}, a)
-	return v, true, err
+	v, err = tensorLayer(t, "mul", graph.Node{Op: graph.Scale, Shape: nodeShape(a.dims), Scale: &graph.ScaleAttrs{Value: factor}}, a)
+	return withDims(v, a.dims), true, err
+}
+
+// withDims is a layer's output with the shape that it has in TensorFlow.
+func withDims(v starlark.Value, dims []int) starlark.Value {
+	if s, ok := v.(*symbol); ok {
+		s.dims = dims
+	}
+	return v
 }
 
 func tensorLayer(t *starlark.Thread, operation string, n graph.Node, inputs ...*symbol) (starlark.Value, error) {

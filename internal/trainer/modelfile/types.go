@@ -35,8 +35,8 @@ func typeValues() map[string]starlark.Value {
 		constants + "TRAINING":     starlark.String(modeTraining),
 		constants + "EVALUATION":   starlark.String(modeEvaluation),
 		constants + "PREDICTION":   starlark.String(modePrediction),
-		"tensorflow.string":        unknown{"tf.string", "is not implemented: features are numbers"},
-		"tensorflow.dtypes.string": unknown{"tf.dtypes.string", "is not implemented: features are numbers"},
+		"tensorflow.string":        dtypeValue{stringType},
+		"tensorflow.dtypes.string": dtypeValue{stringType},
 	}
 	for _, d := range namedTypes {
 		values["tensorflow."+string(d)] = dtypeValue{d}

@@ -182,6 +182,8 @@ func (c *compiler) layer(i int, node *graph.Node) error {
 		err = c.addReduceSum(node)
 	case graph.Scale:
 		err = c.addScale(node)
+	case graph.Broadcast:
+		err = c.addBroadcast(node)
 	default:
 		err = fmt.Errorf("operation %q is not implemented", node.Op)
 	}
@@ -234,7 +236,7 @@ func (c *compiler) finish() error {
 	}
 	n.stats = n.state - n.trainable
 	var err error
-	if n.optimizer, err = newOptimizer(n.kernel, n.model.Optimizer); err != nil {
+	if n.optimizer, err = newOptimizer(n.kernel, n.model.Optimizer, n.model.LearningRates); err != nil {
 		return err
 	}
 	n.slots = make([][]float32, len(n.optimizer.slots))
@@ -268,12 +270,19 @@ func (c *compiler) finish() error {
 		}
 		c.arena.reserve(&g.data, count*g.size)
 	}
+	if bytes := 4 * int64(c.arena.size); bytes > mostArenaBytes {
+		return fmt.Errorf("a minibatch of %d records takes %d GiB of memory, and at most %d GiB are taken; choose a smaller minibatch size",
+			n.options.MaxBatch, bytes>>30, int64(mostArenaBytes)>>30)
+	}
 	c.arena.allocate()
 	for _, r := range c.ints {
 		*r.into = make([]int32, r.length)
 	}
 	return nil
 }
+
+// mostArenaBytes is what no machine has free for one worker's activations.
+const mostArenaBytes = 1 << 38
 
 // output makes the tensor of a layer's output, and the gradient of it, which is per thread until someone objects.
 func (c *compiler) output(size int) {

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
@@ -31,13 +32,15 @@ func (c *compiler) addEmbedding(node *graph.Node) error {
 		return fmt.Errorf("its attributes are missing")
 	case a.InputDim < 1 || a.OutputDim < 1 || a.InputDim > 1<<31-1:
 		return fmt.Errorf("a table of %d rows of %d floats", a.InputDim, a.OutputDim)
+	case !(a.Stddev >= 0) || math.IsInf(a.Stddev, 0):
+		return fmt.Errorf("initial values with a standard deviation of %v", a.Stddev)
 	}
 	if err := wantShape(node, append(slices.Clone(c.shape), a.OutputDim)...); err != nil {
 		return err
 	}
 	e := &embedding{n: c.n, name: node.Name, ids: c.ids, rows: a.InputDim, width: a.OutputDim}
 	e.ids.readers = append(e.ids.readers, e)
-	e.table = Param{Name: node.Name + "/embeddings", Shape: []int{e.rows, e.width}, Size: e.rows * e.width, Trainable: true}
+	e.table = Param{Name: node.Name + "/embeddings", Shape: []int{e.rows, e.width}, Size: e.rows * e.width, Trainable: true, stddev: a.Stddev}
 	c.output(e.ids.size * e.width)
 	c.ids, c.trainable = nil, true
 	e.out, e.dOut = c.value, c.gradient

@@ -41,8 +41,9 @@ func TestTheCompilerFusesNoProductAndSumOfOurArithmetic(t *testing.T) {
 					functions++
 					continue
 				}
-				if !fused.MatchString(line) || strings.Contains(line, "_amd64.s:") || slices.Contains(exactProducts, function) {
-					continue // in the assembly it is meant
+				if !fused.MatchString(line) || slices.Contains(exactProducts, function) ||
+					strings.Contains(line, "_amd64.s:") || strings.Contains(line, "_test.go:") {
+					continue // the assembly fuses on purpose; what tests compute is in no model
 				}
 				t.Errorf("%s: %s", function, strings.TrimSpace(line))
 			}

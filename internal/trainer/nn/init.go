@@ -12,6 +12,7 @@ import (
 // the other variables 0, and the optimizer's slots what it begins with.
 // Element i (in Keras' layout) of the variable at that position in Params is (2u − 1)·limit, rounded once, u being
 // the uniform number of philox' element i and limit = √(6/(fan_in + fan_out)) in float64, rounded once; of embeddings 0.05.
+// Embeddings with a standard deviation have that times the truncated normal distribution's quantile at u, rounded once.
 func (n *Network) Init(state []float32, seed uint64) {
 	if len(state) != n.state {
 		panic(fmt.Sprintf("nn: Init with a state of %d floats for a network of %d", len(state), n.state))
@@ -30,6 +31,10 @@ func (n *Network) Init(state []float32, seed uint64) {
 			index := philox.Index{uint32(position)}
 			for i := range values {
 				u := philox.Float32(key.Element(index, uint64(i)))
+				if p.stddev > 0 {
+					values[p.inState(i)] = float32(truncatedNormal(float64(u)) * p.stddev)
+					continue
+				}
 				values[p.inState(i)] = (float32(2*u) - 1) * limit // 2u − 1 is exact
 			}
 		case "gamma", "moving_variance":

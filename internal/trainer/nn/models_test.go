@@ -175,6 +175,12 @@ func (b *modelBuilder) reduceSum(from, axes int, keep bool) *modelBuilder {
 	return b.add("reduce_sum", graph.Node{Op: graph.ReduceSum, Shape: shape, ReduceSum: &graph.ReduceSumAttrs{From: from, Axes: axes, KeepDims: keep}})
 }
 
+func (b *modelBuilder) broadcast(width int) *modelBuilder {
+	shape := slices.Clone(b.shape())
+	shape[len(shape)-1] = width
+	return b.add("broadcast", graph.Node{Op: graph.Broadcast, Shape: shape})
+}
+
 func (b *modelBuilder) scale(factor float64) *modelBuilder {
 	return b.add("scale", graph.Node{Op: graph.Scale, Shape: b.shape(), Scale: &graph.ScaleAttrs{Value: factor}})
 }

@@ -34,6 +34,8 @@ type Param struct {
 	Offset, Size int    // in the state, in floats
 	Trainable    bool
 	Transposed   bool // the state holds a Dense kernel as [out, in]; see numerics rule 4
+
+	stddev float64 // of initial values from a truncated normal distribution; 0 is uniform ones
 }
 
 // Result is what records gave.
@@ -137,7 +139,7 @@ func (n *Network) Close() { n.threads.close() }
 
 // Gradient computes the gradient of the sum of the minibatch's losses divided by stepRecords into out (TrainableSize +
 // StatsSize floats): that is the minibatch's part of the mean over all records of the step, so that the gradients of
-// a step's virtual workers are added; of the embedding tables into rows, one for each, whose memory is used again. step and
+// a step's virtual workers are added; where the model's is the sum of losses, b.N times as much; of the embedding tables into rows, one for each, whose memory is used again. step and
 // virtualWorker choose the dropout masks. An infinity or a NaN in loss or gradient is an error that wraps ErrNotFinite and
 // names the layer. The counts of the result are valid until the next call.
 func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32, rows []gradient.Rows) (Result, error) {
@@ -152,7 +154,10 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: a minibatch of %d records cannot be part of a step of %d", step, virtualWorker, b.N, stepRecords)
 	}
 	n.run.gradient, n.run.rows = out, rows
-	n.run.start = float32(b.N) / float32(stepRecords) / float32(b.N)
+	n.run.start = float32(b.N) / float32(stepRecords)
+	if !n.model.SumOfLosses {
+		n.run.start /= float32(b.N)
+	}
 	n.run.step, n.run.virtualWorker, n.run.seed = step, virtualWorker, seed
 	n.execute(n.training)
 	result := n.loss.result(b.N)
@@ -232,7 +237,9 @@ func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, st
 			bn.move(state, s, n.trainable)
 		}
 	}
-	n.optimize(state, sum, step)
+	if err := n.optimize(state, sum, step); err != nil {
+		return fmt.Errorf("update of step %d: %w", step, err)
+	}
 	if !n.kernel.Finite(state[:n.dense]) {
 		return n.notFinite(state, step, -1)
 	}

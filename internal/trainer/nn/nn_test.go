@@ -116,6 +116,15 @@ var testModels = map[string]func() *graph.Model{
 		b.at(squared).merge(graph.Subtract, squares).scale(0.5).reduceSum(0, 1, true)
 		return b.merge(graph.Add, first).loss(graph.SigmoidCrossEntropy).build()
 	},
+	"values that are repeated along an axis": func() *graph.Model {
+		b := model(4, 3)
+		x := b.head
+		weights := b.reduceSum(1, 1, true).broadcast(3).head
+		b.at(x).merge(graph.Multiply, weights)
+		weighted := b.flatten().head
+		b.at(weights).flatten().dense(1).broadcast(12)
+		return b.merge(graph.Subtract, weighted).dense(3).build()
+	},
 	"sums of axes before, between and behind others, and differences and multiples of values that a ReLU has made": func() *graph.Model {
 		b := model(4, 3, 5).conv(6, 1, 1).relu().scale(-1.5)
 		x := b.head

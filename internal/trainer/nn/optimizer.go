@@ -13,6 +13,8 @@ import (
 // moving statistics in the state, and behind each table arrays as long as that: whoever has the state can go on.
 type optimizer struct {
 	slots []slot
+	rates *graph.LearningRates // nil: the rate stays as it is
+	rate  float64              // of the step at hand
 	// update makes the weights of the next step; t counts the updates from 1.
 	update func(w, g []float32, slots [][]float32, t int64)
 	// updateTable does the same for a whole table w and its slots where TF 2.0 has other rules for rows than for dense
@@ -27,7 +29,33 @@ type slot struct {
 	initial float32
 }
 
-func newOptimizer(set kernel.Set, o graph.Optimizer) (*optimizer, error) {
+func newOptimizer(set kernel.Set, o graph.Optimizer, rates *graph.LearningRates) (*optimizer, error) {
+	made, err := newRule(set, o)
+	if err != nil {
+		return nil, err
+	}
+	made.rates, made.rate = rates, o.LearningRate
+	return made, nil
+}
+
+// at makes the optimizer ready for a step.
+func (o *optimizer) at(step int64) error {
+	if o.rates == nil {
+		return nil
+	}
+	rate, err := o.rates.At(step)
+	if err == nil && (!(rate > 0) || math.IsInf(rate, 0)) {
+		err = fmt.Errorf("the learning rate %v is not a number above 0", rate)
+	}
+	if err != nil {
+		return fmt.Errorf("the schedule of the learning rate: %w", err)
+	}
+	o.rate = rate
+	return nil
+}
+
+// newRule makes an update rule whose learning rate is that of the optimizer at the step.
+func newRule(set kernel.Set, o graph.Optimizer) (made *optimizer, _ error) {
 	if !(o.LearningRate > 0) || math.IsInf(o.LearningRate, 0) {
 		return nil, fmt.Errorf("optimizer %s: the learning rate must be a number above 0", o)
 	}
@@ -39,66 +67,70 @@ func newOptimizer(set kernel.Set, o graph.Optimizer) (*optimizer, error) {
 	if !(o.Epsilon >= 0 && o.Initial >= 0) {
 		return nil, fmt.Errorf("optimizer %s: a number below 0 where a root is taken", o)
 	}
-	rate, momentum, epsilon := float32(o.LearningRate), float32(o.Momentum), float32(o.Epsilon)
+	made = &optimizer{}
+	rate := func() float32 { return float32(made.rate) }
+	momentum, epsilon := float32(o.Momentum), float32(o.Epsilon)
 	rho, rest := float32(o.Rho), float32(1-o.Rho)
 	switch {
 	case o.Kind == graph.SGD && o.Momentum == 0:
-		return &optimizer{update: func(w, g []float32, _ [][]float32, _ int64) { set.SGD(w, g, rate) }}, nil
+		*made = optimizer{update: func(w, g []float32, _ [][]float32, _ int64) { set.SGD(w, g, rate()) }}
 	case o.Kind == graph.SGD:
 		rule := set.Momentum
 		if o.Nesterov {
 			rule = kernel.Nesterov
 		}
-		return &optimizer{slots: []slot{{"momentum", 0}}, update: func(w, g []float32, s [][]float32, _ int64) {
-			rule(w, s[0], g, rate, momentum)
-		}}, nil
+		*made = optimizer{slots: []slot{{"momentum", 0}}, update: func(w, g []float32, s [][]float32, _ int64) {
+			rule(w, s[0], g, rate(), momentum)
+		}}
 	case o.Kind == graph.Adam:
 		step := func(t int64) kernel.AdamStep {
-			return kernel.NewAdamStep(o.LearningRate, o.Beta1, o.Beta2, o.Epsilon, t)
+			return kernel.NewAdamStep(made.rate, o.Beta1, o.Beta2, o.Epsilon, t)
 		}
-		return &optimizer{
+		*made = optimizer{
 			slots:  []slot{{"m", 0}, {"v", 0}},
 			update: func(w, g []float32, s [][]float32, t int64) { set.Adam(w, s[0], s[1], g, step(t)) },
 			updateTable: func(w []float32, s [][]float32, r gradient.Rows, t int64) {
 				set.AdamRows(w, s[0], s[1], r.Index, r.Values, step(t))
 			},
 			walks: true,
-		}, nil
+		}
 	case o.Kind == graph.AdaMax:
 		step := func(t int64) kernel.AdaMaxStep {
-			return kernel.NewAdaMaxStep(o.LearningRate, o.Beta1, o.Beta2, o.Epsilon, t)
+			return kernel.NewAdaMaxStep(made.rate, o.Beta1, o.Beta2, o.Epsilon, t)
 		}
-		return &optimizer{
+		*made = optimizer{
 			slots:  []slot{{"m", 0}, {"v", 0}},
 			update: func(w, g []float32, s [][]float32, t int64) { kernel.AdaMax(w, s[0], s[1], g, step(t)) },
 			updateTable: func(w []float32, s [][]float32, r gradient.Rows, t int64) {
 				kernel.AdaMaxRows(w, s[0], s[1], r.Index, r.Values, step(t))
 			},
-		}, nil
+		}
 	case o.Kind == graph.AdaGrad:
-		return &optimizer{slots: []slot{{"accumulator", float32(o.Initial)}}, update: func(w, g []float32, s [][]float32, _ int64) {
-			kernel.AdaGrad(w, s[0], g, rate, epsilon)
-		}}, nil
+		*made = optimizer{slots: []slot{{"accumulator", float32(o.Initial)}}, update: func(w, g []float32, s [][]float32, _ int64) {
+			kernel.AdaGrad(w, s[0], g, rate(), epsilon)
+		}}
 	case o.Kind == graph.RMSProp && o.Momentum == 0:
-		return &optimizer{
+		*made = optimizer{
 			slots:  []slot{{"rms", 0}},
-			update: func(w, g []float32, s [][]float32, _ int64) { kernel.RMSProp(w, s[0], g, rate, rho, rest, epsilon) },
+			update: func(w, g []float32, s [][]float32, _ int64) { kernel.RMSProp(w, s[0], g, rate(), rho, rest, epsilon) },
 			updateTable: func(w []float32, s [][]float32, r gradient.Rows, _ int64) {
-				kernel.RMSPropRows(w, s[0], r.Index, r.Values, rate, rho, rest, epsilon)
+				kernel.RMSPropRows(w, s[0], r.Index, r.Values, rate(), rho, rest, epsilon)
 			},
-		}, nil
+		}
 	case o.Kind == graph.RMSProp:
-		return &optimizer{
+		*made = optimizer{
 			slots: []slot{{"rms", 0}, {"momentum", 0}},
 			update: func(w, g []float32, s [][]float32, _ int64) {
-				kernel.RMSPropMomentum(w, s[0], s[1], g, rate, rest, momentum, epsilon)
+				kernel.RMSPropMomentum(w, s[0], s[1], g, rate(), rest, momentum, epsilon)
 			},
 			updateTable: func(w []float32, s [][]float32, r gradient.Rows, _ int64) {
-				kernel.RMSPropMomentumRows(w, s[0], s[1], r.Index, r.Values, rate, rho, rest, momentum, epsilon)
+				kernel.RMSPropMomentumRows(w, s[0], s[1], r.Index, r.Values, rate(), rho, rest, momentum, epsilon)
 			},
-		}, nil
+		}
+	default:
+		return nil, fmt.Errorf("optimizer %q is not implemented", o.Kind)
 	}
-	return nil, fmt.Errorf("optimizer %q is not implemented", o.Kind)
+	return made, nil
 }
 
 // slotOf is slot i of the state.
@@ -107,7 +139,10 @@ func (n *Network) slotOf(state []float32, i int) []float32 {
 }
 
 // optimize updates the weights at step, which counts from 0.
-func (n *Network) optimize(state []float32, sum gradient.Sum, step int64) {
+func (n *Network) optimize(state []float32, sum gradient.Sum, step int64) error {
+	if err := n.optimizer.at(step); err != nil {
+		return err
+	}
 	for i := range n.slots {
 		n.slots[i] = n.slotOf(state, i)
 	}
@@ -115,6 +150,7 @@ func (n *Network) optimize(state []float32, sum gradient.Sum, step int64) {
 	for i, e := range n.embeddings {
 		n.optimizeTable(state, e, sum.Rows[i], step+1)
 	}
+	return nil
 }
 
 // optimizeTable updates a table for the t-th time.

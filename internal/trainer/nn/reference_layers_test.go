@@ -201,6 +201,21 @@ func reduceSum(node graph.Node, x []float64, shape []int) ([]float64, func([]flo
 	}
 }
 
+// broadcast repeats every value.
+func broadcast(width int, x []float64) ([]float64, func([]float64) []float64) {
+	y := make([]float64, len(x)*width)
+	for i := range y {
+		y[i] = x[i/width]
+	}
+	return y, func(dy []float64) []float64 {
+		dx := make([]float64, len(x))
+		for i, d := range dy {
+			dx[i/width] += d
+		}
+		return dx
+	}
+}
+
 func scale(factor float64, x []float64) ([]float64, func([]float64) []float64) {
 	times := func(x []float64) []float64 {
 		y := make([]float64, len(x))

@@ -111,6 +111,8 @@ func (r *reference) layer(node graph.Node, operands [][]float64, shapes [][]int,
 		y, back = r.embedding(node, x)
 	case graph.ReduceSum:
 		y, back = reduceSum(node, x, shape)
+	case graph.Broadcast:
+		y, back = broadcast(node.Shape[len(node.Shape)-1], x)
 	case graph.Scale:
 		y, back = scale(node.Scale.Value, x)
 	case graph.Add, graph.Multiply, graph.Concatenate, graph.Subtract:

@@ -4,7 +4,8 @@
 //
 // What it writes is a function of its arguments alone, so that a model's hash is too. What it reads may come from
 // anywhere: every length is checked against the file before memory is taken for it, and an error names file and offset.
-// It holds the three types that checkpoints here have; files with others (half precision, say) are refused by name.
+// It holds the element types that PyTorch and TensorFlow train with; files with others (8-bit floats, say) are refused by
+// name.
 package safetensors
 
 import (
@@ -16,18 +17,29 @@ import (
 
 // The element types of Tensor.DType.
 const (
-	F32 = "F32" // float32
-	I64 = "I64" // int64
-	I32 = "I32" // int32
+	F64  = "F64"  // float64
+	F32  = "F32"  // float32
+	F16  = "F16"  // IEEE 754 half precision
+	BF16 = "BF16" // bfloat16
+	I64  = "I64"  // int64
+	I32  = "I32"  // int32
+	I16  = "I16"  // int16
+	I8   = "I8"   // int8
+	U8   = "U8"   // uint8
+	Bool = "BOOL" // one byte, 0 or 1
 )
 
-// elementBytes is the size of an element, or 0 for a type that is not implemented.
-func elementBytes(dtype string) int64 {
+// ElementBytes is the size of an element in bytes, or 0 for a type that is not implemented.
+func ElementBytes(dtype string) int {
 	switch dtype {
+	case F64, I64:
+		return 8
 	case F32, I32:
 		return 4
-	case I64:
-		return 8
+	case F16, BF16, I16:
+		return 2
+	case I8, U8, Bool:
+		return 1
 	}
 	return 0
 }
@@ -35,7 +47,7 @@ func elementBytes(dtype string) int64 {
 // Tensor is a named array, its elements in row-major order.
 type Tensor struct {
 	Name  string
-	DType string // F32, I64 or I32
+	DType string // one of the constants above
 	Shape []int  // empty for a single value
 	Data  []byte // little-endian, elements × size of DType
 }
@@ -112,9 +124,9 @@ func (t Tensor) holds(dtype string) error {
 
 // dataBytes is what a tensor of the type and shape takes, or an error when there is no such tensor.
 func dataBytes(dtype string, shape []int) (int64, error) {
-	n := elementBytes(dtype)
+	n := int64(ElementBytes(dtype))
 	if n == 0 {
-		return 0, fmt.Errorf("type %q is not implemented (F32, I64, I32)", dtype)
+		return 0, fmt.Errorf("type %q is not implemented", dtype)
 	}
 	for _, d := range shape {
 		if d < 0 {

@@ -11,10 +11,11 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // CheckpointsDir is where checkpoints are below the output, by lineage.
-const CheckpointsDir = "checkpoints"
+const CheckpointsDir = trainingjob.CheckpointsDir
 
 // The names of checkpoints sort as their steps do.
 const (

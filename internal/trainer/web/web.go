@@ -41,13 +41,43 @@ type Server struct {
 	closeAll context.CancelFunc
 }
 
-// Start listens and serves until Close. The address of a pod stands for all of its addresses: a port that is forwarded
-// comes by the loopback.
+// Start listens on an address, and on no other one, and serves until Close.
 func Start(ctx context.Context, address string, h *history.Recorder, log *slog.Logger) (*Server, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", reachable(address))
+	listener, err := listen(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return serve(ctx, listener, h, log), nil
+}
+
+// StartInPod is Start for the address of a pod. A port that is forwarded by kubectl comes by the pod's loopback, so that the
+// same port is served there, too. Where somebody else has it, on the network of a node, it is not.
+func StartInPod(ctx context.Context, address string, h *history.Recorder, log *slog.Logger) (*Server, error) {
+	s, err := Start(ctx, address, h, log)
+	if err != nil {
+		return nil, err
+	}
+	if besides := loopback(s.address.String()); besides != "" {
+		listener, err := listen(ctx, besides)
+		if err != nil {
+			log.Warn("the job's page and metrics cannot be reached by kubectl port-forward", "error", err)
+			return s, nil
+		}
+		s.serve(listener)
+	}
+	return s, nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serve the job's page and metrics on %s: %w", address, err)
 	}
+	return listener, nil
+}
+
+// serve makes a server of the first address that it listens on.
+func serve(ctx context.Context, listener net.Listener, h *history.Recorder, log *slog.Logger) *Server {
 	s := &Server{history: h, log: log, address: listener.Addr(), closing: make(chan struct{}), viewers: make(chan struct{}, mostViewers)}
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.closeAll = cancel
@@ -55,21 +85,29 @@ func Start(ctx context.Context, address string, h *history.Recorder, log *slog.L
 		Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return base }, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	s.serving.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("the job's page and metrics are served no more", "error", err)
-		}
-	})
-	return s, nil
+	s.serve(listener)
+	return s
 }
 
-// reachable is where to listen for an address: on all of the machine's where it is one of a network.
-func reachable(address string) string {
+func (s *Server) serve(listener net.Listener) {
+	s.serving.Go(func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Warn("the job's page and metrics are served no more", "address", listener.Addr().String(), "error", err)
+		}
+	})
+}
+
+// loopback is the same port on the loopback of an address's family; "" for an address that the loopback is part of already.
+func loopback(address string) string {
 	host, port, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err == nil && ip != nil && !ip.IsLoopback() {
-		return net.JoinHostPort("", port)
+	ip := net.ParseIP(host)
+	switch {
+	case err != nil || ip == nil || ip.IsLoopback() || ip.IsUnspecified():
+		return ""
+	case ip.To4() != nil:
+		return net.JoinHostPort("127.0.0.1", port)
 	}
-	return address
+	return net.JoinHostPort("::1", port)
 }
 
 // URL is where the page is, as seen from this machine.

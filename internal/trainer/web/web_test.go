@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -141,17 +142,99 @@ func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
 	}
 }
 
-func TestAViewerWhoDoesNotReadHoldsNobodyUp(t *testing.T) {
-	s, _ := start(t)
-	response := request(t, "GET", s.URL()+"events") // is never read
-	if response.status != http.StatusOK {
-		t.Fatal(response.status)
+func TestNobodyWhoIsConnectedHoldsTheEndUp(t *testing.T) {
+	for name, visit := range map[string]func(*testing.T, *web.Server){
+		"a viewer who does not read": func(t *testing.T, s *web.Server) {
+			if response := request(t, "GET", s.URL()+"events"); response.status != http.StatusOK {
+				t.Fatal(response.status)
+			}
+		},
+		"a connection on which nothing is said": func(t *testing.T, s *web.Server) { say(t, s, "") },
+		"half a request":                        func(t *testing.T, s *web.Server) { say(t, s, "GET /metrics HT") },
+		"a request whose answer is not read": func(t *testing.T, s *web.Server) {
+			say(t, s, strings.Repeat("GET / HTTP/1.1\r\nHost: job\r\n\r\n", 1000))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := start(t)
+			visit(t, s)
+			ended := make(chan struct{})
+			go func() { defer close(ended); s.Close() }()
+			select {
+			case <-ended:
+			case <-time.After(5 * time.Second):
+				t.Fatal("the server waits for it")
+			}
+		})
 	}
-	began := make(chan struct{})
-	go func() { defer close(began); s.Close() }()
-	select {
-	case <-began:
-	case <-time.After(15 * time.Second):
-		t.Fatal("the server waits for a viewer who does not read")
+}
+
+// say connects to a server without an end, and says something.
+func say(t *testing.T, s *web.Server, what string) {
+	t.Helper()
+	at, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := conn.Write([]byte(what)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addressOfThisMachine is one that is neither of its loopback nor of all its networks.
+func addressOfThisMachine(t *testing.T) net.IP {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if n, is := a.(*net.IPNet); is && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return n.IP
+		}
+	}
+	t.Skip("this machine has no network")
+	return nil
+}
+
+func TestASpecificAddressIsTheOnlyOneThatIsServed(t *testing.T) {
+	own := addressOfThisMachine(t)
+	h := history.NewRecorder(history.Job{Name: "job"})
+	for name, test := range map[string]struct {
+		start func(context.Context, string, *history.Recorder, *slog.Logger) (*web.Server, error)
+		on    string
+		there map[string]bool
+	}{
+		"of a network":                        {web.Start, own.String(), map[string]bool{own.String(): true, "127.0.0.1": false}},
+		"of the loopback":                     {web.Start, "127.0.0.1", map[string]bool{own.String(): false, "127.0.0.1": true}},
+		"of a pod, whose ports are forwarded": {web.StartInPod, own.String(), map[string]bool{own.String(): true, "127.0.0.1": true, "127.0.0.2": false}},
+		"of a simulated node's pod":           {web.StartInPod, "127.0.0.2", map[string]bool{"127.0.0.2": true, "127.0.0.1": false}},
+		"of all networks":                     {web.StartInPod, "", map[string]bool{own.String(): true, "127.0.0.1": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := test.start(t.Context(), net.JoinHostPort(test.on, "0"), h, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Skipf("not every system has this address: %v", err)
+			}
+			defer s.Close()
+			at, err := url.Parse(s.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for host, there := range test.there {
+				conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", net.JoinHostPort(host, at.Port()))
+				if err == nil {
+					_ = conn.Close()
+				}
+				if (err == nil) != there {
+					t.Errorf("%s: %v", host, err)
+				}
+			}
+		})
 	}
 }

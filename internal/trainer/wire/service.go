@@ -76,15 +76,18 @@ func (c Credentials) Save(dir string) error {
 	return nil
 }
 
-// NewServer returns a gRPC server that calls handle for every worker that knows the job's token. Others are refused,
+// NewServer returns a server that calls handle for every worker that knows the job's token. Others are refused,
 // and logged.
-func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) error, options ...grpc.ServerOption) (*grpc.Server, error) {
+func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) error, options ...grpc.ServerOption) (*Server, error) {
 	pair, err := tls.X509KeyPair(c.Certificate, c.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("the job's certificate: %w", err)
 	}
-	s := grpc.NewServer(append([]grpc.ServerOption{
-		grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})),
+	s := &Server{}
+	secure := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
+	s.grpc = grpc.NewServer(append([]grpc.ServerOption{
+		grpc.Creds(handshakes{secure, &s.connections}),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(maxFrameBytes),
 		grpc.MaxSendMsgSize(maxFrameBytes),
@@ -105,7 +108,7 @@ func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) e
 		}
 		return handle(stream)
 	}
-	s.RegisterService(&grpc.ServiceDesc{ServiceName: serviceName, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{stream}}, nil)
+	s.grpc.RegisterService(&grpc.ServiceDesc{ServiceName: serviceName, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{stream}}, nil)
 	return s, nil
 }
 

@@ -49,7 +49,7 @@ func serve(t *testing.T, c wire.Credentials, handle func(grpc.ServerStream) erro
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		server.Stop()
+		server.Stop(0)
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

@@ -94,7 +94,7 @@ func (w *worker) wake() <-chan struct{} {
 // again; one that joins only listens.
 func (s *session) beginRound(r *wirepb.Round) error {
 	if s.exchange == nil {
-		return fmt.Errorf("the master began round %d of a job whose gradients it adds itself", r.Number)
+		return protocolErrorf("the master began round %d of a job whose gradients it adds itself", r.Number)
 	}
 	s.round = r
 	s.exchange.Know(peers(r.Peers))

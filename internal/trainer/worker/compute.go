@@ -55,16 +55,18 @@ type worker struct {
 	between // workers, where they add the gradients themselves
 }
 
-// load prepares a job for computing, at step 0.
+// load prepares a job for computing: at step 0, or at the state in hand where that is of the same job, whose other settings or
+// validation data have changed.
 func (w *worker) load(j *job.Job) error {
+	before := *w
 	w.close()
 	w.job = j
 	var err error
-	if w.training, err = data.NewBatcher(j.Training, j.Graph.Feed, j.Spec.Training.MinibatchSize); err != nil {
+	if w.training, err = data.NewBatcher(j.Training, j.Graph.Feed, j.Spec.LargestMinibatch()); err != nil {
 		return err
 	}
 	if j.Validation != nil {
-		if w.validation, err = data.NewBatcher(j.Validation, j.Graph.Feed, j.Spec.Training.MinibatchSize); err != nil {
+		if w.validation, err = data.NewBatcher(j.Validation, j.Graph.Feed, j.Spec.LargestMinibatch()); err != nil {
 			return err
 		}
 	}
@@ -83,7 +85,23 @@ func (w *worker) load(j *job.Job) error {
 	w.step, w.last, w.planned, w.todo, w.inHand, w.again = 0, nil, -1, nil, nil, 0
 	w.reading = lookahead{}
 	w.evaluations, w.evaluating = nil, evaluating{}
+	w.goOnFrom(before)
 	return w.meet()
+}
+
+// goOnFrom keeps the state of the job that was loaded before, if it is of this one too: the newest may be nowhere else.
+func (w *worker) goOnFrom(before worker) {
+	if before.job == nil || len(before.state) != len(w.state) {
+		return
+	}
+	old, id := before.job.Identity, w.job.Identity
+	if old.Lineage != id.Lineage || old.Job != id.Job || old.Numerics != id.Numerics {
+		return
+	}
+	w.state, w.step, w.last = before.state, before.step, before.last
+	if old.Validation == id.Validation {
+		w.evaluations = before.evaluations
+	}
 }
 
 func (w *worker) close() {

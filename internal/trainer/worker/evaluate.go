@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/evaluation"
@@ -25,7 +24,7 @@ func (w *worker) dealParts(e *wirepb.Evaluate) error {
 	}
 	for _, p := range e.Parts {
 		if p < 0 || int(p) >= len(w.job.Parts) {
-			return fmt.Errorf("the master dealt part %d of %d of the validation data", p, len(w.job.Parts))
+			return protocolErrorf("the master dealt part %d of %d of the validation data", p, len(w.job.Parts))
 		}
 		w.evaluating.parts = append(w.evaluating.parts, p)
 	}
@@ -45,7 +44,7 @@ func (s *session) evaluateNext(ctx context.Context) error {
 		next := s.job.Parts[rest[0]]
 		s.job.Validation.Prefetch(next.File, next.Lo, next.Hi)
 	}
-	r, err := evaluation.Range(ctx, s.job.Network, s.state, s.validation, s.job.Parts[p], s.job.Spec.Training.MinibatchSize)
+	r, err := evaluation.Range(ctx, s.job.Network, s.state, s.validation, s.job.Parts[p], s.job.Spec.LargestMinibatch())
 	if err != nil {
 		if ctx.Err() != nil {
 			return s.leave()

@@ -36,20 +36,18 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	}
 	s.evaluating = evaluating{}
 	s.todo, s.planned, s.round, s.again = nil, -1, nil, len(s.inHand) // what another stream was dealt is void, and what was computed is not
-	if s.job == nil || s.source != string(j.JobJson)+string(j.Model) {
-		if err := s.loadFrom(ctx, j); err != nil {
-			if ctx.Err() != nil {
-				return s.leave()
-			}
-			s.queue.Send(problem(err, false))
-			s.flush()
-			return &brokenError{err}
+	if err := s.loadFrom(ctx, j); err != nil {
+		if ctx.Err() != nil {
+			return s.leave()
 		}
+		s.queue.Send(problem(err, false))
+		s.flush()
+		return &brokenError{err}
 	}
 	s.loaded.Store(s.worker)
 	id := s.job.Identity
 	hello := &wirepb.Hello{
-		Lineage: id.Lineage, JobDigest: id.Job, Step: s.step, Hash: s.hash(), Cpu: processor(), Kernel: s.job.Kernel.Name,
+		Lineage: id.Lineage, JobDigest: id.Job, Step: s.step, Hash: s.hash(), Cpu: processor(), Kernel: s.job.Kernel.Name, Validation: id.Validation,
 	}
 	for _, g := range s.inHand {
 		hello.InHand = append(hello.InHand, &wirepb.Span{Lo: g.message.Lo, Hi: g.message.Hi})
@@ -62,7 +60,20 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	return nil
 }
 
+// loadFrom loads the job, unless it is the one in hand and the data are still those that the master has found: they may have
+// been replaced between two masters.
 func (s *session) loadFrom(ctx context.Context, m *wirepb.Job) error {
+	files, err := filesOf(m)
+	if err != nil {
+		return err
+	}
+	if s.job != nil && s.source == string(m.JobJson)+string(m.Model) {
+		err := s.job.Match(files)
+		if err == nil {
+			return nil
+		}
+		s.log.Info("the data are read anew: they are not those of the master any more", "difference", err)
+	}
 	spec, err := trainingjob.DecodeJob(m.JobJson)
 	if err != nil {
 		return err
@@ -71,15 +82,27 @@ func (s *session) loadFrom(ctx context.Context, m *wirepb.Job) error {
 	if err != nil {
 		return err
 	}
-	var files []data.File
-	if err := json.Unmarshal(m.DataFiles, &files); err != nil {
-		return errors.Join(fmt.Errorf("the master's list of data files: %w", err), j.Close())
-	}
-	if err := j.Training.Match(files); err != nil {
+	if err := j.Match(files); err != nil {
 		return errors.Join(err, j.Close())
 	}
 	s.source = string(m.JobJson) + string(m.Model)
 	return s.load(j)
+}
+
+// filesOf are the files of the data sets as the master has found them.
+func filesOf(m *wirepb.Job) (files job.Files, err error) {
+	for _, list := range []struct {
+		text []byte
+		into *[]data.File
+	}{{m.DataFiles, &files.Training}, {m.ValidationFiles, &files.Validation}} {
+		if len(list.text) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(list.text, list.into); err != nil {
+			return files, fmt.Errorf("the master's list of data files: %w", err)
+		}
+	}
+	return files, nil
 }
 
 func problem(err error, fatal bool) *wirepb.Message {
@@ -97,13 +120,18 @@ func (s *session) work(ctx context.Context) error {
 		mayCompute := len(s.todo) > 0 && s.planned == s.step
 		busy := mayCompute || s.mayEvaluate()
 		turn, err := s.turn(stop, late, busy)
-		switch {
+		switch misunderstood := (*protocolError)(nil); {
+		case errors.As(err, &misunderstood):
+			return s.misunderstands(misunderstood)
 		case err != nil:
 			return err
 		case turn.message != nil:
 			err := s.handle(turn.received)
 			if errors.Is(err, errDismissed) && ctx.Err() != nil {
 				return ErrLeft // the step in hand is complete
+			}
+			if misunderstood := (*protocolError)(nil); errors.As(err, &misunderstood) {
+				return s.misunderstands(misunderstood)
 			}
 			if err != nil {
 				return err
@@ -180,6 +208,22 @@ func (s *session) report(err error) error {
 	return &brokenError{err}
 }
 
+// protocolError is what a master cannot have meant. Another stream may mend it.
+type protocolError struct{ reason string }
+
+func (e *protocolError) Error() string { return e.reason }
+
+func protocolErrorf(format string, args ...any) error {
+	return &protocolError{fmt.Sprintf(format, args...)}
+}
+
+// misunderstands tells the master why this worker ends the stream, and comes again: it is counted there.
+func (s *session) misunderstands(err *protocolError) error {
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Problem{Problem: &wirepb.Problem{Reason: err.reason, Again: true}}})
+	s.flush()
+	return err
+}
+
 func (s *session) handle(r received) error {
 	if err := ending(r.message); err != nil {
 		return err
@@ -198,7 +242,7 @@ func (s *session) handle(r received) error {
 	case *wirepb.Message_Relay:
 		s.relay(k.Relay)
 	case *wirepb.Message_Fetch:
-		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last, Evaluations: s.evaluations}}}
+		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last, Evaluations: s.evaluations, Validation: s.job.Identity.Validation}}}
 		s.queue.SendTensor(m, slices.Clone(s.state), nil) // nothing else is queued before a worker is admitted
 	case *wirepb.Message_Update:
 		return s.update(k.Update, r.floats)
@@ -213,7 +257,7 @@ func (s *session) handle(r received) error {
 	case *wirepb.Message_Evaluation:
 		s.remember(k.Evaluation)
 	default:
-		return fmt.Errorf("the master sent an unexpected %T", k)
+		return protocolErrorf("the master sent an unexpected %T", k)
 	}
 	return nil
 }
@@ -226,7 +270,7 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 	case u.Step < s.step:
 		return nil
 	case u.Step > s.step:
-		return fmt.Errorf("an update of step %d reached a state at step %d", u.Step, s.step)
+		return protocolErrorf("an update of step %d reached a state at step %d", u.Step, s.step)
 	}
 	if err := s.apply(floats, u.Rows); err != nil {
 		return s.report(err)

@@ -95,7 +95,11 @@ func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop fu
 		}
 	})
 	running.Go(func() {
-		s.fail(s.receive(ctx))
+		err := s.receive(ctx)
+		s.fail(err)
+		if misunderstood := (*protocolError)(nil); errors.As(err, &misunderstood) {
+			s.drain()
+		}
 		close(s.over)
 	})
 	running.Go(func() {
@@ -124,6 +128,17 @@ func (s *session) fail(err error) {
 	}
 }
 
+// drain reads to the end of the stream: of one that goes on unread nothing that is said would arrive either.
+func (s *session) drain() {
+	for {
+		f := &wire.Frame{}
+		if s.stream.RecvMsg(f) != nil {
+			return
+		}
+		f.Release()
+	}
+}
+
 // receive assembles tensors and hands whole messages on. A stream on which nothing comes is broken.
 func (s *session) receive(ctx context.Context) error {
 	silence := time.AfterFunc(masterSilence, func() { s.fail(errors.New("nothing heard from the master for " + masterSilence.String())) })
@@ -140,7 +155,7 @@ func (s *session) receive(ctx context.Context) error {
 		w := s.loaded.Load()
 		if carriesTensor(f.Message) && w == nil {
 			f.Release()
-			return fmt.Errorf("the master sent %T before the job was loaded", f.Message.Kind)
+			return protocolErrorf("the master sent %T before the job was loaded", f.Message.Kind)
 		}
 		switch k := f.Message.Kind.(type) {
 		case *wirepb.Message_Heartbeat:
@@ -157,7 +172,7 @@ func (s *session) receive(ctx context.Context) error {
 		}
 		f.Release()
 		if err != nil {
-			return err
+			return protocolErrorf("%v", err)
 		}
 		if r.floats == nil && carriesTensor(f.Message) {
 			continue // more pieces follow

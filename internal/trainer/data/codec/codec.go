@@ -42,6 +42,9 @@ func NewDecoder(name string, features []graph.Feature) (Decoder, error) {
 	}
 	switch name {
 	case Bytes:
+		if err := checkFixed(features); err != nil {
+			return nil, err
+		}
 		return &bytesDecoder{features: features, size: BytesSize(features)}, nil
 	case TFExample:
 		return &exampleDecoder{decoder: example.NewDecoder(features), size: BytesSize(features)}, nil
@@ -58,12 +61,25 @@ func Append(b []byte, name string, features []graph.Feature, values graph.Exampl
 	}
 	switch name {
 	case Bytes:
+		if err := checkFixed(features); err != nil {
+			return nil, err
+		}
 		return appendBytes(b, features, values), nil
 	case TFExample:
 		return example.Append(b, features, values), nil
 	default:
 		return nil, unknown(name)
 	}
+}
+
+// checkFixed refuses features whose elements have no fixed size.
+func checkFixed(features []graph.Feature) error {
+	for _, f := range features {
+		if f.DType == graph.String {
+			return fmt.Errorf("feature %q is text, which codec \"bytes\" cannot hold; use codec = \"tf_example\"", f.Name)
+		}
+	}
+	return nil
 }
 
 func unknown(name string) error {
@@ -83,8 +99,11 @@ func CheckFeatures(features []graph.Feature) error {
 		}
 		names[f.Name] = true
 		size := ElementBytes(f.DType)
+		if f.DType == graph.String {
+			size = 1 // at least
+		}
 		if size == 0 {
-			return fmt.Errorf("feature %q: element type %q is not one of float32, int64, int32, uint8", f.Name, f.DType)
+			return fmt.Errorf("feature %q: element type %q is not one of float32, int64, int32, uint8, string", f.Name, f.DType)
 		}
 		for _, d := range f.Shape {
 			if d < 1 || size > maxRecordBytes/d {
@@ -99,7 +118,7 @@ func CheckFeatures(features []graph.Feature) error {
 	return nil
 }
 
-// ElementBytes is the size of an element in the bytes codec; 0 for an unknown type.
+// ElementBytes is the size of an element in the bytes codec; 0 for text, and for an unknown type.
 func ElementBytes(t graph.DType) int {
 	switch t {
 	case graph.Float32, graph.Int32:
@@ -131,6 +150,8 @@ func NewExample(features []graph.Feature) graph.Example {
 			values[i].Floats = make([]float32, f.Elements())
 		case graph.Uint8:
 			values[i].Bytes = make([]byte, f.Elements())
+		case graph.String:
+			values[i].Strings = make([][]byte, f.Elements())
 		default:
 			values[i].Ints = make([]int64, f.Elements())
 		}
@@ -149,11 +170,13 @@ func checkValues(features []graph.Feature, values graph.Example) error {
 			have = len(v.Floats)
 		case graph.Uint8:
 			have = len(v.Bytes)
+		case graph.String:
+			have = len(v.Strings)
 		default:
 			have = len(v.Ints)
 		}
-		if have != f.Elements() || len(v.Floats)+len(v.Ints)+len(v.Bytes) != have {
-			return fmt.Errorf("feature %q: %d float, %d integer and %d byte elements, and the schema says %s%v", f.Name, len(v.Floats), len(v.Ints), len(v.Bytes), f.DType, f.Shape)
+		if have != f.Elements() || len(v.Floats)+len(v.Ints)+len(v.Bytes)+len(v.Strings) != have {
+			return fmt.Errorf("feature %q: %d float, %d integer, %d byte and %d text elements, and the schema says %s%v", f.Name, len(v.Floats), len(v.Ints), len(v.Bytes), len(v.Strings), f.DType, f.Shape)
 		}
 		if f.DType == graph.Int32 {
 			for _, x := range v.Ints {

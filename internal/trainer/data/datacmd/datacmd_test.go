@@ -313,7 +313,7 @@ func TestTFRecordAndCSV(t *testing.T) {
 				}
 				decoder, err := ds.NewDecoder(features)
 				values := codec.NewExample(features)
-				if err = errors.Join(err, decoder.Decode(record[0], values)); err != nil || fmt.Sprint(values) != "[{[6 2] [] []} {[] [1] []}]" {
+				if err = errors.Join(err, decoder.Decode(record[0], values)); err != nil || fmt.Sprint(values) != "[{[6 2] [] [] []} {[] [1] [] []}]" {
 					t.Errorf("%v, %v", values, err)
 				}
 			})

@@ -3,7 +3,7 @@
 // and where a message repeats a map key or a oneof the last one counts, as protobuf defines.
 //
 // How a value is held: Float32 in float_list, Int32 and Int64 in int64_list, Uint8 as one string of the elements in
-// bytes_list. A decoder writes into the caller's buffers and allocates nothing once they are large enough.
+// bytes_list, String as one string for each of them. A decoder writes into the caller's buffers and allocates nothing once they are large enough.
 package example
 
 import (
@@ -49,7 +49,7 @@ func kindOf(t graph.DType) Kind {
 	switch t {
 	case graph.Float32:
 		return FloatKind
-	case graph.Uint8:
+	case graph.Uint8, graph.String:
 		return BytesKind
 	default:
 		return Int64Kind
@@ -107,6 +107,8 @@ func decodeFeature(b []byte, feature *graph.Feature, value *graph.Value) error {
 				value.Floats = append(value.Floats[:count-1], math.Float32frombits(uint32(bits)))
 			case k == Int64Kind:
 				value.Ints = append(value.Ints[:count-1], int64(bits))
+			case feature.DType == graph.String:
+				value.Strings = appendText(value.Strings, count-1, payload)
 			default:
 				text = payload
 			}
@@ -117,6 +119,9 @@ func decodeFeature(b []byte, feature *graph.Feature, value *graph.Value) error {
 		return err
 	case kind != want:
 		return fmt.Errorf("feature %q is %s in the record, and the schema says %s, which is held in %s", feature.Name, kind, feature.DType, want)
+	case feature.DType == graph.String && count == elements:
+	case feature.DType == graph.String:
+		return fmt.Errorf("feature %q holds %d strings, and the schema says %s%v: %d", feature.Name, count, feature.DType, feature.Shape, elements)
 	case kind == BytesKind && count != 1:
 		return fmt.Errorf("feature %q holds %d strings, and the schema says %s%v: one string of %d bytes", feature.Name, count, feature.DType, feature.Shape, elements)
 	case kind == BytesKind && len(text) != elements:
@@ -136,6 +141,15 @@ func decodeFeature(b []byte, feature *graph.Feature, value *graph.Value) error {
 	return nil
 }
 
+// appendText makes a copy of text element k, in the buffer that it has.
+func appendText(all [][]byte, k int, text []byte) [][]byte {
+	if k == len(all) {
+		all = append(all, nil)
+	}
+	all[k] = append(all[k][:0], text...)
+	return all[:max(k+1, len(all))]
+}
+
 // Append appends the record of values (in the order of features) to b: features in that order, numbers packed, so that
 // equal values give equal bytes.
 func Append(b []byte, features []graph.Feature, values graph.Example) []byte {
@@ -143,7 +157,9 @@ func Append(b []byte, features []graph.Feature, values graph.Example) []byte {
 	for i, f := range features {
 		v := values[i]
 		named[i] = Named{Name: f.Name, Kind: kindOf(f.DType), Floats: v.Floats, Ints: v.Ints}
-		if named[i].Kind == BytesKind {
+		if f.DType == graph.String {
+			named[i].Strings = v.Strings
+		} else if named[i].Kind == BytesKind {
 			named[i].Strings = [][]byte{v.Bytes}
 		}
 	}

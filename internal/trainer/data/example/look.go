@@ -17,6 +17,9 @@ type Found struct {
 	Count int // values; strings in bytes_list
 }
 
+// maxFeatures bounds what is listed: a feature of five bytes takes a hundred in the list.
+const maxFeatures = 100_000
+
 // Look lists the features of a record by name. It is for people and for recognizing the codec, not for the hot path.
 func Look(record []byte) ([]Found, error) {
 	byName := map[string]Found{}
@@ -28,7 +31,9 @@ func Look(record []byte) ([]Found, error) {
 			}
 			return eachValue(kind, list, func([]byte, uint64) { found.Count++ })
 		})
-		byName[found.Name] = found
+		if byName[found.Name] = found; len(byName) > maxFeatures {
+			return fmt.Errorf("it has more than %d features", maxFeatures)
+		}
 		return err
 	})
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/expand"
 )
 
 const (
@@ -170,6 +172,9 @@ func openPart(ctx context.Context, file File) (part, error) {
 		return part{}, failure(file.Name, p.header.headerBytes(), ErrDamaged, "%v unsigned bytes need a file of %d bytes, and it has %d", p.header.Dims, need, file.Size)
 	case p.compressed && need > MaxPairBytes:
 		return part{}, fmt.Errorf("data %q: %v unsigned bytes are more than the %d that are read from a compressed file: decompress it", file.Name, p.header.Dims, MaxPairBytes)
+	case p.compressed && need+expand.RecordBytes*p.header.records() > expand.Limit(file.Size) && need/maxExpansion <= file.Size:
+		return part{}, fmt.Errorf("data %q: %v unsigned bytes are more than are read from a compressed file of this size, all at once: %s; decompress it",
+			file.Name, p.header.Dims, expand.Rule(file.Size))
 	case p.compressed && need/maxExpansion > file.Size:
 		return part{}, failure(file.Name, 4, ErrDamaged, "%v unsigned bytes cannot come from a compressed file of %d bytes", p.header.Dims, file.Size)
 	}

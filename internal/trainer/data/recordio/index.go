@@ -9,6 +9,7 @@ import (
 	"io"
 	"sort"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/expand"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
@@ -62,21 +63,25 @@ func (c Chunk) check(size int64, name string) error {
 		return failure(name, c.Offset, ErrTooLarge, "its payload has %d bytes, and at most %d are read", c.PayloadBytes, MaxDecodedChunkBytes)
 	case int64(c.Records)*lengthBytes > c.maxDecodedBytes():
 		return failure(name, c.Offset, ErrDamaged, "its %d payload bytes (%s) cannot hold the %d records that its header states", c.PayloadBytes, c.Compressor, c.Records)
+	case int64(c.Records) > expand.Records(int64(c.PayloadBytes)):
+		return failure(name, c.Offset, ErrTooLarge, "its %d payload bytes hold %d records, and at most %d are read from them",
+			c.PayloadBytes, c.Records, expand.Records(int64(c.PayloadBytes)))
 	}
 	return nil
 }
 
-// maxDecodedBytes bounds the decompressed payload by what the stored bytes can expand to: DEFLATE stays below 1032 to 1,
-// and a snappy copy of at most 64 bytes takes at least two (the stream's own chunk headers are on top).
+// maxDecodedBytes bounds the decompressed payload by what the stored bytes can expand to (DEFLATE stays below 1032 to 1, and
+// a snappy copy of at most 64 bytes takes at least two, the stream's own chunk headers on top), and by what they may.
 func (c Chunk) maxDecodedBytes() int64 {
 	stored := int64(c.PayloadBytes)
+	most := stored
 	switch c.Compressor {
 	case Snappy:
-		stored *= 32
+		most = min(32*stored, expand.Limit(stored))
 	case Gzip:
-		stored *= 1032
+		most = min(1032*stored, expand.Limit(stored))
 	}
-	return min(stored, MaxDecodedChunkBytes)
+	return min(most, MaxDecodedChunkBytes)
 }
 
 // Records is the number of records in the file.

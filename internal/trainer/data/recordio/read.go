@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/golang/snappy"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/expand"
 )
 
 // Read returns the chunk's records: slices of one buffer that belongs to the caller. r is the file that the index was
@@ -95,13 +98,13 @@ func (c Chunk) decompress(payload []byte, name string) ([]byte, error) {
 			if err != nil {
 				return nil, failure(name, c.Offset, ErrDamaged, "decompressing (%s) after %d bytes: %v", c.Compressor, len(decoded), err)
 			}
-			decoded = append(decoded, one[0])
+			decoded = append(slices.Grow(decoded, int(min(int64(len(decoded)), limit-int64(len(decoded))))+1), one[0])
 		}
 		n, err := r.Read(decoded[len(decoded):cap(decoded)])
 		decoded = decoded[:len(decoded)+n]
 		switch {
 		case int64(len(decoded)) > limit:
-			return nil, failure(name, c.Offset, ErrTooLarge, "its %d bytes (%s) decompress to more than %d", len(payload), c.Compressor, limit)
+			return nil, failure(name, c.Offset, ErrTooLarge, "its %d bytes (%s) decompress to more than %d; %s", len(payload), c.Compressor, limit, expand.Rule(int64(len(payload))))
 		case errors.Is(err, io.EOF):
 			return decoded, nil
 		case err != nil:

@@ -26,7 +26,7 @@ const (
 const DefaultMaxChunkBytes = 32 << 20
 
 // MaxDecodedChunkBytes is the largest payload, compressed or not, that Read accepts: sixteen times upstream's default
-// chunk, and small enough that a hostile file cannot exhaust a worker's memory.
+// chunk. Of a compressed one it also accepts no more than expand.Limit.
 const MaxDecodedChunkBytes = 512 << 20
 
 // Errors that callers can tell apart with errors.Is; the text around them names file, offset and finding.

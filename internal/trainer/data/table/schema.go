@@ -50,6 +50,11 @@ func NewSchema(columns []string, features []graph.Feature, o Options) (*Schema, 
 	for _, f := range features {
 		made := field{feature: f.Name, dtype: f.DType}
 		names := o.columnsOf(f)
+		for _, name := range names {
+			if f.DType == graph.String && o.Words[name] != nil {
+				return nil, fmt.Errorf("words are given for the column %q, and the model's feature %q takes its text as it is; leave them out", name, f.Name)
+			}
+		}
 		if len(names) != f.Elements() {
 			return nil, fmt.Errorf("the model's feature %q (%s%v) has %d elements, and %d columns are given for it", f.Name, f.DType, f.Shape, f.Elements(), len(names))
 		}
@@ -224,6 +229,7 @@ func (f *field) fill(n *example.Named, cells []string) error {
 		var integer int64
 		var value float32
 		switch {
+		case f.dtype == graph.String:
 		case c.words != nil && f.dtype != "":
 			var known bool
 			if integer, known = c.words[cell]; !known {
@@ -251,7 +257,7 @@ func (f *field) fill(n *example.Named, cells []string) error {
 		case graph.Uint8:
 			elements = append(elements, byte(integer))
 			n.Kind, n.Strings = example.BytesKind, append(n.Strings[:0], elements)
-		case "":
+		case "", graph.String:
 			n.Kind, n.Strings = example.BytesKind, append(n.Strings, []byte(cell))
 		default:
 			n.Kind, n.Ints = example.Int64Kind, append(n.Ints, integer)

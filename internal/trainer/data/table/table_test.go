@@ -291,7 +291,7 @@ func TestInferredTypes(t *testing.T) {
 		}
 		record, err := schema.NewEncoder().Append(nil, []string{"1", "2.5", "a"})
 		values := make(graph.Example, 2)
-		if err = errors.Join(err, example.NewDecoder(features).Decode(record, values)); err != nil || fmt.Sprint(values) != "[{[2.5 1] [] []} {[] [1] []}]" {
+		if err = errors.Join(err, example.NewDecoder(features).Decode(record, values)); err != nil || fmt.Sprint(values) != "[{[2.5 1] [] [] []} {[] [1] [] []}]" {
 			t.Errorf("%v, %v", values, err)
 		}
 	})

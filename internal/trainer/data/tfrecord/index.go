@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"sort"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/expand"
 )
 
 // chunkBytes is about how much is read together: a range of a few hundred small records, or a few large ones.
@@ -74,7 +76,7 @@ func ReadIndex(r io.ReaderAt, size int64, name string, o Options) (Index, error)
 	}
 	if n := len(index.Chunks); n > 1 {
 		last := index.Chunks[n-1]
-		if total := last.Offset + last.Bytes; total <= o.WholeBytes {
+		if total := last.Offset + last.Bytes; total <= min(o.WholeBytes, expand.Limit(size)) && index.Records() <= expand.Records(size) {
 			index.Chunks = []Chunk{{Bytes: total, Records: index.Records()}}
 		}
 	}
@@ -112,6 +114,9 @@ func (x *Index) scan(f forward, limit int64, name string) error {
 		length, err := parseLength(header[:], offset, name)
 		if err != nil {
 			return err
+		}
+		if x.Compression != None && length > expand.Limit(x.stored) {
+			return failure(name, offset, ErrTooLarge, "it has %d bytes when it is decompressed (%s); %s", length, x.Compression, expand.Rule(x.stored))
 		}
 		switch err := f.skip(length + footerBytes); {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):

@@ -74,6 +74,8 @@ def forward(model, inputs, w):
         elif op == "reduce_sum":
             a = node[op]
             y = xs[0].sum(tuple(range(1 + a["from"], 1 + a["from"] + a["axes"])), keepdim=a["keep_dims"])
+        elif op == "broadcast":
+            y = xs[0].expand(-1, *node["shape"])
         elif op == "scale":
             y = xs[0] * node[op]["value"]
         elif op == "subtract":

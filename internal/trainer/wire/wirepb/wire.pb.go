@@ -578,14 +578,15 @@ func (x *Join) GetNode() string {
 
 // Job answers Join.
 type Job struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
-	JobJson       []byte                 `protobuf:"bytes,2,opt,name=job_json,json=jobJson,proto3" json:"job_json,omitempty"`
-	Model         []byte                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"` // the model file's text
-	ModelName     string                 `protobuf:"bytes,4,opt,name=model_name,json=modelName,proto3" json:"model_name,omitempty"`
-	DataFiles     []byte                 `protobuf:"bytes,5,opt,name=data_files,json=dataFiles,proto3" json:"data_files,omitempty"` // JSON: the files of the training data, for a message that names the one that differs
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Generation      int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	JobJson         []byte                 `protobuf:"bytes,2,opt,name=job_json,json=jobJson,proto3" json:"job_json,omitempty"`
+	Model           []byte                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"` // the model file's text
+	ModelName       string                 `protobuf:"bytes,4,opt,name=model_name,json=modelName,proto3" json:"model_name,omitempty"`
+	DataFiles       []byte                 `protobuf:"bytes,5,opt,name=data_files,json=dataFiles,proto3" json:"data_files,omitempty"`                   // JSON: the files of the training data, for a message that names the one that differs
+	ValidationFiles []byte                 `protobuf:"bytes,6,opt,name=validation_files,json=validationFiles,proto3" json:"validation_files,omitempty"` // likewise, of the validation data; empty without any
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
@@ -653,6 +654,13 @@ func (x *Job) GetDataFiles() []byte {
 	return nil
 }
 
+func (x *Job) GetValidationFiles() []byte {
+	if x != nil {
+		return x.ValidationFiles
+	}
+	return nil
+}
+
 // Hello says what a worker holds, after it has loaded the job and verified the data.
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -662,6 +670,7 @@ type Hello struct {
 	Hash          string                 `protobuf:"bytes,4,opt,name=hash,proto3" json:"hash,omitempty"`
 	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`              // where other workers reach this one; empty unless they add gradients between themselves
 	Certificate   []byte                 `protobuf:"bytes,6,opt,name=certificate,proto3" json:"certificate,omitempty"`      // PEM, and by which they know it
+	Validation    string                 `protobuf:"bytes,7,opt,name=validation,proto3" json:"validation,omitempty"`        // digest of the validation data; empty without any
 	InHand        []*Span                `protobuf:"bytes,16,rep,name=in_hand,json=inHand,proto3" json:"in_hand,omitempty"` // sums of that step which it has computed, and sends again when it is asked for them
 	Cpu           string                 `protobuf:"bytes,17,opt,name=cpu,proto3" json:"cpu,omitempty"`                     // that it computes on, and with which kernels: for messages
 	Kernel        string                 `protobuf:"bytes,18,opt,name=kernel,proto3" json:"kernel,omitempty"`
@@ -739,6 +748,13 @@ func (x *Hello) GetCertificate() []byte {
 		return x.Certificate
 	}
 	return nil
+}
+
+func (x *Hello) GetValidation() string {
+	if x != nil {
+		return x.Validation
+	}
+	return ""
 }
 
 func (x *Hello) GetInHand() []*Span {
@@ -1225,6 +1241,7 @@ type Problem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	Fatal         bool                   `protobuf:"varint,2,opt,name=fatal,proto3" json:"fatal,omitempty"` // for the job; otherwise for this worker only
+	Again         bool                   `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"` // … which comes again on another stream
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1273,10 +1290,18 @@ func (x *Problem) GetFatal() bool {
 	return false
 }
 
+func (x *Problem) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
 type State struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
 	Last          *Measured              `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
+	Validation    string                 `protobuf:"bytes,3,opt,name=validation,proto3" json:"validation,omitempty"`    // digest of the data that these were made on
 	Evaluations   []*Evaluation          `protobuf:"bytes,12,rep,name=evaluations,proto3" json:"evaluations,omitempty"` // of the states up to this one, the newest ones
 	Piece         *Piece                 `protobuf:"bytes,15,opt,name=piece,proto3" json:"piece,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1325,6 +1350,13 @@ func (x *State) GetLast() *Measured {
 		return x.Last
 	}
 	return nil
+}
+
+func (x *State) GetValidation() string {
+	if x != nil {
+		return x.Validation
+	}
+	return ""
 }
 
 func (x *State) GetEvaluations() []*Evaluation {
@@ -2277,7 +2309,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
 	"generation\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\"\x94\x01\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\xbf\x01\n" +
 	"\x03Job\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
@@ -2287,7 +2319,8 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"model_name\x18\x04 \x01(\tR\tmodelName\x12\x1d\n" +
 	"\n" +
-	"data_files\x18\x05 \x01(\fR\tdataFiles\"\x81\x02\n" +
+	"data_files\x18\x05 \x01(\fR\tdataFiles\x12)\n" +
+	"\x10validation_files\x18\x06 \x01(\fR\x0fvalidationFiles\"\xa1\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\alineage\x18\x01 \x01(\tR\alineage\x12\x1d\n" +
 	"\n" +
@@ -2295,7 +2328,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04hash\x18\x04 \x01(\tR\x04hash\x12\x18\n" +
 	"\aaddress\x18\x05 \x01(\tR\aaddress\x12 \n" +
-	"\vcertificate\x18\x06 \x01(\fR\vcertificate\x121\n" +
+	"\vcertificate\x18\x06 \x01(\fR\vcertificate\x12\x1e\n" +
+	"\n" +
+	"validation\x18\a \x01(\tR\n" +
+	"validation\x121\n" +
 	"\ain_hand\x18\x10 \x03(\v2\x18.elastic.trainer.v1.SpanR\x06inHand\x12\x10\n" +
 	"\x03cpu\x18\x11 \x01(\tR\x03cpu\x12\x16\n" +
 	"\x06kernel\x18\x12 \x01(\tR\x06kernel\"&\n" +
@@ -2336,13 +2372,17 @@ const file_wire_proto_rawDesc = "" +
 	"\aLeaving\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1d\n" +
 	"\n" +
-	"after_step\x18\x02 \x01(\bR\tafterStep\"7\n" +
+	"after_step\x18\x02 \x01(\bR\tafterStep\"M\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05fatal\x18\x02 \x01(\bR\x05fatal\"\xc0\x01\n" +
+	"\x05fatal\x18\x02 \x01(\bR\x05fatal\x12\x14\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\"\xe0\x01\n" +
 	"\x05State\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x120\n" +
-	"\x04last\x18\x02 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\x04last\x12@\n" +
+	"\x04last\x18\x02 \x01(\v2\x1c.elastic.trainer.v1.MeasuredR\x04last\x12\x1e\n" +
+	"\n" +
+	"validation\x18\x03 \x01(\tR\n" +
+	"validation\x12@\n" +
 	"\vevaluations\x18\f \x03(\v2\x1e.elastic.trainer.v1.EvaluationR\vevaluations\x12/\n" +
 	"\x05piece\x18\x0f \x01(\v2\x19.elastic.trainer.v1.PieceR\x05piece\"=\n" +
 	"\bMeasured\x12\x19\n" +

@@ -1,0 +1,385 @@
+package provider_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+)
+
+// drifting is an object of a kind that the provider manages and others change.
+type drifting struct {
+	driftKind
+	*providertesting.Managed
+	name     string
+	pristine tftypes.Value              // state as it was applied
+	live     *unstructured.Unstructured // the object as it was applied
+}
+
+// drift makes an object with the given attributes, which is removed after the test.
+func (k driftKind) drift(t *testing.T, server *providertesting.Server, name, attributes string) *drifting {
+	t.Helper()
+	d := &drifting{driftKind: k, Managed: server.Manage(t, k.resource, "name = \""+name+"\"\n"+attributes), name: name}
+	d.Make(t)
+	t.Cleanup(func() {
+		if err := k.objects(t).Delete(cleanupContext(t), name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("%s %s: %v", k.resource, name, err)
+		}
+	})
+	d.pristine, d.live = d.State, k.get(t, name)
+	d.expectEmptyPlan(t, "just made")
+	return d
+}
+
+func (d *drifting) expectEmptyPlan(t *testing.T, when string) {
+	t.Helper()
+	d.Refresh(t)
+	planned := d.Plan(t)
+	if !planned.Value.Equal(d.State) || len(ofDrift(planned.Diagnostics)) != 0 {
+		t.Errorf("%s, %s: the plan is not empty:\n%s\n%s", d.resource, when, differences(d.State, planned.Value), texts(planned.Diagnostics))
+	}
+}
+
+// expectCorrected checks that a plan shows the drift of all the attributes and names them in one warning, and that applying
+// it makes the object what it was.
+func (d *drifting) expectCorrected(t *testing.T, attributes ...string) {
+	t.Helper()
+	when := strings.Join(attributes, ", ")
+	d.Refresh(t)
+	if d.State.Equal(d.pristine) {
+		t.Errorf("%s: a refresh does not see that others changed %s", d.resource, when)
+		return
+	}
+	planned := d.Plan(t)
+	if !planned.Value.Equal(d.pristine) || len(planned.Replaces) > 0 {
+		t.Errorf("%s, %s: the plan is not to set it back in place:\n%s\n%v", d.resource, when, differences(d.pristine, planned.Value), planned.Replaces)
+	}
+	d.expectNamed(t, planned.Diagnostics, attributes)
+	if wrong := d.Apply(t, planned); len(wrong) > 0 {
+		t.Errorf("%s, %s: apply says\n%s", d.resource, when, texts(wrong))
+	}
+	live := d.get(t, d.name)
+	for _, field := range [][]string{{"spec"}, {"metadata", "labels"}, {"metadata", "annotations"}, {"description"}, {"globalDefault"}, {"value"}} {
+		was, _, _ := unstructured.NestedFieldNoCopy(d.live.Object, field...)
+		is, _, _ := unstructured.NestedFieldNoCopy(live.Object, field...)
+		if diff := cmp.Diff(was, is); diff != "" {
+			t.Errorf("%s, %s: %v is not as it was: %s", d.resource, when, field, diff)
+		}
+	}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == driftTester {
+			t.Errorf("%s, %s: the other manager still owns %s", d.resource, when, entry.FieldsV1)
+		}
+	}
+	d.expectEmptyPlan(t, "corrected "+when)
+}
+
+// ignoreChanges finds the remedy in a warning.
+var ignoreChanges = regexp.MustCompile(`ignore_changes = \[(.*)\]`)
+
+// expectNamed checks that one warning names the attributes, who wrote them and when, and how to leave them alone.
+func (d *drifting) expectNamed(t *testing.T, diagnostics []*tfprotov6.Diagnostic, attributes []string) {
+	t.Helper()
+	diagnostics = ofDrift(diagnostics)
+	if len(diagnostics) != 1 || diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning {
+		t.Errorf("%s: the plan does not warn of %v, once:\n%s", d.resource, attributes, texts(diagnostics))
+		return
+	}
+	detail := diagnostics[0].Detail
+	remedy := ignoreChanges.FindStringSubmatch(detail)
+	for _, attribute := range attributes {
+		line := regexp.MustCompile(`(?m)^  - ` + regexp.QuoteMeta(attribute) + `\S*: .*, written by "` + driftTester + `" at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`)
+		if !line.MatchString(detail) || remedy == nil {
+			t.Errorf("%s: the warning does not name %s:\n%s", d.resource, attribute, detail)
+			continue
+		}
+		if !slices.ContainsFunc(strings.Split(remedy[1], ", "), func(ignored string) bool {
+			return strings.HasPrefix(attribute, ignored) || strings.HasPrefix(ignored, attribute)
+		}) {
+			t.Errorf("%s: the remedy does not name %s: %s", d.resource, attribute, remedy[0])
+		}
+	}
+}
+
+// mutable are the attributes that another manager can change, with two other values each, and those that nobody can.
+func (d *drifting) mutable(t *testing.T) (leaves []leaf, values [][]any, refused []string) {
+	t.Helper()
+	for _, l := range d.leavesOf(d.pristine) {
+		if accepted := d.accepted(t, d.name, l); len(accepted) > 0 {
+			leaves, values = append(leaves, l), append(values, accepted)
+		} else {
+			refused = append(refused, l.path)
+		}
+	}
+	return leaves, values, refused
+}
+
+func TestDriftOfEveryAttributeIsPlannedAndCorrected(t *testing.T) {
+	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	for _, k := range driftKinds() {
+		t.Run(k.resource, func(t *testing.T) {
+			tried, never := map[string]bool{}, map[string]bool{}
+			for i, config := range k.configs {
+				if i == 0 {
+					config += driftedMetadata
+				}
+				d := k.drift(t, server, fmt.Sprintf("drift-each-%d", i), config)
+				leaves, values, refused := d.mutable(t)
+				change := func(i int) string {
+					if err := k.set(t, d.name, false, leaves[i].as(values[i][0])); err != nil {
+						t.Fatal(err)
+					}
+					tried[inSchema(leaves[i].path)] = true
+					return leaves[i].path
+				}
+				for i := range leaves {
+					d.expectCorrected(t, change(i))
+				}
+				for first := 0; first < len(leaves); first += 3 {
+					var paths []string
+					for i := first; i < min(first+3, len(leaves)); i++ {
+						paths = append(paths, change(i))
+					}
+					d.expectCorrected(t, paths...)
+				}
+				for _, path := range refused {
+					never[path] = true
+				}
+			}
+			for _, path := range k.immutable {
+				if !never[path] {
+					t.Errorf("%s.%s can be changed", k.resource, path)
+				}
+				tried[inSchema(path)] = true
+			}
+			for _, attribute := range schemaLeaves(server.Schemas.ResourceSchemas[k.resource].Block.Attributes, "") {
+				if !tried[attribute] {
+					t.Errorf("%s.%s was not changed by another manager: set it in a configuration of the kind, "+
+						"and add to others a value of it that the API server takes", k.resource, attribute)
+				}
+			}
+		})
+	}
+}
+
+// inSchema is an attribute without places in lists and keys of maps.
+func inSchema(attribute string) string { return places.ReplaceAllString(attribute, "") }
+
+var places = regexp.MustCompile(`\[("[^"]*"|\d+)\]`)
+
+func TestWhatOthersSetAndNobodyConfiguredIsPlannedAndRemoved(t *testing.T) {
+	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	for _, k := range driftKinds() {
+		t.Run(k.resource, func(t *testing.T) {
+			whole := k.drift(t, server, "drift-whole", k.updated)
+			d := k.drift(t, server, "drift-reduced", k.reduced)
+			var fields []leaf
+			for name, value := range entriesOf(whole.pristine) {
+				if now := entriesOf(d.pristine)[name]; value.IsNull() || !now.IsNull() || name == "uid" {
+					continue
+				}
+				l := leaf{path: name, pointer: d.pointer(name), isNew: true}
+				field, _, err := unstructured.NestedFieldCopy(whole.live.Object, strings.Split(strings.TrimPrefix(l.pointer, "/"), "/")...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fields = append(fields, l.as(field))
+			}
+			var paths []string
+			for _, l := range fields {
+				// What needs another field is set with all of them below.
+				if k.set(t, d.name, false, l) == nil {
+					d.expectCorrected(t, l.path)
+				}
+				paths = append(paths, l.path)
+			}
+			if len(fields) == 0 {
+				return
+			}
+			if err := k.set(t, d.name, false, fields...); err != nil {
+				t.Fatal(err)
+			}
+			d.expectCorrected(t, paths...)
+		})
+	}
+}
+
+func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
+	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	for _, k := range driftKinds() {
+		t.Run(k.resource, func(t *testing.T) {
+			d := k.drift(t, server, "drift-later", k.updated+driftedMetadata)
+			leaves, values, _ := d.mutable(t)
+			change := func(round int) (paths []string) {
+				for i, l := range leaves {
+					if len(values[i]) < 2 || len(paths) == 3 {
+						continue
+					}
+					if err := k.set(t, d.name, false, l.as(values[i][round])); err != nil {
+						t.Fatal(err)
+					}
+					paths = append(paths, l.path)
+				}
+				return paths
+			}
+			change(0)
+			d.Refresh(t)
+			planned, before := d.Plan(t), d.State
+			paths := change(1)
+			was := d.get(t, d.name).GetResourceVersion()
+			wrong := d.Apply(t, planned)
+			if len(wrong) != 1 || wrong[0].Severity != tfprotov6.DiagnosticSeverityError {
+				t.Fatalf("apply overwrites %v, which nobody has seen:\n%s", paths, texts(wrong))
+			}
+			for _, path := range paths {
+				if !strings.Contains(wrong[0].Detail, "  - "+path+": ") {
+					t.Errorf("the error does not name %s:\n%s", path, wrong[0].Detail)
+				}
+			}
+			expectSays(t, wrong[0].Detail, `written by "`+driftTester+`"`, "the plan was made for", "terraform plan again", "ignore_changes = [", "force_conflicts = true")
+			if is := d.get(t, d.name).GetResourceVersion(); is != was {
+				t.Errorf("the object was changed")
+			}
+			if !d.State.Equal(before) {
+				t.Errorf("state was changed:\n%s", differences(before, d.State))
+			}
+			d.expectCorrected(t, paths...)
+
+			t.Log("what was changed to what the plan sets is no conflict, nor is what others own")
+			change(0)
+			d.Refresh(t)
+			planned = d.Plan(t)
+			for _, l := range leaves {
+				if slices.Contains(paths, l.path) {
+					if err := k.set(t, d.name, false, l); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := k.set(t, d.name, false, leaf{pointer: "/metadata/labels/theirs", value: "x", isNew: true}); err != nil {
+				t.Fatal(err)
+			}
+			if wrong := d.Apply(t, planned); len(wrong) > 0 {
+				t.Errorf("apply says\n%s", texts(wrong))
+			}
+			d.expectEmptyPlan(t, "set back by others")
+		})
+	}
+}
+
+// ofDrift are the diagnostics about what others have changed; a plan may have others.
+func ofDrift(diagnostics []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
+	return slices.DeleteFunc(slices.Clone(diagnostics), func(d *tfprotov6.Diagnostic) bool {
+		return !strings.Contains(d.Summary, "was changed outside of this configuration")
+	})
+}
+
+// texts are diagnostics as people read them.
+func texts(diagnostics []*tfprotov6.Diagnostic) string {
+	var b strings.Builder
+	for _, d := range diagnostics {
+		b.WriteString(d.Severity.String() + ": " + d.Summary + "\n" + d.Detail + "\n")
+	}
+	return b.String()
+}
+
+func differences(want, got tftypes.Value) string {
+	diffs, err := want.Diff(got)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, diff := range diffs {
+		b.WriteString(diff.String() + "\n")
+	}
+	return b.String()
+}
+
+func TestWhatADriftWarningSaysToIgnoreIsIgnored(t *testing.T) {
+	const full, reduced = "drift-full", "drift-less"
+	r := newTerminal(t)
+	config := func(lifecycle func(ref string) string) string {
+		var b strings.Builder
+		b.WriteString(asAdmin(""))
+		for _, k := range driftKinds() {
+			b.WriteString(k.block("full", full, k.updated+driftedMetadata+lifecycle(k.ref(full))))
+			b.WriteString(k.block("reduced", reduced, k.reduced+lifecycle(k.ref(reduced))))
+		}
+		return b.String()
+	}
+	asIs := config(func(string) string { return "" })
+	r.apply(t, "made", asIs)
+	t.Cleanup(func() { r.run(t, asIs, "destroy", "-auto-approve") })
+
+	for _, k := range driftKinds() {
+		whole, part := k.get(t, full), k.get(t, reduced)
+		var added []leaf
+		for name, value := range k.fieldsOf(whole) {
+			if _, has := k.fieldsOf(part)[name]; !has {
+				added = append(added, leaf{pointer: k.pointer(name), value: value, isNew: true})
+			}
+		}
+		if len(added) > 0 {
+			if err := k.set(t, reduced, false, added...); err != nil {
+				t.Errorf("%s: %v", k.resource, err)
+			}
+		}
+		for _, l := range k.leavesInJSON(whole) {
+			if accepted := k.accepted(t, full, l); len(accepted) > 0 {
+				if err := k.set(t, full, false, l.as(accepted[0])); err != nil {
+					t.Errorf("%s: %v", k.resource, err)
+				}
+			}
+		}
+	}
+	printed, code := r.run(t, asIs, "plan")
+	if code != 0 {
+		t.Fatalf("plan exited with %d:\n%s", code, printed)
+	}
+	remedies := map[string]string{}
+	for _, warning := range strings.Split(printed, "Warning: ")[1:] {
+		if of, _, isDrift := strings.Cut(warning, " was changed outside"); isDrift {
+			if remedy := ignoreChanges.FindString(warning); remedy != "" {
+				remedies[of] = "\n lifecycle {\n  " + remedy + "\n }\n"
+			}
+		}
+	}
+	if want := 2*len(driftKinds()) - 1; len(remedies) != want { // of a topology nothing is left out
+		t.Errorf("%d warnings with a remedy, want %d:\n%s", len(remedies), want, printed)
+	}
+	r.expectNoChanges(t, config(func(ref string) string { return remedies[ref] }))
+}
+
+func TestAPlanSaysThatItReleasesAQueueThatAnActionHolds(t *testing.T) {
+	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	for _, k := range driftKinds() {
+		if k.title() != "ClusterQueue" && k.title() != "LocalQueue" {
+			continue
+		}
+		d := k.drift(t, server, "drift-held", k.reduced)
+		named := map[string]string{"name": d.name}
+		if k.namespaced {
+			named["namespace"] = "default"
+		}
+		if _, wrong := server.Invoke(t, "elastic_queue_hold", named); len(wrong) > 0 {
+			t.Fatal(texts(wrong))
+		}
+		d.Refresh(t)
+		planned := d.Plan(t)
+		expectSays(t, texts(ofDrift(planned.Diagnostics)), `stop_policy: "Hold", written by "terraform-provider-elastic-queue-hold" at`,
+			"releases the queue", "ignore_changes = [stop_policy]")
+		if wrong := d.Apply(t, planned); len(wrong) > 0 {
+			t.Error(texts(wrong))
+		}
+		d.expectEmptyPlan(t, "released")
+	}
+}

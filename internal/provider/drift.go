@@ -1,0 +1,94 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
+)
+
+// observationKey is where a resource's private data hold what the last refresh observed.
+const observationKey = "observation"
+
+// privateData is what Terraform keeps with a state and hands to plans and applies; nil where there is none.
+type privateData interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// observationIn is what the last refresh observed; nothing where an earlier release of the provider made it.
+func observationIn(ctx context.Context, private privateData) drift.Observation {
+	var o drift.Observation
+	if text, diags := private.GetKey(ctx, observationKey); !diags.HasError() && len(text) > 0 {
+		_ = json.Unmarshal(text, &o) // damaged data say nothing
+	}
+	return o
+}
+
+func keepObservation(ctx context.Context, private privateData, o drift.Observation) diag.Diagnostics {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot keep who wrote the fields", err.Error())}
+	}
+	return private.SetKey(ctx, observationKey, text)
+}
+
+// observationOf is who wrote which attribute of an object, and the labels and annotations that the given state lacks.
+// attributesOf are the attributes that a field means.
+func observationOf(client *cluster.Client, object metav1.Object, state values, attributesOf func(field string) []path.Path) (drift.Observation, error) {
+	written, err := cluster.WrittenByOthers(client, object)
+	o := drift.Observation{Others: map[string]string{}}
+	for _, w := range written {
+		for _, attribute := range attributesOf(w.Field) {
+			o.Writers = append(o.Writers, drift.Writer{Attribute: attribute.String(), Manager: w.Manager, Time: w.Time})
+		}
+	}
+	for name, entries := range map[string]map[string]string{"labels": object.GetLabels(), "annotations": object.GetAnnotations()} {
+		managed := textsIn(state[name])
+		for key, value := range entries {
+			if _, ok := managed[key]; !ok {
+				o.Others[path.Root(name).AtMapKey(key).String()] = drift.Digest(value)
+			}
+		}
+	}
+	return o, err
+}
+
+// textsIn are the entries of a map; none of a null or unknown one.
+func textsIn(value tftypes.Value) map[string]tftypes.Value {
+	entries := map[string]tftypes.Value{}
+	if value.Type() != nil && !value.IsNull() && value.IsKnown() {
+		_ = value.As(&entries) // a map, as the schema has it
+	}
+	return entries
+}
+
+// warnOfDrift names the planned changes that set back what others have written.
+func warnOfDrift(diags *diag.Diagnostics, of string, changes []drift.Change, o drift.Observation, config values, consequence func(drift.Change) string) {
+	if summary, detail, ok := drift.Warning(of, changes, o, config, consequence); ok {
+		diags.AddWarning(summary, detail)
+	}
+}
+
+// metadataAttribute is the attribute behind a field of metadata: ".metadata.labels.team" is labels["team"].
+func metadataAttribute(field string) (path.Path, bool) {
+	for _, name := range []string{"labels", "annotations"} {
+		if key, ok := strings.CutPrefix(field, ".metadata."+name+"."); ok {
+			return path.Root(name).AtMapKey(key), true
+		}
+	}
+	return path.Empty(), false
+}
+
+// cannotTellWriters is the error of managedFields that cannot be read.
+func cannotTellWriters(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot tell who wrote the fields", fmt.Sprintf("%v.", err))
+}

@@ -1,0 +1,81 @@
+package drift
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Observation is what a refresh saw of an object besides the values that it left in state. It is kept with the state, as
+// private data of the resource, so that a plan can name writers without asking the cluster again, and its apply knows what
+// the plan was made for.
+type Observation struct {
+	// Writers are the attributes whose fields other field managers own.
+	Writers []Writer `json:"writers,omitempty"`
+	// Others are labels and annotations that others put on the object and state therefore lacks, as paths with the digest of
+	// the value: they matter once the configuration sets them too.
+	Others map[string]string `json:"others,omitempty"`
+	// Lost are attributes that were seen to change and that no other manager owns: the field was removed.
+	Lost []string `json:"lost,omitempty"`
+}
+
+// Writer is who wrote an attribute, or a part of it, last.
+type Writer struct {
+	Attribute string    `json:"attribute"` // labels["team"]
+	Manager   string    `json:"manager"`
+	Time      time.Time `json:"time"`
+}
+
+// Observed completes an observation by what a refresh has changed in state: attributes that nobody is known to have written
+// were removed. Those that an earlier refresh has found stay known.
+func (o Observation) Observed(changes []Change, earlier Observation) Observation {
+	lost := slices.Clone(earlier.Lost)
+	for _, change := range changes {
+		lost = append(lost, change.Path.String())
+	}
+	slices.Sort(lost)
+	o.Lost = slices.DeleteFunc(slices.Compact(lost), func(attribute string) bool {
+		_, written := o.writerOf(attribute)
+		return written
+	})
+	return o
+}
+
+// writerOf is who wrote an attribute: it itself, a part of it, or what it is a part of.
+func (o Observation) writerOf(attribute string) (Writer, bool) {
+	var found Writer
+	for _, w := range o.Writers {
+		if !overlap(w.Attribute, attribute) {
+			continue
+		}
+		if covers(attribute, w.Attribute) || len(w.Attribute) > len(found.Attribute) {
+			found = w
+		}
+		if w.Attribute == attribute {
+			break
+		}
+	}
+	return found, found.Manager != ""
+}
+
+// Digest stands for a value that is not the resource's and therefore not kept.
+func Digest(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return base64.RawStdEncoding.EncodeToString(sum[:12])
+}
+
+// isEntryOfMetadata says whether an attribute is a label or an annotation.
+func isEntryOfMetadata(attribute string) bool {
+	return strings.HasPrefix(attribute, `labels["`) || strings.HasPrefix(attribute, `annotations["`)
+}
+
+func sortedKeys[V any](all ...map[string]V) []string {
+	union := map[string]V{}
+	for _, m := range all {
+		maps.Copy(union, m)
+	}
+	return slices.Sorted(maps.Keys(union))
+}

@@ -1,0 +1,136 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// missingObjectsAttribute is empty in every plan, so that an object that is missing is a difference, which an update
+// removes. The word is "job" or "task".
+func missingObjectsAttribute(word string) schema.Attribute {
+	return schema.ListAttribute{
+		MarkdownDescription: fmt.Sprintf("What somebody has deleted of the objects that a %[1]s needs until it has ended, such as `ConfigMap default/low-%[1]s`. "+
+			"A plan says what fails without them, and an apply creates them again: the list is empty then.", word),
+		ElementType: types.StringType,
+		Computed:    true,
+		Default:     listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),
+	}
+}
+
+// setMissing notes the objects that are missing.
+func (m *jobModel) setMissing(parts []trainingjob.Object) {
+	names := make([]attr.Value, 0, len(parts))
+	for _, part := range parts {
+		names = append(names, types.StringValue(refOfPart(part).String()))
+	}
+	m.MissingObjects = types.ListValueMust(types.StringType, names)
+}
+
+// lacks says whether objects were missing when the state was read.
+func (m *jobModel) lacks() bool { return len(m.MissingObjects.Elements()) > 0 }
+
+// warnMissing says of each object that was missing when the state was read what fails without it, and what an apply does.
+func (m *jobModel) warnMissing(what string, parts []trainingjob.Object, lossOf func(job string, part trainingjob.Object) trainingjob.Loss) diag.Diagnostics {
+	var diags diag.Diagnostics
+	var lines []string
+	for _, part := range parts {
+		name := refOfPart(part).String()
+		if slices.ContainsFunc(m.MissingObjects.Elements(), func(v attr.Value) bool { return v.Equal(types.StringValue(name)) }) {
+			loss := lossOf(m.Name.ValueString(), part)
+			lines = append(lines, fmt.Sprintf("%s was deleted. Without it %s. terraform apply %s.", name, loss.Without, loss.Repair))
+		}
+	}
+	if len(lines) > 0 {
+		diags.AddWarning(what+" lacks objects that it needs", strings.Join(lines, "\n\n"))
+	}
+	return diags
+}
+
+// missingParts are those of a job's parts that are not there, or belong to an earlier job of its name and are about to
+// go. Of a part that is being deleted it warns: it serves the job until it is gone. Which part may not be read is not
+// looked for.
+func (c *jobCluster) missingParts(ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object) ([]trainingjob.Object, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	found, errs := make([]metav1.Object, len(parts)), make([]error, len(parts))
+	var requests sync.WaitGroup
+	for i, part := range parts {
+		requests.Go(func() { found[i], errs[i] = c.part(part).metadata(ctx) })
+	}
+	requests.Wait()
+	var missing []trainingjob.Object
+	for i, part := range parts {
+		switch {
+		case apierrors.IsNotFound(errs[i]) || errs[i] == nil && isLeftover(found[i], ref):
+			missing = append(missing, part)
+		case apierrors.IsForbidden(errs[i]):
+			tflog.Debug(ctx, "whether an object of the job is there is not known: it may not be read", map[string]any{"object": refOfPart(part).String()})
+		case errs[i] != nil:
+			c.subject.explain(&diags, errs[i])
+			return nil, diags
+		default:
+			if terminating := cluster.TerminatingOf(refOfPart(part), found[i]); terminating != nil {
+				diags.AddWarning(refOfPart(part).String()+" is being deleted", fmt.Sprintf("%s %s needs it. %s %s\n\n"+
+					"Nothing can undo a deletion. Without it %s; the plan after it is gone creates it again.",
+					c.noun, c.subject.importID, terminating, terminating.Remedy(), c.lossOf(ref.Name, part).Without))
+			}
+		}
+	}
+	return missing, diags
+}
+
+// readParts notes what a job that has not ended and is not being deleted lacks.
+func (c *jobCluster) readParts(ctx context.Context, m *jobModel, job *batchv1.Job, finished bool, parts []trainingjob.Object) diag.Diagnostics {
+	m.setMissing(nil)
+	if finished || job.DeletionTimestamp != nil {
+		return nil
+	}
+	missing, diags := c.missingParts(ctx, refOfJob(job), parts)
+	m.setMissing(missing)
+	return diags
+}
+
+// createMissing creates those of the objects that are missing.
+func (c *jobCluster) createMissing(ctx context.Context, ref trainingjob.JobRef, objects, missing []trainingjob.Object, before func(trainingjob.Object) error) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, object := range objects {
+		if !isAmong(missing, object) {
+			continue
+		}
+		err := before(object)
+		if err == nil {
+			err = c.createPart(ctx, object, ref)
+		}
+		if err != nil {
+			c.explainPart(&diags, object, err)
+			return diags
+		}
+	}
+	return diags
+}
+
+func isAmong(parts []trainingjob.Object, object trainingjob.Object) bool {
+	return slices.ContainsFunc(parts, func(part trainingjob.Object) bool { return refOfPart(part) == refOfPart(object) })
+}
+
+// isSecret says whether a part is a Secret, whose values the state does not have.
+func isSecret(part trainingjob.Object) bool {
+	_, is := part.(*corev1.Secret)
+	return is
+}

@@ -1,0 +1,133 @@
+package provider
+
+import (
+	"math"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
+)
+
+// activeDeadlineAttribute is how long a Job may be active; the description says from when on.
+func activeDeadlineAttribute(description string) schema.Attribute {
+	return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}}
+}
+
+// resourcesAttribute is what a container requests and is limited to.
+func resourcesAttribute(description string) schema.Attribute {
+	amounts := func(description string) schema.Attribute {
+		return schema.MapAttribute{
+			MarkdownDescription: description,
+			ElementType:         quantity.Type{},
+			Optional:            true,
+			Validators:          []validator.Map{mapvalidator.ValueStringsAre(quantity.NotNegative())},
+		}
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: description,
+		Optional:            true,
+		Attributes: map[string]schema.Attribute{
+			"requests": amounts("What the scheduler counts with, by resource: `{ cpu = \"1\", memory = \"4Gi\" }`."),
+			"limits":   amounts("What the container cannot exceed, by resource."),
+		},
+	}
+}
+
+// securityContextAttribute is the identity and the rights of a pod's processes, of which the API keeps a part at the pod and
+// a part at each container. What holds where an attribute is left out ends the description.
+func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
+	id := func(description string) schema.Attribute {
+		return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.Between(0, math.MaxInt32)}}
+	}
+	flag := func(description string) schema.Attribute {
+		return schema.BoolAttribute{MarkdownDescription: description, Optional: true}
+	}
+	capabilities := func(description string) schema.Attribute {
+		return schema.SetAttribute{
+			MarkdownDescription: description,
+			ElementType:         types.StringType,
+			Optional:            true,
+			Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
+		}
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "Identity and rights of the processes in the pod and in all of its containers, `init_containers` among them. " + otherwise,
+		Optional:            true,
+		Attributes: map[string]schema.Attribute{
+			"run_as_user":     id("User ID of the processes."),
+			"run_as_group":    id("Group ID of the processes."),
+			"run_as_non_root": flag("Whether the kubelet refuses to start a container as root."),
+			"fs_group":        id("Group that owns the files of the pod's volumes, and that the processes belong to."),
+			"supplemental_groups": schema.SetAttribute{
+				MarkdownDescription: "More groups that the processes belong to.",
+				ElementType:         types.Int64Type,
+				Optional:            true,
+				Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueInt64sAre(int64validator.Between(0, math.MaxInt32))},
+			},
+			"seccomp_profile": schema.SingleNestedAttribute{
+				MarkdownDescription: "Which system calls the processes may make.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"type": schema.StringAttribute{
+						MarkdownDescription: "`RuntimeDefault`, the container runtime's own; `Unconfined`, all; or `Localhost`, those of a file.",
+						Required:            true,
+						Validators: []validator.String{stringvalidator.OneOf(string(corev1.SeccompProfileTypeRuntimeDefault),
+							string(corev1.SeccompProfileTypeUnconfined), string(corev1.SeccompProfileTypeLocalhost))},
+					},
+					"localhost_profile": nonEmptyText("With `Localhost`: the file, relative to the kubelet's directory of seccomp profiles."),
+				},
+			},
+			"read_only_root_filesystem":  flag("Whether the containers' own file systems are read-only."),
+			"allow_privilege_escalation": flag("Whether a process may gain more rights than its parent has."),
+			"capabilities": schema.SingleNestedAttribute{
+				MarkdownDescription: "Linux capabilities, without `CAP_`: `{ add = [\"IPC_LOCK\"] }`.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"add":  capabilities("Capabilities that the containers get."),
+					"drop": capabilities("Capabilities that the containers do not get; `ALL` stands for all that are not in `add`."),
+				},
+			},
+		},
+	}
+}
+
+// initContainersAttribute are the containers that run in each pod before its own; beside names that one.
+func initContainersAttribute(beside string) schema.Attribute {
+	words := func(description string) schema.Attribute {
+		return schema.ListAttribute{MarkdownDescription: description, ElementType: types.StringType, Optional: true, Validators: []validator.List{listvalidator.SizeAtLeast(1)}}
+	}
+	return schema.ListNestedAttribute{
+		MarkdownDescription: "Containers that run in each pod before " + beside + ", one after the other, each to its end: to fetch data into a volume, for instance. Where one fails, the pod has failed.",
+		Optional:            true,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"name":    schema.StringAttribute{MarkdownDescription: "Name of the container in the pod.", Required: true},
+			"image":   nonEmptyText("Image of the container; that of " + beside + " by default."),
+			"command": words("Program of the container, and its first arguments, in place of the image's entrypoint: `[\"sh\", \"-c\"]`."),
+			"args":    words("Arguments, in place of those of the image."),
+			"env": schema.MapAttribute{
+				MarkdownDescription: "Environment of the container. It stands in the state as it is: no place for secrets.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"volume_mounts": schema.ListNestedAttribute{
+				MarkdownDescription: "Which of `volumes` the container has, and where.",
+				Optional:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"name":       schema.StringAttribute{MarkdownDescription: "Name of a volume in `volumes`.", Required: true},
+					"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
+					"sub_path":   nonEmptyText("Directory or file in the volume to mount, instead of all of it."),
+					"read_only":  schema.BoolAttribute{MarkdownDescription: "Whether it is mounted read-only; false by default.", Optional: true},
+				}},
+			},
+			"resources": resourcesAttribute("What the container requests and is limited to; CPU and memory as " + beside + " by default, which adds nothing to what the pod needs."),
+		}},
+	}
+}

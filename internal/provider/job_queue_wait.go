@@ -1,0 +1,66 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+// queueGrace is how long a wait goes on while the queue is missing: this apply, or somebody else, may make it a moment later.
+const queueGrace = 20 * time.Second
+
+// missingQueueError is why nothing will admit a job for as long as nobody makes its queue.
+type missingQueueError struct{ problem string }
+
+func (e *missingQueueError) Error() string { return e.problem }
+
+// whileQueueExists is a context for a wait under a queue, "" for none. It ends, with a missingQueueError as its cause, when the
+// queue or its ClusterQueue has been missing for queueGrace: waiting for the rest of the timeout could not succeed. The wait of
+// somebody who may not read queues goes on. The function ends the context and waits until nobody watches any more.
+func (c *jobCluster) whileQueueExists(ctx context.Context, namespace, queue string) (context.Context, func()) {
+	watching, end := context.WithCancelCause(ctx)
+	if queue == "" {
+		return watching, func() { end(nil) }
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		problem, patience := "", time.NewTimer(0)
+		patience.Stop()
+		defer func() { patience.Stop() }()
+		// Its error is the context's end, or that queues cannot be read.
+		_ = cluster.WaitFor(watching, c.client, c.client.Kueue().LocalQueues(namespace), cluster.Named(queue), func(found []*kueue.LocalQueue) (bool, error) {
+			now := queueProblem(namespace, queue, found)
+			if now != problem {
+				patience.Stop()
+				if problem = now; problem != "" {
+					patience = time.AfterFunc(queueGrace, func() { end(&missingQueueError{problem: now}) })
+				}
+			}
+			return false, nil
+		})
+	}()
+	return watching, func() {
+		end(nil)
+		<-watched
+	}
+}
+
+// queueProblem says why nothing can be admitted from a queue, "" where something may be: of those found, of which there is at
+// most one.
+func queueProblem(namespace, queue string, found []*kueue.LocalQueue) string {
+	if len(found) == 0 {
+		return fmt.Sprintf("LocalQueue %s/%s does not exist", namespace, queue)
+	}
+	active := meta.FindStatusCondition(found[0].Status.Conditions, kueue.ConditionActive)
+	if active != nil && active.Reason == kueue.LocalQueueActiveReasonClusterQueueDoesNotExist {
+		return fmt.Sprintf("ClusterQueue %s of LocalQueue %s/%s does not exist (%s)", found[0].Spec.ClusterQueue, namespace, queue, strings.TrimSuffix(active.Message, "."))
+	}
+	return ""
+}

@@ -1,0 +1,34 @@
+package provider
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+func TestAQueueFromWhichNothingIsAdmittedIsNamed(t *testing.T) {
+	queue := func(conditions ...metav1.Condition) []*kueue.LocalQueue {
+		return []*kueue.LocalQueue{{Spec: kueue.LocalQueueSpec{ClusterQueue: "team"}, Status: kueue.LocalQueueStatus{Conditions: conditions}}}
+	}
+	inactive := func(reason string) metav1.Condition {
+		return metav1.Condition{Type: kueue.ConditionActive, Status: metav1.ConditionFalse, Reason: reason, Message: "Can't submit new workloads to clusterQueue"}
+	}
+	for name, c := range map[string]struct {
+		found []*kueue.LocalQueue
+		want  string
+	}{
+		"there is none":                  {nil, "LocalQueue ns/q does not exist"},
+		"Kueue has not looked at it yet": {queue(), ""},
+		"it is active":                   {queue(metav1.Condition{Type: kueue.ConditionActive, Status: metav1.ConditionTrue, Reason: "Ready"}), ""},
+		"its ClusterQueue is missing":    {queue(inactive(kueue.LocalQueueActiveReasonClusterQueueDoesNotExist)), "ClusterQueue team of LocalQueue ns/q does not exist (Can't submit new workloads to clusterQueue)"},
+		"its ClusterQueue is held":       {queue(inactive("ClusterQueueIsInactive")), ""}, // it may be released while somebody waits
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := queueProblem("ns", "q", c.found); got != c.want {
+				t.Errorf("%q, not %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+)
+
+// aNamespace is a kind that no resource of this provider makes: nothing is known of those that the configuration makes.
+const aNamespace referent = "Namespace"
+
+// checkNamespace warns, once in a plan, of a namespace in which something will be made and that is not in the cluster. It
+// says nothing where that is not certain: where the namespace is not known, where the account may not read it, and where
+// the cluster does not answer.
+//
+// Another provider may make the namespace in the same apply. Of that nothing can be seen from here: neither depends_on nor
+// what a reference refers to reaches a provider, and a reference to a configured name is known when it is planned. The text
+// says so; a reference to the namespace's id, which is not known before it is made, keeps the plan quiet.
+func (c *connection) checkNamespace(ctx context.Context, namespace, what string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if namespace == "" || namespace == metav1.NamespaceDefault || c.planned.isSilent() || !c.planned.isFirst(reference{kind: aNamespace, name: namespace}) {
+		return diags
+	}
+	client, problems := c.cluster()
+	if problems.HasError() {
+		return diags
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	_, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().Namespaces(), namespace)
+	var answer apierrors.APIStatus
+	if err != nil && !errors.As(err, &answer) {
+		c.planned.hush()
+	}
+	if !apierrors.IsNotFound(err) || cluster.IsNotServed(err) {
+		return diags
+	}
+	diags.AddAttributeWarning(path.Root("namespace"), fmt.Sprintf("Namespace %s does not exist", namespace), fmt.Sprintf(
+		"namespace is %q, which is not in the cluster at %s; without it the %s cannot be created. "+
+			"If this configuration creates the namespace, let the resource depend on it: a provider sees neither depends_on nor what a reference refers to, and warns before the first apply all the same. "+
+			"With a reference to the id, such as kubernetes_namespace_v1.NAME.id, it does not.", namespace, client.Host(), what))
+	return diags
+}
+
+// isFirst says whether something was not asked for before in this plan.
+func (p *planned) isFirst(object reference) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.said[object] {
+		return false
+	}
+	p.said[object] = true
+	return true
+}

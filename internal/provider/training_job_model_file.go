@@ -1,0 +1,31 @@
+package provider
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// checkModelFile reads a job's model file as its master will: what it would refuse is an error with its line, and what
+// its author most likely did not mean a warning. A script of another framework is not read.
+func checkModelFile(d trainingjob.Definition) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if d.ModelText == "" || len(d.Job.Command) > 0 {
+		return diags
+	}
+	at := path.Root("model").AtName("file")
+	_, report, err := modelfile.Load(at.String(), []byte(d.ModelText), modelfile.Options{LearningRate: d.Job.Training.LearningRate})
+	if err != nil {
+		diags.AddAttributeError(at, "Not a model file that can be trained", fmt.Sprintf("%s.\n\n"+
+			"elastic-trainer model FILE says the same of the file, and shows the layers of one that is right. A script of another framework, such as PyTorch, needs workers.command.", err))
+		return diags
+	}
+	for _, warning := range report.Warnings {
+		diags.AddAttributeWarning(at, "The model file may not do what was meant", fmt.Sprintf("%s, %s.", at, warning))
+	}
+	return diags
+}
