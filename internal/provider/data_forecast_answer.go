@@ -93,7 +93,7 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 	model := forecastAnswerModel{
 		AsOf: types.StringValue(a.AsOf.UTC().Format(time.RFC3339)), Outcome: types.StringValue(string(a.Outcome)), Fits: types.BoolValue(a.Outcome == forecast.Fits),
 		Summary: types.StringValue(a.Summary()), Text: types.StringValue(a.Text()), QueuePosition: types.Int64Null(),
-		Counting: list(types.StringType, notNil(a.Counting)), Reasons: list(types.StringType, notNil(a.Reasons())), Approximate: list(types.StringType, notNil(a.Approximate)),
+		Counting: list(types.StringType, notNil(a.Counting)), Reasons: list(types.StringType, notNil(a.Reasons())), Approximate: list(types.StringType, forecast.Texts(a.Approximate)),
 		Starts: list(startType, starts), Victims: list(victimType, victims),
 	}
 	if ahead, waits := a.Ahead(); waits {

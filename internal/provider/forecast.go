@@ -136,8 +136,8 @@ func (f *forecasts) besides(job forecast.Job) (before []forecast.Job, vague []st
 	return before, slices.Clone(f.vague)
 }
 
-func notCounted(name string) string {
-	return name + " is planned before it, not known until apply, and not counted"
+func notCounted(name string) forecast.Reason {
+	return forecast.Reason{Code: forecast.PlannedUnknown, Object: name, Text: name + " is planned before it, not known until apply, and not counted"}
 }
 
 // patience is a context for as long as forecasts may still wait for the cluster, all together; it is not that of the plan

@@ -1,6 +1,6 @@
 // Package snapshot reads a cluster as a forecast needs it. It promises few and cheap requests, all at the same time: one
 // LIST for each kind of object, answered from the API server's cache, without pods that have ended; and an error that
-// names every verb that is missing. What the objects mean is package forecast's.
+// names every verb that is missing, of those that a forecast cannot go without. What the objects mean is package forecast's.
 package snapshot
 
 import (
@@ -46,20 +46,21 @@ func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, erro
 	list(ctx, client, l, "list nodes", kube.CoreV1().Nodes(), "", &s.Nodes)
 	list(ctx, client, l, "list pods", kube.CoreV1().Pods(""), NotEnded, &s.Pods)
 	list(ctx, client, l, "list priorityclasses.scheduling.k8s.io", kube.SchedulingV1().PriorityClasses(), "", &s.PriorityClasses)
-	const budgets, namespaces = "list poddisruptionbudgets.policy", "list namespaces"
-	l.dispensable = []string{budgets, namespaces}
-	list(ctx, client, l, budgets, kube.PolicyV1().PodDisruptionBudgets(""), "", &s.Budgets)
-	list(ctx, client, l, namespaces, kube.CoreV1().Namespaces(), "", &s.Namespaces)
+	optional(ctx, client, l, forecast.Budgets, "list poddisruptionbudgets.policy", kube.PolicyV1().PodDisruptionBudgets(""), &s.Budgets)
+	optional(ctx, client, l, forecast.Namespaces, "list namespaces", kube.CoreV1().Namespaces(), &s.Namespaces)
+	optional(ctx, client, l, forecast.LimitRanges, "list limitranges", kube.CoreV1().LimitRanges(""), &s.LimitRanges)
+	optional(ctx, client, l, forecast.ResourceQuotas, "list resourcequotas", kube.CoreV1().ResourceQuotas(""), &s.Quotas)
+	optional(ctx, client, l, forecast.RuntimeClasses, "list runtimeclasses.node.k8s.io", kube.NodeV1().RuntimeClasses(), &s.RuntimeClasses)
+	optional(ctx, client, l, forecast.Services, "list services", kube.CoreV1().Services(""), &s.Services)
+	optional(ctx, client, l, forecast.Replications, "list replicationcontrollers", kube.CoreV1().ReplicationControllers(""), &s.ReplicationControllers)
+	optional(ctx, client, l, forecast.ReplicaSets, "list replicasets.apps", kube.AppsV1().ReplicaSets(""), &s.ReplicaSets)
+	optional(ctx, client, l, forecast.StatefulSets, "list statefulsets.apps", kube.AppsV1().StatefulSets(""), &s.StatefulSets)
+	optional(ctx, client, l, forecast.BatchJobs, "list jobs.batch", kube.BatchV1().Jobs(""), &s.BatchJobs)
 	if err := l.wait(); err != nil {
 		return nil, err
 	}
-	for _, verb := range l.forgone {
-		kind := forecast.Budgets
-		if verb == namespaces {
-			kind = forecast.Namespaces
-		}
-		s.Unread = append(s.Unread, forecast.Unread{Kind: kind, Verb: verb})
-	}
+	slices.SortFunc(l.forgone, func(a, b forecast.Unread) int { return strings.Compare(a.Verb, b.Verb) })
+	s.Unread = l.forgone
 	return s, nil
 }
 
@@ -100,13 +101,30 @@ func ReadJob(ctx context.Context, client *cluster.Client, name types.NamespacedN
 
 // lists are LISTs under way.
 type lists struct {
-	running     sync.WaitGroup
-	dispensable []string // verbs that may be missing
-	mu          sync.Mutex
-	denied      []string // guarded by mu, as what follows
-	forgone     []string
-	missing     bool // Kueue's kinds
-	err         error
+	running sync.WaitGroup
+	mu      sync.Mutex
+	denied  []string          // guarded by mu, as what follows
+	forgone []forecast.Unread // what a forecast can go without
+	missing bool              // Kueue's kinds
+	err     error
+}
+
+// optional is list for a kind that a forecast can go without: where it may not be listed, that is noted.
+func optional[T cluster.Object, L runtime.Object](ctx context.Context, client *cluster.Client, l *lists, kind forecast.Kind, verb string, from cluster.Listing[L], to *[]T) {
+	l.running.Go(func() {
+		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{})
+		if apierrors.IsForbidden(err) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.forgone = append(l.forgone, forecast.Unread{Kind: kind, Verb: verb})
+			return
+		}
+		if err == nil && objects == nil {
+			objects = []T{} // read, and there are none
+		}
+		*to = objects
+		l.note(verb, err)
+	})
 }
 
 // list reads all selected objects of a kind, beside others.
@@ -114,20 +132,23 @@ func list[T cluster.Object, L runtime.Object](ctx context.Context, client *clust
 	l.running.Go(func() {
 		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{FieldSelector: fields})
 		*to = objects
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		switch {
-		case err == nil:
-		case apierrors.IsForbidden(err) && slices.Contains(l.dispensable, verb):
-			l.forgone = append(l.forgone, verb)
-		case apierrors.IsForbidden(err):
-			l.denied = append(l.denied, verb)
-		case cluster.IsNotServed(err):
-			l.missing = true
-		case l.err == nil:
-			l.err = err
-		}
+		l.note(verb, err)
 	})
+}
+
+// note keeps what has to be said of a LIST that failed.
+func (l *lists) note(verb string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+	case apierrors.IsForbidden(err):
+		l.denied = append(l.denied, verb)
+	case cluster.IsNotServed(err):
+		l.missing = true
+	case l.err == nil:
+		l.err = err
+	}
 }
 
 // wait is the end of all of them, and the first thing that has to be said about them.

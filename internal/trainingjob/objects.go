@@ -80,7 +80,7 @@ func Render(d Definition, c Credentials) (*Objects, error) {
 		Lease: &coordinationv1.Lease{
 			TypeMeta: typeMeta("coordination.k8s.io/v1", "Lease"), ObjectMeta: d.meta(MasterName(name)),
 		},
-		Service: d.service(),
+		Service: d.Service(),
 	}
 	if d.Queue != nil {
 		group := groupName(name, c)
@@ -227,9 +227,9 @@ func onExitCode(container string, code int32) *batchv1.PodFailurePolicyOnExitCod
 	}
 }
 
-// service gives the workers an address of the master that outlives its pod. Not-ready addresses are published: the
+// Service gives the workers an address of the master that outlives its pod. Not-ready addresses are published: the
 // workers must reach a master that has just started.
-func (d Definition) service() *corev1.Service {
+func (d Definition) Service() *corev1.Service {
 	return &corev1.Service{
 		TypeMeta: typeMeta("v1", "Service"), ObjectMeta: d.meta(MasterName(d.Job.Name)),
 		Spec: corev1.ServiceSpec{

@@ -107,7 +107,7 @@ func newQueues(s *Snapshot, n *notes) *queues {
 	}
 	for _, queue := range s.Queues.ClusterQueues {
 		if err := q.engine.SetClusterQueue(queue.Name, queue.Spec); err != nil {
-			n.add("%v; it counts as missing", err)
+			n.add(InvalidQueue, "ClusterQueue "+queue.Name, "%v; it counts as missing", err)
 		}
 	}
 	for _, queue := range s.Queues.LocalQueues {
@@ -230,7 +230,7 @@ func (a *admission) evict(q *queues, d quota.Decision, ours bool) {
 		q.engine.Release(t.Workload)
 	}
 	if d.Kind == quota.Admit && !ours {
-		q.notes.add("workload %s is ahead and about to be admitted; the places of its pods are not known", shortName(d.Workload.Namespace, d.Workload.Name))
+		q.notes.add(OthersAdmitted, "Workload "+d.Workload.String(), "workload %s is ahead and about to be admitted; the places of its pods are not known", shortName(d.Workload.Namespace, d.Workload.Name))
 	}
 }
 
@@ -255,7 +255,7 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 		if value, found := q.classes[part.Class]; found {
 			priority = value
 		} else {
-			q.notes.add("WorkloadPriorityClass %s is not there: %s counts with the priority of its pods", part.Class, job)
+			q.notes.add(MissingClass, "WorkloadPriorityClass "+part.Class, "WorkloadPriorityClass %s is not there: %s counts with the priority of its pods", part.Class, job)
 		}
 	}
 	w := quota.Workload{
@@ -339,18 +339,18 @@ func admitTo(pod *corev1.PodSpec, flavor *kueue.ResourceFlavor) {
 // noteUnmodelled says what of Kueue's is not looked at, and may have decided otherwise about a workload.
 func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
 	if q.fair && (!a.admitted || len(a.evicted) > 0) {
-		q.notes.add("Kueue shares fairly here, and is taken to preempt by its default strategies")
+		q.notes.add(FairSharing, "", "Kueue shares fairly here, and is taken to preempt by its default strategies")
 	}
 	others := slices.ContainsFunc(q.engine.Pending(a.queue), func(name types.NamespacedName) bool { return name != workload })
 	for _, queue := range q.objects.ClusterQueues {
 		scope := queue.Spec.AdmissionScope
 		if others && queue.Name == a.queue && scope != nil && scope.AdmissionMode == kueue.UsageBasedAdmissionFairSharing {
-			q.notes.add("ClusterQueue %s may order workloads by what their LocalQueues have used, which is not looked at", queue.Name)
+			q.notes.add(UsageBasedOrder, "ClusterQueue "+queue.Name, "ClusterQueue %s may order workloads by what their LocalQueues have used, which is not looked at", queue.Name)
 		}
 	}
 	for _, name := range a.flavors {
 		if flavor := q.flavors[kueue.ResourceFlavorReference(name)]; flavor != nil && flavor.Spec.TopologyName != nil {
-			q.notes.add("ResourceFlavor %s has a topology, which Kueue also looks at before it admits", name)
+			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, which Kueue also looks at before it admits", name)
 		}
 	}
 }

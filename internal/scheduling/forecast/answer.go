@@ -28,6 +28,9 @@ const (
 	Queued  State = "queued"  // for quota
 	Follows State = "follows" // it is made when others run, which wait
 	Unfit   State = "never"   // no node could run it, even an empty one
+	// Rejected is a pod that the API server would not accept, and Suspended one of a Job that is made suspended.
+	Rejected  State = "rejected"
+	Suspended State = "suspended"
 )
 
 // Answer is a forecast: what would become of a job, and of others for its sake, on the cluster as it was.
@@ -52,8 +55,8 @@ type Answer struct {
 	Choices int `json:"choices"`
 	// Estimate is when room is expected for what waits; nil where nothing says so.
 	Estimate *Estimate `json:"estimate,omitempty"`
-	// Approximate says what was not looked at, or not to the end, in a sentence each.
-	Approximate []string `json:"approximate,omitempty"`
+	// Approximate says what was not looked at, or not to the end.
+	Approximate []Reason `json:"approximate,omitempty"`
 	// Asks are training jobs whose own ConfigMaps would make the answer more exact; see Snapshot.Jobs.
 	Asks []types.NamespacedName `json:"-"`
 }
@@ -87,7 +90,9 @@ type PodForecast struct {
 	Grace time.Duration `json:"grace_nanoseconds"`
 	// Victims says that all of those are evicted for this pod.
 	Victims bool   `json:"victims,omitempty"`
-	Why     string `json:"why,omitempty"` // it waits
+	Why     string `json:"why,omitempty"` // it waits, or is rejected
+	passing bool   // it is rejected only as long as a quota is used up
+	spread  bool   // it is spread by its Services, as it has no constraints of its own
 }
 
 // Eviction is a pod, or a workload with its pods, that stops for a job.
@@ -133,7 +138,7 @@ func (a *Answer) outcome() Outcome {
 	for _, pod := range a.Pods {
 		switch {
 		case pod.Optional && pod.State != Unfit:
-		case pod.State == Unfit:
+		case pod.State == Unfit, pod.State == Rejected && !pod.passing:
 			return Never
 		case pod.State != Starts:
 			outcome = Pends

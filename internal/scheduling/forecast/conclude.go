@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
 )
 
@@ -29,27 +31,77 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteUnread(a, job)
 	for _, r := range runs {
 		if r.cut {
-			f.notes.add("there are more equal choices than were followed to the end (%d)", len(runs))
+			f.notes.add(TooManyChoices, "", "there are more equal choices than were followed to the end (%d)", len(runs))
 			break
 		}
 	}
-	a.Approximate = f.notes.texts
+	a.Approximate = f.notes.reasons
 	a.Asks = slices.SortedFunc(maps.Keys(asks), func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) })
 	return a
+}
+
+// noteSpecial says what of a planned pod is for others than kube-scheduler to decide, or not modelled.
+func (f *forecast) noteSpecial(pod *placement.Pod) {
+	of := f.podName(pod)
+	spec := &pod.Object().Spec
+	if name := spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+		f.notes.add(OtherScheduler, "scheduler "+name, "%s is placed by the scheduler %s, which is not known here", of, name)
+	}
+	if name := spec.NodeName; name != "" && f.cluster.Knows(name) && !f.roomFor(pod, name) {
+		f.notes.add(BoundDirectly, "Node "+name, "%s names node %s and is not scheduled: the kubelet rejects it if it does not fit there", of, name)
+	}
+	for _, text := range f.cluster.Approximate(pod) {
+		f.notes.add(NotModelled, "Pod "+of, "%s", text)
+	}
+}
+
+// roomFor says whether a pod fits on a node beside what runs there, by what they request.
+func (f *forecast) roomFor(pod *placement.Pod, node string) bool {
+	at := slices.IndexFunc(f.snapshot.Nodes, func(n *corev1.Node) bool { return n.Name == node })
+	left := f.snapshot.Nodes[at].Status.Allocatable.DeepCopy()
+	for _, other := range append(f.cluster.PodsOn(node), pod) {
+		for name, asked := range scheduling.PodRequests(&other.Object().Spec) {
+			has := left[name]
+			has.Sub(asked)
+			left[name] = has
+			if has.Sign() < 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // noteUnread says where the answer depends on what could not be read.
 func (f *forecast) noteUnread(a Answer, job Job) {
 	for _, unread := range f.snapshot.Unread {
 		switch {
+		case unread.Kind == LimitRanges || unread.Kind == ResourceQuotas:
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods", unread.Kind, unread.Verb)
+		case unread.Kind == Services && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return len(p.Nodes) > 0 && p.spread }):
+			f.notes.add(NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
+		case slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return dependsOn(e, unread.Kind) }):
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide what becomes of evicted pods", unread.Kind, unread.Verb)
 		case unread.Kind == Budgets && slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Workload }):
-			f.notes.add("PodDisruptionBudgets could not be read (%s), and may spare some of the victims", unread.Verb)
+			f.notes.add(NotAllRead, string(unread.Kind), "PodDisruptionBudgets could not be read (%s), and may spare some of the victims", unread.Verb)
 		case unread.Kind == Namespaces && len(a.Queues) > 0 && f.queues != nil:
 			queue := f.queues.objects.clusterQueueOf(job.Namespace, a.Queues[0].Queue)
 			if queue != nil && queue.Spec.NamespaceSelector != nil && len(queue.Spec.NamespaceSelector.MatchLabels)+len(queue.Spec.NamespaceSelector.MatchExpressions) > 0 {
-				f.notes.add("namespaces could not be read (%s), and ClusterQueue %s selects them by label", unread.Verb, queue.Name)
+				f.notes.add(NotAllRead, string(unread.Kind), "namespaces could not be read (%s), and ClusterQueue %s selects them by label", unread.Verb, queue.Name)
 			}
 		}
+	}
+}
+
+// dependsOn says whether what becomes of a victim depends on objects of a kind.
+func dependsOn(e Eviction, kind Kind) bool {
+	switch kind {
+	case ReplicaSets:
+		return e.OwnerKind == "Deployment" || e.OwnerKind == string(ReplicaSets)
+	case BatchJobs, StatefulSets, Replications:
+		return e.OwnerKind == string(kind)
+	default:
+		return false
 	}
 }
 
@@ -89,7 +141,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 		}
 		for _, placed := range step.order {
 			p := f.planned[placed]
-			pod := PodForecast{Role: p.Role, Optional: p.Optional, Victims: true}
+			pod := PodForecast{Role: p.Role, Optional: p.Optional, Victims: true, spread: len(placed.Object().Spec.TopologySpreadConstraints) == 0 && len(placed.Object().Labels) > 0}
 			for i, r := range runs {
 				theirs := r.fates[placed]
 				if i == 0 {
@@ -97,7 +149,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 				}
 				if theirs.state != Starts {
 					pod.State = theirs.state // in some way it waits
-					pod.Why = f.why(r, placed, theirs, whys)
+					pod.Why, pod.passing = f.why(r, placed, theirs, whys), theirs.passing
 					continue
 				}
 				for _, node := range theirs.nodes {
@@ -119,9 +171,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 					pod.State, pod.Why = Unfit, why
 				}
 			}
-			for _, text := range f.cluster.Approximate(placed) {
-				f.notes.add("%s", text)
-			}
+			f.noteSpecial(placed)
 			pods = append(pods, pod)
 		}
 	}
@@ -206,15 +256,4 @@ func (f *forecast) podName(pod *placement.Pod) string {
 		return p.Role + " of " + f.jobs[p.job].String()
 	}
 	return pod.String()
-}
-
-// notes collects what makes an answer approximate, each once.
-type notes struct {
-	texts []string
-}
-
-func (n *notes) add(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(n.texts, text) {
-		n.texts = append(n.texts, text)
-	}
 }

@@ -66,10 +66,10 @@ func OfBatchJob(of *batchv1.Job) Job {
 	if c := of.Spec.Completions; c != nil {
 		pods = min(pods, int(*c))
 	}
-	job := Job{Noun: aJob, Namespace: of.Namespace, Name: of.Name}
+	job := Job{Noun: aJob, Namespace: of.Namespace, Name: of.Name, Suspended: of.Spec.Suspend != nil && *of.Spec.Suspend}
 	part := Part{
 		Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel],
-		Pods: replicas(of.Spec.Template, of.Namespace, of.Name, pods),
+		Pods: podsOfJob(of, pods),
 	}
 	if least, err := strconv.Atoi(of.Annotations[kueue.JobMinParallelismAnnotation]); err == nil && least > 0 {
 		part.Least = least

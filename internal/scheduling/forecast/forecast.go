@@ -11,15 +11,15 @@ package forecast
 import (
 	"math"
 	"slices"
-	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/podadmission"
 )
 
 // choiceBudget is in how many ways equal choices are followed: enough for every small tie, and for the first of a long
@@ -53,7 +53,7 @@ func Make(s *Snapshot, before []Job, job Job) Answer {
 func decide(s *Snapshot, before []Job, job Job) Answer {
 	f := newForecast(s, before, job)
 	f.ask()
-	first := &run{cluster: f.cluster, budget: choiceBudget(len(s.Nodes)), fates: map[*placement.Pod]*fate{}, lost: f.stopping, competitors: f.competitors()}
+	first := &run{cluster: f.cluster, budget: choiceBudget(len(s.Nodes)), merge: f.merged, fates: map[*placement.Pod]*fate{}, lost: f.stopping, competitors: f.competitors()}
 	runs := []*run{first}
 	for _, step := range f.steps {
 		var next []*run
@@ -73,11 +73,14 @@ type forecast struct {
 	queues   *queues
 	pods     []*corev1.Pod // those that are not gone when the jobs start
 	cluster  *placement.Cluster
-	at       map[types.UID]located // where the cluster's pods are
-	stopping []victim              // pods that are being deleted
-	planned  map[*placement.Pod]planned
-	staff    map[types.NamespacedName]staff
-	steps    []step
+	// apiServer admits the planned pods, one after the other.
+	apiServer *podadmission.Controller
+	at        map[types.UID]located // where the cluster's pods are
+	stopping  []victim              // pods that are being deleted
+	planned   map[*placement.Pod]planned
+	staff     map[types.NamespacedName]staff
+	batchJobs map[types.UID]*batchv1.Job // of the snapshot, once somebody asks
+	steps     []step
 }
 
 // located is a pod of the cluster on its node.
@@ -94,16 +97,21 @@ type planned struct {
 
 func newForecast(s *Snapshot, before []Job, job Job) *forecast {
 	f := &forecast{
-		snapshot: s, jobs: append(slices.Clip(before), job), notes: &notes{}, pods: s.Pods,
+		snapshot: s, jobs: queuedByDefault(s.Queues, append(slices.Clip(before), job)), notes: &notes{}, pods: s.Pods,
 		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
 	}
 	gone := f.gone()
 	if len(gone) > 0 {
 		f.pods = slices.DeleteFunc(slices.Clone(s.Pods), func(pod *corev1.Pod) bool { return gone[pod.UID] })
 	}
+	namespaces := f.namespaces()
 	f.cluster = placement.New(placement.Snapshot{
-		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.PriorityClasses,
+		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: namespaces, PriorityClasses: s.PriorityClasses,
+		Services: f.services(), ReplicationControllers: s.ReplicationControllers, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
 	})
+	f.apiServer = podadmission.New(podadmission.Cluster{
+		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,
+	}, f.pods)
 	for _, node := range s.Nodes {
 		for _, pod := range f.cluster.PodsOn(node.Name) {
 			f.at[pod.Object().UID] = located{pod, node.Name}
@@ -160,7 +168,7 @@ func (f *forecast) competitors() []*placement.Pod {
 		}
 	}
 	if len(found) > maxCompetitors {
-		f.notes.add("%d pods that are as important wait for room; only the first %d of them are looked at", len(found), maxCompetitors)
+		f.notes.add(TooManyChoices, "", "%d pods that are as important wait for room; only the first %d of them are looked at", len(found), maxCompetitors)
 		found = found[:maxCompetitors]
 	}
 	return found
@@ -181,14 +189,24 @@ func (f *forecast) ask() {
 					ready = f.admit(&step, job, part)
 				}
 				for _, pod := range part.Pods {
+					if job.Suspended && part.Queue == "" {
+						placed, _ := f.enter(number, pod, false)
+						step.suspended, step.order = append(step.suspended, placed), append(step.order, placed)
+						continue
+					}
 					at := slices.IndexFunc(ready, func(r Pod) bool { return r.Role == pod.Role })
 					if at < 0 {
-						placed := f.enter(number, pod)
+						placed, _ := f.enter(number, pod, false)
 						step.held, step.order = append(step.held, placed), append(step.order, placed)
 						continue
 					}
-					placed := f.enter(number, ready[at])
-					step.pods, step.order = append(step.pods, placed), append(step.order, placed)
+					placed, refusal := f.enter(number, ready[at], true)
+					step.order = append(step.order, placed)
+					if refusal != nil {
+						step.rejected = append(step.rejected, rejection{placed, refusal})
+					} else {
+						step.pods = append(step.pods, placed)
+					}
 				}
 				starts = starts && (len(ready) > 0 || part.optional())
 			}
@@ -211,39 +229,63 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 	return f.queues.started(part, a)
 }
 
-// enter makes a planned pod ready for scheduling, as admission would have it.
-func (f *forecast) enter(job int, pod Pod) *placement.Pod {
-	object := *pod.Pod
-	object.Spec.Priority, object.Spec.PreemptionPolicy = f.priority(&object.Spec)
-	if object.Spec.RuntimeClassName != nil && len(object.Spec.Overhead) == 0 {
-		f.notes.add("RuntimeClass %s may add an overhead to what %s of %s asks for", *object.Spec.RuntimeClassName, pod.Role, f.jobs[job])
+// enter makes a planned pod ready for scheduling, as the API server stores it. One that is created counts in its namespace's
+// quotas; the refusal says why it cannot be created.
+func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
+	object, refusal := f.apiServer.Complete(f.withPresent(pod))
+	if refusal == nil && created {
+		refusal = f.apiServer.Charge(object)
 	}
-	placed := f.cluster.Pod(&object)
+	placed := f.cluster.Pod(object)
+	pod.Pod = object
 	f.planned[placed] = planned{job, pod}
-	return placed
+	return placed, refusal
 }
 
-// priority is what the API server gives to a pod: its class's, else that of the default class.
-func (f *forecast) priority(spec *corev1.PodSpec) (*int32, *corev1.PreemptionPolicy) {
-	if spec.Priority != nil {
-		return spec.Priority, spec.PreemptionPolicy
+// withPresent is the pod without the classes and the namespace that are not there, where somebody else may make them before it.
+func (f *forecast) withPresent(pod Pod) *corev1.Pod {
+	object := *pod.Pod
+	if f.snapshot.RuntimeClasses == nil && object.Spec.RuntimeClassName != nil {
+		f.notes.add(NotAllRead, "RuntimeClass "+*object.Spec.RuntimeClassName, "RuntimeClass %s could not be read: it may add an overhead and a node selector", *object.Spec.RuntimeClassName)
 	}
-	var standard *schedulingv1.PriorityClass
-	for _, class := range f.snapshot.PriorityClasses {
-		switch {
-		case spec.PriorityClassName != "" && class.Name == spec.PriorityClassName:
-			return &class.Value, class.PreemptionPolicy
-		case spec.PriorityClassName == "" && class.GlobalDefault && (standard == nil || class.Value < standard.Value):
-			standard = class
+	if !f.snapshot.Open {
+		return &object
+	}
+	if name := object.Spec.PriorityClassName; !f.apiServer.HasPriorityClass(name) {
+		f.notes.add(MissingClass, "PriorityClass "+name, "PriorityClass %s is not there: its pods count with priority 0, and could not be made", name)
+		object.Spec.PriorityClassName = ""
+		object.Spec.Priority = new(int32)
+	}
+	if name := object.Spec.RuntimeClassName; name != nil && !f.apiServer.HasRuntimeClass(*name) {
+		f.notes.add(MissingClass, "RuntimeClass "+*name, "RuntimeClass %s is not there: its pods could not be made", *name)
+		object.Spec.RuntimeClassName = nil
+	}
+	return &object
+}
+
+// namespaces are those of the cluster and, where somebody else may make them before the jobs, those of the jobs. nil where
+// they could not be read.
+func (f *forecast) namespaces() []*corev1.Namespace {
+	namespaces := f.snapshot.Namespaces
+	if namespaces == nil || !f.snapshot.Open {
+		return namespaces
+	}
+	for _, job := range f.jobs {
+		if name := job.Key().Namespace; !slices.ContainsFunc(namespaces, func(n *corev1.Namespace) bool { return n.Name == name }) {
+			f.notes.add(MissingNamespace, "Namespace "+name, "namespace %s is not there: its labels, limits and quotas are not known", name)
+			namespaces = append(slices.Clip(namespaces), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}
 	}
-	if standard != nil {
-		return &standard.Value, standard.PreemptionPolicy
+	return namespaces
+}
+
+// services are those of the cluster and of the jobs: they spread pods too.
+func (f *forecast) services() []*corev1.Service {
+	services := f.snapshot.Services
+	for _, job := range f.jobs {
+		services = append(slices.Clip(services), job.Services...)
 	}
-	if name := spec.PriorityClassName; name != "" && !strings.HasPrefix(name, "system-") {
-		f.notes.add("PriorityClass %s is not there: its pods count with priority 0, and could not be made", name)
-	}
-	return new(int32), nil
+	return services
 }
 
 // priorityOf is a part's, where no class of its queue says it: that of its first pods.
@@ -251,6 +293,5 @@ func (f *forecast) priorityOf(part Part) int32 {
 	if len(part.Pods) == 0 {
 		return 0
 	}
-	value, _ := f.priority(&part.Pods[0].Spec)
-	return *value
+	return f.apiServer.PriorityOf(&part.Pods[0].Spec)
 }

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strconv"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
@@ -22,6 +24,10 @@ type Job struct {
 	// Grows says that its pods are added to the job of this name that is there. A job that is made takes the place of one
 	// that has its name: the pods and workloads of that are gone when it starts.
 	Grows bool
+	// Services are made with the job, and spread its pods.
+	Services []*corev1.Service
+	// Suspended says that it is made suspended: without a queue it makes no pods until somebody resumes it.
+	Suspended bool
 }
 
 // Stage is what comes into being together.
@@ -77,7 +83,8 @@ func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 	if err != nil {
 		return job, err
 	}
-	first := Part{Pods: []Pod{{Role: trainingjob.RoleMaster, Pod: podOf(master, job.Namespace, job.Name+"-"+trainingjob.RoleMaster)}}}
+	job.Services = []*corev1.Service{d.Service()}
+	first := Part{Pods: []Pod{{Role: trainingjob.RoleMaster, Pod: podOfJob(master, job.Namespace, job.Name, job.Name+"-"+trainingjob.RoleMaster)}}}
 	if d.Queue == nil {
 		job.Stages = []Stage{{first}, {{Pods: workers}}}
 		return job, nil
@@ -137,22 +144,48 @@ func OfTask(t task.Task, flavors []map[string]string) (Job, error) {
 	if err != nil {
 		return job, err
 	}
-	part := Part{Queue: t.Queue, Class: t.PriorityClass, Pods: replicas(objects.Job.Spec.Template, job.Namespace, job.Name, t.NumNodes)}
+	part := Part{Queue: t.Queue, Class: t.PriorityClass, Pods: podsOfJob(objects.Job, t.NumNodes)}
 	job.Stages = []Stage{{part}}
 	return job, nil
 }
 
-// replicas are n pods of one template: "the pod", or "pod 0" and so on.
-func replicas(template corev1.PodTemplateSpec, namespace, name string, n int) []Pod {
-	if n == 1 {
-		return []Pod{{Role: "the pod", Pod: podOf(template, namespace, name)}}
-	}
+// podsOfJob are the first n pods of a Job, as its controller creates them: "the pod", or "pod 0" and so on.
+func podsOfJob(job *batchv1.Job, n int) []Pod {
+	indexed := job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 	pods := make([]Pod, 0, n)
 	for i := range n {
-		pods = append(pods, Pod{Role: "pod " + strconv.Itoa(i), Pod: podOf(template, namespace, name+"-"+strconv.Itoa(i))})
+		pod := podOfJob(job.Spec.Template, job.Namespace, job.Name, job.Name+"-"+strconv.Itoa(i))
+		if indexed {
+			pod.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(i)
+		}
+		pods = append(pods, Pod{Role: "pod " + strconv.Itoa(i), Pod: pod})
+	}
+	if n == 1 {
+		pods[0].Role = "the pod"
 	}
 	return pods
 }
+
+// podOfJob is a pod with the labels that the Job controller adds, by which affinities and spread constraints may select it.
+func podOfJob(template corev1.PodTemplateSpec, namespace, job, name string) *corev1.Pod {
+	pod := podOf(template, namespace, name)
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	uid := "planned-" + job // not known before the Job is created
+	for key, value := range map[string]string{
+		batchv1.JobNameLabel: job, legacyJobNameLabel: job, batchv1.ControllerUidLabel: uid, legacyControllerUIDLabel: uid,
+	} {
+		pod.Labels[key] = value
+	}
+	return pod
+}
+
+// Labels of pods of Jobs from before they had a domain; the Job controller still sets them.
+const (
+	legacyJobNameLabel       = "job-name"
+	legacyControllerUIDLabel = "controller-uid"
+)
 
 func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod {
 	template = *template.DeepCopy()
@@ -171,9 +204,33 @@ func (j Job) Queued() bool {
 
 // QueueIn puts every part of the job into a queue, each by itself.
 func (j *Job) QueueIn(queue string) {
-	for _, stage := range j.Stages {
-		for i := range stage {
-			stage[i].Queue = queue
+	stages := make([]Stage, len(j.Stages))
+	for i, stage := range j.Stages {
+		stages[i] = slices.Clone(stage)
+		for at := range stages[i] {
+			stages[i][at].Queue = queue
 		}
 	}
+	j.Stages = stages
+}
+
+// unmanaged are the namespaces in which Kueue queues nothing (managedJobsNamespaceSelector of its default configuration).
+var unmanaged = []string{metav1.NamespaceSystem, "kueue-system"}
+
+// queuedByDefault puts jobs that name no queue into their namespace's LocalQueue "default", as Kueue does.
+func queuedByDefault(queues *Queues, jobs []Job) []Job {
+	if queues == nil {
+		return jobs
+	}
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		namespace := jobs[i].Key().Namespace
+		hasDefault := slices.ContainsFunc(queues.LocalQueues, func(q *kueue.LocalQueue) bool {
+			return q.Namespace == namespace && q.Name == string(kueue.DefaultLocalQueueName)
+		})
+		if hasDefault && !jobs[i].Queued() && !slices.Contains(unmanaged, namespace) {
+			jobs[i].QueueIn(string(kueue.DefaultLocalQueueName))
+		}
+	}
+	return jobs
 }

@@ -20,6 +20,7 @@ type loss struct {
 	workers int
 	pods    int
 	again   []string // the nodes on which its pods were made again
+	fails   string   // why it fails for good, of a Job
 }
 
 // losses are what owners lose to the scheduler for a job, in one run: a pod that was made again, and has found a place,
@@ -31,15 +32,18 @@ func (f *forecast) losses(r *run, job int) map[owner]loss {
 			again[one.instead] = one.bound
 		}
 	}
-	losses := map[owner]loss{}
+	losses, jobs := map[owner]loss{}, f.jobLosses(r)
 	for _, v := range r.lost {
-		if v.job != job || v.queue && !f.single(v.pod) {
+		if v.job != job || v.failed || v.queue && !f.single(v.pod) {
 			continue
 		}
 		object := v.pod.Object()
 		o := ownerOf(object)
 		l := losses[o]
 		l.owner = o
+		if job := f.batchJobOf(object); job != nil {
+			l.fails = jobs[job.UID].fails
+		}
 		switch node := again[v.pod]; {
 		case node != "":
 			l.again = append(l.again, node)
@@ -129,6 +133,9 @@ func (l loss) fate(s staff, floor int) string {
 	name := shortName(l.owner.namespace, l.owner.name)
 	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
 		return fmt.Sprintf("%s %s makes it again, and it starts on %s", l.owner.kind, name, strings.Join(l.again, ", "))
+	}
+	if l.fails != "" && l.owner.kind != aTrainingJob {
+		return fmt.Sprintf("%s %s fails: %s", l.owner.kind, name, l.fails)
 	}
 	switch l.owner.kind {
 	case "":

@@ -18,10 +18,14 @@ const maxRounds = 20
 type run struct {
 	cluster *placement.Cluster
 	budget  int // into how many this one may still split
-	cut     bool
-	fates   map[*placement.Pod]*fate
-	lost    []victim
-	others  []victim // who may stop as well, by choices that were not followed
+	// views are what PodDisruptionBudgets allowed since pods were given to the scheduler together, the latest last: their
+	// controller follows the evictions, and the scheduler may read any of them, though none from before what it has read.
+	views  []placement.Budgets
+	cut    bool
+	merge  func([]*run) []*run // joins runs that have come to the same state
+	fates  map[*placement.Pod]*fate
+	lost   []victim
+	others []victim // who may stop as well, by choices that were not followed
 	// competitors are pods of the cluster that wait for room and come before planned ones: they are tried again
 	// whenever some is made.
 	competitors []*placement.Pod
@@ -30,14 +34,15 @@ type run struct {
 
 // fate is what becomes of a pod that is planned, or that is made again in the place of a victim.
 type fate struct {
-	job    int
-	role   string
-	state  State
-	nodes  []string // where it may go, the likeliest first
-	others int      // how many nodes more are equal to those
-	after  []victim // who has to stop first
-	why    string   // it waits
-	bound  string   // where it is; "" while it waits
+	job     int
+	role    string
+	state   State
+	nodes   []string // where it may go, the likeliest first
+	others  int      // how many nodes more are equal to those
+	after   []victim // who has to stop first
+	why     string   // it waits, or is rejected
+	passing bool     // it is rejected only as long as a quota is used up
+	bound   string   // where it is; "" while it waits
 	// instead is the victim that it is made in the place of; nil for a planned pod.
 	instead *placement.Pod
 }
@@ -49,13 +54,18 @@ type victim struct {
 	job     int    // for whom
 	by      string // the role of the pod that evicts it; "" for one that stops for other reasons
 	queue   bool   // its queue evicts it, not the scheduler
+	failed  bool   // its Job fails for the loss of another pod, and deletes it
 	chosen  bool   // there were equal choices without it
 	stopped bool
 }
 
+// evicted says whether the scheduler evicts it.
+func (v victim) evicted() bool { return !v.queue && !v.failed && v.job != noJob }
+
 // place gives pods to the scheduler at one time, and goes on until nothing changes any more: what stops is gone, what
 // waits has been tried again. It returns the runs into which this one splits.
 func (r *run) place(pods []*placement.Pod) []*run {
+	r.views = []placement.Budgets{r.cluster.Budgets()}
 	runs := r.each(pods)
 	for range maxRounds {
 		var next []*run
@@ -66,6 +76,7 @@ func (r *run) place(pods []*placement.Pod) []*run {
 				continue
 			}
 			changed = true
+			one.views = []placement.Budgets{one.cluster.Budgets()}
 			next = append(next, one.each(one.waiting(pods))...)
 		}
 		runs = next
@@ -86,25 +97,36 @@ func (r *run) each(pods []*placement.Pod) []*run {
 		for _, one := range runs {
 			next = append(next, one.schedule(pod)...)
 		}
-		runs = next
+		runs = r.merge(next)
 	}
 	return runs
 }
 
 // schedule tries one pod, in as many runs as there are equal choices and the budget allows.
 func (r *run) schedule(pod *placement.Pod) []*run {
-	d := r.cluster.Schedule(pod)
 	f := r.fates[pod]
+	if why := unscheduled(pod.Object()); f != nil && why != "" {
+		f.state, f.why = Waits, why
+		return []*run{r}
+	}
+	if node := pod.Object().Spec.NodeName; f != nil && node != "" {
+		r.bind(pod, f, node)
+		return []*run{r}
+	}
+	d := r.cluster.Schedule(pod)
 	if d.Kind != placement.Bound && d.Kind != placement.Preempts {
 		if f != nil {
 			f.state, f.why = Waits, ""
 		}
 		return []*run{r}
 	}
-	choices := []choice{{d.Node, d.Victims}}
+	choices := []choice{{node: d.Node, victims: d.Victims, view: len(r.views) - 1}}
 	follow := 1
 	if f != nil && f.instead == nil { // where others go matters less
-		choices = r.choices(pod, d)
+		choices = r.choices(r.cluster, pod, d, len(r.views)-1)
+		if d.Kind == placement.Preempts {
+			choices = r.laggingChoices(pod, choices)
+		}
 		follow = min(max(r.budget, 1), len(choices))
 	}
 	r.cut = r.cut || follow < len(choices)
@@ -120,6 +142,34 @@ func (r *run) schedule(pod *placement.Pod) []*run {
 		split.take(pod, choices[i], choices)
 	}
 	return runs
+}
+
+// unscheduled says why kube-scheduler does not try a pod; "" where it does.
+func unscheduled(pod *corev1.Pod) string {
+	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+		return "the scheduler " + name + " places it, which is not known here"
+	}
+	if len(pod.Spec.SchedulingGates) == 0 {
+		return ""
+	}
+	var gates []string
+	for _, gate := range pod.Spec.SchedulingGates {
+		gates = append(gates, gate.Name)
+	}
+	return "its scheduling gates have to be removed first: " + join(gates)
+}
+
+// bind puts a pod on the node that its specification names: no scheduler is asked, and nobody is evicted.
+func (r *run) bind(pod *placement.Pod, f *fate, node string) {
+	if f.bound != "" {
+		return
+	}
+	if !r.cluster.Knows(node) {
+		f.state, f.why = Waits, "its node "+node+" is not there"
+		return
+	}
+	r.cluster.AddPod(pod, node)
+	f.state, f.bound, f.nodes = Starts, node, []string{node}
 }
 
 // maxPossible bounds how many victims of choices that are not followed are remembered.
@@ -141,33 +191,56 @@ func (r *run) possible(c choice, by string) {
 type choice struct {
 	node    string
 	victims []*placement.Pod
+	view    int // of the budgets
+}
+
+func (c choice) equal(other choice) bool {
+	return c.node == other.node && slices.Equal(c.victims, other.victims)
 }
 
 // alwaysAll is up to how many nodes kube-scheduler compares all that a pod fits on (minFeasibleNodesToFind).
 const alwaysAll = 100
 
+// laggingChoices adds the decisions that the scheduler makes when it has not read yet what evictions have left of budgets.
+func (r *run) laggingChoices(pod *placement.Pod, choices []choice) []choice {
+	for view, budgets := range r.views[:len(r.views)-1] {
+		lagging := r.cluster.At(budgets)
+		d := lagging.Schedule(pod)
+		if d.Kind != placement.Preempts {
+			continue
+		}
+		for _, c := range r.choices(lagging, pod, d, view) {
+			if !slices.ContainsFunc(choices, c.equal) {
+				choices = append(choices, c)
+			}
+		}
+	}
+	return choices
+}
+
 // choices are a decision and all that are equal to it.
-func (r *run) choices(pod *placement.Pod, d placement.Decision) []choice {
-	choices := []choice{{d.Node, d.Victims}}
+func (r *run) choices(cluster *placement.Cluster, pod *placement.Pod, d placement.Decision, view int) []choice {
+	choices := []choice{{node: d.Node, victims: d.Victims, view: view}}
 	add := func(c choice) {
-		if c.node != d.Node || !slices.Equal(c.victims, d.Victims) { // the others differ from one another
+		c.view = view
+		if !c.equal(choices[0]) { // the others differ from one another
 			choices = append(choices, c)
 		}
 	}
-	if d.Kind == placement.Bound && d.Equal == 1 && len(r.cluster.Nodes()) <= alwaysAll {
+	if d.Kind == placement.Bound && d.Equal == 1 && len(cluster.Nodes()) <= alwaysAll {
 		return choices
 	}
-	for _, option := range r.cluster.Alternatives(pod).Options {
+	for _, option := range cluster.Alternatives(pod).Options {
 		victims := make([]*placement.Pod, len(option.Victims))
 		for i, v := range option.Victims {
 			victims[i] = v.Pod
 		}
-		add(choice{option.Node, victims})
+		add(choice{node: option.Node, victims: victims})
 		for i, v := range option.Victims {
 			for _, or := range v.Or {
 				other := slices.Clone(victims)
 				other[i] = or
-				add(choice{option.Node, other})
+				add(choice{node: option.Node, victims: other})
 			}
 		}
 	}
@@ -190,6 +263,10 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	}
 	f.state = Waits
 	r.cluster.Preempt(pod, c.node, c.victims)
+	r.views = slices.Clone(r.views[c.view:])
+	if now := r.cluster.Budgets(); !now.Equal(r.views[len(r.views)-1]) {
+		r.views = append(r.views, now)
+	}
 	for _, v := range c.victims {
 		if r.stops(v) { // for another pod already, or because it is being deleted
 			continue
@@ -271,6 +348,20 @@ func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 	return queue
 }
 
+// unbound are the pods that the scheduler may try again, in the order of their making: planned ones, and those made again.
+func (r *run) unbound() []*placement.Pod {
+	var pods []*placement.Pod
+	for pod, f := range r.fates {
+		if f.state == Waits && f.bound == "" {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *placement.Pod) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
+	})
+	return pods
+}
+
 // fork copies a run.
 func (r *run) fork() *run {
 	other := *r
@@ -279,6 +370,7 @@ func (r *run) fork() *run {
 	other.lost = slices.Clone(r.lost)
 	other.others = slices.Clone(r.others)
 	other.competitors = slices.Clone(r.competitors)
+	other.views = slices.Clone(r.views)
 	for pod, f := range r.fates {
 		copied := *f
 		copied.after = slices.Clone(f.after)

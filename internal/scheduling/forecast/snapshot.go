@@ -4,7 +4,10 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,12 +18,26 @@ import (
 
 // Snapshot is a cluster as it was. Nothing in it is changed by a forecast.
 type Snapshot struct {
-	AsOf            time.Time
+	AsOf time.Time
+	// Open says that others may make objects before the jobs, as a plan does by other providers: a class or a namespace
+	// that is not there makes an answer approximate. Else it is an error, as it is for the API server.
+	Open            bool
 	Nodes           []*corev1.Node
 	Pods            []*corev1.Pod // those that have not ended
 	PriorityClasses []*schedulingv1.PriorityClass
 	Budgets         []*policyv1.PodDisruptionBudget
 	Namespaces      []*corev1.Namespace
+	// What a pod is given, or rejected for, when it is created.
+	LimitRanges    []*corev1.LimitRange
+	Quotas         []*corev1.ResourceQuota
+	RuntimeClasses []*nodev1.RuntimeClass
+	// What spreads pods that have no spread constraints of their own.
+	Services               []*corev1.Service
+	ReplicationControllers []*corev1.ReplicationController
+	ReplicaSets            []*appsv1.ReplicaSet
+	StatefulSets           []*appsv1.StatefulSet
+	// BatchJobs say whether a pod that is evicted is made again.
+	BatchJobs []*batchv1.Job
 	// Queues are Kueue's objects; nil where they were not read, which is enough for jobs without a queue.
 	Queues *Queues
 	// Jobs is what is known of running training jobs besides their pods. A forecast goes without; see Answer.Asks.
@@ -57,8 +74,16 @@ type Kind string
 
 // The kinds that a forecast can go without.
 const (
-	Budgets    Kind = "PodDisruptionBudget" // whom preemption spares
-	Namespaces Kind = "Namespace"           // what affinities and queues select by a namespace's labels
+	Budgets        Kind = "PodDisruptionBudget" // whom preemption spares
+	Namespaces     Kind = "Namespace"           // what affinities and queues select by a namespace's labels, and Pod Security
+	LimitRanges    Kind = "LimitRange"          // what containers are given that say no requests
+	ResourceQuotas Kind = "ResourceQuota"       // how many pods may be created
+	RuntimeClasses Kind = "RuntimeClass"        // overhead, and the nodes that have it
+	Services       Kind = "Service"             // how pods are spread, as the next three
+	Replications   Kind = "ReplicationController"
+	ReplicaSets    Kind = "ReplicaSet"
+	StatefulSets   Kind = "StatefulSet"
+	BatchJobs      Kind = "Job" // whether an evicted pod is made again
 )
 
 // clusterQueueOf is where a LocalQueue leads; nil where it, or its ClusterQueue, is not there.

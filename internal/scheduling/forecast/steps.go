@@ -9,15 +9,24 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/podadmission"
 )
 
 // step is a stage of a job, after its queue has been asked.
 type step struct {
-	job     int
-	pods    []*placement.Pod // they go to the scheduler
-	held    []*placement.Pod // they stay in their queue
-	rulings []ruling
-	order   []*placement.Pod // both, as they are made
+	job       int
+	pods      []*placement.Pod // they go to the scheduler
+	held      []*placement.Pod // they stay in their queue
+	rejected  []rejection
+	suspended []*placement.Pod // of a Job that is made suspended
+	rulings   []ruling
+	order     []*placement.Pod // both, as they are made
+}
+
+// rejection is a pod that the API server does not accept.
+type rejection struct {
+	pod *placement.Pod
+	why *podadmission.Refusal
 }
 
 // ruling is what a queue decided about a part.
@@ -37,6 +46,12 @@ func (f *forecast) take(r *run, s step) []*run {
 	}
 	for _, pod := range s.held {
 		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Queued}
+	}
+	for _, one := range s.rejected {
+		r.fates[one.pod] = &fate{job: s.job, role: f.planned[one.pod].Role, state: Rejected, why: one.why.Message, passing: one.why.Passing}
+	}
+	for _, pod := range s.suspended {
+		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Suspended}
 	}
 	for _, pod := range s.pods {
 		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Waits}
@@ -131,7 +146,11 @@ func (f *forecast) replace(r *run) []*run {
 		var next []*run
 		more := false
 		for _, one := range runs {
+			freed := f.stopFailed(one)
 			pods := f.replacements(one)
+			if freed {
+				pods = append(one.unbound(), pods...)
+			}
 			if len(pods) == 0 {
 				next = append(next, one)
 				continue
@@ -155,8 +174,9 @@ func (f *forecast) replacements(r *run) []*placement.Pod {
 		}
 	}
 	var pods []*placement.Pod
+	losses := f.jobLosses(r)
 	for _, v := range r.lost {
-		if v.queue || v.job == noJob || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !ownerOf(v.pod.Object()).replaces(v.pod.Object()) {
+		if !v.evicted() || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !f.remade(v.pod.Object(), losses) {
 			continue
 		}
 		pod := f.cluster.Pod(anew(v.pod.Object()))

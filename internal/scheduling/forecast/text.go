@@ -54,6 +54,12 @@ func (a Answer) Text() string {
 	for _, group := range a.grouped(Waits) {
 		t.line("waits", join(group.roles)+": "+group.why)
 	}
+	for _, group := range a.grouped(Rejected) {
+		t.line("refused", join(group.roles)+", by the API server: "+group.why)
+	}
+	for _, group := range a.grouped(Suspended) {
+		t.line("waits", join(group.roles)+": the job is made suspended, and makes no pods before it is resumed")
+	}
 	for _, group := range a.grouped(Unfit) {
 		verb := "fits"
 		if len(group.roles) > 1 {
@@ -71,7 +77,7 @@ func (a Answer) Text() string {
 		t.line("", fmt.Sprintf("counting %s, planned before it", name))
 	}
 	for _, note := range a.Approximate {
-		t.line("", "approximate: "+note)
+		t.line("", "approximate: "+note.Text)
 	}
 	t.lines = append(t.lines, fmt.Sprintf("A feasibility check of the cluster as it was at %s, not a reservation.", clock(a.AsOf)))
 	return strings.Join(t.lines, "\n")

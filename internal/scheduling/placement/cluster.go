@@ -174,6 +174,12 @@ func (c *Cluster) Nodes() []*corev1.Node {
 	return objects
 }
 
+// Knows says whether a node of this name is in the cluster.
+func (c *Cluster) Knows(node string) bool {
+	_, known := c.position[node]
+	return known
+}
+
 // PodsOn are the pods on a node, those that are stopping included, in the order of their arrival.
 func (c *Cluster) PodsOn(name string) []*Pod {
 	at, known := c.position[name]

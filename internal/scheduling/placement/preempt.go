@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -201,6 +202,34 @@ func newBudget(pdb *policyv1.PodDisruptionBudget) *budget {
 		b.disrupted[name] = true
 	}
 	return b
+}
+
+// Budgets is what PodDisruptionBudgets allow at one moment. The disruption controller writes it, and kube-scheduler may still
+// read what was written before.
+type Budgets struct {
+	list []*budget
+}
+
+// Budgets are those that decisions go by now.
+func (c *Cluster) Budgets() Budgets { return Budgets{slices.Clone(c.budgets)} }
+
+// Equal says whether two moments allow the same.
+func (b Budgets) Equal(other Budgets) bool { return slices.Equal(b.list, other.list) }
+
+// String has what each budget allows.
+func (b Budgets) String() string {
+	allowed := make([]int32, len(b.list))
+	for i, one := range b.list {
+		allowed[i] = one.allowed
+	}
+	return fmt.Sprint(allowed)
+}
+
+// At is a copy of the cluster whose decisions go by the budgets of another moment.
+func (c *Cluster) At(budgets Budgets) *Cluster {
+	clone := c.Clone()
+	clone.budgets = slices.Clone(budgets.list)
+	return clone
 }
 
 func (b *budget) covers(pod *Pod) bool {

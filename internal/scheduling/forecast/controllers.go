@@ -1,0 +1,149 @@
+package forecast
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// defaultBackoffLimit is that of Jobs that set none (pkg/apis/batch/v1/defaults.go).
+const defaultBackoffLimit = 6
+
+// jobLoss is what a Job makes of pods that were evicted (pkg/controller/job).
+type jobLoss struct {
+	job *batchv1.Job
+	// fails says why the Job fails for good: its other pods are deleted, and none is made again. "" where it goes on.
+	fails string
+}
+
+// batchJobOf is the Job that a pod belongs to; nil for none, or one that was not read.
+func (f *forecast) batchJobOf(pod *corev1.Pod) *batchv1.Job {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil || controller.Kind != aJob {
+		return nil
+	}
+	if f.batchJobs == nil {
+		f.batchJobs = make(map[types.UID]*batchv1.Job, len(f.snapshot.BatchJobs))
+		for _, job := range f.snapshot.BatchJobs {
+			f.batchJobs[job.UID] = job
+		}
+	}
+	return f.batchJobs[controller.UID]
+}
+
+// jobLosses are the Jobs that lose pods to the scheduler in a run.
+func (f *forecast) jobLosses(r *run) map[types.UID]jobLoss {
+	lost := map[types.UID][]*corev1.Pod{}
+	for _, v := range r.lost {
+		if job := f.batchJobOf(v.pod.Object()); job != nil && v.evicted() {
+			lost[job.UID] = append(lost[job.UID], v.pod.Object())
+		}
+	}
+	losses := map[types.UID]jobLoss{}
+	for uid, pods := range lost {
+		job := f.batchJobs[uid]
+		losses[uid] = jobLoss{job: job, fails: failureOf(job, pods)}
+	}
+	return losses
+}
+
+// failureOf says why a Job fails that loses pods to the scheduler; "" where it goes on without them, or makes them again.
+func failureOf(job *batchv1.Job, pods []*corev1.Pod) string {
+	counted := 0
+	for _, pod := range pods {
+		switch action := onDisruption(job); action {
+		case batchv1.PodFailurePolicyActionIgnore:
+		case batchv1.PodFailurePolicyActionFailJob:
+			return "its podFailurePolicy says FailJob when a pod is disrupted"
+		case batchv1.PodFailurePolicyActionFailIndex:
+			return indexFailure(job, "its podFailurePolicy says FailIndex when a pod is disrupted")
+		default:
+			if limit := job.Spec.BackoffLimitPerIndex; limit != nil && indexFailures(pod)+1 > int(*limit) {
+				if why := indexFailure(job, fmt.Sprintf("its backoffLimitPerIndex of %d is exceeded", *limit)); why != "" {
+					return why
+				}
+				continue
+			}
+			counted++
+		}
+	}
+	limit := int32(defaultBackoffLimit)
+	if job.Spec.BackoffLimit != nil {
+		limit = *job.Spec.BackoffLimit
+	}
+	if counted > 0 && int(job.Status.Failed)+counted > int(limit) {
+		return fmt.Sprintf("its backoffLimit of %d is exceeded", limit)
+	}
+	return ""
+}
+
+// indexFailure is the reason why a Job fails when one of its indexes does: it may allow for some.
+func indexFailure(job *batchv1.Job, why string) string {
+	if job.Spec.MaxFailedIndexes == nil || *job.Spec.MaxFailedIndexes > 0 {
+		return ""
+	}
+	return why + ", and its maxFailedIndexes is 0"
+}
+
+// onDisruption is what the Job's policy says of a pod with the condition DisruptionTarget. Rules for exit codes are passed
+// over: a pod that is stopped may end with any.
+func onDisruption(job *batchv1.Job) batchv1.PodFailurePolicyAction {
+	if job.Spec.PodFailurePolicy == nil {
+		return batchv1.PodFailurePolicyActionCount
+	}
+	for _, rule := range job.Spec.PodFailurePolicy.Rules {
+		if slices.ContainsFunc(rule.OnPodConditions, func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return p.Type == corev1.DisruptionTarget && (p.Status == "" || p.Status == corev1.ConditionTrue)
+		}) {
+			return rule.Action
+		}
+	}
+	return batchv1.PodFailurePolicyActionCount
+}
+
+func indexFailures(pod *corev1.Pod) int {
+	n, _ := strconv.Atoi(pod.Annotations[batchv1.JobIndexFailureCountAnnotation])
+	return n
+}
+
+// remade says whether a pod is made again at once that the scheduler evicted, by whoever it belongs to.
+func (f *forecast) remade(pod *corev1.Pod, losses map[types.UID]jobLoss) bool {
+	if !ownerOf(pod).replaces(pod) {
+		return false
+	}
+	job := f.batchJobOf(pod)
+	if job == nil {
+		return true
+	}
+	suspended := job.Spec.Suspend != nil && *job.Spec.Suspend
+	indexFailed := job.Spec.BackoffLimitPerIndex != nil && onDisruption(job) != batchv1.PodFailurePolicyActionIgnore &&
+		indexFailures(pod)+1 > int(*job.Spec.BackoffLimitPerIndex)
+	return losses[job.UID].fails == "" && !suspended && !indexFailed && job.DeletionTimestamp == nil
+}
+
+// stopFailed lets the other pods of Jobs stop that fail because they lost some, and says whether there were any.
+func (f *forecast) stopFailed(r *run) bool {
+	stopped := false
+	for uid, loss := range f.jobLosses(r) {
+		if loss.fails == "" {
+			continue
+		}
+		for _, pod := range f.pods {
+			at, runs := f.at[pod.UID]
+			controller := metav1.GetControllerOfNoCopy(pod)
+			gone := func(v victim) bool { return v.pod == at.pod }
+			if !runs || controller == nil || controller.UID != uid || slices.ContainsFunc(r.lost, gone) {
+				continue
+			}
+			r.cluster.Evict(at.pod, at.node)
+			r.lost = append(r.lost, victim{pod: at.pod, node: at.node, job: r.job, failed: true})
+			stopped = true
+		}
+	}
+	return stopped
+}

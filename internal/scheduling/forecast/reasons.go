@@ -1,0 +1,61 @@
+package forecast
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Reason is why an answer is approximate: something that it depends on is not known, or not looked at to the end.
+type Reason struct {
+	// Code is stable: gates select by it which reasons they accept.
+	Code ReasonCode `json:"code"`
+	// Object is what the reason is about, "PodDisruptionBudget", "ClusterQueue team-a"; "" for the forecast itself.
+	Object string `json:"object,omitempty"`
+	Text   string `json:"text"` // a sentence without its full stop
+}
+
+// ReasonCode is a kind of reason.
+type ReasonCode string
+
+// The reasons. What each means is in docs/guides/forecasts.
+const (
+	NotAllRead       ReasonCode = "not-readable"       // objects that the account may not list
+	TooManyChoices   ReasonCode = "too-many-choices"   // equal choices of the scheduler, or pods that wait, beyond what is followed
+	MissingClass     ReasonCode = "missing-class"      // a class that is not there
+	MissingNamespace ReasonCode = "missing-namespace"  // a namespace that is not there
+	NotModelled      ReasonCode = "not-modelled"       // what a pod uses and the engine does not know
+	OtherScheduler   ReasonCode = "other-scheduler"    // pods that kube-scheduler does not place
+	BoundDirectly    ReasonCode = "bound-directly"     // spec.nodeName: the kubelet decides
+	QuotaMayFree     ReasonCode = "quota-may-free"     // a ResourceQuota that evictions give room in
+	FairSharing      ReasonCode = "fair-sharing"       // Kueue's configuration of fair sharing is assumed
+	UsageBasedOrder  ReasonCode = "usage-based-order"  // AdmissionFairSharing
+	QueueTopology    ReasonCode = "topology"           // a flavor with a topology
+	OthersAdmitted   ReasonCode = "others-admitted"    // workloads ahead, whose pods are not known
+	InvalidQueue     ReasonCode = "invalid-queue"      // a ClusterQueue that cannot be understood
+	PodsNotFound     ReasonCode = "pods-not-found"     // a workload that has admitted more pods than were found
+	PlannedUnknown   ReasonCode = "planned-unknown"    // planned before it, and not known until apply
+	QueueByDefault   ReasonCode = "queue-by-default"   // whether Kueue queues it depends on Kueue's configuration
+	Autoscaler       ReasonCode = "autoscaler"         // nodes may be added
+	NotDryRun        ReasonCode = "webhook-not-called" // webhooks or policies that a dry run would have asked
+)
+
+// notes collects what makes an answer approximate, each once.
+type notes struct {
+	reasons []Reason
+}
+
+func (n *notes) add(code ReasonCode, object, format string, args ...any) {
+	reason := Reason{Code: code, Object: object, Text: fmt.Sprintf(format, args...)}
+	if !slices.Contains(n.reasons, reason) {
+		n.reasons = append(n.reasons, reason)
+	}
+}
+
+// Texts are the reasons' sentences.
+func Texts(reasons []Reason) []string {
+	texts := make([]string, 0, len(reasons))
+	for _, reason := range reasons {
+		texts = append(texts, reason.Text)
+	}
+	return texts
+}

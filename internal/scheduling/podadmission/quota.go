@@ -1,0 +1,301 @@
+package podadmission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	resourcehelpers "k8s.io/component-helpers/resource"
+)
+
+// ledger is a ResourceQuota and what is used of it.
+type ledger struct {
+	*corev1.ResourceQuota
+	hard, used corev1.ResourceList
+}
+
+// newLedger takes the use that the quota's status has; of one that is planned, it is that of the pods.
+func newLedger(quota *corev1.ResourceQuota, pods []*corev1.Pod) *ledger {
+	l := &ledger{ResourceQuota: quota, hard: quota.Status.Hard, used: maps.Clone(quota.Status.Used)}
+	if l.hard != nil {
+		return l
+	}
+	l.hard, l.used = quota.Spec.Hard, corev1.ResourceList{}
+	for _, pod := range pods {
+		if l.covers(pod) {
+			l.add(pod, 1)
+		}
+	}
+	return l
+}
+
+// Charge counts the pod in the quotas of its namespace, or says which it would exceed
+// (k8s.io/apiserver/pkg/admission/plugin/resourcequota, CheckRequest).
+func (c *Controller) Charge(pod *corev1.Pod) *Refusal {
+	var covering []*ledger
+	for _, l := range c.quotas {
+		if !l.covers(pod) {
+			continue
+		}
+		if refusal := l.requires(pod); refusal != nil {
+			return refusal
+		}
+		covering = append(covering, l)
+	}
+	use := usage(pod)
+	for _, l := range covering {
+		if refusal := l.exceeded(use); refusal != nil {
+			return refusal
+		}
+	}
+	for _, l := range covering {
+		l.add(pod, 1)
+	}
+	return nil
+}
+
+// Release gives back what a pod used: it is gone. Pods that no quota covers change nothing.
+func (c *Controller) Release(pod *corev1.Pod) {
+	for _, l := range c.quotas {
+		if l.covers(pod) {
+			l.add(pod, -1)
+		}
+	}
+}
+
+// Covers says whether a quota counts the pod's use of something that it limits.
+func (c *Controller) Covers(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(c.quotas, func(l *ledger) bool { return l.covers(pod) })
+}
+
+// Clone copies the controller: what is charged to either is not seen by the other.
+func (c *Controller) Clone() *Controller {
+	clone := &Controller{cluster: c.cluster}
+	for _, l := range c.quotas {
+		clone.quotas = append(clone.quotas, &ledger{ResourceQuota: l.ResourceQuota, hard: l.hard, used: maps.Clone(l.used)})
+	}
+	return clone
+}
+
+func (l *ledger) add(pod *corev1.Pod, sign int) {
+	if l.used == nil {
+		l.used = corev1.ResourceList{}
+	}
+	for name, quantity := range usage(pod) {
+		if _, limited := l.hard[name]; !limited {
+			continue
+		}
+		sum := l.used[name].DeepCopy()
+		if sign < 0 {
+			sum.Sub(quantity)
+		} else {
+			sum.Add(quantity)
+		}
+		l.used[name] = sum
+	}
+}
+
+// covers says whether the quota limits something of the pod: its namespace, its scopes and a resource of pods.
+func (l *ledger) covers(pod *corev1.Pod) bool {
+	if l.Namespace != pod.Namespace {
+		return false
+	}
+	selectors := make([]corev1.ScopedResourceSelectorRequirement, 0, len(l.Spec.Scopes))
+	for _, scope := range l.Spec.Scopes {
+		selectors = append(selectors, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
+	}
+	if l.Spec.ScopeSelector != nil {
+		selectors = append(selectors, l.Spec.ScopeSelector.MatchExpressions...)
+	}
+	for _, selector := range selectors {
+		if !inScope(pod, selector) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Keys(l.hard)), ofPods)
+}
+
+// ofPods says whether pods use a resource of a quota (podResources, podResourcePrefixes and extended resources).
+func ofPods(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourcePods, "count/pods", corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
+		corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceRequestsEphemeralStorage,
+		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceLimitsEphemeralStorage:
+		return true
+	}
+	text := strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
+	return strings.HasPrefix(text, corev1.ResourceHugePagesPrefix) || text != string(name) && strings.Contains(text, "/")
+}
+
+// inScope is podMatchesScopeFunc of pkg/quota/v1/evaluator/core.
+func inScope(pod *corev1.Pod, selector corev1.ScopedResourceSelectorRequirement) bool {
+	switch selector.ScopeName {
+	case corev1.ResourceQuotaScopeTerminating:
+		return pod.Spec.ActiveDeadlineSeconds != nil
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return pod.Spec.ActiveDeadlineSeconds == nil
+	case corev1.ResourceQuotaScopeBestEffort:
+		return bestEffort(pod)
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return !bestEffort(pod)
+	case corev1.ResourceQuotaScopePriorityClass:
+		return inClass(pod, selector)
+	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
+		return crossesNamespaces(pod)
+	}
+	return false
+}
+
+func inClass(pod *corev1.Pod, selector corev1.ScopedResourceSelectorRequirement) bool {
+	class := pod.Spec.PriorityClassName
+	if selector.Operator == corev1.ScopeSelectorOpExists {
+		return class != ""
+	}
+	operator := map[corev1.ScopeSelectorOperator]metav1.LabelSelectorOperator{
+		corev1.ScopeSelectorOpIn: metav1.LabelSelectorOpIn, corev1.ScopeSelectorOpNotIn: metav1.LabelSelectorOpNotIn,
+		corev1.ScopeSelectorOpDoesNotExist: metav1.LabelSelectorOpDoesNotExist,
+	}[selector.Operator]
+	const key = string(corev1.ResourceQuotaScopePriorityClass)
+	matches, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: key, Operator: operator, Values: selector.Values},
+	}})
+	set := labels.Set{}
+	if class != "" {
+		set[key] = class
+	}
+	return err == nil && matches.Matches(set)
+}
+
+// bestEffort is the pod's quality of service (pkg/apis/core/v1/helper/qos): nobody asks for or limits processors or memory.
+func bestEffort(pod *corev1.Pod) bool {
+	asks := func(r *corev1.ResourceRequirements) bool {
+		for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+				if quantity, has := list[name]; has && quantity.Sign() > 0 {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	if pod.Spec.Resources != nil && asks(pod.Spec.Resources) {
+		return false
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if asks(&containers[i].Resources) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func crossesNamespaces(pod *corev1.Pod) bool {
+	a := pod.Spec.Affinity
+	if a == nil {
+		return false
+	}
+	crosses := func(t corev1.PodAffinityTerm) bool { return len(t.Namespaces) > 0 || t.NamespaceSelector != nil }
+	weighted := func(t corev1.WeightedPodAffinityTerm) bool { return crosses(t.PodAffinityTerm) }
+	p, anti := a.PodAffinity, a.PodAntiAffinity
+	return p != nil && (slices.ContainsFunc(p.RequiredDuringSchedulingIgnoredDuringExecution, crosses) ||
+		slices.ContainsFunc(p.PreferredDuringSchedulingIgnoredDuringExecution, weighted)) ||
+		anti != nil && (slices.ContainsFunc(anti.RequiredDuringSchedulingIgnoredDuringExecution, crosses) ||
+			slices.ContainsFunc(anti.PreferredDuringSchedulingIgnoredDuringExecution, weighted))
+}
+
+// requires says whether containers leave out what a quota of processors or memory makes them say (podEvaluator.Constraints).
+func (l *ledger) requires(pod *corev1.Pod) *Refusal {
+	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {
+		return nil
+	}
+	lacking := map[corev1.ResourceName][]string{}
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			container := &containers[i]
+			says := computed(container.Resources.Requests, container.Resources.Limits)
+			for name := range l.hard {
+				switch name {
+				case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
+					corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory:
+					if _, said := says[name]; !said {
+						lacking[name] = append(lacking[name], container.Name)
+					}
+				}
+			}
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		slices.Sort(lacking[name])
+		texts = append(texts, fmt.Sprintf("%s for: %s", name, strings.Join(lacking[name], ",")))
+	}
+	return refuse("failed quota: %s: must specify %s", l.Name, strings.Join(texts, "; "))
+}
+
+// exceeded says what of a use is more than the quota has left.
+func (l *ledger) exceeded(use corev1.ResourceList) *Refusal {
+	var requested, used, limited []string
+	for _, name := range slices.Sorted(maps.Keys(use)) {
+		bound, isLimited := l.hard[name]
+		asked := use[name]
+		if !isLimited || asked.IsZero() {
+			continue
+		}
+		has := l.used[name]
+		sum := has.DeepCopy()
+		sum.Add(asked)
+		if sum.Cmp(bound) > 0 {
+			requested = append(requested, fmt.Sprintf("%s=%s", name, asked.String()))
+			used = append(used, fmt.Sprintf("%s=%s", name, has.String()))
+			limited = append(limited, fmt.Sprintf("%s=%s", name, bound.String()))
+		}
+	}
+	if len(requested) == 0 {
+		return nil
+	}
+	return &Refusal{Passing: true, Message: fmt.Sprintf("exceeded quota: %s, requested: %s, used: %s, limited: %s",
+		l.Name, strings.Join(requested, ","), strings.Join(used, ","), strings.Join(limited, ","))}
+}
+
+// usage is what a pod counts for in quotas (PodUsageFunc).
+func usage(pod *corev1.Pod) corev1.ResourceList {
+	var options resourcehelpers.PodResourcesOptions
+	return computed(resourcehelpers.PodRequests(pod, options), resourcehelpers.PodLimits(pod, options))
+}
+
+// computed is podComputeUsageHelper, with the count of pods.
+func computed(requests, limits corev1.ResourceList) corev1.ResourceList {
+	one := *resource.NewQuantity(1, resource.DecimalSI)
+	use := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
+	for name, request := range requests {
+		switch {
+		case name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage,
+			strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+			use[name], use[corev1.DefaultResourceRequestsPrefix+name] = request, request
+		case extended(name):
+			use[corev1.DefaultResourceRequestsPrefix+name] = request
+		}
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		if limit, has := limits[name]; has {
+			use["limits."+name] = limit
+		}
+	}
+	return use
+}
+
+// extended is IsExtendedResourceName of pkg/apis/core/v1/helper.
+func extended(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix) &&
+		!strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
+}
