@@ -54,6 +54,6 @@ func TestAJobWithoutRoomSaysWhatItWaitsFor(t *testing.T) {
 	d.Workers.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100")
 	j := start(t, d)
 	j.awaitStatus("the scheduler's reason", func(s trainingjob.Status) bool {
-		return s.Phase == trainingjob.PhaseWaiting && has(s.Message, "0 of at least 1 workers are ready", "worker 0 is pending", "Insufficient cpu")
+		return s.Phase == trainingjob.PhaseWaiting && has(s.Message, "0 of at least 1 workers are ready", "workers 0, 1 are pending", "Insufficient cpu")
 	})
 }

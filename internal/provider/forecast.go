@@ -207,6 +207,7 @@ func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snaps
 		return nil, err
 	}
 	whole := *s
+	whole.Open = true // other providers of the plan may make classes and namespaces
 	whole.Queues = queues
 	c.planned.addTo(&whole)
 	return &whole, nil

@@ -113,6 +113,9 @@ type lists struct {
 func optional[T cluster.Object, L runtime.Object](ctx context.Context, client *cluster.Client, l *lists, kind forecast.Kind, verb string, from cluster.Listing[L], to *[]T) {
 	l.running.Go(func() {
 		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{})
+		if cluster.IsNotServed(err) {
+			return // an API server without the kind has no objects of it
+		}
 		if apierrors.IsForbidden(err) {
 			l.mu.Lock()
 			defer l.mu.Unlock()

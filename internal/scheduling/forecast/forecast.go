@@ -80,7 +80,8 @@ type forecast struct {
 	planned   map[*placement.Pod]planned
 	staff     map[types.NamespacedName]staff
 	batchJobs map[types.UID]*batchv1.Job // of the snapshot, once somebody asks
-	steps     []step
+	workloads map[types.NamespacedName][]*corev1.Pod // pods by what admitted them, once somebody asks
+	steps []step
 }
 
 // located is a pod of the cluster on its node.

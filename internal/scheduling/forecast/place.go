@@ -71,15 +71,18 @@ func (r *run) place(pods []*placement.Pod) []*run {
 		var next []*run
 		changed := false
 		for _, one := range runs {
-			if !one.clear() {
+			cleared := one.clearings(pods)
+			if len(cleared) == 0 {
 				next = append(next, one)
 				continue
 			}
 			changed = true
-			one.views = []placement.Budgets{one.cluster.Budgets()}
-			next = append(next, one.each(one.waiting(pods))...)
+			for _, other := range cleared {
+				other.views = []placement.Budgets{other.cluster.Budgets()}
+				next = append(next, other.each(other.waiting(pods))...)
+			}
 		}
-		runs = next
+		runs = r.merge(next)
 		if !changed {
 			break
 		}
@@ -316,16 +319,66 @@ func namesOf(c choice, equal []choice) (nodes []string, others int) {
 	return nodes, others
 }
 
-// clear takes away what is stopping, and says whether anything was.
-func (r *run) clear() bool {
-	changed := false
+// clear takes away what is stopping.
+func (r *run) clear() { r.clearNodes(func(string) bool { return true }) }
+
+// clearNodes takes away what is stopping on some nodes.
+func (r *run) clearNodes(on func(node string) bool) {
 	for i := range r.lost {
-		if v := &r.lost[i]; !v.stopped {
+		if v := &r.lost[i]; !v.stopped && on(v.node) {
 			r.cluster.RemovePod(v.pod, v.node)
-			v.stopped, changed = true, true
+			v.stopped = true
 		}
 	}
-	return changed
+}
+
+// clearings are the ways in which what is stopping may be gone when the scheduler looks again: all of it or, where that makes
+// a difference, that of one node only, as pods take different times to stop. None where nothing is stopping.
+func (r *run) clearings(pods []*placement.Pod) []*run {
+	var nodes []string
+	for _, v := range r.lost {
+		if !v.stopped && !slices.Contains(nodes, v.node) {
+			nodes = append(nodes, v.node)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	ways := []*run{r}
+	if len(nodes) > 1 && r.orderMatters(pods) {
+		follow := min(max(r.budget-1, 0), len(nodes))
+		r.cut = r.cut || follow < len(nodes)
+		r.budget /= follow + 1
+		for _, node := range nodes[:follow] {
+			way := r.fork()
+			way.clearNodes(func(other string) bool { return other == node })
+			ways = append(ways, way)
+		}
+	}
+	r.clear()
+	return ways
+}
+
+// orderMatters says whether a pod that waits for its victims could go to another node if others stop before them: beside all
+// pods that wait for room as well, each on the node that is kept for it.
+func (r *run) orderMatters(pods []*placement.Pod) bool {
+	then := r.cluster.Clone()
+	for _, v := range r.lost {
+		if !v.stopped {
+			then.RemovePod(v.pod, v.node)
+		}
+	}
+	waiting := r.waiting(pods)
+	for _, pod := range waiting {
+		kept := then.Nominated(pod)
+		if kept == "" {
+			continue
+		}
+		if slices.ContainsFunc(then.Fits(pod), func(node string) bool { return node != kept }) {
+			return true
+		}
+	}
+	return false
 }
 
 // stop lets a pod stop for another reason than the scheduler's.

@@ -83,6 +83,7 @@ func (f *forecast) blocked(r *run, s step) bool {
 // have stopped, the part's pods start after them; else they may meet them on their nodes still.
 func (f *forecast) stopEvicted(r *run, s step, to ruling) {
 	for _, e := range slices.Concat(to.others, to.evicted) {
+		f.noteMissingPods(e.name)
 		holds := f.queues.holdsUntilStopped(e.name)
 		for _, l := range f.podsOf(r, e.name) {
 			r.stop(l.pod, l.node)
@@ -112,22 +113,8 @@ func (f *forecast) podsOf(r *run, workload types.NamespacedName) []located {
 		}
 		return found
 	}
-	w := f.queues.known[workload]
-	if w == nil {
-		return nil
-	}
-	for _, o := range w.OwnerReferences {
-		if l, ok := f.at[o.UID]; ok { // a pod
-			found = append(found, l)
-		}
-	}
-	if ownedByPods(w) {
-		return found
-	}
-	for _, pod := range f.pods {
-		controller := metav1.GetControllerOfNoCopy(pod)
-		l, ok := f.at[pod.UID]
-		if ok && controller != nil && slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == controller.UID }) {
+	for _, pod := range f.workloadPods(workload) {
+		if l, ok := f.at[pod.UID]; ok {
 			found = append(found, l)
 		}
 	}

@@ -67,6 +67,23 @@ func (c *Cluster) Alternatives(pod *Pod) Prospect {
 	return p
 }
 
+// Fits names the nodes on which the pod fits beside what is there and the pods for which room is kept, without evictions. It
+// changes no later decision (see reader).
+func (c *Cluster) Fits(pod *Pod) []string {
+	if gated(pod) {
+		return nil
+	}
+	c = c.reader()
+	cy := c.cycle(pod)
+	var names []string
+	for at, v := range cy.everywhere() {
+		if v == feasible {
+			names = append(names, c.nodes[at].name)
+		}
+	}
+	return names
+}
+
 // winners are the feasible nodes that may come out highest. When only a part of them is compared, a node may win if there are enough others,
 // or itself, that do not beat it. (Scores that are relative to the nodes compared are taken as among all.)
 func (cy *cycle) winners(fits []int, p *Prospect) []int {
