@@ -1,0 +1,118 @@
+package truth
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+)
+
+// An Outcome is what a situation came to.
+type Outcome struct {
+	Situation *Situation
+	Verdict   Verdict
+	Why       []string
+	Answers   []forecast.Answer
+	Refusal   string // why no forecast was made
+	Happened  Happened
+	Took      time.Duration
+}
+
+// Play sets a situation up, forecasts its job, applies it, waits until everything has come to rest, judges, and takes everything
+// away. An error means that the situation, or the cluster, is not fit to judge by.
+func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome, err error) {
+	began := time.Now()
+	defer func() {
+		// What a test's end interrupts is cleaned up all the same.
+		if cleanErr := s.Clean(context.WithoutCancel(ctx)); cleanErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: cleaning up: %w", situation.Name, cleanErr))
+		}
+		outcome.Took = time.Since(began)
+	}()
+	outcome.Situation = situation
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for i, part := range situation.Setup {
+		if err := s.apply(ctx, part); err != nil {
+			return outcome, fmt.Errorf("%s: setup, part %d: %w", situation.Name, i+1, err)
+		}
+		if err := s.Settle(ctx); err != nil {
+			return outcome, fmt.Errorf("%s: setup, part %d: %w", situation.Name, i+1, err)
+		}
+	}
+	before := s.view.moment()
+	outcome.Answers, outcome.Refusal, err = s.forecast(ctx, situation)
+	if err != nil {
+		return outcome, fmt.Errorf("%s: %w", situation.Name, err)
+	}
+	refused := s.apply(ctx, situation.Job)
+	if refused != nil && !isRefusal(refused) {
+		return outcome, fmt.Errorf("%s: %w", situation.Name, refused)
+	}
+	if err := s.Settle(ctx); err != nil {
+		return outcome, fmt.Errorf("%s: after the job was made: %w", situation.Name, err)
+	}
+	outcome.Happened = s.view.happened(before, situation.Job)
+	if refused != nil {
+		outcome.Happened.Refused = refused.Error()
+	}
+	outcome.Verdict, outcome.Why = Judge(outcome.Answers, outcome.Refusal, outcome.Happened)
+	return outcome, nil
+}
+
+// isRefusal says that the API server was asked and would not.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
+}
+
+// forecast is what `elastic-sim forecast --json` says. refusal is its error, where it makes no forecast.
+func (s *Stage) forecast(ctx context.Context, situation *Situation) (answers []forecast.Answer, refusal string, err error) {
+	dir, err := os.MkdirTemp("", "truth-")
+	if err != nil {
+		return nil, "", err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // The system removes temporary files, too.
+	if err := situation.Save(dir); err != nil {
+		return nil, "", err
+	}
+	var out, said bytes.Buffer
+	command := exec.CommandContext(ctx, s.simulator, "forecast", "-f", JobFile, "--kubeconfig", s.kubeconfig, "--json")
+	command.Dir, command.Stdout, command.Stderr = dir, &out, &said
+	if err := command.Run(); err != nil && command.ProcessState.ExitCode() <= commandline.Failed {
+		return nil, strings.TrimSpace(said.String()), nil
+	}
+	for lines := bufio.NewScanner(&out); lines.Scan(); {
+		var answer forecast.Answer
+		if err := json.Unmarshal(lines.Bytes(), &answer); err != nil {
+			return nil, "", fmt.Errorf("reading a forecast: %w", err)
+		}
+		answers = append(answers, answer)
+	}
+	return answers, "", nil
+}
+
+// String is everything about an outcome, for a reader.
+func (o Outcome) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", o.Situation.Name, o.Verdict)
+	for _, why := range o.Why {
+		fmt.Fprintf(&b, "  %s\n", why)
+	}
+	for _, a := range o.Answers {
+		fmt.Fprintf(&b, "%s\n%s\n", a.Summary(), a.Text())
+	}
+	fmt.Fprint(&b, o.Happened)
+	return b.String()
+}

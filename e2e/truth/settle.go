@@ -1,0 +1,281 @@
+package truth
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+const (
+	// calm is for how long nothing may have changed in what has come to rest: controllers act within milliseconds.
+	calm = 300 * time.Millisecond
+	// longCalm is the same where only the lack of any change says that nothing more comes.
+	longCalm = 1500 * time.Millisecond
+)
+
+// Settle waits until nothing is left to be done by any controller, the scheduler, or a node. What a Job does when its
+// back-off is over, after ten seconds or more, is not waited for.
+func (s *Stage) Settle(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var restless error
+	for {
+		again := calm
+		var patient bool
+		if restless, patient = s.view.moves(); restless == nil || patient {
+			need := calm
+			if patient {
+				need = longCalm
+			}
+			if again = need - s.view.quiet(); again <= 0 {
+				if restless = s.schedulerMoves(ctx); restless == nil {
+					return nil
+				}
+				again = pause
+			}
+		}
+		timer.Reset(again)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until nothing changes any more: %w; %w", context.Cause(ctx), restless)
+		case <-s.view.changed:
+		case <-timer.C:
+		}
+	}
+}
+
+// moves says what somebody has still to act on; nil when there is nothing of the kind. patient is true where nothing but
+// time tells whether somebody does.
+func (v *view) moves() (moves error, patient bool) {
+	for _, pod := range v.pods.all() {
+		if err := podMoves(pod); err != nil {
+			return err, false
+		}
+	}
+	for _, check := range []func() error{v.jobsMove, v.setsMove, v.guardsMove} {
+		if err := check(); err != nil {
+			return err, false
+		}
+	}
+	return v.queuesMove()
+}
+
+func podMoves(pod *corev1.Pod) error {
+	is := func(what string) error { return fmt.Errorf("pod %s/%s %s", pod.Namespace, pod.Name, what) }
+	switch {
+	case ended(pod): // perhaps its Job has not counted it yet, which it puts off while it backs off
+		return nil
+	case pod.DeletionTimestamp != nil:
+		return is("is being deleted")
+	case pod.Status.Phase == corev1.PodRunning:
+		return nil
+	case pod.Spec.NodeName != "":
+		return is("does not run yet")
+	case !tried(pod):
+		return is("is not decided about")
+	}
+	return nil
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// tried says that a pod without a node was found to have to wait, or is nobody's that we know.
+func tried(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulerName != corev1.DefaultSchedulerName ||
+		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+		})
+}
+
+// alive are those of some pods that have not ended.
+func alive(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return ended(pod) || pod.DeletionTimestamp != nil })
+}
+
+// refused says that pods could not be created for an object, which its controller has reported.
+func (v *view) refused(uid types.UID) bool {
+	return slices.ContainsFunc(v.events.all(), func(e *corev1.Event) bool {
+		return e.InvolvedObject.UID == uid && e.Reason == "FailedCreate"
+	})
+}
+
+func (v *view) jobsMove() error {
+	for _, job := range v.jobs.all() {
+		pods := owned(v.pods.all(), job.UID)
+		failed := job.Status.Failed > 0 || slices.ContainsFunc(pods, ended) // it backs off before it makes another one
+		have, want := len(alive(pods)), wantedPods(job)
+		switch {
+		case job.DeletionTimestamp != nil:
+			return fmt.Errorf("Job %s/%s is being deleted", job.Namespace, job.Name)
+		case have == want && (failed || int(job.Status.Active) == have):
+		case have < want && (failed || v.refused(job.UID)):
+		default:
+			return fmt.Errorf("Job %s/%s has %d pods, knows of %d, and wants %d", job.Namespace, job.Name, have, job.Status.Active, want)
+		}
+	}
+	return nil
+}
+
+// wantedPods is how many pods of a Job are to run at once.
+func wantedPods(job *batchv1.Job) int {
+	over := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed || c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobSuccessCriteriaMet)
+	})
+	if over || job.Spec.Suspend != nil && *job.Spec.Suspend {
+		return 0
+	}
+	want := int32(1)
+	if job.Spec.Parallelism != nil {
+		want = *job.Spec.Parallelism
+	}
+	if job.Spec.Completions != nil {
+		want = min(want, *job.Spec.Completions-job.Status.Succeeded)
+	}
+	return int(want)
+}
+
+// setsMove looks at what keeps a number of pods.
+func (v *view) setsMove() error {
+	for _, d := range v.deployments.all() {
+		sets := owned(v.replicaSets.all(), d.UID)
+		if d.Status.ObservedGeneration != d.Generation || len(sets) == 0 || d.DeletionTimestamp != nil {
+			return fmt.Errorf("Deployment %s/%s is not looked at", d.Namespace, d.Name)
+		}
+	}
+	for _, r := range v.replicaSets.all() {
+		have := len(alive(owned(v.pods.all(), r.UID)))
+		complete := have == int(*r.Spec.Replicas) && int(r.Status.Replicas) == have
+		if r.Status.ObservedGeneration != r.Generation || r.DeletionTimestamp != nil || !complete && !v.refused(r.UID) {
+			return fmt.Errorf("ReplicaSet %s/%s has %d pods of %d", r.Namespace, r.Name, have, *r.Spec.Replicas)
+		}
+	}
+	for _, s := range v.statefulSets.all() {
+		pods := alive(owned(v.pods.all(), s.UID))
+		waits := slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodPending }) // those after it are not made
+		complete := len(pods) == int(*s.Spec.Replicas) && int(s.Status.Replicas) == len(pods)
+		if s.Status.ObservedGeneration != s.Generation || s.DeletionTimestamp != nil || !complete && !waits && !v.refused(s.UID) {
+			return fmt.Errorf("StatefulSet %s/%s has %d pods of %d", s.Namespace, s.Name, len(pods), *s.Spec.Replicas)
+		}
+	}
+	for _, d := range v.daemonSets.all() {
+		have := len(alive(owned(v.pods.all(), d.UID)))
+		complete := have == int(d.Status.DesiredNumberScheduled)
+		if d.Status.ObservedGeneration != d.Generation || d.DeletionTimestamp != nil || !complete && !v.refused(d.UID) {
+			return fmt.Errorf("DaemonSet %s/%s has %d pods of %d", d.Namespace, d.Name, have, d.Status.DesiredNumberScheduled)
+		}
+	}
+	return nil
+}
+
+// guardsMove looks at what keeps count of pods.
+func (v *view) guardsMove() error {
+	for _, b := range v.budgets.all() {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			selector = labels.Nothing()
+		}
+		healthy := int32(0)
+		for _, pod := range v.pods.all() {
+			ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			})
+			if pod.Namespace == b.Namespace && ready && pod.DeletionTimestamp == nil && selector.Matches(labels.Set(pod.Labels)) {
+				healthy++
+			}
+		}
+		if b.Status.ObservedGeneration != b.Generation || b.Status.CurrentHealthy != healthy {
+			return fmt.Errorf("PodDisruptionBudget %s/%s knows of %d healthy pods, and there are %d", b.Namespace, b.Name, b.Status.CurrentHealthy, healthy)
+		}
+	}
+	for _, q := range v.quotas.all() {
+		if !equality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard) {
+			return fmt.Errorf("ResourceQuota %s/%s is not looked at", q.Namespace, q.Name)
+		}
+	}
+	return nil
+}
+
+// queuesMove looks at what waits for quota. A workload behind others may not be looked at before they are gone.
+func (v *view) queuesMove() (moves error, patient bool) {
+	for _, object := range v.workloads.all() {
+		w, err := decode[kueue.Workload](object)
+		if err != nil {
+			return err, false
+		}
+		switch reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); {
+		case w.DeletionTimestamp != nil:
+			return fmt.Errorf("workload %s/%s is being deleted", w.Namespace, w.Name), false
+		case reserved == nil:
+			moves, patient = fmt.Errorf("workload %s/%s is not decided about", w.Namespace, w.Name), true
+		}
+	}
+	return moves, patient
+}
+
+// schedulerMoves says whether the scheduler has a pod in hand or is about to try one again, which its metrics tell: what waits
+// until something else changes is all that it may have.
+func (s *Stage) schedulerMoves(ctx context.Context) error {
+	queues, err := s.schedulerQueues(ctx)
+	if err != nil {
+		return err
+	}
+	waiting := 0
+	for _, pod := range s.view.pods.all() {
+		if pod.Spec.NodeName == "" && !ended(pod) && pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
+			waiting++
+		}
+	}
+	if queues["unschedulable"]+queues["gated"] != waiting || queues["active"]+queues["backoff"] > 0 {
+		return fmt.Errorf("the scheduler has %v, and %d pods wait", queues, waiting)
+	}
+	return nil
+}
+
+var pendingLine = regexp.MustCompile(`(?m)^scheduler_pending_pods\{queue="(\w+)"\} (\d+)$`)
+
+// schedulerQueues is how many pods are in each of the scheduler's queues.
+func (s *Stage) schedulerQueues(ctx context.Context) (map[string]int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metricsURL, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", s.metricsURL, response.Status)
+	}
+	queues := map[string]int{}
+	for _, match := range pendingLine.FindAllSubmatch(text, -1) {
+		if queues[string(match[1])], err = strconv.Atoi(string(match[2])); err != nil {
+			return nil, err
+		}
+	}
+	if len(queues) == 0 {
+		return nil, fmt.Errorf("%s: the scheduler does not say how many pods are pending", s.metricsURL)
+	}
+	return queues, nil
+}

@@ -1,0 +1,162 @@
+package truth
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+)
+
+const (
+	// fieldManager owns what situations apply.
+	fieldManager = "truth"
+	// patience bounds every wait. Nothing of a situation takes a tenth of it on an idle machine.
+	patience = 60 * time.Second
+	// pause is the time between two looks at what gives no notice.
+	pause = 20 * time.Millisecond
+)
+
+// A Stage is a cluster on which one situation after the other is played. It belongs to one goroutine.
+type Stage struct {
+	simulator  string // the program
+	kubeconfig string
+	kube       kubernetes.Interface
+	dynamic    dynamic.Interface
+	metadata   metadata.Interface
+	mapper     *restmapper.DeferredDiscoveryRESTMapper
+	http       *http.Client
+	metricsURL string
+	view       *view
+	empty      *inventory
+}
+
+// NewStage makes a stage of a cluster in which nothing is but what it needs itself. simulator is the program elastic-sim. stop
+// ends what the stage began.
+func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string) (stage *Stage, stop func(), err error) {
+	config, err := cluster.Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	status, err := cluster.Status()
+	if err != nil {
+		return nil, nil, err
+	}
+	config.WarningHandlerWithContext = rest.NoWarnings{} // situations have what nobody should write
+	s := &Stage{
+		simulator: simulator, kubeconfig: cluster.Kubeconfig,
+		metricsURL: fmt.Sprintf("https://127.0.0.1:%d/metrics", status.Ports.Scheduler),
+	}
+	if s.http, err = rest.HTTPClientFor(config); err != nil {
+		return nil, nil, err
+	}
+	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, nil, err
+	}
+	if s.metadata, err = metadata.NewForConfig(config); err != nil {
+		return nil, nil, err
+	}
+	protobuf := rest.CopyConfig(config)
+	protobuf.ContentType = "application/vnd.kubernetes.protobuf"
+	if s.kube, err = kubernetes.NewForConfig(protobuf); err != nil {
+		return nil, nil, err
+	}
+	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.kube.Discovery()))
+	ctx, cancel := context.WithCancel(ctx)
+	s.view = newView(s.kube, s.dynamic)
+	ended := s.view.run(ctx)
+	stop = func() {
+		cancel()
+		ended()
+	}
+	if err := s.furnish(ctx); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return s, stop, nil
+}
+
+// furnish makes what all situations have: the PriorityClasses and the second namespace. What is there then is what an empty
+// stage has.
+func (s *Stage) furnish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.apply(ctx, furniture()); err != nil {
+		return err
+	}
+	if err := s.view.sync(ctx); err != nil {
+		return err
+	}
+	if err := s.Settle(ctx); err != nil {
+		return err
+	}
+	var err error
+	s.empty, err = s.takeInventory(ctx)
+	return err
+}
+
+// classes are the PriorityClasses of every situation, by their value.
+var classes = map[string]int64{"low": 1000, "mid": 5000, "high": 1_000_000}
+
+// secondNamespace is there besides default.
+const secondNamespace = "team"
+
+func furniture() []*unstructured.Unstructured {
+	objects := []*unstructured.Unstructured{newObject("v1", "Namespace", secondNamespace, nil)}
+	for name, value := range classes {
+		objects = append(objects, newObject("scheduling.k8s.io/v1", "PriorityClass", name, map[string]any{"value": value}))
+	}
+	return objects
+}
+
+// newObject is an object with these fields besides its name.
+func newObject(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
+	object := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}
+	for field, value := range fields {
+		object[field] = value
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+// apply makes objects, or changes those that are there, one after the other, as `kubectl apply` does with a file.
+func (s *Stage) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	defer s.view.touch() // what comes of it is still to come
+	for _, object := range objects {
+		if err := s.applyOne(ctx, object); err != nil {
+			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (s *Stage) applyOne(ctx context.Context, object *unstructured.Unstructured) error {
+	kind, err := s.mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+	if err != nil {
+		return err
+	}
+	object = object.DeepCopy()
+	var objects dynamic.ResourceInterface = s.dynamic.Resource(kind.Resource)
+	if kind.Scope.Name() == meta.RESTScopeNameNamespace {
+		if object.GetNamespace() == "" {
+			object.SetNamespace(metav1.NamespaceDefault)
+		}
+		objects = s.dynamic.Resource(kind.Resource).Namespace(object.GetNamespace())
+	}
+	_, err = objects.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = objects.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package truth
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+)
+
+// A Verdict is what a forecast turned out to be.
+type Verdict string
+
+// The verdicts.
+const (
+	Right       Verdict = "right"
+	Approximate Verdict = "approximate" // it claims nothing
+	Refused     Verdict = "refused"     // no forecast was made
+	Wrong       Verdict = "wrong"
+)
+
+// Judge compares the answers of a forecast with what happened. why is the ways in which they differ, a sentence each, which may
+// be there though the verdict is Approximate; or why no forecast was made.
+func Judge(answers []forecast.Answer, refusal string, h Happened) (verdict Verdict, why []string) {
+	if refusal != "" {
+		return Refused, []string{refusal}
+	}
+	why = append(misjudgedEvictions(answers, h), misjudgedPlaces(answers, h)...)
+	switch {
+	case slices.ContainsFunc(answers, func(a forecast.Answer) bool { return len(a.Approximate) > 0 }):
+		return Approximate, why
+	case len(why) > 0:
+		return Wrong, why
+	default:
+		return Right, nil
+	}
+}
+
+// misjudgedEvictions are the evictions that were said for certain and did not come, and those that came and were not said.
+func misjudgedEvictions(answers []forecast.Answer, h Happened) []string {
+	var why []string
+	evicted := func(name string) bool {
+		return slices.ContainsFunc(h.Evicted, func(e Evicted) bool { return e.String() == name })
+	}
+	named := map[string]bool{}  // pods and workloads
+	owners := map[string]bool{} // of which some pod is named
+	for _, a := range answers {
+		for _, e := range a.Evicts {
+			name := e.Namespace + "/" + e.Name
+			owners[e.OwnerKind+" "+e.Namespace+"/"+e.OwnerName] = true
+			switch {
+			case e.Planned:
+			case e.Workload:
+				named["workload "+name] = true
+				for _, pod := range e.Pods {
+					named[pod] = true
+					if e.Certain && !evicted(pod) {
+						why = append(why, fmt.Sprintf("%s: %s of workload %s is evicted for certain, and stays", a.Name, pod, name))
+					}
+				}
+				if e.Certain && !slices.Contains(h.Workloads, name) {
+					why = append(why, fmt.Sprintf("%s: workload %s is evicted for certain, and stays", a.Name, name))
+				}
+			default:
+				named[name] = true
+				if e.Certain && !evicted(name) {
+					why = append(why, fmt.Sprintf("%s: %s is evicted for certain, and stays", a.Name, name))
+				}
+			}
+		}
+	}
+	for _, e := range h.Evicted {
+		// What a controller made in the place of a victim has a name that nobody could know.
+		if named[e.String()] || e.New && owners[e.Owner.String()] {
+			continue
+		}
+		why = append(why, fmt.Sprintf("%s on %s is evicted, and is not named", e, e.Node))
+	}
+	for _, name := range h.Workloads {
+		if !named["workload "+name] {
+			why = append(why, fmt.Sprintf("workload %s is evicted, and is not named", name))
+		}
+	}
+	return why
+}
+
+// misjudgedPlaces are the planned pods that are not where, or not as many as, was said.
+func misjudgedPlaces(answers []forecast.Answer, h Happened) []string {
+	var why []string
+	for i, a := range answers {
+		var running []Place
+		for owner, places := range h.Planned {
+			if owner.Namespace != a.Namespace || owner.Name != a.Name {
+				continue
+			}
+			for _, place := range places {
+				if place.Node != "" {
+					running = append(running, place)
+				}
+			}
+		}
+		slices.SortFunc(running, func(x, y Place) int { return strings.Compare(x.Name, y.Name) })
+		why = append(why, compare(a, losers(answers[i+1:], a), running)...)
+	}
+	return why
+}
+
+// losers are the roles of the pods of an answer that later ones evict: what becomes of those is said by nobody.
+func losers(later []forecast.Answer, a forecast.Answer) map[string]bool {
+	roles := map[string]bool{}
+	for _, other := range later {
+		for _, e := range other.Evicts {
+			if role, ok := strings.CutSuffix(e.Name, " of "+a.Name); ok && e.Planned {
+				roles[role] = true
+			}
+		}
+	}
+	return roles
+}
+
+// compare says how the running pods of a job are none of the ways that its answer names.
+func compare(a forecast.Answer, losers map[string]bool, running []Place) []string {
+	var may, must []forecast.PodForecast
+	for _, pod := range a.Pods {
+		if len(pod.Nodes) > 0 || losers[pod.Role] {
+			may = append(may, pod)
+		}
+		if pod.State == forecast.Starts && !losers[pod.Role] {
+			must = append(must, pod)
+		}
+	}
+	fits := func(pod forecast.PodForecast, place Place) bool {
+		return exchangeable(a.Alike, pod.Role, place.Index) && (losers[pod.Role] || pod.Others > 0 || slices.Contains(pod.Nodes, place.Node))
+	}
+	// When every place has a pod of its own, and every pod that starts has a place of its own, then one way has both.
+	placed := match(len(running), len(may), func(i, j int) bool { return fits(may[j], running[i]) })
+	started := match(len(must), len(running), func(i, j int) bool { return fits(must[i], running[j]) })
+	if len(placed) == 0 && len(started) == 0 {
+		return nil
+	}
+	var why []string
+	for _, i := range placed {
+		why = append(why, fmt.Sprintf("%s: %s runs on %s, and nobody was said to start there but %s", a.Name, running[i].Name, running[i].Node, said(may)))
+	}
+	for _, i := range started {
+		why = append(why, fmt.Sprintf("%s: %s starts on %s, and does not", a.Name, must[i].Role, strings.Join(must[i].Nodes, " or ")))
+	}
+	return why
+}
+
+// exchangeable says whether the pod of an index, which may be unnumbered, may be the one of a role.
+func exchangeable(alike [][]string, role string, index int) bool {
+	word, number, numbered := strings.Cut(role, " ")
+	if _, err := strconv.Atoi(number); index == unnumbered || !numbered || err != nil {
+		return true
+	}
+	its := word + " " + strconv.Itoa(index)
+	return role == its || slices.ContainsFunc(alike, func(row []string) bool {
+		return slices.Contains(row, role) && slices.Contains(row, its)
+	})
+}
+
+// said are pods and their places.
+func said(pods []forecast.PodForecast) string {
+	if len(pods) == 0 {
+		return "no pod at all"
+	}
+	var texts []string
+	for _, pod := range pods {
+		texts = append(texts, pod.Role+" on "+strings.Join(pod.Nodes, " or "))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// match finds each of n a partner of its own among m, and returns those that have none in a way that leaves as few as can be.
+func match(n, m int, fit func(i, j int) bool) (left []int) {
+	partners := make([]int, m)
+	for j := range partners {
+		partners[j] = -1
+	}
+	var find func(i int, asked []bool) bool
+	find = func(i int, asked []bool) bool {
+		for j := range m {
+			if asked[j] || !fit(i, j) {
+				continue
+			}
+			asked[j] = true
+			if partners[j] < 0 || find(partners[j], asked) {
+				partners[j] = i
+				return true
+			}
+		}
+		return false
+	}
+	for i := range n {
+		if !find(i, make([]bool, m)) {
+			left = append(left, i)
+		}
+	}
+	return left
+}

@@ -1,0 +1,202 @@
+package truth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+)
+
+// A view is what is in the cluster, as far as it matters for what becomes of pods, and when it changed last.
+type view struct {
+	typed   informers.SharedInformerFactory
+	dynamic dynamicinformer.DynamicSharedInformerFactory
+
+	pods         kept[*corev1.Pod]
+	jobs         kept[*batchv1.Job]
+	deployments  kept[*appsv1.Deployment]
+	replicaSets  kept[*appsv1.ReplicaSet]
+	statefulSets kept[*appsv1.StatefulSet]
+	daemonSets   kept[*appsv1.DaemonSet]
+	budgets      kept[*policyv1.PodDisruptionBudget]
+	quotas       kept[*corev1.ResourceQuota]
+	events       kept[*corev1.Event]
+	workloads    kept[*unstructured.Unstructured]
+
+	changed chan struct{} // has something in it when there was a change since it was emptied last
+
+	mu      sync.Mutex
+	last    time.Time // of the last change, guarded by mu, as what follows
+	records map[types.UID]*record
+}
+
+// record is what was seen of a pod.
+type record struct {
+	pod  *corev1.Pod // as it was last
+	gone bool
+}
+
+// lost says that the pod has no node any more, or will soon have none.
+func (r record) lost() bool { return r.gone || r.pod.DeletionTimestamp != nil || ended(r.pod) }
+
+// kept are the objects of one kind.
+type kept[T metav1.Object] struct{ cache.Store }
+
+func (k kept[T]) all() []T {
+	list := k.List()
+	objects := make([]T, len(list))
+	for i, object := range list {
+		objects[i] = object.(T)
+	}
+	return objects
+}
+
+func newView(kube kubernetes.Interface, client dynamic.Interface) *view {
+	v := &view{
+		typed:   informers.NewSharedInformerFactory(kube, 0),
+		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(client, 0),
+		changed: make(chan struct{}, 1), records: map[types.UID]*record{},
+	}
+	v.pods.Store = v.watch(v.typed.Core().V1().Pods().Informer(), v.recordPod)
+	v.jobs.Store = v.watch(v.typed.Batch().V1().Jobs().Informer(), nil)
+	v.deployments.Store = v.watch(v.typed.Apps().V1().Deployments().Informer(), nil)
+	v.replicaSets.Store = v.watch(v.typed.Apps().V1().ReplicaSets().Informer(), nil)
+	v.statefulSets.Store = v.watch(v.typed.Apps().V1().StatefulSets().Informer(), nil)
+	v.daemonSets.Store = v.watch(v.typed.Apps().V1().DaemonSets().Informer(), nil)
+	v.budgets.Store = v.watch(v.typed.Policy().V1().PodDisruptionBudgets().Informer(), nil)
+	v.quotas.Store = v.watch(v.typed.Core().V1().ResourceQuotas().Informer(), nil)
+	v.workloads.Store = v.watch(v.dynamic.ForResource(kueue.SchemeGroupVersion.WithResource("workloads")).Informer(), nil)
+	v.events.Store = v.typed.Core().V1().Events().Informer().GetStore() // they say what changed, and are no change
+	return v
+}
+
+// watch keeps objects of a kind, and notes every change of them.
+func (v *view) watch(informer cache.SharedIndexInformer, also func(object any, gone bool)) cache.Store {
+	note := func(object any, gone bool) {
+		if also != nil {
+			also(object, gone)
+		}
+		v.touch()
+		select {
+		case v.changed <- struct{}{}:
+		default:
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { note(object, false) },
+		UpdateFunc: func(_, object any) { note(object, false) },
+		DeleteFunc: func(object any) { note(object, true) },
+	})
+	if err != nil {
+		panic(fmt.Sprintf("truth: an informer that was not started refuses a handler: %v", err))
+	}
+	return informer.GetStore()
+}
+
+func (v *view) recordPod(object any, gone bool) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.records[pod.UID] = &record{pod: pod, gone: gone}
+}
+
+// recorded are all pods that were seen since the last time that records were cleared.
+func (v *view) recorded() map[types.UID]record {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make(map[types.UID]record, len(v.records))
+	for uid, r := range v.records {
+		all[uid] = *r
+	}
+	return all
+}
+
+// forget clears the records of pods that are gone.
+func (v *view) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for uid, r := range v.records {
+		if r.gone {
+			delete(v.records, uid)
+		}
+	}
+}
+
+// touch begins the quiet anew.
+func (v *view) touch() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.last = time.Now()
+}
+
+// quiet is for how long nothing has changed.
+func (v *view) quiet() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return time.Since(v.last)
+}
+
+// run watches until ctx ends; ended returns when it does so no more.
+func (v *view) run(ctx context.Context) (ended func()) {
+	v.typed.StartWithContext(ctx)
+	v.dynamic.Start(ctx.Done())
+	return func() {
+		v.typed.Shutdown()
+		v.dynamic.Shutdown()
+	}
+}
+
+// sync waits until everything is known that is there.
+func (v *view) sync(ctx context.Context) error {
+	for kind, synced := range v.typed.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("watching %s: %w", kind, context.Cause(ctx))
+		}
+	}
+	for kind, synced := range v.dynamic.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("watching %s: %w", kind, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// owned are the objects of a kind that an object controls.
+func owned[T metav1.Object](objects []T, owner types.UID) []T {
+	var found []T
+	for _, object := range objects {
+		if controller := metav1.GetControllerOfNoCopy(object); controller != nil && controller.UID == owner {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// decode reads an object of a kind that has no typed informer.
+func decode[T any](object *unstructured.Unstructured) (*T, error) {
+	into := new(T)
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)
+	return into, err
+}
