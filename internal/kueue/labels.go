@@ -16,8 +16,6 @@ const (
 	PodGroupFastAdmissionAnnotation = "kueue.x-k8s.io/pod-group-fast-admission"
 	// RetriableInGroupAnnotation, "false", ends a group when this pod fails.
 	RetriableInGroupAnnotation = "kueue.x-k8s.io/retriable-in-group"
-	// WorkloadAnnotation has the name of the Workload by which a pod was admitted; Kueue sets it since v0.14.
-	WorkloadAnnotation = "kueue.x-k8s.io/workload"
 	// JobMinParallelismAnnotation is how few pods a batch/v1 Job may be admitted with (partial admission).
 	JobMinParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism"
 	// JobCompletionsEqualParallelismAnnotation, "true", keeps an Indexed Job's completions equal to its parallelism.

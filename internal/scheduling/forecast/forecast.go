@@ -22,12 +22,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/podadmission"
 )
 
-// choiceBudget is in how many ways equal choices are followed: enough for every small tie, and for the first of a long
-// row of them. Every run works on a copy of a large cluster, so that larger ones get fewer.
-func choiceBudget(nodes int) int {
+// mostRuns is in how many ways equal choices are followed at a time: enough for every small tie, and for the first of a
+// long row of them. Every run works on a copy of a large cluster, so that larger ones get fewer.
+func mostRuns(nodes int) int {
 	switch {
 	case nodes <= 100:
-		return 64
+		return 256
 	case nodes <= 1000:
 		return 8
 	default:
@@ -53,16 +53,44 @@ func Make(s *Snapshot, before []Job, job Job) Answer {
 func decide(s *Snapshot, before []Job, job Job) Answer {
 	f := newForecast(s, before, job)
 	f.ask()
-	first := &run{cluster: f.cluster, budget: choiceBudget(len(s.Nodes)), merge: f.merged, fates: map[*placement.Pod]*fate{}, lost: f.stopping, competitors: f.competitors()}
-	runs := []*run{first}
-	for _, step := range f.steps {
+	first := &run{
+		splitter: splitter{mostRuns(len(s.Nodes)), f.merged}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
+		lost: f.stopping, competitors: f.competitors(),
+	}
+	starts := []*run{first}
+	var together []*run
+	if first, rest := f.simultaneous(); len(first) > 1 {
+		// Jobs of one plan are made at about the same time, or one waits for the other: both may be.
+		together = f.through(f.take(starts[0].fork(), first...), rest)
+	}
+	runs := f.merged(append(f.through(starts, f.steps), together...))
+	return f.conclude(runs)
+}
+
+// through goes through steps, one after the other.
+func (f *forecast) through(runs []*run, steps []step) []*run {
+	for _, step := range steps {
 		var next []*run
 		for _, r := range runs {
 			next = append(next, f.take(r, step)...)
 		}
-		runs = next
+		runs = f.merged(next)
 	}
-	return f.conclude(runs)
+	return runs
+}
+
+// simultaneous are the first steps of the jobs, and all others.
+func (f *forecast) simultaneous() (first, rest []step) {
+	seen := map[int]bool{}
+	for _, step := range f.steps {
+		if seen[step.job] {
+			rest = append(rest, step)
+		} else {
+			first = append(first, step)
+		}
+		seen[step.job] = true
+	}
+	return first, rest
 }
 
 // forecast is the making of one answer.
@@ -79,9 +107,9 @@ type forecast struct {
 	stopping  []victim              // pods that are being deleted
 	planned   map[*placement.Pod]planned
 	staff     map[types.NamespacedName]staff
-	batchJobs map[types.UID]*batchv1.Job // of the snapshot, once somebody asks
+	batchJobs map[types.UID]*batchv1.Job             // of the snapshot, once somebody asks
 	workloads map[types.NamespacedName][]*corev1.Pod // pods by what admitted them, once somebody asks
-	steps []step
+	steps     []step
 }
 
 // located is a pod of the cluster on its node.

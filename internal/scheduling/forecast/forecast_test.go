@@ -155,15 +155,17 @@ high-prio-job will wait
   waits   master: node-1: Insufficient cpu (requested 1, free 0)
   then    worker 0, made when what comes before runs`},
 
-		"after another one that is planned: that is counted, and loses a worker before it has one": {func() *forecast.Snapshot {
+		"after another one that is planned, or beside it: then the masters leave no room for workers": {func() *forecast.Snapshot {
 			s := tutorial()
 			s.Pods = nil
 			s.Nodes[2] = ft.Node("node-3", "1.92") // the masters'
 			return s
 		}, []forecast.Job{job(t, ft.TrainingJob("low-prio-job", "high", "low", 1, 2))}, high(t), `
-high-prio-job will preempt
-  evicts  worker 0 of low-prio-job (priority 1000) on node-2: job low-prio-job waits with 0 of 2 workers, below its floor of 1
-  starts  master on node-1 or node-2 (equal) at once; worker 0 on node-2 or node-1 (equal) once its victim has stopped (grace 30s)
+high-prio-job will preempt, and still wait
+  evicts  worker 0 of low-prio-job (priority 1000) on node-2: job low-prio-job waits with 0 of 2 workers, below its floor of 1 (perhaps: an equal choice spares it)
+  starts  master on node-1 or node-2 (equal) at once
+  perhaps worker 0 on node-2 or node-1 (equal) once its victim has stopped (grace 30s), or it waits: that is equal to the scheduler
+  waits   worker 0: node-1: Insufficient cpu (requested 3, free 2.92); node-2: Insufficient cpu (requested 3, free 2.92); node-3: Insufficient cpu (requested 3, free 1.92)
           counting low-prio-job, planned before it`},
 
 		"in the place of the one of its name: the old pods are gone": {func() *forecast.Snapshot {

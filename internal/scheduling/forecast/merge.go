@@ -42,6 +42,9 @@ func (f *forecast) state(r *run) string {
 	for _, pod := range r.competitors {
 		lines = append(lines, "waits "+pod.String())
 	}
+	for _, pod := range r.queue {
+		lines = append(lines, "next "+f.kindOf(pod, r.fates[pod]))
+	}
 	slices.Sort(lines)
 	for _, view := range r.views {
 		lines = append(lines, view.String())
@@ -55,13 +58,15 @@ func (f *forecast) kindOf(pod *placement.Pod, fate *fate) string {
 		word, _, _ := strings.Cut(p.Role, " ")
 		return fmt.Sprintf("%d %s %d %t", p.job, word, pod.Priority, p.Optional)
 	}
+	if fate == nil {
+		return pod.String()
+	}
 	return fmt.Sprintf("%s %d %t", ownerOf(pod.Object()), pod.Priority, fate.instead != nil)
 }
 
 // join takes over what another run that is in the same state says of pods.
 func (r *run) join(other *run) {
 	r.cut = r.cut || other.cut
-	r.budget += other.budget
 	for pod, theirs := range other.fates {
 		ours := r.fates[pod]
 		if ours == nil {

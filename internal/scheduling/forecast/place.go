@@ -17,19 +17,19 @@ const maxRounds = 20
 // splits: one goes on with each choice.
 type run struct {
 	cluster *placement.Cluster
-	budget  int // into how many this one may still split
 	// views are what PodDisruptionBudgets allowed since pods were given to the scheduler together, the latest last: their
 	// controller follows the evictions, and the scheduler may read any of them, though none from before what it has read.
-	views  []placement.Budgets
-	cut    bool
-	merge  func([]*run) []*run // joins runs that have come to the same state
+	views []placement.Budgets
+	cut   bool
+	splitter
 	fates  map[*placement.Pod]*fate
 	lost   []victim
 	others []victim // who may stop as well, by choices that were not followed
 	// competitors are pods of the cluster that wait for room and come before planned ones: they are tried again
 	// whenever some is made.
 	competitors []*placement.Pod
-	job         int // the number of the job whose pods are being placed
+	queue       []*placement.Pod // what is still to be tried in this round
+	job         int              // the number of the job whose pods are being placed
 }
 
 // fate is what becomes of a pod that is planned, or that is made again in the place of a victim.
@@ -62,51 +62,69 @@ type victim struct {
 // evicted says whether the scheduler evicts it.
 func (v victim) evicted() bool { return !v.queue && !v.failed && v.job != noJob }
 
+// splitter is how runs split and join.
+type splitter struct {
+	most int // so many runs are followed at a time
+	// merge joins runs that have come to the same state.
+	merge func([]*run) []*run
+}
+
+// share is into how many runs each of some may split.
+func (s splitter) share(runs int) int { return max(s.most/runs, 1) }
+
 // place gives pods to the scheduler at one time, and goes on until nothing changes any more: what stops is gone, what
 // waits has been tried again. It returns the runs into which this one splits.
 func (r *run) place(pods []*placement.Pod) []*run {
-	r.views = []placement.Budgets{r.cluster.Budgets()}
-	runs := r.each(pods)
+	r.views = append(r.views, r.cluster.Budgets())
+	runs := r.each(r.afterQueues(pods), func(*run) []*placement.Pod { return pods })
 	for range maxRounds {
-		var next []*run
-		changed := false
+		var next, cleared []*run
 		for _, one := range runs {
-			cleared := one.clearings(pods)
-			if len(cleared) == 0 {
+			if ways := one.clearings(pods, r.share(len(runs))); len(ways) > 0 {
+				cleared = append(cleared, ways...)
+			} else {
 				next = append(next, one)
-				continue
-			}
-			changed = true
-			for _, other := range cleared {
-				other.views = []placement.Budgets{other.cluster.Budgets()}
-				next = append(next, other.each(other.waiting(pods))...)
 			}
 		}
-		runs = r.merge(next)
-		if !changed {
+		if len(cleared) == 0 {
 			break
 		}
-	}
-	return runs
-}
-
-// each schedules pods one after the other, the more important first.
-func (r *run) each(pods []*placement.Pod) []*run {
-	queue := slices.Clone(pods)
-	slices.SortStableFunc(queue, func(a, b *placement.Pod) int { return cmp.Compare(b.Priority, a.Priority) })
-	runs := []*run{r}
-	for _, pod := range queue {
-		var next []*run
-		for _, one := range runs {
-			next = append(next, one.schedule(pod)...)
+		for _, one := range cleared {
+			one.views = []placement.Budgets{one.cluster.Budgets()}
 		}
-		runs = r.merge(next)
+		cleared = r.each(cleared, func(one *run) []*placement.Pod { return one.waiting(pods) })
+		runs = r.merge(append(next, cleared...))
 	}
 	return runs
 }
 
-// schedule tries one pod, in as many runs as there are equal choices and the budget allows.
-func (r *run) schedule(pod *placement.Pod) []*run {
+// each schedules the pods of some runs one after the other, the more important first.
+func (s splitter) each(runs []*run, pods func(*run) []*placement.Pod) []*run {
+	for _, r := range runs {
+		r.queue = slices.Clone(pods(r))
+		slices.SortStableFunc(r.queue, func(a, b *placement.Pod) int { return cmp.Compare(b.Priority, a.Priority) })
+	}
+	for {
+		var next []*run
+		more := false
+		for _, r := range runs {
+			if len(r.queue) == 0 {
+				next = append(next, r)
+				continue
+			}
+			more = true
+			pod := r.queue[0]
+			r.queue = r.queue[1:]
+			next = append(next, r.schedule(pod, s.share(len(runs)))...)
+		}
+		if runs = s.merge(next); !more {
+			return runs
+		}
+	}
+}
+
+// schedule tries one pod, in as many runs as there are equal choices, and at most so many.
+func (r *run) schedule(pod *placement.Pod, most int) []*run {
 	f := r.fates[pod]
 	if why := unscheduled(pod.Object()); f != nil && why != "" {
 		f.state, f.why = Waits, why
@@ -130,13 +148,12 @@ func (r *run) schedule(pod *placement.Pod) []*run {
 		if d.Kind == placement.Preempts {
 			choices = r.laggingChoices(pod, choices)
 		}
-		follow = min(max(r.budget, 1), len(choices))
+		follow = min(most, len(choices))
 	}
 	r.cut = r.cut || follow < len(choices)
 	for _, left := range choices[follow:] {
 		r.possible(left, f.role)
 	}
-	r.budget /= follow
 	runs := []*run{r}
 	for range follow - 1 {
 		runs = append(runs, r.fork())
@@ -334,7 +351,7 @@ func (r *run) clearNodes(on func(node string) bool) {
 
 // clearings are the ways in which what is stopping may be gone when the scheduler looks again: all of it or, where that makes
 // a difference, that of one node only, as pods take different times to stop. None where nothing is stopping.
-func (r *run) clearings(pods []*placement.Pod) []*run {
+func (r *run) clearings(pods []*placement.Pod, most int) []*run {
 	var nodes []string
 	for _, v := range r.lost {
 		if !v.stopped && !slices.Contains(nodes, v.node) {
@@ -346,9 +363,8 @@ func (r *run) clearings(pods []*placement.Pod) []*run {
 	}
 	ways := []*run{r}
 	if len(nodes) > 1 && r.orderMatters(pods) {
-		follow := min(max(r.budget-1, 0), len(nodes))
+		follow := min(most-1, len(nodes))
 		r.cut = r.cut || follow < len(nodes)
-		r.budget /= follow + 1
 		for _, node := range nodes[:follow] {
 			way := r.fork()
 			way.clearNodes(func(other string) bool { return other == node })
@@ -357,6 +373,16 @@ func (r *run) clearings(pods []*placement.Pod) []*run {
 	}
 	r.clear()
 	return ways
+}
+
+// afterQueues are the ways in which pods that queues have evicted may be on their nodes still when the pods are created that
+// get their quota: Kueue gives it away when they begin to stop.
+func (r *run) afterQueues(pods []*placement.Pod) []*run {
+	if !slices.ContainsFunc(r.lost, func(v victim) bool { return v.queue && !v.stopped }) {
+		return []*run{r}
+	}
+	still := r.fork()
+	return append(r.clearings(pods, r.most), still)
 }
 
 // orderMatters says whether a pod that waits for its victims could go to another node if others stop before them: beside all
@@ -370,10 +396,7 @@ func (r *run) orderMatters(pods []*placement.Pod) bool {
 	}
 	waiting := r.waiting(pods)
 	for _, pod := range waiting {
-		kept := then.Nominated(pod)
-		if kept == "" {
-			continue
-		}
+		kept := then.Nominated(pod) // "" before its first try
 		if slices.ContainsFunc(then.Fits(pod), func(node string) bool { return node != kept }) {
 			return true
 		}
@@ -424,6 +447,7 @@ func (r *run) fork() *run {
 	other.others = slices.Clone(r.others)
 	other.competitors = slices.Clone(r.competitors)
 	other.views = slices.Clone(r.views)
+	other.queue = slices.Clone(r.queue)
 	for pod, f := range r.fates {
 		copied := *f
 		copied.after = slices.Clone(f.after)

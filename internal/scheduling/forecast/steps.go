@@ -35,38 +35,51 @@ type ruling struct {
 	admission
 }
 
-// take goes through one step in one run.
-func (f *forecast) take(r *run, s step) []*run {
-	r.job = s.job
-	if f.blocked(r, s) {
-		for _, pod := range s.order {
-			r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Follows}
-		}
+// take goes through steps at one time in one run.
+func (f *forecast) take(r *run, steps ...step) []*run {
+	var pods []*placement.Pod
+	for _, s := range steps {
+		pods = append(pods, f.prepare(r, s)...)
+	}
+	if len(pods) == 0 {
 		return []*run{r}
 	}
+	var runs []*run
+	for _, settled := range r.place(pods) {
+		runs = append(runs, f.replace(settled)...)
+	}
+	return runs
+}
+
+// prepare lets stop who makes room in queues, and returns the pods of a step that go to the scheduler.
+func (f *forecast) prepare(r *run, s step) []*placement.Pod {
+	r.job = s.job
+	mark := func(pod *placement.Pod, as fate) {
+		as.job, as.role = s.job, f.planned[pod].Role
+		r.fates[pod] = &as
+	}
+	if f.blocked(r, s) {
+		for _, pod := range s.order {
+			mark(pod, fate{state: Follows})
+		}
+		return nil
+	}
 	for _, pod := range s.held {
-		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Queued}
+		mark(pod, fate{state: Queued})
 	}
 	for _, one := range s.rejected {
-		r.fates[one.pod] = &fate{job: s.job, role: f.planned[one.pod].Role, state: Rejected, why: one.why.Message, passing: one.why.Passing}
+		mark(one.pod, fate{state: Rejected, why: one.why.Message, passing: one.why.Passing})
 	}
 	for _, pod := range s.suspended {
-		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Suspended}
+		mark(pod, fate{state: Suspended})
 	}
 	for _, pod := range s.pods {
-		r.fates[pod] = &fate{job: s.job, role: f.planned[pod].Role, state: Waits}
+		mark(pod, fate{state: Waits})
 	}
 	for _, ruling := range s.rulings {
 		f.stopEvicted(r, s, ruling)
 	}
-	if len(s.pods) == 0 {
-		return []*run{r}
-	}
-	var runs []*run
-	for _, settled := range r.place(s.pods) {
-		runs = append(runs, f.replace(settled)...)
-	}
-	return runs
+	return s.pods
 }
 
 // blocked says that pods of an earlier stage of the job have not started, without which these are not made.
@@ -95,9 +108,6 @@ func (f *forecast) stopEvicted(r *run, s step, to ruling) {
 					r.fates[pod].after = append(r.fates[pod].after, victim{pod: l.pod, node: l.node, job: r.job, queue: true})
 				}
 			}
-		}
-		if holds {
-			r.clear()
 		}
 	}
 }
