@@ -13,8 +13,8 @@ func smallModel() *graph.Model {
 	return &graph.Model{
 		Name: "small",
 		Nodes: []graph.Node{
-			{Op: graph.Input, Name: "x", Shape: []int{4}, Line: 3},
-			{Op: graph.Dense, Name: "dense", Inputs: []int{0}, Shape: []int{2}, Dense: &graph.DenseAttrs{Units: 2, UseBias: true}, Line: 4},
+			{Op: graph.Input, Name: "x", Shape: []int{4}, Place: graph.Place{Line: 3}},
+			{Op: graph.Dense, Name: "dense", Inputs: []int{0}, Shape: []int{2}, Dense: &graph.DenseAttrs{Units: 2, UseBias: true}, Place: graph.Place{Line: 4}},
 		},
 		Output:    1,
 		Loss:      graph.SparseSoftmaxCrossEntropy,
@@ -42,7 +42,7 @@ func TestCanonical(t *testing.T) {
 	})
 
 	for name, change := range map[string]func(*graph.Model){
-		"lines of the model file decide nothing": func(m *graph.Model) { m.Nodes[1].Line = 40 },
+		"lines of the model file decide nothing": func(m *graph.Model) { m.Nodes[1].Place.Line = 40 },
 		"the model's name decides nothing":       func(m *graph.Model) { m.Name = "other" },
 		"the names of metrics decide nothing":    func(m *graph.Model) { m.Metrics[0].Name = "acc" },
 		"a metric more decides nothing":          func(m *graph.Model) { m.Metrics = nil },

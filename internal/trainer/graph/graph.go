@@ -3,6 +3,8 @@
 // compiles, and what a job's lineage is computed from. It holds no arithmetic.
 package graph
 
+import "fmt"
+
 // Op names a layer's operation.
 type Op string
 
@@ -59,7 +61,21 @@ type Node struct {
 	Scale     *ScaleAttrs     `json:"scale,omitempty"`
 	LeakyReLU *LeakyReLUAttrs `json:"leaky_relu,omitempty"`
 
-	Line int `json:"-"` // of the model file, for messages; decides nothing
+	Place Place `json:"-"` // of the call that made it, for messages; decides nothing
+}
+
+// Place is a line of the model file, or of a module that it imports.
+type Place struct {
+	Module string // the module's file, such as shop/blocks.py; "" of the model file itself
+	Line   int    // 1-based; 0 when unknown
+}
+
+// String formats as "line 12 of the model file".
+func (p Place) String() string {
+	if p.Module == "" {
+		return fmt.Sprintf("line %d of the model file", p.Line)
+	}
+	return fmt.Sprintf("line %d of %s", p.Line, p.Module)
 }
 
 // Conv2DAttrs has a kernel [KernelH, KernelW, in, Filters], stride 1 and "valid" padding unless said otherwise.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
 // array is a numpy array in row-major order. Floats live in f and all others in i; a float32 is always rounded, and
@@ -23,11 +25,11 @@ type array struct {
 
 // origin remembers that an array holds a feature's elements, or their bytes taken for another type.
 type origin struct {
-	feature  string
-	dtype    dtype
-	bytes    int
-	reread   dtype // set when frombuffer took the bytes for this type
-	lineRead int
+	feature string
+	dtype   dtype
+	bytes   int
+	reread  dtype // set when frombuffer took the bytes for this type
+	readAt  graph.Place
 }
 
 // newArray makes a zero array, charged to the session.

@@ -43,9 +43,9 @@ func (l *loader) model() (m *kerasModel, early bool, err error) {
 		m, err := l.subclassed(v, early)
 		return m, early, err
 	case unknown:
-		return nil, false, &Error{Line: l.lineOf(at...), Msg: where + ": " + v.use().Error()}
+		return nil, false, refuseAt(l.placeOf(at...), "%s: %s", where, v.use())
 	}
-	return nil, false, &Error{Line: l.lineOf(at...), Msg: fmt.Sprintf("%s is %s, not a tf.keras.Model", where, printed(v))}
+	return nil, false, refuseAt(l.placeOf(at...), "%s is %s, not a tf.keras.Model", where, printed(v))
 }
 
 // modelClass is the class that is the model of a file that has neither custom_model() nor a variable model.
@@ -65,34 +65,39 @@ func (l *loader) modelClass() (*class, error) {
 	case 1:
 		return found[0], nil
 	}
-	return nil, &Error{Line: l.lineOf(found[1].name), Msg: fmt.Sprintf("the classes %s and %s are both models; call the one that is to be trained CustomModel, or define custom_model()", found[0].name, found[1].name)}
+	return nil, refuseAt(l.placeOf(found[1].name), "the classes %s and %s are both models; call the one that is to be trained CustomModel, or define custom_model()", found[0].name, found[1].name)
 }
 
-// lineOf is the line where the first of the names that exists is defined, or 0.
-func (l *loader) lineOf(names ...string) int {
+// placeOf is where the first of the names that exists is defined.
+func (l *loader) placeOf(names ...string) graph.Place {
 	for _, name := range names {
 		if f, ok := l.globals[name].(*starlark.Function); ok {
-			return int(f.Position().Line)
+			return placeIn(l.file, f.Position())
 		}
 		if _, ok := l.globals[name].(*class); ok {
 			for _, s := range l.parts {
 				if s.kind == classStatement && s.name == name {
-					return s.line()
+					return graph.Place{Line: s.line()}
 				}
 			}
 		}
 		for _, s := range l.parts {
 			if first := s.lines[0]; len(first) > 1 && first[0].is(name) && first[1].is("=") {
-				return s.line()
+				return graph.Place{Line: s.line()}
 			}
 		}
 	}
-	return 0
+	return graph.Place{}
+}
+
+// refuseAt is a refusal by a line.
+func refuseAt(at graph.Place, format string, args ...any) *Error {
+	return &Error{File: at.Module, Line: at.Line, Msg: fmt.Sprintf(format, args...)}
 }
 
 // refuse is an error about what a function of the contract gave.
 func (l *loader) refuse(name, format string, args ...any) error {
-	return &Error{Line: l.lineOf(name), Msg: fmt.Sprintf(format, args...)}
+	return refuseAt(l.placeOf(name), format, args...)
 }
 
 // call calls a function of the contract.
@@ -179,7 +184,7 @@ func (l *loader) loss(m *graph.Model, early bool) error {
 	l.forms.main = found.out.layer
 	m.Nodes, m.Output, m.Loss, m.SumOfLosses = l.built.nodes, l.built.output, found.kind, found.sum
 	if found.sum {
-		add(&l.session.report.Notices, l.lineOf("loss"), "loss returns one value for each record: the gradient is that of their sum, as in ElasticDL; tf.reduce_mean makes it independent of the minibatch's size")
+		add(&l.session.report.Notices, l.placeOf("loss"), "loss returns one value for each record: the gradient is that of their sum, as in ElasticDL; tf.reduce_mean makes it independent of the minibatch's size")
 	}
 	shape := m.Nodes[m.Output].Shape
 	switch {
@@ -266,7 +271,7 @@ func (l *loader) metrics(m *graph.Model, early bool) error {
 	if l.globals[name] == nil {
 		kind := graph.MetricOf(m.Loss)
 		m.Metrics = []graph.Metric{{Name: string(kind), Kind: kind}}
-		add(&l.session.report.Notices, 0, "the file defines no eval_metrics_fn; %s is reported", kind)
+		add(&l.session.report.Notices, graph.Place{}, "the file defines no eval_metrics_fn; %s is reported", kind)
 		return nil
 	}
 	f, err := l.contractFunction(name, "")
@@ -327,7 +332,7 @@ func (l *loader) metric(m *graph.Model, early bool, name, output string, v starl
 		}
 		args, err := outputAndLabels(f, early, predictions)
 		if err != nil {
-			return &Error{Line: int(f.Position().Line), Msg: fmt.Sprintf("metric %q: %s", name, err)}
+			return refuseAt(placeIn(l.file, f.Position()), "metric %q: %s", name, err)
 		}
 		if v, err = l.call(f, name, args...); err != nil {
 			return err
@@ -338,7 +343,7 @@ func (l *loader) metric(m *graph.Model, early bool, name, output string, v starl
 		return l.refuse("eval_metrics_fn", "metric %q %s", name, err)
 	}
 	if found.Kind == graph.Accuracy && m.Loss == graph.SigmoidCrossEntropy {
-		add(&l.session.report.Warnings, l.lineOf("eval_metrics_fn"), "metric %q: argmax of one value for each record is always 0, so that this is the share of records with label 0; tf.round(predictions) or predictions > 0.5 is what a probability predicts", name)
+		add(&l.session.report.Warnings, l.placeOf("eval_metrics_fn"), "metric %q: argmax of one value for each record is always 0, so that this is the share of records with label 0; tf.round(predictions) or predictions > 0.5 is what a probability predicts", name)
 		found = graph.Metric{Kind: graph.BinaryAccuracy, Threshold: math.MaxFloat32}
 	}
 	if with := metricsWith(m.Loss); !slices.Contains(with, found.Kind) {

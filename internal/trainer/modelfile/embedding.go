@@ -58,13 +58,13 @@ func embeddingLayer(name string, own bool) starlark.Value {
 
 // lookedUp makes an input of the model one of row numbers, as Keras' Embedding does that converts what it is given, and gives
 // it with its mask.
-func (g *layerGraph) lookedUp(l *layer, in *symbol, line int) (ids []*symbol, mask *symbol, err error) {
+func (g *layerGraph) lookedUp(l *layer, in *symbol, at graph.Place) (ids []*symbol, mask *symbol, err error) {
 	made := in.made
 	if in.op == opMade {
 		if made.dtype != int64Type && made.dtype != int32Type || made.sparse {
 			return nil, nil, fmt.Errorf("it is called with %s, which is %s; row numbers are wanted (those that may be missing are for elasticdl_preprocessing's SparseEmbedding)", in, kindOfMade(made))
 		}
-		ids = []*symbol{g.takes(made, l.node.Name+"/rows", true, line)}
+		ids = []*symbol{g.takes(made, l.node.Name+"/rows", true, at)}
 	} else {
 		node := &g.nodes[in.layer]
 		if node.Op != graph.Input || g.made[in.layer] != nil || g.text[in.layer] {
@@ -78,7 +78,7 @@ func (g *layerGraph) lookedUp(l *layer, in *symbol, line int) (ids []*symbol, ma
 		if len(in.dims) != 1 {
 			return nil, nil, fmt.Errorf("mask_zero=True of an input of shape %s is not implemented; of one axis it is", shapeText(in.dims))
 		}
-		mask = g.takes(made.then(float32Type, graph.Step{Op: graph.NotZero}), g.name("mask", ""), false, line)
+		mask = g.takes(made.then(float32Type, graph.Step{Op: graph.NotZero}), g.name("mask", ""), false, at)
 	}
 	return ids, mask, nil
 }
@@ -122,30 +122,30 @@ func sparseEmbeddingLayer() starlark.Value {
 				return nil, errors.New("it is called a second time; layers that share their weights are not implemented")
 			}
 			s.layers.called[p] = true
-			return s.layers.lookupSparse(m, p.name, e, combiner, 0)
+			return s.layers.lookupSparse(m, p.name, e, combiner, s.at)
 		}
 		return p, nil
 	})
 }
 
 // lookupSparse adds the layers that look up the rows of a record that are not missing, and combine them.
-func (g *layerGraph) lookupSparse(m *madeFeature, name string, e *graph.EmbeddingAttrs, combiner string, line int) (*symbol, error) {
+func (g *layerGraph) lookupSparse(m *madeFeature, name string, e *graph.EmbeddingAttrs, combiner string, at graph.Place) (*symbol, error) {
 	rows, weighted := *m, *m
 	weighted.weights = combiner
-	ids := g.takes(&rows, name+"/rows", true, line)
-	weights := g.takes(&weighted, name+"/weights", false, line)
+	ids := g.takes(&rows, name+"/rows", true, at)
+	weights := g.takes(&weighted, name+"/weights", false, at)
 	n := m.size()
-	table := g.append(graph.Node{Op: graph.Embedding, Name: name, Shape: []int{n, e.OutputDim}, Embedding: e, Line: line}, ids)
-	columns := g.append(graph.Node{Op: graph.Reshape, Name: name + "/column", Shape: []int{n, 1}, Line: line}, weights)
+	table := g.append(graph.Node{Op: graph.Embedding, Name: name, Shape: []int{n, e.OutputDim}, Embedding: e, Place: at}, ids)
+	columns := g.append(graph.Node{Op: graph.Reshape, Name: name + "/column", Shape: []int{n, 1}, Place: at}, weights)
 	if e.OutputDim > 1 {
-		columns = g.append(graph.Node{Op: graph.Broadcast, Name: name + "/broadcast", Shape: []int{n, e.OutputDim}, Line: line}, columns)
+		columns = g.append(graph.Node{Op: graph.Broadcast, Name: name + "/broadcast", Shape: []int{n, e.OutputDim}, Place: at}, columns)
 	}
-	product := g.append(graph.Node{Op: graph.Multiply, Name: name + "/weighted", Shape: []int{n, e.OutputDim}, Line: line}, table, columns)
+	product := g.append(graph.Node{Op: graph.Multiply, Name: name + "/weighted", Shape: []int{n, e.OutputDim}, Place: at}, table, columns)
 	if n == 1 {
-		return g.append(graph.Node{Op: graph.Reshape, Name: name + "/sum", Shape: []int{e.OutputDim}, Line: line}, product), nil
+		return g.append(graph.Node{Op: graph.Reshape, Name: name + "/sum", Shape: []int{e.OutputDim}, Place: at}, product), nil
 	}
 	sum := &graph.ReduceSumAttrs{Axes: 1}
-	return g.append(graph.Node{Op: graph.ReduceSum, Name: name + "/sum", Shape: []int{e.OutputDim}, ReduceSum: sum, Line: line}, product), nil
+	return g.append(graph.Node{Op: graph.ReduceSum, Name: name + "/sum", Shape: []int{e.OutputDim}, ReduceSum: sum, Place: at}, product), nil
 }
 
 // checkNumbers refuses a network that computes with row numbers or with text.
@@ -154,10 +154,10 @@ func (m *kerasModel) checkNumbers() error {
 		for _, from := range n.Inputs {
 			in := m.nodes[from]
 			if m.layers.text[m.origin[from]] {
-				return fmt.Errorf("layer %s (line %d) takes input %s, which is text; make numbers of it by a layer such as elasticdl_preprocessing's Hashing or IndexLookup, or a column of tf.feature_column", n.Name, n.Line, in.Name)
+				return fmt.Errorf("layer %s (%s) takes input %s, which is text; make numbers of it by a layer such as elasticdl_preprocessing's Hashing or IndexLookup, or a column of tf.feature_column", n.Name, n.Place, in.Name)
 			}
 			if in.Integer && n.Op != graph.Embedding {
-				return fmt.Errorf("layer %s (line %d) takes input %s, whose numbers are rows for Embedding layers alone; make another Input of the same feature for it", n.Name, n.Line, in.Name)
+				return fmt.Errorf("layer %s (%s) takes input %s, whose numbers are rows for Embedding layers alone; make another Input of the same feature for it", n.Name, n.Place, in.Name)
 			}
 		}
 	}

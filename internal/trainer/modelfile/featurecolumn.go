@@ -260,7 +260,7 @@ func (d *denseLayerOfColumns) apply(s *session, input starlark.Value) (starlark.
 	l := &layer{fn: d.name}
 	merging(l, graph.Concatenate)
 	l.node.Name = d.name
-	return s.layers.apply(l, parts, 0)
+	return s.layers.apply(l, parts, s.at)
 }
 
 // column is the value of one column.
@@ -279,7 +279,7 @@ func (d *denseLayerOfColumns) column(s *session, features *starlark.Dict, c star
 			s.layers.casts[x.layer] = true
 			return &flat, nil
 		}
-		return s.layers.takes(m.then(float32Type, graph.Step{Op: graph.ToFloat}), d.name+"/"+spec.key, false, 0), nil
+		return s.layers.takes(m.then(float32Type, graph.Step{Op: graph.ToFloat}), d.name+"/"+spec.key, false, s.at), nil
 	}
 	column := c.(*featureColumn)
 	categorical := column
@@ -307,9 +307,9 @@ func (d *denseLayerOfColumns) column(s *session, features *starlark.Dict, c star
 	if column.dimension == 0 {
 		made = made.then(float32Type, graph.Step{Op: graph.OneHot, Count: int64(categorical.buckets)})
 		made.sparse = false
-		return s.layers.takes(made, name, false, 0), nil
+		return s.layers.takes(made, name, false, s.at), nil
 	}
-	return s.layers.lookupSparse(made, name, &graph.EmbeddingAttrs{InputDim: categorical.buckets, OutputDim: column.dimension, Stddev: column.stddev}, column.combiner, 0)
+	return s.layers.lookupSparse(made, name, &graph.EmbeddingAttrs{InputDim: categorical.buckets, OutputDim: column.dimension, Stddev: column.stddev}, column.combiner, s.at)
 }
 
 func orNumbers(d dtype) string {

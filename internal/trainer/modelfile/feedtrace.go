@@ -32,7 +32,7 @@ func (l *loader) feed(m *graph.Model, _ bool) error {
 	}
 	for _, other := range []string{"dataset_fn", "input_fn"} {
 		if l.globals[other] != nil && other != name {
-			add(&l.session.report.Notices, l.lineOf(other), "%s is not used, because the file defines %s", other, name)
+			add(&l.session.report.Notices, l.placeOf(other), "%s is not used, because the file defines %s", other, name)
 		}
 	}
 	return l.traceFeed(m, name)
@@ -94,7 +94,7 @@ func (l *loader) defaultFeed() (features, label starlark.Value, err error) {
 		}
 	}
 	f := graph.Feature{Name: defaultLabel, DType: graph.Int64}
-	add(&l.session.report.Notices, 0, "the file defines no feed: a record's features are the model's inputs by their names, and its label is the int64 feature %q", defaultLabel)
+	add(&l.session.report.Notices, graph.Place{}, "the file defines no feed: a record's features are the model's inputs by their names, and its label is the int64 feature %q", defaultLabel)
 	if l.opt.Mode == Prediction {
 		return d, nil, nil
 	}
@@ -287,7 +287,7 @@ func (l *loader) inputsOfFeatures(early bool) (starlark.Value, []modelInput, err
 		if key == "" {
 			g.count["input"] = max(1, g.count["input"])
 		}
-		in := g.input(graph.Node{Name: g.name("input", key), Shape: nodeShape(dims), Line: l.lineOf(name)}, d)
+		in := g.input(graph.Node{Name: g.name("input", key), Shape: nodeShape(dims), Place: l.placeOf(name)}, d)
 		in.dims = dims
 		return in, nil
 	}

@@ -2,6 +2,7 @@ package modelfile
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,23 +44,42 @@ func FuzzLoad(f *testing.F) {
 			f.Add(assemble(head, input))
 		}
 	}
+	for _, main := range []string{zooMain, strings.Replace(zooMain, "of.mean", "of.nothing", 1)} {
+		f.Add(main + "\n" + bundleOf(zoo))
+	}
 	// As much memory as files have, so that fuzzing under a limit of the process shows that it holds, and less time.
 	small := limits{steps: 1e6, memory: defaultLimits.memory, sequenceSize: defaultLimits.sequenceSize, integerBits: 1024}
 	f.Fuzz(func(t *testing.T, src string) {
 		m, _, err := Load("m.py", []byte(src), Options{limits: small})
 		if err != nil {
 			var refused *Error
-			if !errors.As(err, &refused) || refused.File != "m.py" || refused.Msg == "" {
+			if !errors.As(err, &refused) || refused.Msg == "" {
 				t.Fatalf("error %#v", err)
 			}
-			if lines := strings.Count(lineEnds.Replace(src), "\n") + 1; refused.Line < 0 || refused.Line > lines+1 {
-				t.Fatalf("line %d of %d: %s", refused.Line, lines, refused.Msg)
+			texts := map[string]string{"m.py": src}
+			if _, modules, err := unbundle(src); err == nil {
+				for _, m := range modules {
+					texts[m.file()] = m.text
+				}
+			}
+			text, known := texts[refused.File]
+			if lines := strings.Count(lineEnds.Replace(text), "\n") + 1; !known || refused.Line < 0 || refused.Line > lines+1 {
+				t.Fatalf("line %d of %d of %s: %s", refused.Line, lines, refused.File, refused.Msg)
 			}
 			return
 		}
 		checkModel(t, m)
 		checkPositions(t, src)
 	})
+}
+
+// bundleOf are modules as they stand behind a model file.
+func bundleOf(modules map[string]string) string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		text += bundleMarker + name + "\n" + modules[name]
+	}
+	return text
 }
 
 // checkModel checks what every model promises to its compiler.

@@ -207,7 +207,7 @@ func (fn *inputFn) call(records []graph.Example) ([][]float32, []int32, error) {
 
 // refuse is an error about what input_fn returns.
 func (fn *inputFn) refuse(format string, args ...any) error {
-	return &Error{Line: int(fn.f.Position().Line), Msg: "input_fn: " + fmt.Sprintf(format, args...)}
+	return refuseAt(placeIn(fn.file, fn.f.Position()), "input_fn: "+format, args...)
 }
 
 // values calls input_fn, which returns features and labels. A nil Example stands for a record of zeros.

@@ -87,7 +87,7 @@ func inputFunction(name string) starlark.Value {
 		if given == "" { // Keras counts inputs from 1
 			g.count["input"] = max(1, g.count["input"])
 		}
-		return g.input(graph.Node{Name: g.name("input", given), Shape: shape, Line: lineOf(t)}, d), nil
+		return g.input(graph.Node{Name: g.name("input", given), Shape: shape, Place: placeOf(t)}, d), nil
 	})
 }
 

@@ -108,7 +108,7 @@ func modelFunction(name string) starlark.Value {
 		}
 		for i, n := range s.layers.nodes {
 			if !kept[i] {
-				add(&s.report.Notices, n.Line, "layer %s is not between the model's input and output, and is left out", n.Name)
+				add(&s.report.Notices, n.Place, "layer %s is not between the model's input and output, and is left out", n.Name)
 			}
 		}
 		return m, nil

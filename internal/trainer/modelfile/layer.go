@@ -133,7 +133,7 @@ func (l *layer) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 		return nil, fmt.Errorf("%s is called a second time; layers that share their weights are not implemented", sig.name)
 	}
 	g.called[l] = true
-	out, err := g.apply(&called, inputs, lineOf(t))
+	out, err := g.apply(&called, inputs, placeOf(t))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sig.name, err)
 	}
@@ -166,19 +166,19 @@ func (l *layer) trainingArgument(t *starlark.Thread, a *arguments) error {
 }
 
 // apply adds a layer behind its inputs.
-func (g *layerGraph) apply(l *layer, inputs []*symbol, line int) (*symbol, error) {
+func (g *layerGraph) apply(l *layer, inputs []*symbol, at graph.Place) (*symbol, error) {
 	n := l.node
-	n.Line = line
+	n.Place = at
 	var err error
 	var mask *symbol
 	if l.looksUp {
-		if inputs, mask, err = g.lookedUp(l, inputs[0], line); err != nil {
+		if inputs, mask, err = g.lookedUp(l, inputs[0], at); err != nil {
 			return nil, err
 		}
 	}
 	for i, in := range inputs {
 		if in.op == opMade {
-			if inputs[i], err = g.asFloats(in, line); err != nil {
+			if inputs[i], err = g.asFloats(in, at); err != nil {
 				return nil, err
 			}
 		}
@@ -189,7 +189,7 @@ func (g *layerGraph) apply(l *layer, inputs []*symbol, line int) (*symbol, error
 		return nil, errors.New("its input has no axis but the records'; tf.reshape it to (-1, 1)")
 	}
 	if l.merges {
-		inputs = g.broadcast(n, inputs, line)
+		inputs = g.broadcast(n, inputs, at)
 		var shapes [][]int
 		for _, in := range inputs {
 			if (len(in.dims) == 0) != scalar {
@@ -209,7 +209,7 @@ func (g *layerGraph) apply(l *layer, inputs []*symbol, line int) (*symbol, error
 	}
 	out := g.append(n, inputs...)
 	if l.activation != "" {
-		out = g.append(graph.Node{Op: l.activation, Name: n.Name + "/" + string(l.activation), Shape: n.Shape, Line: n.Line}, out)
+		out = g.append(graph.Node{Op: l.activation, Name: n.Name + "/" + string(l.activation), Shape: n.Shape, Place: n.Place}, out)
 	}
 	if scalar {
 		out.dims = []int{}
@@ -232,7 +232,7 @@ func nodeShape(dims []int) []int {
 }
 
 // broadcast repeats those operands of a sum, a difference or a product whose last axis has size 1 where that of others is longer.
-func (g *layerGraph) broadcast(n graph.Node, inputs []*symbol, line int) []*symbol {
+func (g *layerGraph) broadcast(n graph.Node, inputs []*symbol, at graph.Place) []*symbol {
 	if n.Op == graph.Concatenate {
 		return inputs
 	}
@@ -246,7 +246,7 @@ func (g *layerGraph) broadcast(n graph.Node, inputs []*symbol, line int) []*symb
 	for i, in := range inputs {
 		last := len(in.dims) - 1
 		if last >= 0 && len(widest) == len(in.dims) && in.dims[last] == 1 && widest[last] > 1 && slices.Equal(in.dims[:last], widest[:last]) {
-			out[i] = g.append(graph.Node{Op: graph.Broadcast, Name: g.name("tf_op_layer_BroadcastTo", ""), Shape: widest, Line: line}, in)
+			out[i] = g.append(graph.Node{Op: graph.Broadcast, Name: g.name("tf_op_layer_BroadcastTo", ""), Shape: widest, Place: at}, in)
 		}
 	}
 	return out
@@ -316,7 +316,7 @@ func (f activation) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs
 		elementwise(l, f.op)
 		name := string(f.op)
 		l.node.Name = g.name("tf_op_layer_"+strings.ToUpper(name[:1])+name[1:], "")
-		out, err := g.apply(l, []*symbol{x}, lineOf(t))
+		out, err := g.apply(l, []*symbol{x}, placeOf(t))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}

@@ -12,6 +12,7 @@
 package modelfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -76,7 +77,9 @@ func Load(filename string, src []byte, opt Options) (*graph.Model, *Report, erro
 		return nil, nil, l.locate(err)
 	}
 	l.shared.Freeze()
-	slices.SortStableFunc(report.Notices, func(a, b Message) int { return a.Line - b.Line })
+	slices.SortStableFunc(report.Notices, func(a, b Message) int {
+		return cmp.Or(cmp.Compare(a.At.Module, b.At.Module), a.At.Line-b.At.Line)
+	})
 	return model, report, nil
 }
 
@@ -225,16 +228,15 @@ func (l *loader) locate(err error) *Error {
 		}
 	case errors.As(err, &parse):
 		out.Line, out.Column, out.Msg = int(parse.Pos.Line), int(parse.Pos.Col), explainSyntax(parse.Msg)
-		if name := parse.Pos.Filename(); l.has(name) {
-			out.File = name
-		}
+		out.File = parse.Pos.Filename()
 	case errors.As(err, &unresolved) && len(unresolved) > 0:
-		out.Line, out.Column, out.Msg = int(unresolved[0].Pos.Line), int(unresolved[0].Pos.Col), unresolved[0].Msg
+		at := unresolved[0].Pos
+		out.File, out.Line, out.Column, out.Msg = at.Filename(), int(at.Line), int(at.Col), unresolved[0].Msg
 	case errors.As(err, &failed):
 		out.Msg = explainFailure(failed.Msg)
 		for _, frame := range slices.Backward(failed.CallStack) {
-			if name := frame.Pos.Filename(); l.has(name) && frame.Pos.Line > 0 {
-				out.File, out.Line, out.Column = name, int(frame.Pos.Line), int(frame.Pos.Col)
+			if at := frame.Pos; at.Line > 0 { // a built-in function's has none
+				out.File, out.Line, out.Column = at.Filename(), int(at.Line), int(at.Col)
 				break
 			}
 		}

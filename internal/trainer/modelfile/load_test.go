@@ -35,7 +35,7 @@ func tableOf(m *graph.Model, r *Report) string {
 		if n.Integer {
 			b.WriteString(" rows")
 		}
-		fmt.Fprintf(&b, " line %d\n", n.Line)
+		fmt.Fprintf(&b, " line %d\n", n.Place.Line)
 	}
 	fmt.Fprintf(&b, "output %d\nloss %s\noptimizer %+v\n", m.Output, m.Loss, m.Optimizer)
 	for _, metric := range m.Metrics {
@@ -181,7 +181,7 @@ func testOriginalCIFAR10(t *testing.T, dir string) {
 	m, r := loadFile(t, filepath.Join(dir, "cifar10_10d22de8.py"), Options{})
 	example, _ := loadFile(t, "../../../examples/models/cifar10_functional_api.py", Options{})
 	for i := range m.Nodes {
-		m.Nodes[i].Line, example.Nodes[i].Line = 0, 0
+		m.Nodes[i].Place, example.Nodes[i].Place = graph.Place{}, graph.Place{}
 	}
 	if diff := cmp.Diff(example.Nodes, m.Nodes); diff != "" {
 		t.Errorf("the layers (-example +original):\n%s", diff)

@@ -98,7 +98,7 @@ func (s *session) madeOf(v starlark.Value) (*madeFeature, error) {
 }
 
 // takes adds an input to the network that the feed makes, or finds the one that it made before.
-func (g *layerGraph) takes(m *madeFeature, name string, integer bool, line int) *symbol {
+func (g *layerGraph) takes(m *madeFeature, name string, integer bool, at graph.Place) *symbol {
 	for i, n := range g.nodes {
 		if have := g.made[i]; have != nil && n.Integer == integer && reflect.DeepEqual(have, m) {
 			return &symbol{op: opLayer, layer: i, detail: n.Name, dtype: float32Type, dims: n.Shape}
@@ -110,17 +110,17 @@ func (g *layerGraph) takes(m *madeFeature, name string, integer bool, line int) 
 			size += p.elements * (int(p.steps[last].Count) - 1)
 		}
 	}
-	out := g.append(graph.Node{Op: graph.Input, Name: name, Shape: []int{size}, Integer: integer, Line: line})
+	out := g.append(graph.Node{Op: graph.Input, Name: name, Shape: []int{size}, Integer: integer, Place: at})
 	g.made[out.layer] = m
 	return out
 }
 
 // asFloats is a made value as the layers of the network take it.
-func (g *layerGraph) asFloats(s *symbol, line int) (*symbol, error) {
+func (g *layerGraph) asFloats(s *symbol, at graph.Place) (*symbol, error) {
 	if s.made.dtype != float32Type || s.made.sparse {
 		return nil, fmt.Errorf("%s is %s, which only Embedding layers and preprocessing take", s, kindOfMade(s.made))
 	}
-	return g.takes(s.made, g.name("preprocessed", ""), false, line), nil
+	return g.takes(s.made, g.name("preprocessed", ""), false, at), nil
 }
 
 func kindOfMade(m *madeFeature) string {

@@ -229,11 +229,6 @@ func (l *loader) text() string {
 	return b.String()
 }
 
-// has says whether a file's name in messages is that of the model file or of one of its modules.
-func (l *loader) has(file string) bool {
-	return file == l.file || slices.ContainsFunc(l.modules, func(m *module) bool { return m.file() == file })
-}
-
 // moduleValue is a module of the bundle.
 type moduleValue struct{ m *module }
 

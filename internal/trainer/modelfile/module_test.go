@@ -132,3 +132,57 @@ func TestACallThatBuildsAnotherNetworkInTrainingIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestMessagesAboutLayersAndFunctionsOfAModuleNameItsFileAndLine(t *testing.T) {
+	imports := "import tensorflow as tf\nfrom shop.parts import "
+	model := "def custom_model():\n    x = tf.keras.Input((4,), name=\"x\")\n    return tf.keras.Model(x, tf.keras.layers.Dense(3)(x))\n"
+	rest := zooMain[strings.Index(zooMain, "def loss"):]
+	rest = strings.Replace(rest, "of.mean(labels, output)", "tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output))", 1)
+	_, feed, _ := strings.Cut(strings.Replace(zoo["shop.columns"], "[SIZE]", "[4]", 1), "import SIZE\n")
+	for name, c := range map[string]struct{ main, module, want string }{
+		"what a layer takes": {
+			imports + "joined\ndef custom_model():\n    x = tf.keras.Input((4,), name=\"x\", dtype=\"int32\")\n" +
+				"    y = tf.keras.layers.Flatten()(tf.keras.layers.Embedding(9, 2)(x))\n    return tf.keras.Model(x, joined(x, y))\n" + feed + rest,
+			"import tensorflow as tf\ndef joined(x, y):\n    y = tf.keras.layers.Concatenate()([y, x])\n    return tf.keras.layers.Dense(3)(y)\n",
+			"m.py:6:26: tf.keras.Model: layer concatenate (line 3 of shop/parts.py) takes input x, whose numbers are rows",
+		},
+		"what feed returns": {
+			imports + "feed\n" + model + rest, "def feed(dataset, mode, _):\n    return 3\n",
+			"shop/parts.py:1: feed returns 3; the mapped dataset is wanted",
+		},
+		"what a metric takes": {
+			imports + "share\n" + model + feed + strings.Replace(rest, "{}", "{\"share\": share}", 1), "\n\ndef share(labels):\n    return 1\n",
+			"shop/parts.py:3: metric \"share\": share takes 1 parameters",
+		},
+		"what the model's call gives": {
+			imports + "Net\nmodel = Net()\n" + feed + rest,
+			"import tensorflow as tf\nclass Net(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n    def call(self, x):\n        return 3\n",
+			"shop/parts.py:5: Net: call ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, _ := bundled(t, c.main, map[string]string{"shop.parts": c.module})
+			_, _, err := Load("m.py", text, Options{})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v; %q is wanted", err, c.want)
+			}
+		})
+	}
+	t.Run("a notice, and the layer's place", func(t *testing.T) {
+		main := imports + "Net\ndef custom_model():\n    x = tf.keras.Input((4,), name=\"x\")\n    return tf.keras.Model(x, Net(3)(x))\n" + feed + rest
+		always := strings.Replace(zoo["shop.blocks"], "return self.dense(x)", "return tf.keras.layers.Dropout(0.1)(self.dense(x), training=True)", 1)
+		text, _ := bundled(t, main, map[string]string{"shop.parts": always})
+		m, report, err := Load("m.py", text, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(report.Notices, func(n Message) bool {
+			return strings.HasPrefix(n.String(), "shop/parts.py, line 7: training=True")
+		}) {
+			t.Errorf("%v", report.Notices)
+		}
+		if at := m.Nodes[m.Output].Place.String(); at != "line 7 of shop/parts.py" {
+			t.Errorf("the layer is of %s", at)
+		}
+	})
+}

@@ -58,7 +58,7 @@ func fromBuffer() starlark.Value {
 		out.fill(buffer.raw())
 		out.readOnly = true
 		if buffer.origin != nil {
-			out.origin = &origin{feature: buffer.origin.feature, dtype: buffer.dtype, bytes: bytes, reread: d, lineRead: lineOf(t)}
+			out.origin = &origin{feature: buffer.origin.feature, dtype: buffer.dtype, bytes: bytes, reread: d, readAt: placeOf(t)}
 		}
 		return out, nil
 	})
@@ -86,9 +86,9 @@ func resize() starlark.Value {
 			}
 		}
 		if o := in.origin; o != nil && o.reread != "" && o.reread != o.dtype && out.size() < in.size() {
-			sessionOf(t).warn(lineOf(t), "reads only the first %s bytes of a %s-byte %s feature %q: np.frombuffer in line %d takes the bytes of its values for %s values, "+
+			sessionOf(t).warn(placeOf(t), "reads only the first %s bytes of a %s-byte %s feature %q: np.frombuffer in line %d takes the bytes of its values for %s values, "+
 				"and np.resize cuts the rest off, so training sees a scrambled part; mend it by using the values as they are: .astype(np.float32) and np.reshape instead of the two",
-				wording.Count(int64(out.size()*out.dtype.bytes())), wording.Count(int64(o.bytes)), o.dtype, o.feature, o.lineRead, o.reread)
+				wording.Count(int64(out.size()*out.dtype.bytes())), wording.Count(int64(o.bytes)), o.dtype, o.feature, o.readAt.Line, o.reread)
 		}
 		return out, nil
 	})

@@ -162,7 +162,7 @@ func (l *loader) dataReader() error {
 	if !ok {
 		return l.refuse(name, "custom_data_reader makes %s; %s", printed(v), instead)
 	}
-	add(&l.session.report.Notices, l.lineOf(name), "custom_data_reader has no effect: the trainer reads %s files by itself", string(reader))
+	add(&l.session.report.Notices, l.placeOf(name), "custom_data_reader has no effect: the trainer reads %s files by itself", string(reader))
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (r *rateSchedule) at(file string, most limits) func(step int64) (float64, e
 		}
 		rate, ok := asNumber(v)
 		if !ok || !(rate > 0) {
-			return 0, &Error{File: file, Line: int(r.f.Position().Line), Msg: fmt.Sprintf("the schedule of the learning rate gives %s for step %d; a number above 0 is wanted", printed(v), step)}
+			return 0, (&loader{file: file}).locate(refuseAt(placeIn(file, r.f.Position()), "the schedule of the learning rate gives %s for step %d; a number above 0 is wanted", printed(v), step))
 		}
 		return rate, nil
 	}

@@ -51,6 +51,7 @@ func (p *preprocessing) CallInternal(t *starlark.Thread, args starlark.Tuple, kw
 	if err := s.spend(callBytes); err != nil {
 		return nil, err
 	}
+	s.at = placeOf(t)
 	v, err := p.call(s, a.values["inputs"])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -352,7 +353,7 @@ func concatenateLayers(s *session, list *starlark.List, snake string) (starlark.
 	if len(inputs) == 1 {
 		return inputs[0], nil
 	}
-	return s.layers.apply(l, inputs, 0)
+	return s.layers.apply(l, inputs, s.at)
 }
 
 // textFunctions are those of TensorFlow that preprocessing layers of users' own are made of.

@@ -1,6 +1,10 @@
 package modelfile
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+)
 
 // Error is a refusal: what was found, where, and what to do about it.
 type Error struct {
@@ -23,16 +27,20 @@ func (e *Error) Error() string {
 
 // Message is something that the reader of a model file should know about it.
 type Message struct {
-	Line int // 1-based; 0 when it is about the file as a whole
+	At   graph.Place // without a line when it is about the file as a whole
 	Text string
 }
 
-// String formats as "line 12: text".
+// String formats as "line 12: text", or "shop/blocks.py, line 12: text".
 func (m Message) String() string {
-	if m.Line == 0 {
+	if m.At.Line == 0 {
 		return m.Text
 	}
-	return fmt.Sprintf("line %d: %s", m.Line, m.Text)
+	line := fmt.Sprintf("line %d: %s", m.At.Line, m.Text)
+	if m.At.Module != "" {
+		line = m.At.Module + ", " + line
+	}
+	return line
 }
 
 // Report is what Load has to say about a file that it accepted.
@@ -48,11 +56,11 @@ type Report struct {
 const maxMessages = 1000
 
 // add appends a message unless the same one is there: a probe runs code more than once.
-func add(list *[]Message, line int, format string, args ...any) {
+func add(list *[]Message, at graph.Place, format string, args ...any) {
 	if len(*list) == maxMessages {
 		return
 	}
-	m := Message{Line: line, Text: fmt.Sprintf(format, args...)}
+	m := Message{At: at, Text: fmt.Sprintf(format, args...)}
 	for _, have := range *list {
 		if have == m {
 			return

@@ -3,6 +3,8 @@ package modelfile
 import (
 	"fmt"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
 // importedName is a name that an import statement binds, and the dotted path that it stands for.
@@ -305,7 +307,7 @@ func (r *rewriter) importItem(module string, item logicalLine) bool {
 	case path == "": // a trailing comma
 		return true
 	case path == "*":
-		add(&r.report.Notices, first.line, "the names of `from %s import *` are not known here", module)
+		add(&r.report.Notices, graph.Place{Line: first.line}, "the names of `from %s import *` are not known here", module)
 		return true
 	case module == "" && alias == "": // import a.b binds a
 		alias, _, _ = strings.Cut(path, ".")

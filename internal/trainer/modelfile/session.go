@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
@@ -41,6 +42,7 @@ type session struct {
 
 	nested int            // models that are being called in one another
 	phase  starlark.Value // the `training` of the model's call that is traced; nil outside of one
+	at     graph.Place    // of the preprocessing layer that is being called
 }
 
 const sessionKey = "session"
@@ -70,22 +72,31 @@ func (s *session) charge(n int) error {
 
 func (s *session) notice(t *starlark.Thread, format string, args ...any) {
 	if s.report != nil {
-		add(&s.report.Notices, lineOf(t), format, args...)
+		add(&s.report.Notices, placeOf(t), format, args...)
 	}
 }
 
-func (s *session) warn(line int, format string, args ...any) {
+func (s *session) warn(at graph.Place, format string, args ...any) {
 	if s.report != nil {
-		add(&s.report.Warnings, line, format, args...)
+		add(&s.report.Warnings, at, format, args...)
 	}
 }
 
-// lineOf is the line of the model file that called the built-in function which runs now.
-func lineOf(t *starlark.Thread) int {
+// placeOf is the line that called the built-in function which runs now.
+func placeOf(t *starlark.Thread) graph.Place {
 	if t.CallStackDepth() < 2 {
-		return 0
+		return graph.Place{}
 	}
-	return int(t.CallFrame(1).Pos.Line)
+	return placeIn(t.Name, t.CallFrame(1).Pos)
+}
+
+// placeIn is a position as a place: that of a module if it is not in the model file.
+func placeIn(file string, at syntax.Position) graph.Place {
+	place := graph.Place{Line: int(at.Line)}
+	if at.Line > 0 && at.Filename() != file {
+		place.Module = at.Filename()
+	}
+	return place
 }
 
 // schema is the set of features that records hold, in the order of their first declaration.

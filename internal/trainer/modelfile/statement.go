@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
 )
 
 // contractNames are the names that ElasticDL looks for in a model file. Everything that training runs is reached from
@@ -223,12 +225,12 @@ func skipUnreachable(all []*statement, roots []string, report *Report) *Error {
 			s.skipped = true
 			switch s.kind {
 			case classStatement:
-				add(&report.Notices, s.line(), "class %s is not used by training and was not read", s.name)
+				add(&report.Notices, graph.Place{Line: s.line()}, "class %s is not used by training and was not read", s.name)
 			case mainStatement:
-				add(&report.Notices, s.line(), "the block of `if __name__ == \"__main__\"` is not used by training and was not read")
+				add(&report.Notices, graph.Place{Line: s.line()}, "the block of `if __name__ == \"__main__\"` is not used by training and was not read")
 			case defStatement:
 				if len(s.problems) > 0 {
-					add(&report.Notices, s.line(), "function %s is not used by training and was not read", s.name)
+					add(&report.Notices, graph.Place{Line: s.line()}, "function %s is not used by training and was not read", s.name)
 				}
 			}
 		}

@@ -217,17 +217,17 @@ func (l *loader) subclassed(model starlark.Callable, early bool) (*kerasModel, e
 		v, err := starlark.Call(l.thread, model, starlark.Tuple{inputs}, []starlark.Tuple{{starlark.String("training"), phase}}[:takesTraining(model)])
 		if err != nil {
 			if located := l.locate(err); located.Line == 0 {
-				located.Line = lineOfCall(model)
-				if o, ok := model.(*object); ok && located.Line == 0 {
-					located.Line = l.lineOf(o.class.name)
+				at := l.placeOfCall(model)
+				if o, ok := model.(*object); ok && at.Line == 0 {
+					at = l.placeOf(o.class.name)
 				}
-				return nil, nil, located
+				return nil, nil, refuseAt(at, "%s", located.Msg)
 			}
 			return nil, nil, err
 		}
 		out, err := outputsOf(v)
 		if err != nil {
-			return nil, nil, &Error{Line: lineOfCall(model), Msg: fmt.Sprintf("%s: call %s", model.Name(), err)}
+			return nil, nil, refuseAt(l.placeOfCall(model), "%s: call %s", model.Name(), err)
 		}
 		return out, g.nodes, nil
 	}
@@ -243,7 +243,7 @@ func (l *loader) subclassed(model starlark.Callable, early bool) (*kerasModel, e
 		return nil, err
 	}
 	if !sameButDropout(inference, evaluated, training, out) {
-		return nil, &Error{Line: lineOfCall(model), Msg: fmt.Sprintf("%s: call builds another network with training=True than with training=False; only Dropout may depend on it", model.Name())}
+		return nil, refuseAt(l.placeOfCall(model), "%s: call builds another network with training=True than with training=False; only Dropout may depend on it", model.Name())
 	}
 	l.session.phase = nil
 	m := &kerasModel{name: objectName(model), layers: g, outputs: out, lenient: true, inputs: made}
@@ -263,15 +263,15 @@ func takesTraining(model starlark.Callable) int {
 	return 0
 }
 
-func lineOfCall(model starlark.Callable) int {
+func (l *loader) placeOfCall(model starlark.Callable) graph.Place {
 	if o, ok := model.(*object); ok {
 		if f, ok := o.class.find("call"); ok {
 			if f, ok := f.(*starlark.Function); ok {
-				return int(f.Position().Line)
+				return placeIn(l.file, f.Position())
 			}
 		}
 	}
-	return 0
+	return graph.Place{}
 }
 
 // objectName is the name that a model was given, or its class's.

@@ -251,7 +251,7 @@ func reshapeOfList(t *starlark.Thread, list *starlark.List, a *arguments) (starl
 	if err != nil {
 		return nil, fmt.Errorf("tf.reshape of a list: %w", err)
 	}
-	s.warn(lineOf(t), "tf.reshape of a list puts its tensors before the records, which mixes the records of a minibatch; here those of a record are put one behind the other, as tf.concat(…, 1) does")
+	s.warn(placeOf(t), "tf.reshape of a list puts its tensors before the records, which mixes the records of a minibatch; here those of a record are put one behind the other, as tf.concat(…, 1) does")
 	return reshapeOfLayer(t, joined.(*symbol), dims)
 }
 

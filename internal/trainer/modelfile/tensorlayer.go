@@ -131,7 +131,7 @@ func layerArithmetic(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (
 		if g == nil {
 			return nil, true, errors.New("a computation with the outputs of layers, outside of the model")
 		}
-		both := g.broadcast(graph.Node{Op: operation.op}, []*symbol{a, b}, lineOf(t))
+		both := g.broadcast(graph.Node{Op: operation.op}, []*symbol{a, b}, placeOf(t))
 		a, b = both[0], both[1]
 		if !slices.Equal(a.dims, b.dims) {
 			return nil, true, fmt.Errorf("the shapes %s and %s of %s and %s differ; of broadcasting, only that of a last axis of size 1 is implemented", shapeText(a.dims), shapeText(b.dims), a, b)
@@ -164,6 +164,6 @@ func tensorLayer(t *starlark.Thread, operation string, n graph.Node, inputs ...*
 	if g == nil {
 		return nil, errors.New("a computation with the output of a layer, outside of the model")
 	}
-	n.Name, n.Line = g.name("tf_op_layer_"+operation, ""), lineOf(t)
+	n.Name, n.Place = g.name("tf_op_layer_"+operation, ""), placeOf(t)
 	return g.append(n, inputs...), nil
 }

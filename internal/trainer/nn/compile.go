@@ -23,7 +23,7 @@ func Compile(m *graph.Model, o Options) (*Network, error) {
 	}
 	for i, node := range c.nodes {
 		if err := c.layer(i, node); err != nil {
-			return nil, fmt.Errorf("model %q: layer %q (line %d of the model file): %w", m.Name, node.Name, node.Line, err)
+			return nil, fmt.Errorf("model %q: layer %q (%s): %w", m.Name, node.Name, node.Place, err)
 		}
 	}
 	if err := c.finish(); err != nil {
@@ -98,11 +98,11 @@ func (c *compiler) order() error {
 		}
 		node := &m.Nodes[at]
 		if want := inputsOf(node.Op); len(node.Inputs) < want.least || len(node.Inputs) > want.most {
-			return fmt.Errorf("layer %q (line %d of the model file) has %d inputs; %s takes %s", node.Name, node.Line, len(node.Inputs), node.Op, want)
+			return fmt.Errorf("layer %q (%s) has %d inputs; %s takes %s", node.Name, node.Place, len(node.Inputs), node.Op, want)
 		}
 		for _, in := range node.Inputs {
 			if in < 0 || in >= at {
-				return fmt.Errorf("layer %q (line %d of the model file) takes node %d, which does not stand before it", node.Name, node.Line, in)
+				return fmt.Errorf("layer %q (%s) takes node %d, which does not stand before it", node.Name, node.Place, in)
 			}
 			needed[in] = true
 		}

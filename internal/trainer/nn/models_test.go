@@ -88,7 +88,7 @@ func (b *modelBuilder) add(base string, n graph.Node) *modelBuilder {
 	}
 	b.names[base]++
 	n.Inputs = []int{b.head}
-	n.Line = len(b.m.Nodes) + 10
+	n.Place.Line = len(b.m.Nodes) + 10
 	b.m.Nodes = append(b.m.Nodes, n)
 	b.head = len(b.m.Nodes) - 1
 	b.m.Output = b.head
