@@ -74,9 +74,9 @@ func TestACommitBuiltInAnotherFolderGivesTheSameSmallBinary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The goal is 25 MB (make bench), which classes and feature columns in model files have exceeded by 1 %.
-		if size.Compressed >= 12e6 || size.Unpacked >= 26e6 {
-			t.Errorf("linux/%s: %d bytes to download, %d unpacked; 12 MB and 26 MB are the limits", architecture, size.Compressed, size.Unpacked)
+		t.Logf("linux/%s: %d bytes to download, %d unpacked", architecture, size.Compressed, size.Unpacked)
+		if size.Compressed >= 12e6 || size.Unpacked >= 25e6 {
+			t.Errorf("linux/%s: %d bytes to download, %d unpacked; 12 MB and 25 MB are the limits", architecture, size.Compressed, size.Unpacked)
 		}
 	}
 }

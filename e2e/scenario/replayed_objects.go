@@ -19,6 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
 )
 
 // creator makes objects of a kind.

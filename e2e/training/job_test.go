@@ -24,6 +24,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
 )
 
 const (

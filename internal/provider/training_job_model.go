@@ -13,6 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
 )
 
 // trainingJobModel is the resource's value in configuration, plan and state.

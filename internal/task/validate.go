@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
 )
 
 const (

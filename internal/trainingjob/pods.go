@@ -2,6 +2,7 @@ package trainingjob
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // Names of the volumes that every pod of a job has besides the user's.
@@ -260,6 +260,12 @@ func override(t corev1.PodTemplateSpec, role string, patch json.RawMessage) (cor
 	return out, checkTemplate(t, out, role)
 }
 
+// StrategicMerge merges a strategic-merge patch into the JSON of an object of like's type. Package strategicmerge sets it, which
+// everything imports that makes pod templates. The trainer makes none, and its image is 0.7 MB smaller without the library.
+var StrategicMerge = func([]byte, []byte, any) ([]byte, error) {
+	return nil, errors.New("this program is built without strategic-merge patches")
+}
+
 // PatchTemplate applies pod_overrides, a strategic-merge patch, to a pod template. What the patch says must be a pod's.
 func PatchTemplate(t corev1.PodTemplateSpec, patch json.RawMessage) (corev1.PodTemplateSpec, error) {
 	if len(patch) == 0 {
@@ -269,7 +275,7 @@ func PatchTemplate(t corev1.PodTemplateSpec, patch json.RawMessage) (corev1.PodT
 	if err != nil {
 		return t, fmt.Errorf("encode the pod template: %w", err)
 	}
-	merged, err := strategicpatch.StrategicMergePatch(original, patch, corev1.PodTemplateSpec{})
+	merged, err := StrategicMerge(original, patch, corev1.PodTemplateSpec{})
 	if err != nil {
 		return t, fmt.Errorf("apply pod_overrides: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
 )
 
 // Job is one that is planned: the pods that it will consist of.
