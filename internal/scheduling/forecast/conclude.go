@@ -40,6 +40,20 @@ func (f *forecast) conclude(runs []*run) Answer {
 	return a
 }
 
+// spread adds to a pod's nodes those that are alike.
+func (f *forecast) spread(pod *PodForecast) {
+	all := slices.Clone(pod.Nodes)
+	for _, node := range pod.Nodes {
+		for _, other := range f.symmetry.alikes(node) {
+			if !slices.Contains(all, other) {
+				all = append(all, other)
+			}
+		}
+	}
+	pod.Others = max(pod.Others, len(all)-maxNodesNamed)
+	pod.Nodes = all[:min(len(all), maxNodesNamed)]
+}
+
 // noteSpecial says what of a planned pod is for others than kube-scheduler to decide, or not modelled.
 func (f *forecast) noteSpecial(pod *placement.Pod) {
 	of := f.podName(pod)
@@ -165,6 +179,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 					}
 				}
 			}
+			f.spread(&pod)
 			pod.Victims = pod.Victims && len(pod.After) > 0
 			if pod.State == Waits {
 				if why, never := placement.Never(placed.Object(), f.snapshot.Nodes); never {

@@ -23,7 +23,7 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 		}
 	}
 	seen := map[*placement.Pod]int{}
-	times, chosen := map[int]int{}, map[int]bool{}
+	times, chosen, spared := map[int]int{}, map[int]bool{}, map[int]bool{}
 	for _, r := range runs {
 		losses := f.losses(r, job)
 		for _, v := range r.lost {
@@ -38,13 +38,14 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 			}
 			times[at]++
 			chosen[at] = chosen[at] || v.chosen
+			spared[at] = spared[at] || f.spares(r, v)
 			if o := ownerOf(v.pod.Object()); all[at].Fate == "" {
 				all[at].Fate = f.fate(r, losses[o], asks)
 			}
 		}
 	}
 	for _, r := range runs {
-		for _, v := range r.others {
+		for _, v := range f.possible(r, job) {
 			if _, there := seen[v.pod]; there || v.job != job {
 				continue
 			}
@@ -61,10 +62,37 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 	cut := slices.ContainsFunc(runs, func(r *run) bool { return r.cut })
 	for at := range all {
 		if !all[at].Workload {
-			all[at].Certain = times[at] == len(runs) && (!cut || !chosen[at])
+			all[at].Certain = times[at] == len(runs) && (!cut || !chosen[at]) && !spared[at]
 		}
 	}
 	return all
+}
+
+// possible are the pods that may stop for a job as well as those that do in a run: by choices that were not followed, or
+// because they are alike.
+func (f *forecast) possible(r *run, job int) []victim {
+	var found []victim
+	for _, v := range slices.Concat(r.lost, r.others) {
+		if v.job != job || v.queue {
+			continue
+		}
+		for _, other := range f.symmetry.images(v) {
+			if len(found) == maxPossible {
+				return found
+			}
+			if !slices.ContainsFunc(found, func(o victim) bool { return o.pod == other.pod }) {
+				found = append(found, other)
+			}
+		}
+	}
+	return found
+}
+
+// spares says whether a run leaves a pod alone that is like a victim: then it may as well be the other way round.
+func (f *forecast) spares(r *run, v victim) bool {
+	return slices.ContainsFunc(f.symmetry.images(v), func(other victim) bool {
+		return !slices.ContainsFunc(r.lost, func(l victim) bool { return l.pod == other.pod })
+	})
 }
 
 func (f *forecast) podEviction(v victim) Eviction {

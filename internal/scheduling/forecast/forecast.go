@@ -26,6 +26,8 @@ import (
 // long row of them. Every run works on a copy of a large cluster, so that larger ones get fewer.
 func mostRuns(nodes int) int {
 	switch {
+	case nodes <= 20:
+		return 2048
 	case nodes <= 100:
 		return 256
 	case nodes <= 1000:
@@ -54,7 +56,7 @@ func decide(s *Snapshot, before []Job, job Job) Answer {
 	f := newForecast(s, before, job)
 	f.ask()
 	first := &run{
-		splitter: splitter{mostRuns(len(s.Nodes)), f.merged}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
+		splitter: splitter{mostRuns(len(s.Nodes)), f.merged, f.distinct}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
 		lost: f.stopping, competitors: f.competitors(),
 	}
 	starts := []*run{first}
@@ -101,6 +103,7 @@ type forecast struct {
 	queues   *queues
 	pods     []*corev1.Pod // those that are not gone when the jobs start
 	cluster  *placement.Cluster
+	symmetry *symmetry
 	// apiServer admits the planned pods, one after the other.
 	apiServer *podadmission.Controller
 	at        map[types.UID]located // where the cluster's pods are
@@ -141,6 +144,7 @@ func newForecast(s *Snapshot, before []Job, job Job) *forecast {
 	f.apiServer = podadmission.New(podadmission.Cluster{
 		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,
 	}, f.pods)
+	f.symmetry = newSymmetry(s, f.cluster, f.jobs)
 	for _, node := range s.Nodes {
 		for _, pod := range f.cluster.PodsOn(node.Name) {
 			f.at[pod.Object().UID] = located{pod, node.Name}

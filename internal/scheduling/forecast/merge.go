@@ -30,26 +30,81 @@ func (f *forecast) merged(runs []*run) []*run {
 	return kept
 }
 
-// state describes a run by what decides about all that follows.
+// state describes a run by what decides about all that follows. Nodes that are alike may have changed places.
 func (f *forecast) state(r *run) string {
 	var lines []string
 	for pod, fate := range r.fates {
-		lines = append(lines, fmt.Sprintf("%s %s %s %s", f.kindOf(pod, fate), fate.state, fate.bound, r.cluster.Nominated(pod)))
+		if fate.bound == "" && r.cluster.Nominated(pod) == "" {
+			lines = append(lines, f.kindOf(pod, fate)+" "+string(fate.state))
+		}
 	}
-	for _, v := range r.lost {
-		lines = append(lines, fmt.Sprintf("lost %s %t %t", f.podName(v.pod), v.stopped, v.queue))
+	for node, changes := range f.changes(r) {
+		lines = append(lines, fmt.Sprint(f.symmetry.look(node), changes))
 	}
+	slices.Sort(lines)
 	for _, pod := range r.competitors {
 		lines = append(lines, "waits "+pod.String())
 	}
 	for _, pod := range r.queue {
 		lines = append(lines, "next "+f.kindOf(pod, r.fates[pod]))
 	}
-	slices.Sort(lines)
 	for _, view := range r.views {
 		lines = append(lines, view.String())
 	}
 	return strings.Join(lines, "\n")
+}
+
+// changes are what has become of nodes in a run, in an order that is the same for the same.
+func (f *forecast) changes(r *run) map[string][]string {
+	changes := map[string][]string{}
+	for pod, fate := range r.fates {
+		if fate.bound != "" {
+			changes[fate.bound] = append(changes[fate.bound], "has "+f.kindOf(pod, fate))
+		} else if node := r.cluster.Nominated(pod); node != "" {
+			changes[node] = append(changes[node], "keeps room for "+f.kindOf(pod, fate))
+		}
+	}
+	for _, l := range r.seated {
+		changes[l.node] = append(changes[l.node], "has "+l.pod.String())
+	}
+	for _, v := range r.lost {
+		changes[v.node] = append(changes[v.node], fmt.Sprintf("lost %s %t %t", f.lookOf(v.pod), v.stopped, v.queue))
+	}
+	for _, of := range changes {
+		slices.Sort(of)
+	}
+	return changes
+}
+
+// lookOf is equal for pods that are alike to the scheduler.
+func (f *forecast) lookOf(pod *placement.Pod) string {
+	if _, ok := f.planned[pod]; ok {
+		return f.kindOf(pod, nil)
+	}
+	return podLook(pod)
+}
+
+// distinct are choices of which no two differ in more than which of several nodes, or pods, that are alike they take.
+func (f *forecast) distinct(r *run, choices []choice) []choice {
+	if len(choices) == 1 {
+		return choices
+	}
+	changes := f.changes(r)
+	seen := map[string]bool{}
+	var distinct []choice
+	for _, c := range choices {
+		var victims []string
+		for _, v := range c.victims {
+			victims = append(victims, f.lookOf(v))
+		}
+		slices.Sort(victims)
+		key := fmt.Sprint(f.symmetry.look(c.node), changes[c.node], victims, c.view)
+		if !seen[key] {
+			seen[key] = true
+			distinct = append(distinct, c)
+		}
+	}
+	return distinct
 }
 
 // kindOf is equal for pods that are alike: those of one part of a job by their role, and those made again by their owner.
@@ -86,6 +141,8 @@ func (r *run) join(other *run) {
 	for _, v := range other.lost {
 		if at := slices.IndexFunc(r.lost, func(l victim) bool { return l.pod == v.pod }); at >= 0 {
 			r.lost[at].chosen = r.lost[at].chosen || v.chosen
+		} else {
+			r.others = append(r.others, v) // one that is alike stops here
 		}
 	}
 	for _, v := range other.others {

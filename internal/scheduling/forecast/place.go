@@ -28,6 +28,7 @@ type run struct {
 	// competitors are pods of the cluster that wait for room and come before planned ones: they are tried again
 	// whenever some is made.
 	competitors []*placement.Pod
+	seated      []located        // pods of the cluster that waited for room, and have found it
 	queue       []*placement.Pod // what is still to be tried in this round
 	job         int              // the number of the job whose pods are being placed
 }
@@ -67,6 +68,8 @@ type splitter struct {
 	most int // so many runs are followed at a time
 	// merge joins runs that have come to the same state.
 	merge func([]*run) []*run
+	// distinct leaves out choices that lead to the same as others.
+	distinct func(*run, []choice) []choice
 }
 
 // share is into how many runs each of some may split.
@@ -142,24 +145,25 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 		return []*run{r}
 	}
 	choices := []choice{{node: d.Node, victims: d.Victims, view: len(r.views) - 1}}
-	follow := 1
+	follow, distinct := 1, choices
 	if f != nil && f.instead == nil { // where others go matters less
 		choices = r.choices(r.cluster, pod, d, len(r.views)-1)
 		if d.Kind == placement.Preempts {
 			choices = r.laggingChoices(pod, choices)
 		}
-		follow = min(most, len(choices))
-	}
-	r.cut = r.cut || follow < len(choices)
-	for _, left := range choices[follow:] {
-		r.possible(left, f.role)
+		distinct = r.distinct(r, choices)
+		follow = min(most, len(distinct))
+		r.cut = r.cut || follow < len(distinct)
+		for _, left := range choices {
+			r.possible(left, f.role)
+		}
 	}
 	runs := []*run{r}
 	for range follow - 1 {
 		runs = append(runs, r.fork())
 	}
 	for i, split := range runs {
-		split.take(pod, choices[i], choices)
+		split.take(pod, distinct[i], choices)
 	}
 	return runs
 }
@@ -276,7 +280,10 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	f.nodes, f.others = namesOf(c, equal)
 	if len(c.victims) == 0 {
 		r.cluster.AddPod(pod, c.node)
-		r.competitors = slices.DeleteFunc(r.competitors, func(p *placement.Pod) bool { return p == pod })
+		if slices.Contains(r.competitors, pod) {
+			r.competitors = slices.DeleteFunc(r.competitors, func(p *placement.Pod) bool { return p == pod })
+			r.seated = append(r.seated, located{pod, c.node})
+		}
 		f.state, f.bound = Starts, c.node
 		f.after = append(f.after, r.stoppedOn(c.node, f)...)
 		return
@@ -448,6 +455,7 @@ func (r *run) fork() *run {
 	other.competitors = slices.Clone(r.competitors)
 	other.views = slices.Clone(r.views)
 	other.queue = slices.Clone(r.queue)
+	other.seated = slices.Clone(r.seated)
 	for pod, f := range r.fates {
 		copied := *f
 		copied.after = slices.Clone(f.after)
