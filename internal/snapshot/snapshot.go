@@ -55,6 +55,9 @@ func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, erro
 	optional(ctx, client, l, forecast.Replications, "list replicationcontrollers", kube.CoreV1().ReplicationControllers(""), &s.ReplicationControllers)
 	optional(ctx, client, l, forecast.ReplicaSets, "list replicasets.apps", kube.AppsV1().ReplicaSets(""), &s.ReplicaSets)
 	optional(ctx, client, l, forecast.StatefulSets, "list statefulsets.apps", kube.AppsV1().StatefulSets(""), &s.StatefulSets)
+	optional(ctx, client, l, forecast.DeviceClasses, "list deviceclasses.resource.k8s.io", kube.ResourceV1().DeviceClasses(), &s.Devices.Classes)
+	optional(ctx, client, l, forecast.ResourceSlices, "list resourceslices.resource.k8s.io", kube.ResourceV1().ResourceSlices(), &s.Devices.Slices)
+	optional(ctx, client, l, forecast.ResourceClaims, "list resourceclaims.resource.k8s.io", kube.ResourceV1().ResourceClaims(""), &s.Devices.Claims)
 	optional(ctx, client, l, forecast.BatchJobs, "list jobs.batch", kube.BatchV1().Jobs(""), &s.BatchJobs)
 	if err := l.wait(); err != nil {
 		return nil, err

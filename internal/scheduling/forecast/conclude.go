@@ -187,6 +187,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 				}
 			}
 			f.noteSpecial(placed)
+			f.noteDevices(placed, pod.State)
 			pods = append(pods, pod)
 		}
 	}

@@ -100,6 +100,7 @@ type forecast struct {
 	snapshot *Snapshot
 	jobs     []Job // those before it, and the job itself
 	notes    *notes
+	devices  map[corev1.ResourceName]bool // resources that come from devices
 	queues   *queues
 	pods     []*corev1.Pod // those that are not gone when the jobs start
 	cluster  *placement.Cluster
@@ -128,8 +129,10 @@ type planned struct {
 }
 
 func newForecast(s *Snapshot, before []Job, job Job) *forecast {
+	notes := &notes{}
+	s, devices := withDevices(s, notes)
 	f := &forecast{
-		snapshot: s, jobs: queuedByDefault(s.Queues, append(slices.Clip(before), job)), notes: &notes{}, pods: s.Pods,
+		snapshot: s, jobs: queuedByDefault(s.Queues, append(slices.Clip(before), job)), notes: notes, devices: devices, pods: s.Pods,
 		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
 	}
 	gone := f.gone()

@@ -36,6 +36,8 @@ type Snapshot struct {
 	ReplicationControllers []*corev1.ReplicationController
 	ReplicaSets            []*appsv1.ReplicaSet
 	StatefulSets           []*appsv1.StatefulSet
+	// Devices that drivers offer.
+	Devices Devices
 	// BatchJobs say whether a pod that is evicted is made again.
 	BatchJobs []*batchv1.Job
 	// Queues are Kueue's objects; nil where they were not read, which is enough for jobs without a queue.
@@ -83,7 +85,10 @@ const (
 	Replications   Kind = "ReplicationController"
 	ReplicaSets    Kind = "ReplicaSet"
 	StatefulSets   Kind = "StatefulSet"
-	BatchJobs      Kind = "Job" // whether an evicted pod is made again
+	BatchJobs      Kind = "Job"         // whether an evicted pod is made again
+	DeviceClasses  Kind = "DeviceClass" // devices as extended resources, as the next two
+	ResourceSlices Kind = "ResourceSlice"
+	ResourceClaims Kind = "ResourceClaim"
 )
 
 // clusterQueueOf is where a LocalQueue leads; nil where it, or its ClusterQueue, is not there.
