@@ -234,11 +234,17 @@ func (a *admission) evict(q *queues, d quota.Decision, ours bool) {
 	}
 }
 
+// podsAreWorkloads are the nouns of jobs whose pods Kueue admits by itself: one by one, or as a group.
+var podsAreWorkloads = map[string]bool{
+	aTrainingJob: true, "job": true, "pod": true, "pod group": true, "Deployment": true, "ReplicaSet": true,
+	"StatefulSet": true, "LeaderWorkerSet": true,
+}
+
 // holdsUntilStopped says of a workload that it gives its quota back when its pods have stopped, as a Job does; a pod that is
 // a workload, or in the group of one, gives it back when it begins to stop.
 func (q *queues) holdsUntilStopped(name types.NamespacedName) bool {
 	if p, ok := q.planned[name]; ok {
-		return p.job.Noun == aTask
+		return !podsAreWorkloads[p.job.Noun]
 	}
 	w := q.known[name]
 	return w != nil && !ownedByPods(w)
@@ -281,21 +287,32 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 	return w, sets
 }
 
-// sets groups a part's pods by their role's word: a master and its floor are two sets, the pods of a task are one.
+// sets groups a part's pods by their pod set, in the order of the Workload's, or by their role's word: a master and its
+// floor are two sets, the pods of a task are one.
 func (p Part) sets() []podSet {
 	byName := map[string]*podSet{}
+	var named []string
 	for i, pod := range p.Pods {
 		name, _, _ := strings.Cut(pod.Role, " ")
-		if name == "the" || name == "pod" {
+		switch {
+		case pod.Set != "":
+			name = pod.Set
+		case name == "the" || name == "pod":
 			name = string(kueue.DefaultPodSetName) // of a Job
 		}
 		if byName[name] == nil {
 			byName[name] = &podSet{name: name}
+			if pod.Set != "" {
+				named = append(named, name)
+			}
 		}
 		byName[name].pods = append(byName[name].pods, i)
 	}
 	sets := make([]podSet, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
+	if len(named) < len(byName) {
+		named = slices.Sorted(maps.Keys(byName))
+	}
+	for _, name := range named {
 		sets = append(sets, *byName[name])
 	}
 	return sets

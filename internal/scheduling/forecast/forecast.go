@@ -11,6 +11,7 @@ package forecast
 import (
 	"math"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -160,7 +161,8 @@ func newForecast(s *Snapshot, before []Job, job Job) *forecast {
 	if f.queues = newQueues(s, f.notes); f.queues != nil {
 		f.queues.forget(func(w *kueue.Workload) bool {
 			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool {
-				return gone[o.UID] || o.Kind == aJob && f.makes(owner{kind: aJob, namespace: w.Namespace, name: o.Name})
+				of := owner{kind: o.Kind, namespace: w.Namespace, name: o.Name}
+				return gone[o.UID] || f.makes(of) || f.deletes(of)
 			})
 		})
 	}
@@ -171,7 +173,7 @@ func newForecast(s *Snapshot, before []Job, job Job) *forecast {
 func (f *forecast) gone() map[types.UID]bool {
 	gone := map[types.UID]bool{}
 	for _, pod := range f.snapshot.Pods {
-		if o := ownerOf(pod); o.kind != "" && f.makes(o) {
+		if slices.ContainsFunc(ownersOf(pod), func(o owner) bool { return f.makes(o) || f.deletes(o) }) {
 			gone[pod.UID] = true
 		}
 	}
@@ -180,8 +182,15 @@ func (f *forecast) gone() map[types.UID]bool {
 
 // makes says whether a planned job takes the place of an owner of pods. Training jobs, tasks and Jobs share their names.
 func (f *forecast) makes(o owner) bool {
-	return (o.kind == aTrainingJob || o.kind == aTask || o.kind == aJob) &&
-		slices.ContainsFunc(f.jobs, func(job Job) bool { return !job.Grows && job.Key() == o.key() })
+	shared := o.kind == aTrainingJob || o.kind == aTask || o.kind == aJob
+	return slices.ContainsFunc(f.jobs, func(job Job) bool {
+		return !job.Grows && job.Key() == o.key() && (shared || strings.EqualFold(job.Noun, o.kind))
+	})
+}
+
+// deletes says whether the plan deletes an owner of pods.
+func (f *forecast) deletes(o owner) bool {
+	return slices.Contains(f.snapshot.Deletions, Deletion{Kind: o.kind, Namespace: o.namespace, Name: o.name})
 }
 
 const (
@@ -214,9 +223,13 @@ func (f *forecast) competitors() []*placement.Pod {
 // let start never comes to its own queue.
 func (f *forecast) ask() {
 	for number, job := range f.jobs {
+		for _, note := range job.Approximate {
+			f.notes.add(NotModelled, job.Noun+" "+job.String(), "%s", note)
+		}
 		starts := true
 		for _, stage := range job.Stages {
 			step := step{job: number}
+			later := waves{}
 			for _, part := range stage {
 				ready := part.Pods
 				if !starts {
@@ -237,16 +250,20 @@ func (f *forecast) ask() {
 						continue
 					}
 					placed, refusal := f.enter(number, ready[at], true)
-					step.order = append(step.order, placed)
+					into := &step
+					if pod.Wave > 0 {
+						into = later.step(number, pod.Wave)
+					}
+					into.order = append(into.order, placed)
 					if refusal != nil {
-						step.rejected = append(step.rejected, rejection{placed, refusal})
+						into.rejected = append(into.rejected, rejection{placed, refusal})
 					} else {
-						step.pods = append(step.pods, placed)
+						into.pods = append(into.pods, placed)
 					}
 				}
 				starts = starts && (len(ready) > 0 || part.optional())
 			}
-			f.steps = append(f.steps, step)
+			f.steps = append(f.steps, later.after(step, f.planned)...)
 		}
 	}
 }
@@ -324,10 +341,17 @@ func (f *forecast) services() []*corev1.Service {
 	return services
 }
 
-// priorityOf is a part's, where no class of its queue says it: that of its first pods.
+// priorityOf is a part's, where no class of its queue says it: that of the first pod set which names a class, else that of
+// its first pods.
 func (f *forecast) priorityOf(part Part) int32 {
 	if len(part.Pods) == 0 {
 		return 0
 	}
-	return f.apiServer.PriorityOf(&part.Pods[0].Spec)
+	spec := &part.Pods[0].Spec
+	if part.PriorityClassName != "" {
+		spec = &corev1.PodSpec{PriorityClassName: part.PriorityClassName}
+	} else if at := slices.IndexFunc(part.Pods, func(p Pod) bool { return p.Spec.PriorityClassName != "" }); at >= 0 {
+		spec = &part.Pods[at].Spec
+	}
+	return f.apiServer.PriorityOf(spec)
 }

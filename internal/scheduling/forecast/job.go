@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
@@ -29,6 +30,10 @@ type Job struct {
 	Services []*corev1.Service
 	// Suspended says that it is made suspended: without a queue it makes no pods until somebody resumes it.
 	Suspended bool
+	// Object is what a user applies to create the job, as it was read; nil for a job that is only described.
+	Object runtime.Object
+	// Approximate says, in a sentence each, what of the object is not known well enough to be exact about its pods.
+	Approximate []string
 }
 
 // Stage is what comes into being together.
@@ -42,6 +47,9 @@ type Part struct {
 	Queue, Class string
 	// Least is how many of the pods the queue may admit them with (partial admission); 0 is all of them.
 	Least int
+	// PriorityClassName is the PriorityClass whose value is the Workload's priority, where Kueue does not take it from the
+	// first pod set that names one, and Class is empty.
+	PriorityClassName string
 }
 
 // Pod is one that is planned, and what it is called in an answer.
@@ -49,6 +57,15 @@ type Pod struct {
 	Role string // "master", "worker 0"
 	// Optional is a pod that its job can do without: a worker above the floor.
 	Optional bool
+	// Set is the name of the Workload's pod set that counts the pod. Where it is empty, the first word of Role is.
+	Set string
+	// Template is what a controller creates the pod from; nil for a pod that a user applies.
+	Template *corev1.PodTemplateSpec
+	// Wave orders the pods of one part: those of a wave are created when all pods of the waves before it run, or have
+	// ended if they are to end.
+	Wave int
+	// Ends is set for a pod that has to end before the next wave is created, as an initializer does.
+	Ends bool
 	*corev1.Pod
 }
 

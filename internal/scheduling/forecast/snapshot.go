@@ -44,6 +44,8 @@ type Snapshot struct {
 	Queues *Queues
 	// Jobs is what is known of running training jobs besides their pods. A forecast goes without; see Answer.Asks.
 	Jobs map[types.NamespacedName]TrainingJob
+	// Deletions are what a plan deletes: the pods and Workloads of these owners are gone when the planned jobs start.
+	Deletions []Deletion
 	// Unread are kinds of objects that could not be read and without which a forecast is approximate.
 	Unread []Unread
 }

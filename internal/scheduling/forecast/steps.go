@@ -20,7 +20,8 @@ type step struct {
 	rejected  []rejection
 	suspended []*placement.Pod // of a Job that is made suspended
 	rulings   []ruling
-	order     []*placement.Pod // both, as they are made
+	order     []*placement.Pod // all, as they are made
+	ends      []*placement.Pod // pods of earlier steps that have ended when this one begins
 }
 
 // rejection is a pod that the API server does not accept.
@@ -64,6 +65,7 @@ func (f *forecast) prepare(r *run, s step) []*placement.Pod {
 		}
 		return nil
 	}
+	r.end(s.ends)
 	for _, pod := range s.held {
 		mark(pod, fate{state: Queued})
 	}
