@@ -309,6 +309,9 @@ func (p Part) sets() []podSet {
 		byName[name].pods = append(byName[name].pods, i)
 	}
 	sets := make([]podSet, 0, len(byName))
+	if len(p.Sets) > 0 {
+		named = slices.DeleteFunc(slices.Clone(p.Sets), func(name string) bool { return byName[name] == nil })
+	}
 	if len(named) < len(byName) {
 		named = slices.Sorted(maps.Keys(byName))
 	}

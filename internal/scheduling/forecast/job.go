@@ -50,6 +50,8 @@ type Part struct {
 	// PriorityClassName is the PriorityClass whose value is the Workload's priority, where Kueue does not take it from the
 	// first pod set that names one, and Class is empty.
 	PriorityClassName string
+	// Sets are the names of the Workload's pod sets in their order, where that is not the order of the pods.
+	Sets []string
 }
 
 // Pod is one that is planned, and what it is called in an answer.

@@ -14,11 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/manifest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/jobfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
@@ -44,7 +46,11 @@ one after the other: whether each is admitted by its queue, where its pods
 start and when, and whom they evict. It is the forecast of terraform plan. It changes
 nothing, and reserves nothing.
 
-The file has Jobs or Pods of Kubernetes, a SkyPilot task, or descriptions of jobs:
+The file has objects of Kubernetes: Pod, Job, CronJob, Deployment, ReplicaSet,
+StatefulSet, DaemonSet, JobSet, TrainJob with its runtime, RayJob, RayCluster, MPIJob,
+PyTorchJob and its like, LeaderWorkerSet, AppWrapper, pod groups of Kueue; other
+kinds with pod templates approximately. Classes, queues, quotas, limits and Services in
+the same file count as applied. Or it has a SkyPilot task, or descriptions of jobs:
 
   name: high-prio-job
   pods:
@@ -117,10 +123,17 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	if s.Queues, err = snapshot.ReadQueues(ctx, client); err != nil && !errors.Is(err, snapshot.ErrNoKueue) {
 		return explained(err)
 	}
-	jobs, err := jobfile.Read(f.file, text, f.namespace, s.Queues.FlavorLabels)
+	contents, err := jobfile.Read(f.file, text, jobfile.Given{Flavors: s.Queues.FlavorLabels, Given: manifest.Given{
+		Namespace: f.namespace, Nodes: s.Nodes,
+		Runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
+			return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
+		},
+	}})
 	if err != nil {
 		return err
 	}
+	jobs := contents.Jobs
+	s = s.With(contents.Objects)
 	worst := forecast.Fits
 	for i, job := range jobs {
 		answer := forecast.Make(s, jobs[:i], job)

@@ -1,4 +1,4 @@
-// Package jobfile reads what a forecast can be asked about: Kubernetes Jobs and Pods, SkyPilot's task files, and short
+// Package jobfile reads what a forecast can be asked about: objects of Kubernetes that create pods (package manifest), SkyPilot's task files, and short
 // descriptions of jobs as data.elastic_forecast takes them. Files come from anywhere: what it does not know it refuses,
 // naming the file and the document, and no file makes it allocate more than its own size and a bounded number of pods.
 package jobfile
@@ -12,13 +12,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/manifest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task/skypilot"
@@ -28,7 +30,7 @@ const (
 	// MaxBytes of a file is more than any manifest has that an API server would take.
 	MaxBytes = 4 << 20
 	// MaxPods of one job.
-	MaxPods = 10_000
+	MaxPods = manifest.MaxPods
 )
 
 // description is a job as data.elastic_forecast takes it.
@@ -50,18 +52,63 @@ type description struct {
 	} `json:"pods"`
 }
 
-// Read reads the jobs of a file, in their order. namespace is that of jobs which name none. flavors are the node labels
-// among which a queue chooses, for the accelerators of SkyPilot's tasks; see task.Given.
-func Read(file string, text []byte, namespace string, flavors func(namespace, queue string) []map[string]string) ([]forecast.Job, error) {
+// Given is what a file is read by besides itself.
+type Given struct {
+	manifest.Given
+	// Flavors are the node labels among which a queue chooses, for the accelerators of SkyPilot's tasks; see task.Given.
+	Flavors func(namespace, queue string) []map[string]string
+}
+
+// document is one of a file: an object of Kubernetes, or something else that is read as a job.
+type document struct {
+	where  string
+	text   []byte
+	object *unstructured.Unstructured
+}
+
+// Read reads the jobs of a file, in their order, and what it has that decides about their pods.
+func Read(file string, text []byte, given Given) (manifest.Contents, error) {
+	var all manifest.Contents
+	documents, err := split(file, text)
+	if err != nil {
+		return all, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, d := range documents {
+		if d.object != nil {
+			objects = append(objects, d.object)
+		}
+	}
+	set := manifest.NewSet(objects, given.Given)
+	for _, d := range documents {
+		var contents manifest.Contents
+		if d.object != nil {
+			contents, err = set.Read(d.object)
+		} else {
+			contents, err = described(file, d.text, given)
+		}
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", d.where, err)
+		}
+		all.Jobs, all.Objects = append(all.Jobs, contents.Jobs...), append(all.Objects, contents.Objects...)
+	}
+	if len(all.Jobs) == 0 {
+		return all, fmt.Errorf("%s: there is no job in it", file)
+	}
+	return all, nil
+}
+
+// split takes a file apart into its documents, and lists of objects into these.
+func split(file string, text []byte) ([]document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("%s: %d bytes are more than the %d of the largest file that is read", file, len(text), MaxBytes)
 	}
-	var jobs []forecast.Job
+	var all []document
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for number := 1; ; number++ {
-		document, err := documents.Read()
+		one, err := documents.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return all, nil
 		}
 		where := file
 		if number > 1 {
@@ -70,88 +117,81 @@ func Read(file string, text []byte, namespace string, flavors func(namespace, qu
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		if len(bytes.TrimSpace(document)) == 0 {
+		if isEmpty(one) {
 			continue
 		}
-		job, err := read(file, document, namespace, flavors)
+		objects, err := objectsOf(one)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		jobs = append(jobs, job)
+		if objects == nil {
+			all = append(all, document{where: where, text: one})
+		}
+		for _, object := range objects {
+			all = append(all, document{where: where, object: object})
+		}
 	}
-	if len(jobs) == 0 {
-		return nil, fmt.Errorf("%s: there is no job in it", file)
-	}
-	return jobs, nil
 }
 
-// read reads one document, by what it says it is.
-func read(file string, document []byte, namespace string, flavors func(namespace, queue string) []map[string]string) (forecast.Job, error) {
-	var head struct {
-		metav1.TypeMeta `json:",inline"`
-		Pods            any `json:"pods"`
+// isEmpty says that a document has nothing but comments, as Helm leaves them.
+func isEmpty(document []byte) bool {
+	for line := range bytes.Lines(document) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
+			return false
+		}
 	}
-	if err := yaml.Unmarshal(document, &head); err != nil {
-		return forecast.Job{}, fmt.Errorf("not YAML, or not a job: %w", err)
+	return true
+}
+
+// objectsOf are the objects of Kubernetes in a document; nil for a document that says of no kind.
+func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, fmt.Errorf("not YAML, or not a job: %w", err)
 	}
+	var fields map[string]any
+	if err := utiljson.Unmarshal(asJSON, &fields); err != nil {
+		return nil, fmt.Errorf("not YAML, or not a job: %w", err)
+	}
+	object := &unstructured.Unstructured{Object: fields}
 	switch {
-	case head.Kind == "Job" && head.APIVersion == "batch/v1":
-		return batchJob(document, namespace)
-	case head.Kind == "Pod" && head.APIVersion == "v1":
-		return pod(document, namespace)
-	case head.Kind != "" || head.APIVersion != "":
-		return forecast.Job{}, fmt.Errorf("it is a %s of %s; a forecast takes a Job of batch/v1, a Pod of v1, a SkyPilot task, or a description with name and pods", head.Kind, head.APIVersion)
-	case head.Pods != nil:
-		return described(document, namespace)
-	default:
-		return skyPilot(file, document, namespace, flavors)
+	case object.GetKind() == "" && object.GetAPIVersion() == "":
+		return nil, nil
+	case object.GetKind() == "" || object.GetAPIVersion() == "":
+		return nil, errors.New("kind or apiVersion is missing")
+	case !object.IsList():
+		return []*unstructured.Unstructured{object}, nil
 	}
+	list, err := object.ToList()
+	if err != nil {
+		return nil, err
+	}
+	objects := []*unstructured.Unstructured{}
+	for i := range list.Items {
+		objects = append(objects, &list.Items[i])
+	}
+	return objects, nil
 }
 
-func batchJob(document []byte, namespace string) (forecast.Job, error) {
-	var job batchv1.Job
-	if err := yaml.UnmarshalStrict(document, &job); err != nil {
-		return forecast.Job{}, fmt.Errorf("not a Job: %w", err)
+// described reads a document that names no kind.
+func described(file string, text []byte, given Given) (manifest.Contents, error) {
+	var head struct {
+		Pods any `json:"pods"`
 	}
-	if p := job.Spec.Parallelism; p != nil && (*p > MaxPods || *p < 0) {
-		return forecast.Job{}, fmt.Errorf("spec.parallelism is %d; at most %d pods are forecast", *p, MaxPods)
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		return manifest.Contents{}, fmt.Errorf("not YAML, or not a job: %w", err)
 	}
-	if c := job.Spec.Completions; c != nil && *c < 0 {
-		return forecast.Job{}, fmt.Errorf("spec.completions is %d", *c)
+	var job forecast.Job
+	var err error
+	if head.Pods != nil {
+		job, err = ofDescription(text, given.Namespace)
+	} else {
+		job, err = skyPilot(file, text, given.Namespace, given.Flavors)
 	}
-	if err := named(&job.ObjectMeta, namespace); err != nil {
-		return forecast.Job{}, err
-	}
-	return forecast.OfBatchJob(&job), nil
+	return manifest.Contents{Jobs: []forecast.Job{job}}, err
 }
 
-func pod(document []byte, namespace string) (forecast.Job, error) {
-	var pod corev1.Pod
-	if err := yaml.UnmarshalStrict(document, &pod); err != nil {
-		return forecast.Job{}, fmt.Errorf("not a Pod: %w", err)
-	}
-	if err := named(&pod.ObjectMeta, namespace); err != nil {
-		return forecast.Job{}, err
-	}
-	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{} // as it was before it ran
-	return forecast.OfPod(&pod), nil
-}
-
-// named gives an object the namespace that it leaves out, and refuses one without a name.
-func named(meta *metav1.ObjectMeta, namespace string) error {
-	if meta.Namespace == "" {
-		meta.Namespace = namespace
-	}
-	if meta.Name == "" {
-		meta.Name = strings.TrimSuffix(meta.GenerateName, "-")
-	}
-	if meta.Name == "" {
-		return errors.New("metadata.name is missing")
-	}
-	return nil
-}
-
-func described(document []byte, namespace string) (forecast.Job, error) {
+func ofDescription(document []byte, namespace string) (forecast.Job, error) {
 	var d description
 	if err := yaml.UnmarshalStrict(document, &d); err != nil {
 		return forecast.Job{}, fmt.Errorf("not a description of a job: %w", err)

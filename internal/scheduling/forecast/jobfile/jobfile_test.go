@@ -6,13 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/manifest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/jobfile"
 )
 
 // read reads a file where the queue user-queue chooses among flavors without labels.
 func read(text string) ([]forecast.Job, error) {
-	return jobfile.Read("low.yaml", []byte(text), "team-a", func(string, string) []map[string]string { return []map[string]string{{}} })
+	contents, err := jobfile.Read("low.yaml", []byte(text), jobfile.Given{
+		Given:   manifest.Given{Namespace: "team-a"},
+		Flavors: func(string, string) []map[string]string { return []map[string]string{{}} },
+	})
+	return contents.Jobs, err
 }
 
 // outline is a job in a line: its name, and for each part its queue and the roles of its pods.
@@ -37,7 +42,7 @@ func outline(job forecast.Job) string {
 
 const (
 	aJob = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {parallelism: 3, completions: 2, template: {spec: {containers: [{name: c, image: i}]}}}\n"
-	aPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: other}\nspec: {nodeName: n, containers: [{name: c, image: i}]}\n"
+	aPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: other}\nspec: {nodeName: node-1, containers: [{name: c, image: i}]}\n"
 )
 
 func TestWhatAFileHolds(t *testing.T) {
@@ -71,10 +76,10 @@ func TestWhatAFileHolds(t *testing.T) {
 func TestWhatIsNoJobIsRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "there is no job in it",
-		"kind: Deployment\napiVersion: apps/v1\n":                             "it is a Deployment of apps/v1",
-		"kind: Job\napiVersion: batch/v1\nspec: {parallel: 1}\n":              "unknown field",
-		"kind: Job\napiVersion: batch/v1\nspec: {}\n":                         "metadata.name is missing",
-		strings.Replace(aJob, "parallelism: 3", "parallelism: 2000000000", 1): "at most 10000 pods are forecast",
+		"kind: Widget\napiVersion: example.com/v1\nmetadata: {name: w}\nspec: {size: 3}\n": "Widget w: a forecast does not know this kind",
+		"kind: Job\napiVersion: batch/v1\nmetadata: {name: j}\nspec: {parallel: 1}\n":      "unknown field",
+		"kind: Job\napiVersion: batch/v1\nspec: {}\n":                                      "metadata.name is missing",
+		strings.Replace(aJob, "parallelism: 3", "parallelism: 2000000000", 1):              "a forecast takes 0 to 10000 pods",
 		aJob + "---\n\tx: [":                "low.yaml, document 2",
 		"name: e\npods: []\n":               "pods is empty",
 		"pods: [{name: w, requests: {}}]\n": "name is missing",
