@@ -220,8 +220,9 @@ func (c *Controller) runtimeClass(pod *corev1.Pod) *Refusal {
 	return nil
 }
 
-// joined is several complaints as one.
+// joined is several complaints as one, each of them once.
 func joined(complaints []string) *Refusal {
+	complaints = unique(complaints)
 	switch len(complaints) {
 	case 0:
 		return nil
@@ -229,4 +230,14 @@ func joined(complaints []string) *Refusal {
 		return refuse("%s", complaints[0])
 	}
 	return refuse("[%s]", strings.Join(complaints, ", "))
+}
+
+func unique(texts []string) []string {
+	var once []string
+	for _, text := range texts {
+		if !slices.Contains(once, text) {
+			once = append(once, text)
+		}
+	}
+	return once
 }

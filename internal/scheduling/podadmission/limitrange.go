@@ -20,19 +20,26 @@ func (c *Controller) limitRanges(pod *corev1.Pod) *Refusal {
 		}
 	}
 	for _, limits := range all {
+		// Of several items in one LimitRange the last counts, of several LimitRanges the first.
+		together := corev1.LimitRangeItem{Default: corev1.ResourceList{}, DefaultRequest: corev1.ResourceList{}}
 		for i := range limits.Spec.Limits {
-			if item := &limits.Spec.Limits[i]; item.Type == corev1.LimitTypeContainer {
-				addDefaults(pod, withDefaults(item))
+			if item := withDefaults(&limits.Spec.Limits[i]); item.Type == corev1.LimitTypeContainer {
+				maps.Copy(together.Default, item.Default)
+				maps.Copy(together.DefaultRequest, item.DefaultRequest)
 			}
 		}
+		addDefaults(pod, &together)
 	}
-	var complaints []string
 	for _, limits := range all {
+		var complaints []string
 		for i := range limits.Spec.Limits {
 			complaints = append(complaints, exceeds(pod, withDefaults(&limits.Spec.Limits[i]))...)
 		}
+		if refusal := joined(complaints); refusal != nil {
+			return refusal
+		}
 	}
-	return joined(complaints)
+	return nil
 }
 
 // withDefaults is an item as the API server stores it (SetDefaults_LimitRangeItem).
