@@ -133,6 +133,16 @@ func (m *Managed) Make(t *testing.T) {
 	m.Refresh(t)
 }
 
+// Import forgets the resource and imports the object with that ID.
+func (m *Managed) Import(t *testing.T, id string) {
+	t.Helper()
+	answer, err := m.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: m.resource, ID: id})
+	NoErrors(t, err, answer.Diagnostics)
+	imported := answer.ImportedResources[0]
+	m.State, m.private, m.identity = m.decode(t, imported.State), imported.Private, imported.Identity
+	m.Refresh(t)
+}
+
 // Destroy deletes the resource.
 func (m *Managed) Destroy(t *testing.T) {
 	t.Helper()

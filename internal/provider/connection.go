@@ -22,6 +22,7 @@ type connection struct {
 
 	planned   *planned   // what the resources of this plan want to know of one another
 	forecasts *forecasts // what becomes of the jobs of this plan
+	names     plannedNames
 }
 
 func newConnection(config cluster.Config, unknown []string, f forecastConfig) *connection {

@@ -80,6 +80,9 @@ func warnOfDrift(diags *diag.Diagnostics, of string, changes []drift.Change, o d
 
 // metadataAttribute is the attribute behind a field of metadata: ".metadata.labels.team" is labels["team"].
 func metadataAttribute(field string) (path.Path, bool) {
+	if field == ".metadata.generateName" {
+		return path.Root("generate_name"), true
+	}
 	for _, name := range []string{"labels", "annotations"} {
 		if key, ok := strings.CutPrefix(field, ".metadata."+name+"."); ok {
 			return path.Root(name).AtMapKey(key), true

@@ -348,7 +348,7 @@ func TestHostileValuesOfResourcesAreRefusedAtTheirAttribute(t *testing.T) {
 				}
 				for _, p := range places(schema.Block.Attributes) {
 					for v, value := range hostile(p.kind) {
-						config := put(t, base, p.steps, value)
+						config := put(t, baseFor(t, base, p), p.steps, value)
 						diagnostics := validated(t, server, resourceType, kind, config)
 						report(t, p, value, "validate", findings(diagnostics))
 						// Planning takes as long as all the rest; texts of no meaning are planned alike.
@@ -366,6 +366,15 @@ func TestHostileValuesOfResourcesAreRefusedAtTheirAttribute(t *testing.T) {
 			})
 		}
 	}
+}
+
+// baseFor is a sound configuration without what excludes a place's attribute.
+func baseFor(t *testing.T, base tftypes.Value, p place) tftypes.Value {
+	t.Helper()
+	if p.String() != "generate_name" {
+		return base
+	}
+	return put(t, base, []any{"name"}, tftypes.NewValue(tftypes.String, nil))
 }
 
 func TestHostileValuesOfEverythingElseAreRefusedAtTheirAttribute(t *testing.T) {
@@ -488,7 +497,8 @@ func TestAnEmptyTextIsRefusedWhereItCannotBeMeant(t *testing.T) {
 			if p.String() == "yaml" {
 				base = plain(t, kind, sound()[resourceType][1])
 			}
-			if _, may := meansSomething[p.String()]; !may && !hasErrors(validated(t, server, resourceType, kind, put(t, base, p.steps, str("")))) {
+			config := put(t, baseFor(t, base, p), p.steps, str(""))
+			if _, may := meansSomething[p.String()]; !may && !hasErrors(validated(t, server, resourceType, kind, config)) {
 				t.Errorf("%s: %s = \"\" is accepted", resourceType, p)
 			}
 		}

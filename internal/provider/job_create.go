@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,6 +86,13 @@ func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespac
 		c.subject.explain(&diags, err)
 	}
 	return diags
+}
+
+// createJob makes the suspended Job that will own all the rest. The prefix of its name, if any, stays with it, so that an
+// import finds it.
+func (c *jobCluster) createJob(ctx context.Context, job *batchv1.Job, generateName types.String) (*batchv1.Job, error) {
+	job.GenerateName = generateName.ValueString()
+	return cluster.Create(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(job.Namespace), job)
 }
 
 // createParts makes what a suspended Job owns, and calls before ahead of each.

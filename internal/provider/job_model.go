@@ -27,6 +27,7 @@ const (
 // jobModel is what is said of training jobs and of tasks alike.
 type jobModel struct {
 	Name               types.String `tfsdk:"name"`
+	GenerateName       types.String `tfsdk:"generate_name"`
 	Namespace          types.String `tfsdk:"namespace"`
 	ImagePullPolicy    types.String `tfsdk:"image_pull_policy"`
 	ImagePullSecrets   types.List   `tfsdk:"image_pull_secrets"`
@@ -78,9 +79,11 @@ func (m *jobModel) liveJob(ctx context.Context, client *cluster.Client, about su
 	return job
 }
 
-// readMetadata takes over the Job's labels and annotations that are the user's: those that are not reserved.
+// readMetadata takes over the prefix of the Job's name, and its labels and annotations that are the user's: those that are
+// not reserved.
 func (m *jobModel) readMetadata(client *cluster.Client, job *batchv1.Job, reserved func(key string) bool) diag.Diagnostics {
 	var diags, more diag.Diagnostics
+	m.GenerateName = textOrNull(job.GenerateName)
 	users := &metav1.ObjectMeta{Labels: maps.Clone(job.Labels), Annotations: maps.Clone(job.Annotations), ManagedFields: job.ManagedFields}
 	for _, entries := range []map[string]string{users.Labels, users.Annotations} {
 		maps.DeleteFunc(entries, func(key, _ string) bool { return reserved(key) })

@@ -7,9 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -20,12 +18,7 @@ import (
 // kueueAttributes are those of a kind of Kueue's: its own, and what all of them have. The words that an attribute may say are
 // not checked by the schema where package validation does, so that a mistake is told once.
 func kueueAttributes(ctx context.Context, nameDescription string, own map[string]schema.Attribute) map[string]schema.Attribute {
-	own["name"] = schema.StringAttribute{
-		MarkdownDescription: nameDescription + " Changing it replaces the object.",
-		Required:            true,
-		Validators:          []validator.String{subdomain{}},
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-	}
+	own["name"], own["generate_name"] = nameAttributes("object", nameDescription, subdomain{})
 	own["labels"] = labelsAttribute()
 	own["annotations"] = annotationsAttribute()
 	own["uid"] = uidAttribute()

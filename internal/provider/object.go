@@ -102,7 +102,11 @@ func (o *object[T]) Create(ctx context.Context, req resource.CreateRequest, resp
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	created, err := cluster.Create(ctx, client, o.in(client, plan.text("namespace")), desired)
+	created, err := createNamed(plan.text("name"), plan.text("generate_name"), func(name string) (T, error) {
+		plan.setText("name", name)
+		desired.SetName(name)
+		return cluster.Create(ctx, client, o.in(client, plan.text("namespace")), desired)
+	})
 	if err != nil {
 		o.subject(ctx, plan).explain(&resp.Diagnostics, err)
 		return
@@ -219,6 +223,9 @@ func (o *object[T]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if req.Plan.Raw.IsNull() {
 		return
 	}
+	named, renamed := settledNames(req.Config.Raw, req.State.Raw, req.Plan.Raw)
+	req.Plan.Raw, resp.Plan.Raw = named, named
+	resp.RequiresReplace.Append(renamed...)
 	if !req.State.Raw.IsNull() {
 		attributes := o.laidOut(ctx).schema.Attributes
 		planned := observedAsBefore(attributes, req.State.Raw, req.Plan.Raw)

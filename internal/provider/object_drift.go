@@ -14,7 +14,7 @@ import (
 
 // isOfCluster says whether an attribute is something that the cluster holds and the configuration sets.
 func isOfCluster(attribute string) bool {
-	return isField(attribute) || attribute == "labels" || attribute == "annotations"
+	return isField(attribute) || attribute == "labels" || attribute == "annotations" || attribute == "generate_name"
 }
 
 // observation is what a live object shows besides the values that state takes over from it.

@@ -39,6 +39,7 @@ func (o *object[T]) move(ctx context.Context, req resource.MoveStateRequest, res
 		return
 	}
 	v.setText("name", object.GetName())
+	v.setTextOrNull("generate_name", object.GetGenerateName())
 	if o.namespaced {
 		v.setText("namespace", object.GetNamespace())
 	}

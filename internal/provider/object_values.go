@@ -42,6 +42,13 @@ func (v values) setText(attribute, text string) {
 	v[attribute] = tftypes.NewValue(tftypes.String, text)
 }
 
+func (v values) setTextOrNull(attribute, text string) {
+	v[attribute] = tftypes.NewValue(tftypes.String, nil)
+	if text != "" {
+		v.setText(attribute, text)
+	}
+}
+
 // timeout is what timeouts says of an operation, or objectTimeout.
 func (v values) timeout(operation string) time.Duration {
 	texts, _ := apifield.Expand(v["timeouts"]).(map[string]any)
@@ -55,7 +62,7 @@ func (v values) timeout(operation string) time.Duration {
 // isField says whether an attribute is a field of the object; the others are metadata and what Terraform is to do.
 func isField(attribute string) bool {
 	switch attribute {
-	case "name", "namespace", "labels", "annotations", "uid", "wait_for", "timeouts":
+	case "name", "generate_name", "namespace", "labels", "annotations", "uid", "wait_for", "timeouts":
 		return false
 	default:
 		return true
@@ -130,9 +137,9 @@ func (k *kind[T]) expand(v values) (T, error) {
 		body = map[string]any{k.below: body}
 	}
 	metadata := map[string]any{}
-	for _, name := range []string{"name", "namespace", "labels", "annotations"} {
+	for _, name := range []string{"name", "generate_name", "namespace", "labels", "annotations"} {
 		if expanded := apifield.Expand(v[name]); expanded != nil {
-			metadata[name] = expanded
+			metadata[apifield.Camel(name)] = expanded
 		}
 	}
 	body["metadata"] = metadata
@@ -146,7 +153,7 @@ func (k *kind[T]) expand(v values) (T, error) {
 
 // same says whether two values of the resource make the same object, and whether an apply does the same about it.
 func (k *kind[T]) same(ctx context.Context) func(a, b tftypes.Value) bool {
-	isObject := map[string]bool{"name": true, "namespace": true, "labels": true, "annotations": true}
+	isObject := map[string]bool{"name": true, "generate_name": true, "namespace": true, "labels": true, "annotations": true}
 	for name := range k.laidOut(ctx).fields {
 		isObject[name] = true
 	}
@@ -190,6 +197,7 @@ func (k *kind[T]) read(ctx context.Context, client *cluster.Client, v values, li
 		return diags
 	}
 	v.setText("name", live.GetName())
+	v.setTextOrNull("generate_name", live.GetGenerateName())
 	if k.namespaced {
 		v.setText("namespace", live.GetNamespace())
 	}

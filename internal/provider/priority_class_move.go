@@ -12,10 +12,11 @@ import (
 
 // movedMetadata is what other providers' states say of an object's metadata.
 type movedMetadata struct {
-	Name        string            `json:"name"`
-	UID         apitypes.UID      `json:"uid"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
+	Name         string            `json:"name"`
+	GenerateName string            `json:"generate_name"`
+	UID          apitypes.UID      `json:"uid"`
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations"`
 }
 
 // movedFromPriorityClass reads the state of kubernetes_priority_class and kubernetes_priority_class_v1.
@@ -35,7 +36,9 @@ func movedFromPriorityClass(state []byte) (*schedulingv1.PriorityClass, error) {
 	}
 	metadata := source.Metadata[0]
 	class := &schedulingv1.PriorityClass{
-		ObjectMeta:    metav1.ObjectMeta{Name: metadata.Name, UID: metadata.UID, Labels: metadata.Labels, Annotations: metadata.Annotations},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: metadata.Name, GenerateName: metadata.GenerateName, UID: metadata.UID, Labels: metadata.Labels, Annotations: metadata.Annotations,
+		},
 		Value:         source.Value,
 		GlobalDefault: source.GlobalDefault,
 		Description:   source.Description,

@@ -27,18 +27,13 @@ const (
 )
 
 func priorityClassSchema(ctx context.Context) schema.Schema {
+	name, generateName := nameAttributes("class", "Name of the class, as in a pod's `priorityClassName`.", subdomain{}, notReserved{})
 	return schema.Schema{
 		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): how important pods are to the scheduler, and whether they preempt others.\n\n" +
 			"The API does not let `value` and `preemption_policy` change, so that changing them replaces the class under the same name: it is deleted " +
-			"first (`create_before_destroy` cannot work), pods that exist keep their priority, and pods that are created in between are refused.",
+			"first (`create_before_destroy` needs `generate_name`), pods that exist keep their priority, and pods that are created in between are refused.",
 		Attributes: absentIsEmpty(map[string]schema.Attribute{
 			// Required.
-			"name": schema.StringAttribute{
-				MarkdownDescription: "Name of the class, as in a pod's `priorityClassName`. Changing it replaces the class.",
-				Required:            true,
-				Validators:          []validator.String{subdomain{}, notReserved{}},
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-			},
 			"value": schema.Int64Attribute{
 				MarkdownDescription: "The priority: the higher, the more important. At most 1000000000. Changing it replaces the class.",
 				Required:            true,
@@ -47,6 +42,8 @@ func priorityClassSchema(ctx context.Context) schema.Schema {
 			},
 
 			// Optional.
+			"name":          name,
+			"generate_name": generateName,
 			"global_default": schema.BoolAttribute{
 				MarkdownDescription: "Whether pods that name no class get this one. At most one class of a cluster may say so. False by default.",
 				Optional:            true,

@@ -39,9 +39,10 @@ func byDefault(value, other any) spelling { return alike(items{nil, value}).but(
 // labelled are what all resources have.
 func labelled(timeout, seconds string) map[string]spelling {
 	all := map[string]spelling{
-		"labels":      alike(items{nil, entries{}}).but(entries{"a": "b"}),
-		"annotations": alike(items{nil, entries{}}).but(entries{"a": "b"}),
-		"timeouts":    alike(items{nil, entries{}, entries{"create": timeout, "update": seconds}}, items{entries{"create": "90s"}, entries{"create": "1m30s"}}).but(entries{"delete": "1h"}),
+		"generate_name": one("the name begins with it", "other-").given(entries{"name": nil, "generate_name": "low-"}),
+		"labels":        alike(items{nil, entries{}}).but(entries{"a": "b"}),
+		"annotations":   alike(items{nil, entries{}}).but(entries{"a": "b"}),
+		"timeouts":      alike(items{nil, entries{}, entries{"create": timeout, "update": seconds}}, items{entries{"create": "90s"}, entries{"create": "1m30s"}}).but(entries{"delete": "1h"}),
 	}
 	for _, operation := range []string{"create", "update", "delete"} {
 		all["timeouts."+operation] = alike(items{nil, timeout, seconds}, items{"90s", "1m30s", "1.5m"}).but("1h").given(entries{"timeouts": entries{}})

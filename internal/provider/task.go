@@ -63,6 +63,10 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	values, diags := stringMap(ctx, secrets)
 	resp.Diagnostics.Append(diags...)
 	model.SecretsWO = secrets
+	name := model.Name.ValueString()
+	if name == "" {
+		model.Name = types.StringValue(model.GenerateName.ValueString() + exampleLetters)
+	}
 	a, diags := model.asked(ctx)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
@@ -82,8 +86,17 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	objects, job, diags := c.createJob(ctx, t, values)
+	var objects *task.Objects
+	job, err := createNamed(name, model.GenerateName.ValueString(), func(name string) (*batchv1.Job, error) {
+		model.Name, t.Name = types.StringValue(name), name
+		c = newTaskCluster(client, model.subject())
+		if objects, diags = c.render(ctx, t, values); diags.HasError() {
+			return nil, nil
+		}
+		return c.createJob(ctx, objects.Job, model.GenerateName)
+	})
 	resp.Diagnostics.Append(diags...)
+	c.subject.explain(&resp.Diagnostics, err)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -241,6 +254,9 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	resp.Diagnostics.Append(c.update(ctx, model.ref(), prior.parts(before), before.Task, after.Task, at, func(job *batchv1.Job) error {
 		return checkTask(ctx, client, req, job)
 	})...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(c.changePrefix(ctx, model.ref(), prior.GenerateName, model.GenerateName)...)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}

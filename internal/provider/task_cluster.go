@@ -43,8 +43,8 @@ func (c *taskCluster) check(ctx context.Context, t task.Task, at func(attribute 
 	return append(diags, c.checkWorkloadPriorityClass(ctx, at("priority_class"), t.PriorityClass)...)
 }
 
-// createJob makes the suspended Job that will own all the rest.
-func (c *taskCluster) createJob(ctx context.Context, t task.Task, secrets map[string]string) (*task.Objects, *batchv1.Job, diag.Diagnostics) {
+// render makes the task's objects, for the flavors that its queue has.
+func (c *taskCluster) render(ctx context.Context, t task.Task, secrets map[string]string) (*task.Objects, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	given := task.Given{Secrets: secrets}
 	if t.Queue != "" && len(t.Accelerators) > 0 {
@@ -53,13 +53,8 @@ func (c *taskCluster) createJob(ctx context.Context, t task.Task, secrets map[st
 	objects, err := task.Render(t, given)
 	if err != nil {
 		diags.AddError("Not a task that can run", sentenceOf("", err.Error()))
-		return nil, nil, diags
 	}
-	job, err := cluster.Create(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(t.Namespace), objects.Job)
-	if err != nil {
-		c.subject.explain(&diags, err)
-	}
-	return objects, job, diags
+	return objects, diags
 }
 
 // flavors are the node labels of the flavors that a queue chooses from; nil where they cannot be told.

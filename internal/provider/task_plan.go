@@ -22,6 +22,8 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		return // delete
 	}
 	var state, plan taskModel
+	named, replaces := settledNames(req.Config.Raw, req.State.Raw, req.Plan.Raw)
+	req.Plan.Raw, resp.Plan.Raw = named, named
 	resp.Diagnostics.Append(r.respell(ctx, &req, resp)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
@@ -30,10 +32,12 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if req.State.Raw.IsNull() || !valueAt(req.State.Raw, "namespace").Equal(valueAt(req.Plan.Raw, "namespace")) {
 		resp.Diagnostics.Append(r.connection.checkNamespace(ctx, plan.Namespace.ValueString(), "task")...)
 	}
+	planned := plan.withPlannedName(req.Plan.Raw, &r.connection.names)
 	resp.Diagnostics.Append(r.checkReferences(ctx, req.Config.Raw, &plan, req.State.Raw.IsNull())...)
 	defer func() {
-		if req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0 {
-			resp.Diagnostics.Append(r.forecast(ctx, req.Plan.Raw, &plan)...)
+		made := req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0
+		if made && !isNamedLater(req.Config.Raw, req.State.Raw, made) {
+			resp.Diagnostics.Append(r.forecast(ctx, planned, &plan)...)
 		}
 	}()
 	if req.State.Raw.IsNull() {
@@ -48,7 +52,8 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		what: "Task " + state.subject().importID, plan: plan.jobModel,
 		finished: taskFinished(state.Phase.ValueString()), observed: taskObservedAttributes(),
 		reasons: func() ([]reasonToReplace, diag.Diagnostics) {
-			return taskReplacing(ctx, r.version, req.State.Raw, req.Plan.Raw, &state, &plan)
+			reasons, diags := taskReplacing(ctx, r.version, req.State.Raw, req.Plan.Raw, &state, &plan)
+			return append(renamed(replaces), reasons...), diags
 		},
 		lost: func() string { return lostByReplacingTask(state.Phase.ValueString()) },
 		missing: func() diag.Diagnostics {

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"maps"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -24,14 +25,18 @@ import (
 // waitForAdmitted is the word of wait_for, besides those of a training job, for a task that may start.
 const waitForAdmitted = "admitted"
 
-// taskSchema leaves to the task what the task refuses itself, so that a mistake is told once, and in the file's case too.
-func taskSchema(ctx context.Context) schema.Schema {
+// taskSchema is made once, as it is asked for many times in each plan; nobody changes it.
+func taskSchema(context.Context) schema.Schema { return theTaskSchema() }
+
+var theTaskSchema = sync.OnceValue(func() schema.Schema { return newTaskSchema(context.Background()) })
+
+// newTaskSchema leaves to the task what the task refuses itself, so that a mistake is told once, and in the file's case too.
+func newTaskSchema(ctx context.Context) schema.Schema {
+	name, generateName := nameAttributes("task",
+		"Name of the task and of its Kubernetes Job; at most 50 characters, because its pods are named after it. A name in `yaml` has no effect.", taskName{})
 	attributes := map[string]schema.Attribute{
-		// Required.
-		"name": schema.StringAttribute{
-			MarkdownDescription: "Name of the task and of its Kubernetes Job; at most 50 characters, because its pods are named after it. A name in `yaml` has no effect. Changing it replaces the task.",
-			Required:            true,
-		},
+		"name":          name,
+		"generate_name": generateName,
 
 		// Optional: the file, and what it may say as well. What the file says is not said by an attribute again.
 		"yaml": schema.StringAttribute{

@@ -25,6 +25,7 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}()
 	var model taskModel
 	diags := req.Config.Get(ctx, &model)
+	isExample := model.exampleName()
 	a, more := model.asked(ctx)
 	diags.Append(more...)
 	if diags.HasError() {
@@ -39,7 +40,9 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 	for _, at := range a.contradicted {
 		resp.Diagnostics.AddAttributeError(at, "Said twice", fmt.Sprintf("%s is said by the task file too. Leave it out of the one or the other.", at))
 	}
-	known := func(p task.Problem) bool { return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) }
+	known := func(p task.Problem) bool {
+		return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) && !(isExample && p.Field == "name")
+	}
 	resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, known)...)
 	for _, warning := range a.warnings {
 		resp.Diagnostics.AddAttributeWarning(path.Root("yaml"), "Something in the task file has no effect", fmt.Sprintf("Line %d: %s.", warning.Line, warning.Message))

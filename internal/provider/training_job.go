@@ -59,6 +59,10 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
+	name := model.Name.ValueString()
+	if name == "" {
+		model.Name = types.StringValue(model.GenerateName.ValueString() + exampleLetters)
+	}
 	definition, diags := model.definition(ctx)
 	resp.Diagnostics.Append(diags...)
 	addProblems(&resp.Diagnostics, definition.Problems(), func(trainingjob.Problem) bool { return true })
@@ -76,8 +80,17 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	objects, job, diags := c.createJob(ctx, definition)
+	var objects *trainingjob.Objects
+	job, err := createNamed(name, model.GenerateName.ValueString(), func(name string) (*batchv1.Job, error) {
+		model.Name, definition.Job.Name = types.StringValue(name), name
+		c = newTrainingJobCluster(client, model.subject())
+		if objects, diags = c.render(definition); diags.HasError() {
+			return nil, nil
+		}
+		return c.createJob(ctx, objects.Job, model.GenerateName)
+	})
 	resp.Diagnostics.Append(diags...)
+	c.subject.explain(&resp.Diagnostics, err)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -261,6 +274,9 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	resp.Diagnostics.Append(c.update(ctx, model.ref(), before, definition, func(job *batchv1.Job, asked *corev1.ConfigMap) error {
 		return checkTrainingJob(ctx, client, req, job, asked)
 	})...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(c.changePrefix(ctx, model.ref(), prior.GenerateName, model.GenerateName)...)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -44,24 +44,19 @@ func (c *trainingJobCluster) check(ctx context.Context, d trainingjob.Definition
 	return append(c.checkPriorityClasses(ctx, classesOf(d)...), c.checkQueue(ctx, d)...)
 }
 
-// createJob makes the suspended Job that will own all the rest.
-func (c *trainingJobCluster) createJob(ctx context.Context, d trainingjob.Definition) (*trainingjob.Objects, *batchv1.Job, diag.Diagnostics) {
+// render makes the job's objects, with credentials of their own.
+func (c *trainingJobCluster) render(d trainingjob.Definition) (*trainingjob.Objects, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	credentials, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(d.Job.Name))
 	if err != nil {
 		diags.AddError("Cannot make the job's credentials", err.Error())
-		return nil, nil, diags
+		return nil, diags
 	}
 	objects, err := trainingjob.Render(d, credentials)
 	if err != nil {
 		diags.AddError("Not a training job that can run", err.Error())
-		return nil, nil, diags
 	}
-	job, err := cluster.Create(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(d.Job.Namespace), objects.Job)
-	if err != nil {
-		c.subject.explain(&diags, err)
-	}
-	return objects, job, diags
+	return objects, diags
 }
 
 // createParts makes what the Job owns, and then lets it start.

@@ -28,7 +28,8 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Plan.Raw = req.Plan.Raw
+	named, replaces := settledNames(req.Config.Raw, req.State.Raw, req.Plan.Raw)
+	req.Plan.Raw, resp.Plan.Raw = named, named
 	if !req.State.Raw.IsNull() {
 		attributes := trainingJobSchema(ctx).Attributes
 		planned := observedAsBefore(attributes, req.State.Raw, req.Plan.Raw)
@@ -42,8 +43,12 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	made := req.State.Raw.IsNull()
 	defer func() {
 		made = made || len(resp.RequiresReplace) > 0
-		resp.Diagnostics.Append(r.checkReferences(ctx, req.State.Raw, req.Plan.Raw, &plan, made)...)
-		resp.Diagnostics.Append(r.forecast(ctx, req.Plan.Raw, &state, &plan, made)...)
+		if isNamedLater(req.Config.Raw, req.State.Raw, made) {
+			return
+		}
+		planned := plan.withPlannedName(req.Plan.Raw, &r.connection.names)
+		resp.Diagnostics.Append(r.checkReferences(ctx, req.State.Raw, planned, &plan, made)...)
+		resp.Diagnostics.Append(r.forecast(ctx, planned, &state, &plan, made)...)
 	}()
 	if made {
 		return
@@ -57,7 +62,8 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		what: "Training job " + state.subject().importID, plan: plan.jobModel,
 		finished: trainingjob.Phase(state.Phase.ValueString()).Finished(), observed: observedAttributes(),
 		reasons: func() ([]reasonToReplace, diag.Diagnostics) {
-			return replacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
+			reasons, diags := replacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
+			return append(renamed(replaces), reasons...), diags
 		},
 		lost: func() string { return lostByReplacing(&state) },
 		missing: func() diag.Diagnostics {

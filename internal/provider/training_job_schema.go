@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -28,14 +29,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 )
 
-func trainingJobSchema(ctx context.Context) schema.Schema {
+// trainingJobSchema is made once, as it is asked for many times in each plan; nobody changes it.
+func trainingJobSchema(context.Context) schema.Schema { return theTrainingJobSchema() }
+
+var theTrainingJobSchema = sync.OnceValue(func() schema.Schema { return newTrainingJobSchema(context.Background()) })
+
+func newTrainingJobSchema(ctx context.Context) schema.Schema {
+	name, generateName := nameAttributes("job",
+		"Name of the job and of its Kubernetes Job; at most 50 characters, because the workers' pods are named after it.", trainingJobName{})
 	attributes := map[string]schema.Attribute{
 		// Required.
-		"name": schema.StringAttribute{
-			MarkdownDescription: "Name of the job and of its Kubernetes Job; at most 50 characters, because the workers' pods are named after it. Changing it replaces the job.",
-			Required:            true,
-			Validators:          []validator.String{trainingJobName{}},
-		},
 		"image": schema.StringAttribute{
 			MarkdownDescription: "The trainer's image, of the master and of the workers. Changing it replaces the job.",
 			Required:            true,
@@ -47,6 +50,8 @@ func trainingJobSchema(ctx context.Context) schema.Schema {
 		"workers":  trainingJobWorkersAttribute(),
 
 		// Optional: what runs, and where. Changing any of these replaces the job.
+		"name":          name,
+		"generate_name": generateName,
 		"master": presentObject(ctx, schema.SingleNestedAttribute{
 			MarkdownDescription: "The master's pod. Its priority should be above the workers': it is the one pod that the job cannot spare for long. Changing it replaces the job.",
 			Attributes:          podAttributes("100m", "1024Mi"),

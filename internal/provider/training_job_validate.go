@@ -25,6 +25,7 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 	}()
 	var model trainingJobModel
 	diags := req.Config.Get(ctx, &model)
+	isExample := model.exampleName()
 	definition, more := model.definition(ctx)
 	diags.Append(more...)
 	if diags.HasError() {
@@ -33,7 +34,9 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 		}
 		return
 	}
-	known := func(p trainingjob.Problem) bool { return isKnown(req.Config.Raw, p.Field) }
+	known := func(p trainingjob.Problem) bool {
+		return isKnown(req.Config.Raw, p.Field) && !(isExample && p.Field == "name")
+	}
 	addProblems(&resp.Diagnostics, definition.Problems(), known)
 	if isKnown(req.Config.Raw, "model.file") && isKnown(req.Config.Raw, "workers.command") {
 		resp.Diagnostics.Append(checkModelFile(definition)...)

@@ -31,7 +31,9 @@ const exitKilled = 137
 // Problems are what the task cannot be rendered or run with, in order of their attributes.
 func (t Task) Problems() []Problem {
 	var p problems
-	p.name(t.Name)
+	if m := NameProblem(t.Name); m != "" {
+		p.add("name", "%s", m)
+	}
 	if errs := validation.IsDNS1123Label(t.Namespace); t.Namespace != "" && len(errs) > 0 {
 		p.add("namespace", "is %q, which no namespace can be called", t.Namespace)
 	}
@@ -103,15 +105,17 @@ func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-func (p *problems) name(name string) {
+// NameProblem says what is wrong with a task's name, or "".
+func NameProblem(name string) string {
 	switch errs := validation.IsDNS1123Label(name); {
 	case name == "":
-		p.add("name", "is empty; name the task")
+		return "is empty; name the task"
 	case len(errs) > 0:
-		p.add("name", "is %q; it must consist of lower case letters, digits and \"-\", and begin and end with a letter or digit", name)
+		return fmt.Sprintf("is %q; it must consist of lower case letters, digits and \"-\", and begin and end with a letter or digit", name)
 	case len(name) > MaxNameLength:
-		p.add("name", "has %d characters; at most %d fit, because a rank and five letters are added to name its pods", len(name), MaxNameLength)
+		return fmt.Sprintf("has %d characters; at most %d fit, because a rank and five letters are added to name its pods", len(name), MaxNameLength)
 	}
+	return ""
 }
 
 func (p *problems) variables(t Task) {

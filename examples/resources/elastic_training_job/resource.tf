@@ -35,6 +35,27 @@ resource "elastic_training_job" "digits" {
   volumes    = [{ name = "output", mount_path = "/output", pvc = "models", mount = "master" }]
 }
 
+# One job for each learning rate, under names that are made: digits-rate- and five letters. Each has an hour, and an apply
+# waits a quarter of one for it to be deleted.
+resource "elastic_training_job" "rate" {
+  for_each = toset(["0.1", "0.01"])
+
+  generate_name           = "digits-rate-"
+  image                   = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  model                   = { name = "mnist" }
+  data                    = { training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }
+  training                = { minibatch_size = 10, learning_rate = tonumber(each.value) }
+  active_deadline_seconds = 3600
+  timeouts                = { delete = "15m" }
+
+  master = { resources = { requests = { cpu = "500m", memory = "512Mi" } } }
+  workers = {
+    max              = 1
+    resources        = { requests = { cpu = "500m", memory = "512Mi" } }
+    security_context = { run_as_non_root = true, run_as_user = 1000, capabilities = { drop = ["ALL"] } }
+  }
+}
+
 resource "elastic_priority_class" "low" {
   name  = "low-priority"
   value = 100

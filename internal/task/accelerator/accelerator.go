@@ -70,7 +70,11 @@ func (r Request) check() error {
 type Table struct {
 	rows  map[string]Definition // by the name as it is written
 	names map[string]string     // the name as it is written, by its lower case
+	marks map[mark][]string     // the names of the rows that a label's value names
 }
+
+// mark is a label of a node.
+type mark struct{ key, value string }
 
 // New is the built-in table, extended: a new name adds a row, a known one (in any case) adds values to its labels and
 // replaces its resource and topologies where they are given.
@@ -93,6 +97,14 @@ func New(extension map[string]Definition) (*Table, error) {
 			continue
 		}
 		t.rows[known] = t.rows[known].extended(d)
+	}
+	t.marks = map[mark][]string{}
+	for name, d := range t.rows {
+		for key, values := range d.Labels {
+			for _, value := range values {
+				t.marks[mark{key, value}] = append(t.marks[mark{key, value}], name)
+			}
+		}
 	}
 	return t, nil
 }
@@ -191,16 +203,10 @@ func (t *Table) Of(node map[string]string) []string {
 // contradicts says whether a label's value names other accelerators and not this one. A coarser name is no
 // contradiction: Karpenter calls an A100-80GB an a100.
 func (t *Table) contradicts(key, value, name string) bool {
-	others := false
-	for other, d := range t.rows {
-		if slices.Contains(d.Labels[key], value) {
-			if other == name || strings.HasPrefix(name, other+"-") {
-				return false
-			}
-			others = true
-		}
-	}
-	return others
+	named := t.marks[mark{key, value}]
+	return len(named) > 0 && !slices.ContainsFunc(named, func(other string) bool {
+		return other == name || strings.HasPrefix(name, other+"-")
+	})
 }
 
 func (d Definition) resource() string {
