@@ -34,6 +34,21 @@ resource "elastic_priority_class" "high" {
   value = 1000
 }
 `
+	nightQueue = `
+resource "elastic_workload_priority_class" "low" {
+  name  = "low-priority"
+  value = 100
+}
+resource "elastic_cluster_queue" "night" {
+  name               = "night"
+  namespace_selector = {}
+}
+resource "elastic_local_queue" "night" {
+  name          = "night-queue"
+  namespace     = "default"
+  cluster_queue = elastic_cluster_queue.night.name
+}
+`
 	t4Queue = `
 resource "elastic_resource_flavor" "t4" {
   name = "t4-of-research"
@@ -103,25 +118,12 @@ resource "elastic_training_job" "low" {
 		before: classes, beforeBecause: ofUser,
 		files: map[string]string{"mnist_functional_api.py": "examples/models/mnist_functional_api.py"},
 	},
-	"functions/quantity": {},
-	"functions/skypilot_task": {beforeBecause: theTeams, before: `
-resource "elastic_workload_priority_class" "low" {
-  name  = "low-priority"
-  value = 100
-}
-resource "elastic_cluster_queue" "night" {
-  name               = "night"
-  namespace_selector = {}
-}
-resource "elastic_local_queue" "night" {
-  name          = "night-queue"
-  namespace     = "default"
-  cluster_queue = elastic_cluster_queue.night.name
-}
-`},
+	"functions/quantity":      {},
+	"functions/skypilot_task": {before: nightQueue, beforeBecause: theTeams},
 	"modules/team-queue": {variables: map[string]string{
 		"team": "alone", "namespace": "default", "flavors": `[{"name":"any","quota":{"cpu":"4"}}]`,
 	}},
+	"names-limits-and-pods":             {},
 	"provider":                          {},
 	"pytorch":                           {},
 	"resources/elastic_admission_check": {},
