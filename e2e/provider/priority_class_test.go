@@ -287,7 +287,7 @@ func TestPriorityClassRefusesWhatTheAPIRefuses(t *testing.T) {
 		"an annotation's key with two slashes":  {"value = 1\n annotations = { \"a/b/c\" = \"x\" }", `Not a key for an annotation`},
 		"a class without a value":               {``, `The argument "value" is required`},
 		"a value that is no number":             {`value = "high"`, `a number is required`},
-		"a value that is not a whole number":    {`value = 1.5`, `integer`},
+		"a value that is not a whole number":    {`value = 1.5`, `whole number`},
 		"an attribute that does not exist here": {"value = 1\n priority = 3", `Unsupported argument`},
 	} {
 		t.Run(behaviour+" is refused when planning", func(t *testing.T) {

@@ -143,6 +143,14 @@ func (m *Managed) Import(t *testing.T, id string) {
 	m.Refresh(t)
 }
 
+// Remake deletes the resource and creates it, as Terraform does with what a plan replaces.
+func (m *Managed) Remake(t *testing.T) {
+	t.Helper()
+	m.Destroy(t)
+	m.State, m.private, m.identity = tftypes.NewValue(m.schema.ValueType(), nil), nil, nil
+	m.Make(t)
+}
+
 // Destroy deletes the resource.
 func (m *Managed) Destroy(t *testing.T) {
 	t.Helper()

@@ -41,7 +41,7 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 		resp.Diagnostics.AddAttributeError(at, "Said twice", fmt.Sprintf("%s is said by the task file too. Leave it out of the one or the other.", at))
 	}
 	known := func(p task.Problem) bool {
-		return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) && !(isExample && p.Field == "name")
+		return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
 	}
 	resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, known)...)
 	for _, warning := range a.warnings {

@@ -35,7 +35,7 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 		return
 	}
 	known := func(p trainingjob.Problem) bool {
-		return isKnown(req.Config.Raw, p.Field) && !(isExample && p.Field == "name")
+		return isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
 	}
 	addProblems(&resp.Diagnostics, definition.Problems(), known)
 	if isKnown(req.Config.Raw, "model.file") && isKnown(req.Config.Raw, "workers.command") {
