@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +24,7 @@ import (
 
 const (
 	// calm is for how long nothing may have changed in what has come to rest: controllers act within milliseconds.
-	calm = 300 * time.Millisecond
+	calm = 400 * time.Millisecond
 	// longCalm is the same where only the lack of any change says that nothing more comes.
 	longCalm = 1500 * time.Millisecond
 )
@@ -200,6 +201,11 @@ func (v *view) guardsMove() error {
 				healthy++
 			}
 		}
+		// A percentage of pods that nothing owns means nothing.
+		allowed := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+		if allowed != nil && allowed.Reason == policyv1.SyncFailedReason {
+			continue
+		}
 		if b.Status.ObservedGeneration != b.Generation || b.Status.CurrentHealthy != healthy {
 			return fmt.Errorf("PodDisruptionBudget %s/%s knows of %d healthy pods, and there are %d", b.Namespace, b.Name, b.Status.CurrentHealthy, healthy)
 		}
@@ -222,7 +228,7 @@ func (v *view) queuesMove() (patient bool, moves error) {
 		switch reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); {
 		case w.DeletionTimestamp != nil:
 			return false, fmt.Errorf("workload %s/%s is being deleted", w.Namespace, w.Name)
-		case reserved == nil:
+		case reserved == nil || reserved.Status == metav1.ConditionFalse: // quota that it waits for may just have become free
 			patient, moves = true, fmt.Errorf("workload %s/%s is not decided about", w.Namespace, w.Name)
 		}
 	}
