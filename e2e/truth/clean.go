@@ -39,6 +39,9 @@ func (i identity) String() string {
 // unkept are kinds of which objects come and go by themselves.
 var unkept = map[string]bool{"events": true, "leases": true, "controllerrevisions": true, "endpoints": true, "endpointslices": true}
 
+// used are kinds of which others make use: they are taken away last.
+var used = map[string]bool{"localqueues": true, "clusterqueues": true, "resourceflavors": true, "cohorts": true}
+
 // takeInventory notes everything that is in the cluster.
 func (s *Stage) takeInventory(ctx context.Context) (*inventory, error) {
 	i := &inventory{nodes: map[string]*corev1.Node{}, namespaces: map[string]*corev1.Namespace{}}
@@ -93,6 +96,9 @@ func (s *Stage) listed(ctx context.Context, kinds []schema.GroupVersionResource)
 	return found, nil
 }
 
+// errUnclean says that a stage cannot be played on any more.
+var errUnclean = errors.New("the cluster is not as it was")
+
 // Clean takes away everything that was not there when the stage was empty, puts nodes and namespaces back as they were, and
 // waits until all of that has happened.
 func (s *Stage) Clean(ctx context.Context) error {
@@ -107,11 +113,17 @@ func (s *Stage) Clean(ctx context.Context) error {
 			return err
 		}
 		var left []string
+		inUse := slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(object identity) bool {
+			return !s.empty.objects[object] && !used[object.kind.Resource]
+		})
 		for object := range now {
 			if s.empty.objects[object] {
 				continue
 			}
 			left = append(left, object.String())
+			if used[object.kind.Resource] && inUse {
+				continue
+			}
 			if err := s.remove(ctx, object); err != nil {
 				return err
 			}
@@ -126,11 +138,11 @@ func (s *Stage) Clean(ctx context.Context) error {
 		}
 		return errors.Join(err, s.removeEvents(ctx))
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.Settle(ctx)
 	}
-	if err := s.Settle(ctx); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnclean, err)
 	}
 	s.view.forget()
 	return nil

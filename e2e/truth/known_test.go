@@ -19,3 +19,6 @@ func verdictsOf(name string) []truth.Verdict {
 	}
 	return []truth.Verdict{truth.Right}
 }
+
+// knownSeeds are those of drawn situations that are forecast wrongly, at least sometimes.
+var knownSeeds = map[uint64]bool{}

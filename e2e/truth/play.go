@@ -71,6 +71,12 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	return outcome, nil
 }
 
+// Unfit says of an error of Play that it is the situation's own: the API server refuses what it is to be set up with.
+func Unfit(err error) bool { return isRefusal(err) && !Broken(err) }
+
+// Broken says of an error of Play that nothing more can be played on its stage.
+func Broken(err error) bool { return errors.Is(err, errUnclean) }
+
 // isRefusal says that the API server was asked and would not.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus

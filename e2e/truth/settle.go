@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +24,7 @@ import (
 
 const (
 	// calm is for how long nothing may have changed in what has come to rest: controllers act within milliseconds.
-	calm = 300 * time.Millisecond
+	calm = 400 * time.Millisecond
 	// longCalm is the same where only the lack of any change says that nothing more comes.
 	longCalm = 1500 * time.Millisecond
 )
@@ -37,7 +38,7 @@ func (s *Stage) Settle(ctx context.Context) error {
 	for {
 		again := calm
 		var patient bool
-		if restless, patient = s.view.moves(); restless == nil || patient {
+		if patient, restless = s.view.moves(); restless == nil || patient {
 			need := calm
 			if patient {
 				need = longCalm
@@ -61,15 +62,15 @@ func (s *Stage) Settle(ctx context.Context) error {
 
 // moves says what somebody has still to act on; nil when there is nothing of the kind. patient is true where nothing but
 // time tells whether somebody does.
-func (v *view) moves() (moves error, patient bool) {
+func (v *view) moves() (patient bool, moves error) {
 	for _, pod := range v.pods.all() {
 		if err := podMoves(pod); err != nil {
-			return err, false
+			return false, err
 		}
 	}
 	for _, check := range []func() error{v.jobsMove, v.setsMove, v.guardsMove} {
 		if err := check(); err != nil {
-			return err, false
+			return false, err
 		}
 	}
 	return v.queuesMove()
@@ -123,11 +124,11 @@ func (v *view) jobsMove() error {
 		have, want := len(alive(pods)), wantedPods(job)
 		switch {
 		case job.DeletionTimestamp != nil:
-			return fmt.Errorf("Job %s/%s is being deleted", job.Namespace, job.Name)
+			return fmt.Errorf("the Job %s/%s is being deleted", job.Namespace, job.Name)
 		case have == want && (failed || int(job.Status.Active) == have):
 		case have < want && (failed || v.refused(job.UID)):
 		default:
-			return fmt.Errorf("Job %s/%s has %d pods, knows of %d, and wants %d", job.Namespace, job.Name, have, job.Status.Active, want)
+			return fmt.Errorf("the Job %s/%s has %d pods, knows of %d, and wants %d", job.Namespace, job.Name, have, job.Status.Active, want)
 		}
 	}
 	return nil
@@ -156,14 +157,14 @@ func (v *view) setsMove() error {
 	for _, d := range v.deployments.all() {
 		sets := owned(v.replicaSets.all(), d.UID)
 		if d.Status.ObservedGeneration != d.Generation || len(sets) == 0 || d.DeletionTimestamp != nil {
-			return fmt.Errorf("Deployment %s/%s is not looked at", d.Namespace, d.Name)
+			return fmt.Errorf("the Deployment %s/%s is not looked at", d.Namespace, d.Name)
 		}
 	}
 	for _, r := range v.replicaSets.all() {
 		have := len(alive(owned(v.pods.all(), r.UID)))
 		complete := have == int(*r.Spec.Replicas) && int(r.Status.Replicas) == have
 		if r.Status.ObservedGeneration != r.Generation || r.DeletionTimestamp != nil || !complete && !v.refused(r.UID) {
-			return fmt.Errorf("ReplicaSet %s/%s has %d pods of %d", r.Namespace, r.Name, have, *r.Spec.Replicas)
+			return fmt.Errorf("the ReplicaSet %s/%s has %d pods of %d", r.Namespace, r.Name, have, *r.Spec.Replicas)
 		}
 	}
 	for _, s := range v.statefulSets.all() {
@@ -171,14 +172,14 @@ func (v *view) setsMove() error {
 		waits := slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodPending }) // those after it are not made
 		complete := len(pods) == int(*s.Spec.Replicas) && int(s.Status.Replicas) == len(pods)
 		if s.Status.ObservedGeneration != s.Generation || s.DeletionTimestamp != nil || !complete && !waits && !v.refused(s.UID) {
-			return fmt.Errorf("StatefulSet %s/%s has %d pods of %d", s.Namespace, s.Name, len(pods), *s.Spec.Replicas)
+			return fmt.Errorf("the StatefulSet %s/%s has %d pods of %d", s.Namespace, s.Name, len(pods), *s.Spec.Replicas)
 		}
 	}
 	for _, d := range v.daemonSets.all() {
 		have := len(alive(owned(v.pods.all(), d.UID)))
 		complete := have == int(d.Status.DesiredNumberScheduled)
 		if d.Status.ObservedGeneration != d.Generation || d.DeletionTimestamp != nil || !complete && !v.refused(d.UID) {
-			return fmt.Errorf("DaemonSet %s/%s has %d pods of %d", d.Namespace, d.Name, have, d.Status.DesiredNumberScheduled)
+			return fmt.Errorf("the DaemonSet %s/%s has %d pods of %d", d.Namespace, d.Name, have, d.Status.DesiredNumberScheduled)
 		}
 	}
 	return nil
@@ -200,6 +201,11 @@ func (v *view) guardsMove() error {
 				healthy++
 			}
 		}
+		// A percentage of pods that nothing owns means nothing.
+		allowed := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+		if allowed != nil && allowed.Reason == policyv1.SyncFailedReason {
+			continue
+		}
 		if b.Status.ObservedGeneration != b.Generation || b.Status.CurrentHealthy != healthy {
 			return fmt.Errorf("PodDisruptionBudget %s/%s knows of %d healthy pods, and there are %d", b.Namespace, b.Name, b.Status.CurrentHealthy, healthy)
 		}
@@ -213,20 +219,20 @@ func (v *view) guardsMove() error {
 }
 
 // queuesMove looks at what waits for quota. A workload behind others may not be looked at before they are gone.
-func (v *view) queuesMove() (moves error, patient bool) {
+func (v *view) queuesMove() (patient bool, moves error) {
 	for _, object := range v.workloads.all() {
 		w, err := decode[kueue.Workload](object)
 		if err != nil {
-			return err, false
+			return false, err
 		}
 		switch reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); {
 		case w.DeletionTimestamp != nil:
-			return fmt.Errorf("workload %s/%s is being deleted", w.Namespace, w.Name), false
-		case reserved == nil:
-			moves, patient = fmt.Errorf("workload %s/%s is not decided about", w.Namespace, w.Name), true
+			return false, fmt.Errorf("workload %s/%s is being deleted", w.Namespace, w.Name)
+		case reserved == nil || reserved.Status == metav1.ConditionFalse: // quota that it waits for may just have become free
+			patient, moves = true, fmt.Errorf("workload %s/%s is not decided about", w.Namespace, w.Name)
 		}
 	}
-	return moves, patient
+	return patient, moves
 }
 
 // schedulerMoves says whether the scheduler has a pod in hand or is about to try one again, which its metrics tell: what waits

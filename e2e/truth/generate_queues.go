@@ -1,0 +1,91 @@
+package truth
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// queueFeatures are Kueue's queues, with one Job or more in them.
+var queueFeatures = []feature{
+	{14, (*drawing).queues},
+	{2, func(d *drawing) { d.queue("default", "", 2+d.IntN(10)) }}, // for those that name none
+}
+
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+// queues puts planned Jobs, and perhaps others, into queues.
+func (d *drawing) queues() {
+	cohort, names := "", []string{d.name("queue")}
+	if d.oneIn(2) {
+		cohort = "cohort"
+		names = append(names, d.name("queue"))
+	}
+	for _, name := range names {
+		d.queue(name, cohort, one(d, 3, 6, 9, 12))
+	}
+	var made []*unstructured.Unstructured
+	for range d.IntN(4) {
+		pods := min(1+d.IntN(3), d.room)
+		if pods <= 0 {
+			break
+		}
+		d.room -= pods
+		made = append(made, d.queued(d.batchJob(d.name("held"), pods, one(d, "1", "2", "3"), one(d, "low", "low", "mid")), one(d, names...)))
+	}
+	if d.oneIn(2) {
+		d.first = append(d.first, made...)
+	} else {
+		d.then = append(d.then, made...)
+	}
+	for _, planned := range d.job {
+		if planned.GetKind() == "Job" || planned.GetKind() == "Pod" {
+			d.queued(planned, one(d, names...))
+		}
+	}
+}
+
+// queued puts an object into a LocalQueue.
+func (d *drawing) queued(object *unstructured.Unstructured, queue string) *unstructured.Unstructured {
+	set(object.Object, queue, "metadata", "labels", queueLabel)
+	if object.GetKind() != "Job" {
+		return object
+	}
+	if d.oneIn(2) {
+		set(object.Object, true, "spec", "suspend")
+	}
+	if pods, _, _ := unstructured.NestedInt64(object.Object, "spec", "parallelism"); pods > 1 && d.oneIn(3) {
+		set(object.Object, "1", "metadata", "annotations", "kueue.x-k8s.io/job-min-parallelism")
+	}
+	return object
+}
+
+// queue is a LocalQueue with a ClusterQueue and a flavor of its own.
+func (d *drawing) queue(name, cohort string, quota int) {
+	flavor := one(d, "", "", "spec: {nodeLabels: {gpu: t4}}", "spec: {nodeTaints: [{key: dedicated, value: team, effect: NoSchedule}]}")
+	object := objectOf("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: %s}}", name)
+	if flavor != "" {
+		object.Object["spec"] = yamlOf("%s", flavor).(map[string]any)["spec"]
+	}
+	preemption := fmt.Sprintf("{withinClusterQueue: %s, reclaimWithinCohort: %s}", one(d, "LowerPriority", "LowerPriority", "Never", "LowerOrNewerEqualPriority"),
+		one(d, "Any", "LowerPriority", "Never"))
+	if cohort == "" {
+		preemption = fmt.Sprintf("{withinClusterQueue: %s}", one(d, "LowerPriority", "LowerPriority", "Never", "LowerOrNewerEqualPriority"))
+	}
+	limit := ""
+	if cohort != "" && d.oneIn(3) {
+		limit = fmt.Sprintf(", %s: %q", one(d, "borrowingLimit", "lendingLimit"), fmt.Sprint(d.IntN(4)))
+	}
+	queue := objectOf("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: %[1]s}, spec: {namespaceSelector: {}, preemption: %[2]s, resourceGroups: [{coveredResources: [cpu], flavors: [{name: %[1]s, resources: [{name: cpu, nominalQuota: %[3]q%[4]s}]}]}]}}",
+		name, preemption, fmt.Sprint(quota), limit)
+	if cohort != "" {
+		set(queue.Object, cohort, "spec", "cohortName")
+	}
+	switch d.IntN(12) {
+	case 0:
+		set(queue.Object, one(d, "Hold", "HoldAndDrain"), "spec", "stopPolicy")
+	case 1, 2:
+		set(queue.Object, "StrictFIFO", "spec", "queueingStrategy")
+	}
+	d.first = append(d.first, object, queue, objectOf("{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: %[1]s}, spec: {clusterQueue: %[1]s}}", name))
+}

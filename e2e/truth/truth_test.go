@@ -1,0 +1,140 @@
+package truth_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/truth"
+)
+
+const (
+	// few is how many situations are drawn where $ELASTIC_TRUTH does not say it.
+	few = 20
+	// progress is after how many situations a line says what they came to.
+	progress = 10
+	// shrunk is how many wrong situations are made small where $ELASTIC_TRUTH_SHRINK does not say it, and shrinkPatience how long
+	// each of them may take.
+	shrunk         = 3
+	shrinkPatience = 3 * time.Minute
+	// results is where wrong situations are stored.
+	results = "../out/truth"
+)
+
+// TestDrawnSituationsTurnOutAsForecast draws $ELASTIC_TRUTH situations from the seeds that begin with $ELASTIC_TRUTH_SEED. Those
+// that are forecast wrongly are stored, and the first of them are made small.
+func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
+	first := number(t, "ELASTIC_TRUTH_SEED", 1)
+	r := &round{t: t, next: first, end: first + number(t, "ELASTIC_TRUTH", few), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}}
+	var stages sync.WaitGroup
+	for range max(1, runtime.NumCPU()/2) { // a situation mostly waits, but for several processes
+		stage := newStage(t)
+		stages.Go(func() {
+			for r.play(stage) {
+			}
+			for r.shrink(stage) {
+			}
+		})
+	}
+	stages.Wait()
+	t.Log(r.tally)
+}
+
+// number is what a variable says, or something else where it is not set.
+func number(t *testing.T, variable string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("$%s: %v", variable, err)
+	}
+	return n
+}
+
+// A round is situations that are played one after the other, on several stages.
+type round struct {
+	t         *testing.T
+	mu        sync.Mutex
+	next, end uint64 // seeds, guarded by mu, as what follows
+	shrinks   uint64 // how many may still be made small
+	tally     *truth.Tally
+	wrong     []truth.Outcome // and not known
+}
+
+// take is the next seed to play; false when there is none.
+func (r *round) take() (seed uint64, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == r.end || r.t.Context().Err() != nil {
+		return 0, false
+	}
+	r.next++
+	return r.next - 1, true
+}
+
+// play plays a situation, and says whether the stage can play another one.
+func (r *round) play(stage *truth.Stage) (more bool) {
+	seed, more := r.take()
+	if !more {
+		return false
+	}
+	outcome, err := stage.Play(r.t.Context(), truth.Generate(seed))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tally.Count(outcome, err)%progress == 0 {
+		r.t.Log(r.tally)
+	}
+	switch {
+	case err != nil && truth.Unfit(err):
+		r.t.Log(err)
+	case err != nil:
+		r.t.Error(err)
+	case outcome.Verdict == truth.Refused:
+		r.t.Logf("seed %d: %s", seed, outcome.Refusal)
+	case outcome.Verdict == truth.Wrong && !knownSeeds[seed]:
+		r.t.Errorf("%s", outcome)
+		r.store(outcome)
+		r.wrong = append(r.wrong, outcome)
+	}
+	return !truth.Broken(err)
+}
+
+// store keeps a wrong situation, and what happened.
+func (r *round) store(outcome truth.Outcome) {
+	dir := filepath.Join(results, outcome.Situation.Name)
+	if err := outcome.Situation.Save(dir); err != nil {
+		r.t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "outcome.txt"), []byte(outcome.String()), 0o644); err != nil {
+		r.t.Error(err)
+	}
+	r.t.Logf("stored in e2e/out/truth/%s; to keep it, copy it to e2e/truth/testdata/situations under a name that says what it is about", outcome.Situation.Name)
+}
+
+// shrink makes one of the wrong situations small, and says whether there may be another one to do.
+func (r *round) shrink(stage *truth.Stage) (more bool) {
+	r.mu.Lock()
+	if r.shrinks == 0 || len(r.wrong) == 0 {
+		r.mu.Unlock()
+		return false
+	}
+	outcome := r.wrong[0]
+	r.wrong, r.shrinks = r.wrong[1:], r.shrinks-1
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(r.t.Context(), shrinkPatience)
+	defer cancel()
+	small := truth.Minimal(ctx, stage, outcome)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.t.Logf("made small:\n%s", small)
+	r.store(small)
+	return true
+}
