@@ -42,6 +42,8 @@ type Answer struct {
 	Outcome   Outcome   `json:"outcome"`
 	// Counting are the jobs that are planned before it and were counted.
 	Counting []string `json:"counting,omitempty"`
+	// Beside are the jobs that are planned after it, and may start before it.
+	Beside []string `json:"beside,omitempty"`
 	// Queues is what queues decide about its parts, in their order; empty for a job without a queue.
 	Queues []Standing `json:"queues,omitempty"`
 	// Pods are the planned ones, in the order in which they are made.

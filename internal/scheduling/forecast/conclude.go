@@ -16,11 +16,14 @@ import (
 
 // conclude puts together what all runs say.
 func (f *forecast) conclude(runs []*run) Answer {
-	number := len(f.jobs) - 1
+	number := f.number
 	job := f.jobs[number]
 	a := Answer{Noun: job.Noun, Namespace: job.Namespace, Name: job.Name, AsOf: f.snapshot.AsOf, Choices: len(runs)}
 	for _, other := range f.jobs[:number] {
 		a.Counting = append(a.Counting, other.String())
+	}
+	for _, other := range f.jobs[number+1:] {
+		a.Beside = append(a.Beside, other.String())
 	}
 	asks := map[types.NamespacedName]bool{}
 	a.Queues = f.standings(number)

@@ -32,13 +32,13 @@ type end struct {
 
 // estimate is when a job that waits is expected to start: after the first of the running jobs whose ends are known, and
 // those that end before it. nil where none of them helps.
-func estimate(s *Snapshot, before []Job, job Job) *Estimate {
+func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
 	ends := endsOf(s)
 	if len(ends) == 0 || len(s.Nodes) > maxEstimateNodes {
 		return nil
 	}
 	after := func(n int) bool {
-		a := decide(without(s, ends[:n+1]), before, job)
+		a := decide(without(s, ends[:n+1]), jobs, number)
 		return a.Outcome == Fits
 	}
 	n := sort.Search(len(ends), after)

@@ -102,12 +102,12 @@ func (f *forecast) podEviction(v victim) Eviction {
 		Owner: o.String(), OwnerKind: o.kind, OwnerName: o.name,
 	}
 	if p, ok := f.planned[v.pod]; ok {
-		e.Planned, e.Own = true, p.job == len(f.jobs)-1
+		e.Planned, e.Own = true, p.job == f.number
 		e.Name = p.Role + " of " + f.jobs[p.job].Name
 		if o.kind == "" {
 			e.Owner, e.OwnerKind, e.OwnerName = f.jobs[p.job].Noun+" "+f.jobs[p.job].String(), f.jobs[p.job].Noun, f.jobs[p.job].Name
 		}
-	} else if last := f.jobs[len(f.jobs)-1]; last.Grows && o.kind == last.Noun && o.key() == last.Key() {
+	} else if last := f.jobs[f.number]; last.Grows && o.kind == last.Noun && o.key() == last.Key() {
 		e.Own = true
 	}
 	return e
@@ -120,7 +120,7 @@ func (f *forecast) workloadEviction(r *run, w evictedWorkload, asks map[types.Na
 		Owner: o.String(), OwnerKind: o.kind, OwnerName: o.name,
 	}
 	if p, ok := f.queues.planned[w.name]; ok {
-		e.Planned, e.Own = true, p.number == len(f.jobs)-1
+		e.Planned, e.Own = true, p.number == f.number
 		e.Owner, e.OwnerKind, e.OwnerName = p.job.Noun+" "+p.job.String(), p.job.Noun, p.job.Name
 	}
 	for _, l := range f.podsOf(r, w.name) {
@@ -130,7 +130,7 @@ func (f *forecast) workloadEviction(r *run, w evictedWorkload, asks map[types.Na
 	slices.Sort(e.Pods)
 	e.Fate = requeued(cmp.Or(e.Owner, "it"), w.ahead)
 	if p, ok := f.queues.planned[w.name]; o.kind == aTrainingJob && f.burst(w.name) || ok && p.part.optional() {
-		e.Fate = f.fate(r, f.losses(r, len(f.jobs)-1)[o], asks)
+		e.Fate = f.fate(r, f.losses(r, f.number)[o], asks)
 	}
 	return e
 }

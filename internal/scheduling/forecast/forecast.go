@@ -40,9 +40,23 @@ func mostRuns(nodes int) int {
 
 // Make says what becomes of a job on a cluster. The jobs before it are planned as well, and come first.
 func Make(s *Snapshot, before []Job, job Job) Answer {
-	a := decide(s, before, job)
+	return of(s, append(slices.Clip(before), job), len(before))
+}
+
+// All says what becomes of each of some jobs that are made together: one after the other, or all at about the same time.
+func All(s *Snapshot, jobs []Job) []Answer {
+	answers := make([]Answer, 0, len(jobs))
+	for number := range jobs {
+		answers = append(answers, of(s, jobs, number))
+	}
+	return answers
+}
+
+// of says what becomes of one of some jobs.
+func of(s *Snapshot, jobs []Job, number int) Answer {
+	a := decide(s, jobs, number)
 	if a.Outcome == Pends && len(s.Nodes) <= maxEstimateNodes {
-		a.Estimate = estimate(s, before, job)
+		a.Estimate = estimate(s, jobs, number)
 		for _, name := range unknownEnds(s) {
 			if !slices.Contains(a.Asks, name) {
 				a.Asks = append(a.Asks, name)
@@ -53,8 +67,8 @@ func Make(s *Snapshot, before []Job, job Job) Answer {
 }
 
 // decide is an answer without a time.
-func decide(s *Snapshot, before []Job, job Job) Answer {
-	f := newForecast(s, before, job)
+func decide(s *Snapshot, jobs []Job, number int) Answer {
+	f := newForecast(s, jobs, number)
 	f.ask()
 	first := &run{
 		splitter: splitter{mostRuns(len(s.Nodes)), f.merged, f.distinct}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
@@ -64,7 +78,10 @@ func decide(s *Snapshot, before []Job, job Job) Answer {
 	var together []*run
 	if first, rest := f.simultaneous(); len(first) > 1 {
 		// Jobs of one plan are made at about the same time, or one waits for the other: both may be.
-		together = f.through(f.take(starts[0].fork(), first...), rest)
+		for _, order := range orders(first) {
+			together = append(together, f.through(f.take(starts[0].fork(), order...), rest)...)
+		}
+		together = f.merged(together)
 	}
 	runs := f.merged(append(f.through(starts, f.steps), together...))
 	return f.conclude(runs)
@@ -80,6 +97,26 @@ func (f *forecast) through(runs []*run, steps []step) []*run {
 		runs = f.merged(next)
 	}
 	return runs
+}
+
+// orders are some of the orders in which jobs that are made at the same time may come to the scheduler: all of few, and of many
+// that of the plan and its reverse.
+func orders(steps []step) [][]step {
+	if len(steps) > 3 {
+		reverse := slices.Clone(steps)
+		slices.Reverse(reverse)
+		return [][]step{steps, reverse}
+	}
+	if len(steps) == 1 {
+		return [][]step{steps}
+	}
+	var all [][]step
+	for i := range steps {
+		for _, rest := range orders(slices.Delete(slices.Clone(steps), i, i+1)) {
+			all = append(all, append([]step{steps[i]}, rest...))
+		}
+	}
+	return all
 }
 
 // simultaneous are the first steps of the jobs, and all others.
@@ -99,7 +136,8 @@ func (f *forecast) simultaneous() (first, rest []step) {
 // forecast is the making of one answer.
 type forecast struct {
 	snapshot *Snapshot
-	jobs     []Job // those before it, and the job itself
+	jobs     []Job
+	number   int // of the job that is asked about
 	notes    *notes
 	devices  map[corev1.ResourceName]bool // resources that come from devices
 	queues   *queues
@@ -129,11 +167,11 @@ type planned struct {
 	Pod
 }
 
-func newForecast(s *Snapshot, before []Job, job Job) *forecast {
+func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	notes := &notes{}
 	s, devices := withDevices(s, notes)
 	f := &forecast{
-		snapshot: s, jobs: queuedByDefault(s.Queues, append(slices.Clip(before), job)), notes: notes, devices: devices, pods: s.Pods,
+		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), number: number, notes: notes, devices: devices, pods: s.Pods,
 		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
 	}
 	gone := f.gone()

@@ -76,6 +76,9 @@ func (a Answer) Text() string {
 	for _, name := range a.Counting {
 		t.line("", fmt.Sprintf("counting %s, planned before it", name))
 	}
+	for _, name := range a.Beside {
+		t.line("", fmt.Sprintf("counting %s, planned after it, which may come first", name))
+	}
 	for _, note := range a.Approximate {
 		t.line("", "approximate: "+note.Text)
 	}

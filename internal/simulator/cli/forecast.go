@@ -135,13 +135,13 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	jobs := contents.Jobs
 	s = s.With(contents.Objects)
 	worst := forecast.Fits
-	for i, job := range jobs {
-		answer := forecast.Make(s, jobs[:i], job)
-		if known := details(ctx, client, answer.Asks); len(known) > 0 {
-			more := *s
-			more.Jobs = known
-			answer = forecast.Make(&more, jobs[:i], job)
-		}
+	answers := forecast.All(s, jobs)
+	if known := details(ctx, client, asks(answers)); len(known) > 0 {
+		more := *s
+		more.Jobs = known
+		answers = forecast.All(&more, jobs)
+	}
+	for _, answer := range answers {
 		if err := f.write(out, answer); err != nil {
 			return err
 		}
@@ -153,6 +153,19 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 		return &commandline.ExitError{Code: code, Err: fmt.Errorf("the worst outcome is: %s", worst)}
 	}
 	return nil
+}
+
+// asks are the training jobs that answers ask about, each once.
+func asks(answers []forecast.Answer) []types.NamespacedName {
+	var names []types.NamespacedName
+	for _, answer := range answers {
+		for _, name := range answer.Asks {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // details are what the jobs that a forecast asks about say of themselves, as far as it may be read.
