@@ -84,6 +84,12 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 	if f.mode == forecastOff {
 		return nil
 	}
+	if f.knows(job) {
+		return nil
+	}
+	if problem == "" {
+		job = c.dryRun(ctx, job)
+	}
 	before, vague, again := f.plans(job, problem == "")
 	if again {
 		return nil
@@ -102,6 +108,24 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
 	return f.says(answer)
+}
+
+// knows says whether a job was planned before, or something is being applied: then nothing more is said.
+func (f *forecasts) knows(job forecast.Job) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.acts || slices.ContainsFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() })
+}
+
+// dryRun asks the API server about a job's pods, as far as it answers in time.
+func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job {
+	client, diags := c.cluster()
+	if diags.HasError() || c.planned.isSilent() {
+		return job
+	}
+	ctx, done := c.forecasts.patience(ctx)
+	defer done()
+	return snapshot.DryRun(ctx, client, []forecast.Job{job})[0]
 }
 
 // plans notes a job, and returns those that were planned before it, and the names of those of which too little is known. It says again for one that was noted before, as

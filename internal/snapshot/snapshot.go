@@ -58,6 +58,9 @@ func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, erro
 	optional(ctx, client, l, forecast.DeviceClasses, "list deviceclasses.resource.k8s.io", kube.ResourceV1().DeviceClasses(), &s.Devices.Classes)
 	optional(ctx, client, l, forecast.ResourceSlices, "list resourceslices.resource.k8s.io", kube.ResourceV1().ResourceSlices(), &s.Devices.Slices)
 	optional(ctx, client, l, forecast.ResourceClaims, "list resourceclaims.resource.k8s.io", kube.ResourceV1().ResourceClaims(""), &s.Devices.Claims)
+	registration := kube.AdmissionregistrationV1()
+	optional(ctx, client, l, forecast.MutatingWebhooks, "list mutatingwebhookconfigurations.admissionregistration.k8s.io", registration.MutatingWebhookConfigurations(), &s.Webhooks.Mutating)
+	optional(ctx, client, l, forecast.ValidatingWebhooks, "list validatingwebhookconfigurations.admissionregistration.k8s.io", registration.ValidatingWebhookConfigurations(), &s.Webhooks.Validating)
 	optional(ctx, client, l, forecast.BatchJobs, "list jobs.batch", kube.BatchV1().Jobs(""), &s.BatchJobs)
 	if err := l.wait(); err != nil {
 		return nil, err

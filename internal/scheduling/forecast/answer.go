@@ -51,6 +51,8 @@ type Answer struct {
 	// Alike are rows of pods by their roles that are alike to the scheduler, and that are made at the same time, in
 	// whatever order: they may change places among each other.
 	Alike [][]string `json:"alike,omitempty"`
+	// DryRun says that the API server was asked what it would make of the job's pods. Else that was computed.
+	DryRun bool `json:"dry_run"`
 	// Evicts are the pods and workloads that stop for it, in the order in which they do.
 	Evicts []Eviction `json:"evicts,omitempty"`
 	// Choices is in how many ways equal choices of the scheduler were followed to the end.

@@ -25,6 +25,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	for _, other := range f.jobs[number+1:] {
 		a.Beside = append(a.Beside, other.String())
 	}
+	a.DryRun = job.answered()
 	asks := map[types.NamespacedName]bool{}
 	a.Queues = f.standings(number)
 	a.Pods = f.podForecasts(runs, number)
@@ -93,6 +94,9 @@ func (f *forecast) roomFor(pod *placement.Pod, node string) bool {
 func (f *forecast) noteUnread(a Answer, job Job) {
 	for _, unread := range f.snapshot.Unread {
 		switch {
+		case job.answered() && (unread.Kind == LimitRanges || unread.Kind == RuntimeClasses || unread.Kind == MutatingWebhooks || unread.Kind == ValidatingWebhooks):
+		case unread.Kind == MutatingWebhooks || unread.Kind == ValidatingWebhooks:
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods; no dry run has asked them", unread.Kind, unread.Verb)
 		case unread.Kind == LimitRanges || unread.Kind == ResourceQuotas:
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods", unread.Kind, unread.Verb)
 		case unread.Kind == Services && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return len(p.Nodes) > 0 && p.spread }):
@@ -190,6 +194,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 				}
 			}
 			f.noteSpecial(placed)
+			f.noteWebhooks(p.Pod)
 			f.noteDevices(placed, pod.State)
 			pods = append(pods, pod)
 		}

@@ -324,6 +324,9 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 // quotas; the refusal says why it cannot be created.
 func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
 	object, refusal := f.apiServer.Complete(f.withPresent(pod))
+	if pod.Answered {
+		refusal = pod.Refusal
+	}
 	if refusal == nil && created {
 		refusal = f.apiServer.Charge(object)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/podadmission"
 	"github.com/elastic-training/terraform-provider-elastic/internal/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
@@ -68,7 +69,30 @@ type Pod struct {
 	Wave int
 	// Ends is set for a pod that has to end before the next wave is created, as an initializer does.
 	Ends bool
+	// Answered says that the API server was asked about the pod, by a dry run: Pod is what it would store, or Refusal says why
+	// it would not.
+	Answered bool
+	Refusal  *podadmission.Refusal
 	*corev1.Pod
+}
+
+// MapPods is jobs with their pods changed. The jobs given stay as they are.
+func MapPods(jobs []Job, change func(Pod) Pod) []Job {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i].Stages = slices.Clone(jobs[i].Stages)
+		for j, stage := range jobs[i].Stages {
+			stage = slices.Clone(stage)
+			jobs[i].Stages[j] = stage
+			for k := range stage {
+				stage[k].Pods = slices.Clone(stage[k].Pods)
+				for l, pod := range stage[k].Pods {
+					stage[k].Pods[l] = change(pod)
+				}
+			}
+		}
+	}
+	return jobs
 }
 
 // optional says whether a job can do without a part.
@@ -253,4 +277,14 @@ func queuedByDefault(queues *Queues, jobs []Job) []Job {
 		}
 	}
 	return jobs
+}
+
+// answered says whether the API server was asked about all pods of the job.
+func (j Job) answered() bool {
+	all := true
+	MapPods([]Job{j}, func(pod Pod) Pod {
+		all = all && pod.Answered
+		return pod
+	})
+	return all
 }

@@ -36,9 +36,7 @@ const (
 	InvalidQueue     ReasonCode = "invalid-queue"      // a ClusterQueue that cannot be understood
 	PodsNotFound     ReasonCode = "pods-not-found"     // a workload that has admitted more pods than were found
 	PlannedUnknown   ReasonCode = "planned-unknown"    // planned before it, and not known until apply
-	QueueByDefault   ReasonCode = "queue-by-default"   // whether Kueue queues it depends on Kueue's configuration
-	Autoscaler       ReasonCode = "autoscaler"         // nodes may be added
-	NotDryRun        ReasonCode = "webhook-not-called" // webhooks or policies that a dry run would have asked
+	WebhookNotCalled ReasonCode = "webhook-not-called" // webhooks that a dry run would have asked
 )
 
 // notes collects what makes an answer approximate, each once.

@@ -38,6 +38,8 @@ type Snapshot struct {
 	StatefulSets           []*appsv1.StatefulSet
 	// Devices that drivers offer.
 	Devices Devices
+	// Webhooks that may be called for pods.
+	Webhooks Webhooks
 	// BatchJobs say whether a pod that is evicted is made again.
 	BatchJobs []*batchv1.Job
 	// Queues are Kueue's objects; nil where they were not read, which is enough for jobs without a queue.
@@ -78,19 +80,21 @@ type Kind string
 
 // The kinds that a forecast can go without.
 const (
-	Budgets        Kind = "PodDisruptionBudget" // whom preemption spares
-	Namespaces     Kind = "Namespace"           // what affinities and queues select by a namespace's labels, and Pod Security
-	LimitRanges    Kind = "LimitRange"          // what containers are given that say no requests
-	ResourceQuotas Kind = "ResourceQuota"       // how many pods may be created
-	RuntimeClasses Kind = "RuntimeClass"        // overhead, and the nodes that have it
-	Services       Kind = "Service"             // how pods are spread, as the next three
-	Replications   Kind = "ReplicationController"
-	ReplicaSets    Kind = "ReplicaSet"
-	StatefulSets   Kind = "StatefulSet"
-	BatchJobs      Kind = "Job"         // whether an evicted pod is made again
-	DeviceClasses  Kind = "DeviceClass" // devices as extended resources, as the next two
-	ResourceSlices Kind = "ResourceSlice"
-	ResourceClaims Kind = "ResourceClaim"
+	Budgets            Kind = "PodDisruptionBudget" // whom preemption spares
+	Namespaces         Kind = "Namespace"           // what affinities and queues select by a namespace's labels, and Pod Security
+	LimitRanges        Kind = "LimitRange"          // what containers are given that say no requests
+	ResourceQuotas     Kind = "ResourceQuota"       // how many pods may be created
+	RuntimeClasses     Kind = "RuntimeClass"        // overhead, and the nodes that have it
+	Services           Kind = "Service"             // how pods are spread, as the next three
+	Replications       Kind = "ReplicationController"
+	ReplicaSets        Kind = "ReplicaSet"
+	StatefulSets       Kind = "StatefulSet"
+	BatchJobs          Kind = "Job"         // whether an evicted pod is made again
+	DeviceClasses      Kind = "DeviceClass" // devices as extended resources, as the next two
+	ResourceSlices     Kind = "ResourceSlice"
+	ResourceClaims     Kind = "ResourceClaim"
+	MutatingWebhooks   Kind = "MutatingWebhookConfiguration" // what else changes or rejects pods, as the next
+	ValidatingWebhooks Kind = "ValidatingWebhookConfiguration"
 )
 
 // clusterQueueOf is where a LocalQueue leads; nil where it, or its ClusterQueue, is not there.

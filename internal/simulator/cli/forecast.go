@@ -33,7 +33,7 @@ var forecastCodes = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts
 type forecastFlags struct {
 	file, kubeconfig, context, namespace string
 	timeout                              time.Duration
-	asJSON                               bool
+	asJSON, noDryRun                     bool
 }
 
 func newForecast() *cobra.Command {
@@ -76,6 +76,7 @@ The exit code says what would become of the job; of several jobs the worst count
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "the namespace of jobs that name none")
 	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long the cluster may take to answer")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print each answer as a line of JSON")
+	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute what the API server would make of the pods, instead of asking it by a create that is a dry run")
 	commandline.Require(c, "filename")
 	commandline.CompleteFiles(c, "filename", "yaml", "yml", "json")
 	commandline.CompleteFiles(c, "kubeconfig")
@@ -135,6 +136,9 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	jobs := contents.Jobs
 	s = s.With(contents.Objects)
 	worst := forecast.Fits
+	if !f.noDryRun {
+		jobs = snapshot.DryRun(ctx, client, jobs)
+	}
 	answers := forecast.All(s, jobs)
 	if known := details(ctx, client, asks(answers)); len(known) > 0 {
 		more := *s
