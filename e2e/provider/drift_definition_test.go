@@ -1,0 +1,403 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+)
+
+// asked is a training job's definition as the attributes have it: plain values by the attributes' names.
+type asked map[string]any
+
+// definitionOf reads what a job's ConfigMap says.
+func definitionOf(t *testing.T, name string) asked {
+	t.Helper()
+	d, err := trainingjob.DefinitionOf(jobConfig(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := asked{}
+	maps.Copy(a, plainOf(t, d.Job))
+	maps.Copy(a, plainOf(t, d.Settings))
+	workers := a["workers"].(map[string]any)
+	workers["min"], workers["max"] = float64(d.Min), float64(d.Max)
+	for key, value := range map[string]any{"command": a["command"], "floor_priority_class_name": d.FloorPriorityClassName} {
+		if value != nil && value != "" {
+			workers[key] = value
+		}
+	}
+	a["model"] = map[string]any{"name": d.Job.Model.Name}
+	if d.ModelText != "" {
+		a["model"] = map[string]any{"file": d.ModelText}
+	}
+	for _, key := range []string{"command", "name", "namespace"} { // the last two are the objects' own
+		delete(a, key)
+	}
+	return a
+}
+
+func plainOf(t *testing.T, value any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(value)
+	plain := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(text, &plain)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// data is the ConfigMap's data for a changed definition; its error is why no job can be like that.
+func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	d := trainingjob.Definition{Job: trainingjob.Job{Name: like.Job.Name, Namespace: like.Job.Namespace}}
+	var numbers struct {
+		Model   struct{ File string }
+		Workers struct {
+			Min, Max               int
+			FloorPriorityClassName string `json:"floor_priority_class_name"`
+			Command                []string
+		}
+	}
+	for _, into := range []any{&d.Job, &d.Settings, &numbers} {
+		if err := json.Unmarshal(text, into); err != nil {
+			return nil, err
+		}
+	}
+	d.Queue, d.ModelText, d.Job.Model.File, d.Job.Command = like.Queue, numbers.Model.File, "", numbers.Workers.Command
+	d.Min, d.Max, d.FloorPriorityClassName = numbers.Workers.Min, numbers.Workers.Max, numbers.Workers.FloorPriorityClassName
+	if problems := d.Problems(); len(problems) > 0 {
+		return nil, fmt.Errorf("%s", problems[0])
+	}
+	return d.ConfigData()
+}
+
+// places are all attributes of a value that hold no others, with their values.
+func placesIn(attributes []*tfprotov6.SchemaAttribute, value map[string]any, above string) map[string]any {
+	leaves := map[string]any{}
+	for _, a := range attributes {
+		of, there := value[a.Name]
+		if !there {
+			continue
+		}
+		path := above + a.Name
+		switch v := of.(type) {
+		case map[string]any:
+			switch {
+			case a.NestedType != nil:
+				maps.Copy(leaves, placesIn(a.NestedType.Attributes, v, path+"."))
+			case a.Type.Is(tftypes.Map{}):
+				for key := range v {
+					leaves[fmt.Sprintf("%s[%q]", path, key)] = v[key]
+				}
+			default: // JSON
+				leaves[path] = v
+			}
+		case []any:
+			for i, item := range v {
+				at := fmt.Sprintf("%s[%d]", path, i)
+				if object, ok := item.(map[string]any); ok && a.NestedType != nil {
+					maps.Copy(leaves, placesIn(a.NestedType.Attributes, object, at+"."))
+				} else {
+					leaves[at] = item
+				}
+			}
+		default:
+			leaves[path] = of
+		}
+	}
+	return leaves
+}
+
+// with is a copy in which the value at a place is another one.
+func with(value any, path string, to any) any {
+	if path == "" {
+		return to
+	}
+	path = strings.TrimPrefix(path, ".")
+	if strings.HasPrefix(path, "[") {
+		index, rest, _ := strings.Cut(path[1:], "]")
+		if list, ok := value.([]any); ok {
+			var i int
+			_, _ = fmt.Sscan(index, &i)
+			list = slices.Clone(list)
+			list[i] = with(list[i], rest, to)
+			return list
+		}
+		entries := maps.Clone(value.(map[string]any))
+		key := strings.Trim(index, `"`)
+		entries[key] = with(entries[key], rest, to)
+		return entries
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	entries := maps.Clone(value.(map[string]any))
+	entries[path[:end]] = with(entries[path[:end]], path[end:], to)
+	return entries
+}
+
+// otherPlain are values that may stand in the place of one of a definition. Which of them a job can have, the definition says.
+func otherPlain(value any) []any {
+	switch v := value.(type) {
+	case float64:
+		return []any{v + 1, v - 1, v / 2, v * 2}
+	case bool:
+		return []any{!v}
+	case string:
+		return append([]any{
+			"/other", "synthetic://digits?records=500&seed=7", "iris", "recordio", "idx", "tf_example", "bytes", trainingjob.AggregationAllReduce,
+			"Always", "workers", "all", "", "RuntimeDefault", "x = 2\n", "3Gi",
+		}, others(v)...)
+	case []any:
+		return []any{[]any{"other"}}
+	case map[string]any: // JSON
+		if _, isPatch := v["spec"]; isPatch {
+			return []any{map[string]any{"spec": map[string]any{"dnsPolicy": "None", "dnsConfig": map[string]any{"nameservers": []any{"10.0.0.1"}}}}}
+		}
+		return []any{map[string]any{"nodeAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{
+			map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "Exists"}}},
+		}}}}}
+	}
+	return nil
+}
+
+const driftingPod = `
+	priority_class_name              = "system-cluster-critical"
+	resources                        = { requests = { cpu = "1000m", memory = "1Gi" }, limits = { memory = "2048Mi" } }
+	node_selector                    = { pool = "training" }
+	tolerations                      = [{ key = "spot", operator = "Equal", value = "yes", effect = "NoExecute", toleration_seconds = 60 }]
+	affinity                         = jsonencode({ podAntiAffinity = { preferredDuringSchedulingIgnoredDuringExecution = [{ weight = 1, podAffinityTerm = { topologyKey = "kubernetes.io/hostname" } }] } })
+	env                              = { LOG = "debug" }
+	labels                           = { cost = "low" }
+	annotations                      = { "example.com/scrape" = "true" }
+	termination_grace_period_seconds = 40
+	runtime_class_name               = "gvisor"
+	pod_overrides                    = jsonencode({ spec = { dnsPolicy = "Default" } })
+	security_context = {
+	  run_as_user = 1000, run_as_group = 1001, run_as_non_root = true, fs_group = 1002, supplemental_groups = [1003]
+	  seccomp_profile            = { type = "Localhost", localhost_profile = "train.json" }
+	  read_only_root_filesystem  = false
+	  allow_privilege_escalation = true
+	  capabilities               = { add = ["IPC_LOCK"], drop = ["NET_RAW"] }
+	}
+	init_containers = [{
+	  name = "fetch", image = "example.com/fetcher:1", command = ["fetch"], args = ["/in"], env = { LOG = "debug" }
+	  volume_mounts = [{ name = "scratch", mount_path = "/in", sub_path = "train", read_only = true }]
+	  resources     = { requests = { cpu = "1", memory = "1Gi" } }
+	}]`
+
+// driftingJobs have, all together, every attribute of a training job in a context in which somebody else can change it.
+var driftingJobs = []string{
+	`
+	image             = "registry.invalid/nobody:0"
+	image_pull_policy = "IfNotPresent"
+	image_pull_secrets   = ["registry"]
+	service_account_name = "trainer"
+	model    = { name = "mnist" }
+	data     = { training = "/data/train", validation = "/data/test", format = "tfrecord", codec = "tf_example", records_per_task = 100 }
+	training = { epochs = 2, minibatch_size = 10, grads_to_wait = 4, seed = 3, learning_rate = 0.25, aggregation = "master" }
+	output     = "/output"
+	checkpoint = { steps = 5, keep_max = 2, directory = "/output/kept" }
+	evaluation = { steps = 3, epochs = 1 }
+	volumes = [
+	  { name = "output", mount_path = "/output", pvc = "models", mount = "master", read_only = false },
+	  { name = "data", mount_path = "/data", host_path = "/srv/data" },
+	  { name = "scratch", mount_path = "/scratch", empty_dir = { medium = "Memory", size_limit = "64Mi" } },
+	  { name = "words", mount_path = "/words", config_map = "words", mount = "workers" },
+	]
+	master  = {` + driftingPod + "\n}\nworkers = {\n min = 2\n max = 3\n floor_priority_class_name = \"system-node-critical\"" + driftingPod + `
+	}`, `
+	image    = "registry.invalid/nobody:0"
+	model    = { file = "x = 1\n" }
+	data     = { training = "/data/train", format = "csv", records_per_task = 100, csv = { columns = { x = ["length"] }, words = { length = ["a"] } } }
+	training = { minibatch_size = 10, grads_to_wait = 4 }
+	workers  = { max = 2, command = ["python3"] }
+	volumes  = [{ name = "data", mount_path = "/data", pvc = "data" }]`,
+}
+
+// untried are attributes that this test does not change: labels, annotations and the deadline are the Job's own, in no
+// ConfigMap; a queue needs Kueue; and of the last two the definition has no value, or another name.
+var untried = []string{
+	"labels", "annotations", "active_deadline_seconds", "queue.name", "queue.priority_class", "queue.floor_priority_class",
+	"master.init_containers.resources.limits", "workers.init_containers.resources.limits",
+	"master.tolerations.toleration_seconds", "workers.tolerations.toleration_seconds",
+}
+
+// TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected has another field manager write what a job's master reads: each
+// value that an attribute says, one at a time and then three at once. What replaces the job, which takes a while, is applied once
+// for each attribute of the resource, and otherwise set back by the other manager.
+func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) {
+	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	attributes := server.Schemas.ResourceSchemas["elastic_training_job"].Block.Attributes
+	tried, remade := map[string]bool{}, map[string]bool{}
+	for i, config := range driftingJobs {
+		name := fmt.Sprintf("drift-job-%d", i)
+		t.Run(name, func(t *testing.T) {
+			m := manage(t, server, "elastic_training_job", fmt.Sprintf("name = %q\n%s", name, config))
+			pristine, original := m.State, definitionOf(t, name)
+			like, err := trainingjob.DefinitionOf(jobConfig(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := original.data(like)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaves, other := placesIn(attributes, original, ""), map[string]any{}
+			for path, value := range leaves {
+				for _, candidate := range otherPlain(value) {
+					changed := asked(with(map[string]any(original), path, candidate).(map[string]any))
+					if data, err := changed.data(like); err == nil && !maps.Equal(data, before) {
+						other[path] = candidate
+						break
+					}
+				}
+				if _, ok := other[path]; !ok && !excludesOthers(path, value) {
+					t.Errorf("%s = %v: no other value was found that a job can have", path, value)
+				}
+				tried[inSchema(path)] = true
+			}
+			paths := slices.Sorted(maps.Keys(other))
+			groups := slices.Collect(slices.Chunk(paths, 1))
+			for group := range slices.Chunk(paths, 3) {
+				groups = append(groups, group)
+			}
+			for _, group := range groups {
+				changed := map[string]any(original)
+				for _, path := range group {
+					changed = with(changed, path, other[path]).(map[string]any)
+				}
+				data, err := asked(changed).data(like)
+				if err != nil {
+					continue // together they are no job
+				}
+				setAllData(t, name, data)
+				planned := expectJobPlanned(t, m, pristine, group)
+				root, _, _ := strings.Cut(inSchema(group[0]), ".")
+				switch {
+				case planned == nil:
+				case len(planned.Replaces) == 0:
+					if wrong := m.Apply(t, planned); len(wrong) > 0 {
+						t.Errorf("%s: apply says\n%s", group, texts(wrong))
+					}
+				case !remade[root]:
+					remade[root] = true
+					m.Remake(t)
+				default: // an attribute beside it has made the job anew
+					setAllData(t, name, before)
+				}
+				expectEmptyPlan(t, strings.Join(group, ", "), m)
+			}
+		})
+	}
+	for _, attribute := range schemaLeaves(attributes, "") {
+		if !tried[attribute] && !slices.Contains(untried, attribute) {
+			t.Errorf("%s was not changed by another manager: set it in driftingJobs", attribute)
+		}
+	}
+}
+
+// excludesOthers says whether what is beside a value goes with no other one: a profile of the node with Localhost, and csv with
+// its format.
+func excludesOthers(path string, value any) bool {
+	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv"
+}
+
+// setAllData changes a job's ConfigMap as somebody else does.
+func setAllData(t *testing.T, job string, data map[string]string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = adminClient(t).CoreV1().ConfigMaps("default").Patch(t.Context(), trainingjob.ConfigMapName(job), types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: driftTester})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectJobPlanned checks that a plan shows the drift of the attributes and names them; it is nil where nothing is seen.
+func expectJobPlanned(t *testing.T, m *providertesting.Managed, pristine tftypes.Value, attributes []string) *providertesting.Planned {
+	t.Helper()
+	when := strings.Join(attributes, ", ")
+	m.Refresh(t)
+	if sameConfigured(pristine, m.State) {
+		t.Errorf("%s: a refresh does not see that others changed it", when)
+		return nil
+	}
+	planned := m.Plan(t)
+	if !sameConfigured(pristine, planned.Value) {
+		t.Errorf("%s: the plan does not set it back:\n%s", when, differences(pristine, planned.Value))
+	}
+	named := namedIn(t, planned)
+	for _, attribute := range attributes {
+		if !slices.ContainsFunc(named, func(n string) bool { return strings.HasPrefix(n, attribute) || strings.HasPrefix(attribute, n) }) {
+			t.Errorf("%s: the plan names %v", attribute, named)
+		}
+	}
+	return planned
+}
+
+// sameConfigured compares what can be configured: the rest is what the cluster says.
+func sameConfigured(a, b tftypes.Value) bool {
+	was, is := entriesOf(a), entriesOf(b)
+	observed := []string{
+		"uid", "missing_objects", "phase", "steps_done", "steps_total", "loss", "metrics", "workers_running", "workers_pending", "preemptions",
+		"model_sha256", "output_files", "reason", "restarts", "workload", "logs",
+	}
+	for name := range was {
+		if !slices.Contains(observed, name) && !sameValue(was[name], is[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValue compares two values, of quantities the amounts: 1000m is 1.
+func sameValue(a, b tftypes.Value) bool {
+	diffs, err := a.Diff(b)
+	if err != nil {
+		return false
+	}
+	for _, d := range diffs {
+		if d.Value1 == nil || d.Value2 == nil {
+			return false
+		}
+		var was, is string
+		if !d.Value1.Type().Is(tftypes.String) {
+			if d.Value1.Type().Is(tftypes.Number) || d.Value1.Type().Is(tftypes.Bool) || d.Value1.IsNull() || d.Value2.IsNull() {
+				return false
+			}
+			continue // what is in it is told apart by itself
+		}
+		if d.Value1.As(&was) != nil || d.Value2.As(&is) != nil {
+			return false
+		}
+		before, errBefore := quantity.ParseQuantity(was)
+		after, errAfter := quantity.ParseQuantity(is)
+		if errBefore != nil || errAfter != nil || before.Cmp(after) != 0 {
+			return false
+		}
+	}
+	return true
+}
