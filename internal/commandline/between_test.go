@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ func TestBetweenNamesTheLimitOfAFlagAndLeavesOtherTextsToItsType(t *testing.T) {
 		"0":                    "give a number from 1 to 1,000",
 		"-1":                   "give a number from 1 to 1,000",
 		"4611686018427387904":  "give a number from 1 to 1,000",
-		"99999999999999999999": "out of range",
+		"99999999999999999999": "give a number from 1 to 1,000",
 		"NaN":                  "invalid syntax",
 		"":                     "invalid syntax",
 	} {
@@ -24,5 +25,23 @@ func TestBetweenNamesTheLimitOfAFlagAndLeavesOtherTextsToItsType(t *testing.T) {
 		if want == "" && (err != nil || *n == 7) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("--number=%q: %v (%d); want %q", value, err, *n, want)
 		}
+	}
+}
+
+func TestSeedsAndDurationsNameWhatTheyMayBe(t *testing.T) {
+	c := &cobra.Command{}
+	seed, pause := c.Flags().Uint64("seed", 7, ""), c.Flags().Duration("pause", 1, "")
+	Seed(c, "seed")
+	NotNegative(c, "pause")
+	for _, value := range []string{"-1", "18446744073709551616"} {
+		if err := c.Flags().Set("seed", value); err == nil || !strings.Contains(err.Error(), "give a number from 0 to 18446744073709551615") {
+			t.Errorf("--seed=%s: %v", value, err)
+		}
+	}
+	if err := c.Flags().Set("pause", "-1s"); err == nil || !strings.Contains(err.Error(), "at least 0") {
+		t.Errorf("--pause=-1s: %v", err)
+	}
+	if err := errors.Join(c.Flags().Set("seed", "18446744073709551615"), c.Flags().Set("pause", "0")); err != nil || *seed != 1<<64-1 || *pause != 0 {
+		t.Errorf("%v, %d, %v", err, *seed, *pause)
 	}
 }

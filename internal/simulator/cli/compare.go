@@ -53,6 +53,7 @@ same random numbers.`,
 		},
 	}
 	c.Flags().Uint64Var(&seed, "seed", 0, "draw these random numbers in every scenario, instead of those of its own seed")
+	commandline.Seed(c, "seed")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summaries as a JSON list")
 	return c
 }

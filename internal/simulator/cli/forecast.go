@@ -77,6 +77,7 @@ The exit code says what would become of the job; of several jobs the worst count
 	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long the cluster may take to answer")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print each answer as a line of JSON")
 	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute what the API server would make of the pods, instead of asking it by a create that is a dry run")
+	commandline.NotNegative(c, "timeout")
 	commandline.Require(c, "filename")
 	commandline.CompleteFiles(c, "filename", "yaml", "yml", "json")
 	commandline.CompleteFiles(c, "kubeconfig")

@@ -77,6 +77,7 @@ The same scenario and seed give the same event log, byte for byte, on every mach
 	commandline.CompleteFiles(c, "output", "html")
 	commandline.CompleteFiles(c, "log", "jsonl")
 	c.Flags().Uint64Var(&flags.seed, "seed", 0, "draw other random numbers than the scenario's seed does")
+	commandline.Seed(c, "seed")
 	c.Flags().BoolVar(&flags.json, "json", false, "print the summary as JSON")
 	return c
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kube"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
@@ -250,6 +251,7 @@ volumes, and computes what it is dealt until the master dismisses it.`,
 				return err
 			}
 			c.options.ScriptOutput = labelled{cmd.ErrOrStderr(), fmt.Sprintf("worker %d", cfg.ID)}
+			c.options.Memory = data.MemoryBytes()
 			cfg.Log, cfg.Job, cfg.Build, cfg.Node = log, c.options, version, os.Getenv("MY_NODE_NAME")
 			if cfg.Credentials, err = wire.LoadCredentials(c.options.Resolve(credentials)); err != nil {
 				return err
@@ -266,6 +268,8 @@ volumes, and computes what it is dealt until the master dismisses it.`,
 	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
 	c.register(cmd)
 	commandline.Between(cmd, "id", 0, math.MaxInt32)
+	commandline.NotNegative(cmd, "master-timeout")
+	commandline.NotNegative(cmd, "pace")
 	commandline.Require(cmd, "master", "id")
 	commandline.Exits(cmd, 0, "dismissed by the master")
 	commandline.Exits(cmd, exitLeft, "asked to stop, or no master answered")

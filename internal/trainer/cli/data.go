@@ -209,6 +209,7 @@ func newSynth() *cobra.Command {
 	c.Flags().Int64Var(&records, "records", 10000, "number of records")
 	commandline.Between(c, "records", 1, maxRecords)
 	c.Flags().Uint64Var(&seed, "seed", 1, "of the records")
+	commandline.Seed(c, "seed")
 	return c
 }
 

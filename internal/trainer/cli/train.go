@@ -16,6 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/elasticdl"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/local"
@@ -97,6 +98,8 @@ with a higher --num-epoch it goes on from its end.`,
 	f.StringVar(&t.status, "status-address", "", "serve the run's page and /metrics on this address, 127.0.0.1:0 on a free port; empty: nowhere. The page is left as report.html beside the model in any case")
 	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
 	t.register(c)
+	commandline.Seed(c, "seed")
+	commandline.NotNegative(c, "pace")
 	commandline.Between(c, "num-worker", 1, trainingjob.MaxWorkers)
 	commandline.Between(c, "min-worker", 1, trainingjob.MaxWorkers)
 	commandline.Require(c, "train-data-dir", "output")
@@ -157,6 +160,7 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	}
 	t.options.ScriptOutput, t.options.ScriptRestarts = labelled{cmd.ErrOrStderr(), "master"}, masterScriptRestarts
 	ctx := cmd.Context()
+	t.options.Memory = data.MemoryBytes() / int64(t.workers)
 	j, err := job.Load(ctx, t.spec, name, model, t.options)
 	if err != nil {
 		return cannotBegin(ctx, err)

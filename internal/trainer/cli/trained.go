@@ -113,7 +113,7 @@ func (u *using) open(ctx context.Context, mode modelfile.Mode) (_ *used, err err
 	if threads == 0 {
 		threads = min(runtime.GOMAXPROCS(0), kernel.MaxBlocks)
 	}
-	if o.Model, err = trained.New(m, o.weights, nn.Options{Kernel: set, Threads: threads, MaxBatch: u.minibatch}); err != nil {
+	if o.Model, err = trained.New(m, o.weights, nn.Options{Kernel: set, Threads: threads, MaxBatch: u.minibatch, MemoryBytes: data.MemoryBytes()}); err != nil {
 		return nil, err
 	}
 	u.spec.Features, u.spec.CacheBytes = m.Feed.Features, u.options.Cache
@@ -126,7 +126,9 @@ func (u *using) open(ctx context.Context, mode modelfile.Mode) (_ *used, err err
 	if o.batcher, err = data.NewBatcher(o.data, m.Feed, u.minibatch); err != nil {
 		return nil, err
 	}
-	o.ranges = schedule.Cut(records(o.data), u.rangeLength(o.weights))
+	if o.ranges, err = schedule.Cut(records(o.data), u.rangeLength(o.weights)); err != nil {
+		return nil, fmt.Errorf("data %q: %w", u.spec.Path, err)
+	}
 	return o, nil
 }
 

@@ -3,6 +3,7 @@ package data
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"runtime/debug"
@@ -17,7 +18,33 @@ const maxDefaultCacheBytes = 256 << 20
 // DefaultCacheBytes is the cache's size unless it is set: 256 MiB, or an eighth of the memory limit (GOMEMLIMIT or the
 // container's) where that is less.
 func DefaultCacheBytes() int64 {
-	limit := debug.SetMemoryLimit(-1) // asks only
+	limit := min(debug.SetMemoryLimit(-1), containerMemory()) // asks only
+	if limit == math.MaxInt64 {
+		return maxDefaultCacheBytes
+	}
+	return min(maxDefaultCacheBytes, limit/8)
+}
+
+// MemoryBytes is the memory of this container or machine: a process that takes more is killed. It is math.MaxInt64 where the
+// system does not say.
+func MemoryBytes() int64 {
+	limit := containerMemory()
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return limit
+	}
+	for line := range strings.Lines(string(text)) {
+		var kilobytes int64
+		if n, _ := fmt.Sscanf(line, "MemTotal: %d kB", &kilobytes); n == 1 {
+			limit = min(limit, kilobytes<<10)
+		}
+	}
+	return limit
+}
+
+// containerMemory is the limit of the cgroup, or math.MaxInt64.
+func containerMemory() int64 {
+	limit := int64(math.MaxInt64)
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -27,10 +54,7 @@ func DefaultCacheBytes() int64 {
 			limit = min(limit, n)
 		}
 	}
-	if limit == math.MaxInt64 {
-		return maxDefaultCacheBytes
-	}
-	return min(maxDefaultCacheBytes, limit/8)
+	return limit
 }
 
 // chunkKey names a chunk of a data set.

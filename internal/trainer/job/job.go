@@ -38,6 +38,8 @@ type Options struct {
 	Threads int
 	Kernel  string // "avx512", "avx2", "neon" or "portable"; "" chooses
 	Cache   int64  // bytes of decoded data; 0 chooses
+	// Memory is how many bytes the values of a minibatch may take where the job is computed; 0 leaves that to others.
+	Memory int64
 	// Stores opens the buckets of s3:// and gs://; nil where the trainer is built without.
 	Stores objectstore.Opener
 	// Root is put before the absolute paths of a job where they exist below it: containers without a mount namespace
@@ -167,7 +169,9 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 		}
 		fingerprint := j.Validation.Fingerprint()
 		j.Identity.Validation = hex.EncodeToString(fingerprint[:])
-		j.Parts = schedule.Cut(records(j.Validation), spec.Data.RecordsPerTask)
+		if j.Parts, err = schedule.Cut(records(j.Validation), spec.Data.RecordsPerTask); err != nil {
+			return nil, fmt.Errorf("data %q: %w", spec.Data.Validation, err)
+		}
 	}
 	return j, nil
 }
@@ -185,7 +189,7 @@ func (j *Job) modelFile(name string, o Options) (_ json.RawMessage, err error) {
 	if o.Compile == nil {
 		o.Compile = compile
 	}
-	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: j.Spec.LargestMinibatch()}); err != nil {
+	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: j.Spec.LargestMinibatch(), MemoryBytes: o.Memory}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return graph.Canonical(j.Graph), nil

@@ -270,9 +270,13 @@ func (c *compiler) finish() error {
 		}
 		c.arena.reserve(&g.data, count*g.size)
 	}
-	if bytes := 4 * int64(c.arena.size); bytes > mostArenaBytes {
-		return fmt.Errorf("a minibatch of %d records takes %d GiB of memory, and at most %d GiB are taken; choose a smaller minibatch size",
-			n.options.MaxBatch, bytes>>30, int64(mostArenaBytes)>>30)
+	most := int64(mostArenaBytes)
+	if limit := n.options.MemoryBytes; limit > 0 {
+		most = min(most, limit)
+	}
+	if bytes := 4 * int64(c.arena.size); bytes > most {
+		return fmt.Errorf("a minibatch of %d records takes %.1f GiB of memory, and at most %.1f GiB can be taken here; choose a smaller minibatch size",
+			n.options.MaxBatch, float64(bytes)/(1<<30), float64(most)/(1<<30))
 	}
 	c.arena.allocate()
 	for _, r := range c.ints {

@@ -23,6 +23,8 @@ type Options struct {
 	Kernel   kernel.Set
 	Threads  int // that compute at once, the caller's included; 0 is 1
 	MaxBatch int // records of the largest minibatch
+	// MemoryBytes is what the values of a minibatch may take; 0 is 256 GiB, which no machine has free.
+	MemoryBytes int64
 }
 
 // Param is one variable. The state is one []float32: the trainable variables in creation order, then the moving

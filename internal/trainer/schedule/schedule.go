@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // Params are the numbers of a job that decide its schedule. All but Seed are at least 1.
@@ -74,26 +75,49 @@ func New(p Params, files []int64) (*Schedule, error) {
 	if p.Epochs < 1 || p.MinibatchSize < 1 || p.GradsToWait < 1 || p.RecordsPerTask < 1 {
 		return nil, fmt.Errorf("epochs (%d), minibatch size (%d), grads to wait (%d) and records per task (%d) must be at least 1", p.Epochs, p.MinibatchSize, p.GradsToWait, p.RecordsPerTask)
 	}
-	s := &Schedule{p: p, ranges: Cut(files, p.RecordsPerTask)}
+	ranges, err := Cut(files, p.RecordsPerTask)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schedule{p: p, ranges: ranges}
 	if len(s.ranges) == 0 {
 		return nil, ErrNoRecords
 	}
 	for _, r := range s.ranges {
+		if r.Len() > maxRangeRecords {
+			return nil, fmt.Errorf("records per task (%d) make a range of %s records, which are shuffled together and may be at most %s; choose fewer records per task",
+				p.RecordsPerTask, wording.Count(int64(r.Len())), wording.Count(maxRangeRecords))
+		}
 		s.minibatches += ceil(r.Len(), p.MinibatchSize)
 	}
 	s.stepsInEpoch = int64(ceil(s.minibatches, p.GradsToWait))
 	return s, nil
 }
 
-// Cut divides files into ranges of at most size records, in file order.
-func Cut(files []int64, size int) []Range {
+// The limits of a schedule that fits a small machine's memory. An epoch keeps the order of all its ranges, with what they are
+// made of 56 bytes each. A range is shuffled as a whole for each of its minibatches, at 8 bytes a record.
+const (
+	maxRanges       = 10_000_000
+	maxRangeRecords = 16_777_216
+)
+
+// Cut divides files into ranges of at most size records, in file order. It fails where they would be too many.
+func Cut(files []int64, size int) ([]Range, error) {
+	n := int64(0)
+	for _, records := range files {
+		n += (records + int64(size) - 1) / int64(size)
+	}
+	if n > maxRanges {
+		return nil, fmt.Errorf("records per task (%d) cut the data into %s ranges, of which there may be at most %s; choose more records per task",
+			size, wording.Count(n), wording.Count(maxRanges))
+	}
 	var ranges []Range
 	for file, records := range files {
 		for lo := int64(0); lo < records; lo += int64(size) {
 			ranges = append(ranges, Range{File: file, Lo: lo, Hi: min(lo+int64(size), records)})
 		}
 	}
-	return ranges
+	return ranges, nil
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

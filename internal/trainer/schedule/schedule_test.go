@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -85,7 +86,7 @@ func TestTheTutorialsNumbers(t *testing.T) {
 
 func TestRangesNeverSpanFiles(t *testing.T) {
 	want := []Range{{0, 0, 3}, {0, 3, 6}, {0, 6, 9}, {0, 9, 10}, {1, 0, 3}, {1, 3, 6}, {1, 6, 9}, {1, 9, 10}}
-	if got := Cut([]int64{10, 10}, 3); !reflect.DeepEqual(got, want) {
+	if got, err := Cut([]int64{10, 10}, 3); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
 }
@@ -111,5 +112,26 @@ func TestEpochsAndSeedsDiffer(t *testing.T) {
 	two, _ := New(p, []int64{1000})
 	if reflect.DeepEqual(one.Step(0), one.Step(one.StepsPerEpoch())) || reflect.DeepEqual(one.Step(0), two.Step(0)) {
 		t.Error("the order repeats")
+	}
+}
+
+func TestASchedulesMemoryIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		recordsPerTask int
+		files          []int64
+		want           string
+	}{
+		"ranges that are too many": {1, []int64{5, 1 << 31}, "2,147,483,653 ranges, of which there may be at most 10,000,000; choose more records per task"},
+		"ranges that are too long": {1_000_000_000, []int64{5, 1 << 31}, "a range of 1,000,000,000 records, which are shuffled together and may be at most 16,777,216; choose fewer records per task"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(Params{Epochs: 1, MinibatchSize: 1_000_000, GradsToWait: 1, RecordsPerTask: c.recordsPerTask}, c.files)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v; %q is wanted", err, c.want)
+			}
+		})
+	}
+	if _, err := New(Params{Epochs: 1, MinibatchSize: 1, GradsToWait: 1, RecordsPerTask: 1_000_000_000}, []int64{40}); err != nil {
+		t.Errorf("few records in one range: %v", err)
 	}
 }
