@@ -62,7 +62,7 @@ func (s *idxFile) identify(ctx context.Context, w hash.Hash) error {
 	for _, e := range []entry{s.images, s.labels} {
 		hashString(w, e.relative)
 		hashUint64(w, uint64(e.stamp.size))
-		if err := e.identifyEnds(ctx, w); err != nil {
+		if err := e.identifyContents(ctx, w); err != nil {
 			return err
 		}
 	}

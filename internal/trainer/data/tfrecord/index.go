@@ -2,6 +2,7 @@ package tfrecord
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"sort"
@@ -14,7 +15,7 @@ const chunkBytes = 256 << 10
 
 // Options say how an index is made.
 type Options struct {
-	// ReadBytes is how much of a compressed file is asked for at once. 0 means 1 MiB. A plain file is asked for 12 bytes of
+	// ReadBytes is how much of a compressed file is asked for at once. 0 means 1 MiB. A plain file is asked for 16 bytes of
 	// every record, and r may read ahead for that.
 	ReadBytes int
 	// WholeBytes is up to which size, decompressed, a compressed file becomes one chunk, so that it is decompressed once
@@ -34,6 +35,9 @@ type Chunk struct {
 type Index struct {
 	Compression Compression
 	Chunks      []Chunk
+	// Checksum is SHA-256 over the lengths and stored checksums of all records, in order: it says which records these
+	// are without their being read.
+	Checksum [sha256.Size]byte
 
 	stored    int64 // bytes of the file
 	readBytes int
@@ -99,12 +103,15 @@ type forward interface {
 func (x *Index) scan(f forward, limit int64, name string) error {
 	var chunk Chunk
 	var header [headerBytes]byte
+	var footer [footerBytes]byte
+	checksums := sha256.New()
 	for offset := int64(0); ; {
 		switch err := f.read(header[:]); {
 		case errors.Is(err, io.EOF):
 			if chunk.Records > 0 {
 				x.Chunks = append(x.Chunks, chunk)
 			}
+			checksums.Sum(x.Checksum[:0])
 			return nil
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return failure(name, offset, ErrDamaged, "the file ends within its length")
@@ -118,12 +125,18 @@ func (x *Index) scan(f forward, limit int64, name string) error {
 		if x.Compression != None && length > expand.Limit(x.stored) {
 			return failure(name, offset, ErrTooLarge, "it has %d bytes when it is decompressed (%s); %s", length, x.Compression, expand.Rule(x.stored))
 		}
-		switch err := f.skip(length + footerBytes); {
+		err = f.skip(length)
+		if err == nil {
+			err = f.read(footer[:])
+		}
+		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			return failure(name, offset, ErrDamaged, "the file ends within its %d bytes", length)
 		case err != nil:
 			return x.readError(name, offset, err)
 		}
+		checksums.Write(header[:])
+		checksums.Write(footer[:])
 		bytes := headerBytes + length + footerBytes
 		if chunk.Records > 0 && chunk.Bytes+bytes > limit {
 			x.Chunks = append(x.Chunks, chunk)
@@ -147,6 +160,10 @@ type hopper struct {
 	r      io.ReaderAt
 	size   int64
 	offset int64 // of the next byte
+
+	near   [footerBytes + headerBytes]byte // a record's checksum and the next one's length are read together
+	nearAt int64
+	nearBy int // bytes of near that are read
 }
 
 func (h *hopper) read(b []byte) error {
@@ -156,9 +173,15 @@ func (h *hopper) read(b []byte) error {
 	case rest < int64(len(b)):
 		return io.ErrUnexpectedEOF
 	}
-	if n, err := h.r.ReadAt(b, h.offset); n < len(b) {
-		return errors.Join(ErrChanged, err)
+	if from := h.offset - h.nearAt; from < 0 || from+int64(len(b)) > int64(h.nearBy) {
+		want := min(int64(len(h.near)), h.size-h.offset)
+		n, err := h.r.ReadAt(h.near[:want], h.offset)
+		if n < len(b) {
+			return errors.Join(ErrChanged, err)
+		}
+		h.nearAt, h.nearBy = h.offset, n
 	}
+	copy(b, h.near[h.offset-h.nearAt:])
 	h.offset += int64(len(b))
 	return nil
 }
