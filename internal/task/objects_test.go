@@ -229,6 +229,38 @@ func TestOf(t *testing.T) {
 	})
 }
 
+// FuzzOf reads ConfigMaps that anybody may have edited: what is accepted can be checked, and is read again as it is written.
+func FuzzOf(f *testing.F) {
+	for _, task := range []Task{low(), everything()} {
+		text, err := task.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, task.Run, task.Setup, "print(1)")
+	}
+	f.Add(`{"name":"a","num_nodes":9223372036854775807,"workdir_files":["a","a"]}`, "", "", "")
+	f.Fuzz(func(t *testing.T, definition, run, setup, file string) {
+		data := map[string]string{definitionKey: definition, runKey: run, setupKey: setup, fileKey(0): file, fileKey(1): file}
+		task, err := Of(&corev1.ConfigMap{Data: data}, &batchv1.Job{})
+		if err != nil {
+			return
+		}
+		_, _ = task.Problems(), task.Warnings()
+		again, err := task.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := map[string]string{definitionKey: again, runKey: task.Run, setupKey: task.Setup}
+		for i, name := range task.workdirFiles() {
+			written[fileKey(i)] = task.Workdir[name]
+		}
+		same, err := Of(&corev1.ConfigMap{Data: written}, &batchv1.Job{})
+		if err != nil || !equality.Semantic.DeepEqual(task, same) {
+			t.Errorf("%v\n%s", err, cmp.Diff(task, same))
+		}
+	})
+}
+
 // The rules of the API server for Jobs (v1.36, pkg/apis/batch/validation) and of Kueue's webhook that could be broken by
 // what a user says, checked on whatever they say.
 func TestWhatIsRenderedIsTaken(t *testing.T) {

@@ -69,6 +69,13 @@ type Board struct {
 	Ranks map[int]Rank
 }
 
+// maxRuns is more than a task restarts, and its successor is a number. A process's exit code has eight bits: of a larger one
+// the supervisor would end with the rest, which may be 0.
+const (
+	maxRuns     = 1 << 30
+	maxExitCode = 255
+)
+
 // Decode reads a board from a ConfigMap's data. Keys of other ranks than there are, are somebody else's.
 func Decode(data map[string]string, nodes int) (Board, error) {
 	b := Board{Ranks: map[int]Rank{}}
@@ -77,8 +84,8 @@ func Decode(data map[string]string, nodes int) (Board, error) {
 			if err := json.Unmarshal([]byte(text), &b.Run); err != nil {
 				return Board{}, fmt.Errorf("read %s: %w", key, err)
 			}
-			if n := len(b.Run.Members); n != nodes && b.Run.Number != 0 {
-				return Board{}, fmt.Errorf("read %s: run %d has %d members and the task %d nodes", key, b.Run.Number, n, nodes)
+			if err := b.Run.check(nodes); err != nil {
+				return Board{}, fmt.Errorf("read %s: %w", key, err)
 			}
 			continue
 		}
@@ -94,6 +101,20 @@ func Decode(data map[string]string, nodes int) (Board, error) {
 		b.Ranks[rank] = r
 	}
 	return b, nil
+}
+
+// check refuses a run that no rank has written: a ConfigMap can be edited by others.
+func (r Run) check(nodes int) error {
+	switch n := len(r.Members); {
+	case r.Number < 0 || r.Number > maxRuns:
+		return fmt.Errorf("%d is no number of a run", r.Number)
+	case n != nodes && r.Number != 0:
+		return fmt.Errorf("run %d has %d members and the task %d nodes", r.Number, n, nodes)
+	}
+	if f := r.Failure; f != nil && (f.Rank < 0 || f.Rank >= nodes || f.Code < 0 || f.Code > maxExitCode) {
+		return fmt.Errorf("rank %d of %d cannot have failed with exit code %d", f.Rank, nodes, f.Code)
+	}
+	return nil
 }
 
 // done says whether all ranks of the board's run have ended well.

@@ -320,6 +320,10 @@ func TestDecode(t *testing.T) {
 		"a run that is no JSON":           {RunKey: "{"},
 		"a rank that is no JSON":          {RankKey(0): "["},
 		"a run of another number of pods": {RunKey: `{"number":1,"members":[{"pod":"a"}]}`},
+		"a run before the first":          {RunKey: `{"number":-1,"members":[{"pod":"a"},{"pod":"b"}]}`},
+		"a run without a next one":        {RunKey: `{"number":9223372036854775807,"members":[{"pod":"a"},{"pod":"b"}]}`},
+		"a failure of no rank":            {RunKey: `{"number":1,"members":[{"pod":"a"},{"pod":"b"}],"failure":{"rank":2,"code":1}}`},
+		"an exit code that ends as 0":     {RunKey: `{"number":1,"members":[{"pod":"a"},{"pod":"b"}],"failure":{"rank":1,"code":256}}`},
 	} {
 		t.Run(name+" is an error", func(t *testing.T) {
 			if _, err := Decode(data, 2); err == nil {
@@ -331,6 +335,40 @@ func TestDecode(t *testing.T) {
 		b, err := Decode(map[string]string{"note": "{", "rank-9": "{", "rank-x": "{"}, 2)
 		if err != nil || len(b.Ranks) != 0 {
 			t.Error(b, err)
+		}
+	})
+}
+
+// FuzzDecode reads boards that anybody may have edited: what is accepted leads to actions, and to runs that are read again.
+func FuzzDecode(f *testing.F) {
+	f.Add(`{"number":1,"members":[{"pod":"a","address":"10.0.0.1"},{"pod":"b","address":"10.0.0.2"}]}`, `{"pod":"a","address":"10.0.0.1","joined":1}`, uint8(2))
+	f.Add(`{"number":2,"members":[{"pod":"a"}],"failure":{"rank":0,"pod":"a","code":3,"reason":"x"}}`, `{"pod":"a","joined":2,"done":2}`, uint8(1))
+	f.Add(`{"number":0}`, `{}`, uint8(3))
+	f.Fuzz(func(t *testing.T, run, rank string, count uint8) {
+		nodes := 1 + int(count%8)
+		board, err := Decode(map[string]string{RunKey: run, RankKey(0): rank, RankKey(nodes): "{"}, nodes)
+		if err != nil || board.Run.Number == maxRuns { // whose next one would be refused
+			return
+		}
+		_, _, _ = board.Waiting(nodes), board.Run.Addresses(), board.done(nodes)
+		for me := range nodes {
+			for _, command := range []Command{{}, {Run: board.Run.Number}, {Run: board.Run.Number, Running: true}, {Run: board.Run.Number, Code: 255}} {
+				living := map[types.UID]bool{"a": true, board.Ranks[0].Pod: true}
+				action := Decide(View{Rank: me, Nodes: nodes, Pod: "a", Address: "10.0.0.1", Board: board, Living: living, Command: command})
+				if action.Exit != nil && (*action.Exit < 0 || *action.Exit > 255) {
+					t.Fatalf("exit code %d", *action.Exit)
+				}
+				if action.Write == nil {
+					continue
+				}
+				text, err := json.Marshal(action.Write)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := Decode(map[string]string{RunKey: string(text)}, nodes); err != nil {
+					t.Fatalf("%s is written and not read: %v", text, err)
+				}
+			}
 		}
 	})
 }

@@ -4,14 +4,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/trained"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 const job = "0123456789abcdef"
@@ -91,4 +96,48 @@ func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("%v", err)
 	}
+}
+
+// FuzzFinished reads descriptions of models that anybody may have edited: they are of this job and of this very model, or
+// they are refused.
+func FuzzFinished(f *testing.F) {
+	dir := store.Directory{Root: f.TempDir()}
+	model := []byte("model")
+	sum := sha256.Sum256(model)
+	if _, err := dir.Save(f.Context(), model, master.ModelInfo{
+		Job: job, SHA256: hex.EncodeToString(sum[:]), Metrics: map[string]float64{"accuracy": 0.5},
+		Evaluations: []trainingjob.Measurement{{Step: 3, Records: 4, Loss: 0.5, Metrics: map[string]float64{"accuracy": 0.25}}},
+	}, master.RunInfo{}, still); err != nil {
+		f.Fatal(err)
+	}
+	description := filepath.Join(dir.Dir(job), store.InfoFile)
+	saved, err := os.ReadFile(description)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(saved)
+	f.Add([]byte(`{"job_digest":"0123456789abcdef","steps":1e400}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(description, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = trained.ReadDir(dir.Root)
+		info, err := dir.Finished(job)
+		if err != nil || info == nil {
+			return
+		}
+		if info.Job != job || info.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Fatalf("%+v", info)
+		}
+		written, err := json.Marshal(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(description, written, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := dir.Finished(job); err != nil || !equality.Semantic.DeepEqual(info, again) {
+			t.Fatalf("%+v was written, and read as %+v (%v)", info, again, err)
+		}
+	})
 }
