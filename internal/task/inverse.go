@@ -22,11 +22,11 @@ type stored struct {
 func (t Task) encode() (string, error) {
 	s := stored{Task: t, Files: t.workdirFiles()}
 	s.Run, s.Setup, s.Workdir = "", "", nil
-	text, err := json.MarshalIndent(s, "", "  ")
+	text, err := trainingjob.Encode(s)
 	if err != nil {
 		return "", fmt.Errorf("encode %s: %w", definitionKey, err)
 	}
-	return string(text) + "\n", nil
+	return text, nil
 }
 
 // Of reads a task back from ConfigMap NAME-task and its Job: the inverse of Render. What can change while the Job lives

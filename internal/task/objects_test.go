@@ -212,6 +212,15 @@ func TestOf(t *testing.T) {
 			}
 		})
 	}
+	t.Run("pod_overrides are read back with the characters that HTML escapes", func(t *testing.T) {
+		task := low()
+		task.PodOverrides = json.RawMessage(`{"metadata":{"annotations":{"note":"a && b <c>"}}}`)
+		o := render(t, task)
+		got, err := Of(o.ConfigMap, o.Job)
+		if err != nil || string(got.PodOverrides) != string(task.PodOverrides) {
+			t.Errorf("%s, %v", got.PodOverrides, err)
+		}
+	})
 	t.Run("what changed on the Job shows", func(t *testing.T) {
 		o := render(t, low())
 		o.Job.Labels[LabelPriorityClass] = "other"

@@ -163,13 +163,22 @@ func (d Definition) ConfigData() (map[string]string, error) {
 		},
 		DefinitionKey: d.Settings,
 	} {
-		text, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
+		if data[key], err = Encode(value); err != nil {
 			return nil, fmt.Errorf("encode %s: %w", key, err)
 		}
-		data[key] = string(text) + "\n"
 	}
 	return data, nil
+}
+
+// Encode is a value as indented JSON for a ConfigMap. Characters that HTML escapes stay as they are: pod_overrides are read
+// back in the user's spelling, such as "a && b".
+func Encode(value any) (string, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return text.String(), err
 }
 
 func (d Definition) batchJob() (*batchv1.Job, error) {

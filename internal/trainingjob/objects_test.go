@@ -373,3 +373,15 @@ func TestAScriptsPodsHaveADirectoryToWriteTo(t *testing.T) {
 		t.Errorf("%v", problems)
 	}
 }
+
+func TestPodOverridesAreReadBackWithTheCharactersThatHTMLEscapes(t *testing.T) {
+	d := tutorial()
+	d.Master.PodOverrides = json.RawMessage(`{"metadata":{"annotations":{"note":"a && b <c>"}}}`)
+	data, err := d.ConfigData()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(data[DefinitionKey], "a && b <c>") {
+		t.Errorf("%s", data[DefinitionKey])
+	}
+}
