@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,6 +108,19 @@ func (s *Stage) forecast(ctx context.Context, situation *Situation) (answers []f
 		answers = append(answers, answer)
 	}
 	return answers, "", nil
+}
+
+// Reservations are why the answers are approximate, each once.
+func (o Outcome) Reservations() []string {
+	var texts []string
+	for _, a := range o.Answers {
+		for _, reason := range a.Approximate {
+			if text := strings.TrimSpace(fmt.Sprintf("%s %s: %s", reason.Code, reason.Object, reason.Text)); !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
 }
 
 // String is everything about an outcome, for a reader.

@@ -127,7 +127,7 @@ func paths(value any, at []string) [][]string {
 			all = append(all, paths(value[key], path)...)
 		}
 	case []any:
-		for i := range value {
+		for i := len(value) - 1; i >= 0; i-- { // the first container is the one that matters
 			path := append(slices.Clip(at), fmt.Sprint(i))
 			if len(value) > 1 && !inContainer("."+strings.Join(path, ".")) {
 				all = append(all, path)

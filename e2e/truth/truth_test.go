@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -99,6 +100,8 @@ func (r *round) play(stage *truth.Stage) (more bool) {
 		r.t.Error(err)
 	case outcome.Verdict == truth.Refused:
 		r.t.Logf("seed %d: %s", seed, outcome.Refusal)
+	case outcome.Verdict == truth.Approximate:
+		r.t.Logf("seed %d is approximate: %s", seed, strings.Join(outcome.Reservations(), "; "))
 	case outcome.Verdict == truth.Wrong && !knownSeeds[seed]:
 		r.t.Errorf("%s", outcome)
 		r.store(outcome)
