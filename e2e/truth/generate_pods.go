@@ -51,6 +51,15 @@ var podFeatures = []feature{
 	{2, func(d *drawing) {
 		set(container(d.anyPlanned()), one(d, "4Gi", "10Gi", "20Gi"), "resources", "requests", "memory")
 	}},
+	{5, (*drawing).crowd},
+	{4, func(d *drawing) { // what does not stop at once keeps its place for a while
+		for range 1 + d.IntN(3) {
+			if resident := d.anyResident(); resident != nil {
+				container(resident)["command"] = yamlOf(`[sh, -c, "trap '' TERM; while true; do sleep 0.1; done"]`)
+				podSpec(resident)["terminationGracePeriodSeconds"] = int64(1 + d.IntN(3))
+			}
+		}
+	}},
 	{3, (*drawing).tainted},
 	{2, func(d *drawing) {
 		d.first = append(d.first, nodeWith(one(d, nodeNames...), "spec: {unschedulable: true}"))
@@ -101,7 +110,19 @@ func (d *drawing) spread(object *unstructured.Unstructured) {
 // zones gives the nodes zones.
 func (d *drawing) zones() {
 	for i, name := range nodeNames {
-		d.first = append(d.first, nodeWith(name, fmt.Sprintf("metadata: {name: %s, labels: {zone: %s}}", name, string(rune('a'+i%3)))))
+		d.first = append(d.first, nodeWith(name, fmt.Sprintf("metadata: {name: %[1]s, labels: {zone: %[2]s, topology.kubernetes.io/zone: %[2]s}}", name, string(rune('a'+i%3)))))
+	}
+}
+
+// crowd is several pods on one node.
+func (d *drawing) crowd() {
+	node := one(d, nodeNames...)
+	for range 2 + d.IntN(2) {
+		if d.room > 0 {
+			d.room--
+			d.first = append(d.first, d.pod(d.name("crowd"), one(d, "500m", "1", "2"), one(d, "low", "low", "mid", ""),
+				fmt.Sprintf("nodeSelector: {kubernetes.io/hostname: %s}", node)))
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ var policyFeatures = []feature{
 	{3, (*drawing).runtimeClass},
 	{5, (*drawing).service},
 	{3, (*drawing).class},
+	{5, (*drawing).sameFile},
 }
 
 // budget protects some of the pods that are there.
@@ -99,6 +100,24 @@ func (d *drawing) service() {
 	}
 	label(d.anyPlanned(), "service", name)
 	d.first = append(d.first, objectOf("{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {clusterIP: None, selector: {service: %s}, ports: [{port: 80}]}}", name, name))
+}
+
+// sameFile puts what decides about pods into the job's own file, before it.
+func (d *drawing) sameFile() {
+	one(d, (*drawing).service, (*drawing).class, (*drawing).limits, (*drawing).runtimeClass, (*drawing).budget)(d)
+	var stay []*unstructured.Unstructured
+	for _, object := range d.first {
+		used := object.GetKind() == "PriorityClass" && slices.ContainsFunc(withPods(slices.Concat(d.first, d.then)), func(resident *unstructured.Unstructured) bool {
+			return podSpec(resident)["priorityClassName"] == object.GetName()
+		})
+		switch kind := object.GetKind(); {
+		case !used && slices.Contains([]string{"Service", "PriorityClass", "LimitRange", "RuntimeClass", "PodDisruptionBudget"}, kind):
+			d.job = slices.Insert(d.job, 0, object)
+		default:
+			stay = append(stay, object)
+		}
+	}
+	d.first = stay
 }
 
 // class is a PriorityClass of its own.

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -9,7 +10,11 @@ import (
 // queueFeatures are Kueue's queues, with one Job or more in them.
 var queueFeatures = []feature{
 	{14, (*drawing).queues},
-	{2, func(d *drawing) { d.queue("default", "", 2+d.IntN(10)) }}, // for those that name none
+	{2, func(d *drawing) { // for those that name none; in Kueue's place on the embedded cluster this is about Jobs only
+		if !slices.ContainsFunc(d.job, func(object *unstructured.Unstructured) bool { return object.GetKind() != "Job" }) {
+			d.queue("default", "", 2+d.IntN(10))
+		}
+	}},
 }
 
 const queueLabel = "kueue.x-k8s.io/queue-name"

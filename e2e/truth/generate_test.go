@@ -50,5 +50,8 @@ func podsOf(object *unstructured.Unstructured) int64 {
 			return n
 		}
 	}
-	return 1
+	if object.GetKind() == "Pod" {
+		return 1
+	}
+	return 0
 }
