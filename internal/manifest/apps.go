@@ -47,6 +47,11 @@ func (s *Set) deployment(object *unstructured.Unstructured) ([]forecast.Job, err
 			controlledBy(pod, "apps/v1", "ReplicaSet", deployment.Name+"-"+plannedHash)
 		},
 	})
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name + "-" + plannedHash}}
+	if set.Spec.Selector = deployment.Spec.Selector.DeepCopy(); set.Spec.Selector != nil {
+		set.Spec.Selector.MatchLabels = withValue(set.Spec.Selector.MatchLabels, appsv1.DefaultDeploymentUniqueLabelKey, plannedHash)
+	}
+	job.ReplicaSets = []*appsv1.ReplicaSet{set}
 	return []forecast.Job{job}, err
 }
 
@@ -63,6 +68,7 @@ func (s *Set) replicaSet(object *unstructured.Unstructured) ([]forecast.Job, err
 		name: mainPodSet, count: count, template: set.Spec.Template,
 		finish: func(pod *corev1.Pod, _ int) { controlledBy(pod, "apps/v1", "ReplicaSet", set.Name) },
 	})
+	job.ReplicaSets = []*appsv1.ReplicaSet{&set}
 	return []forecast.Job{job}, err
 }
 
@@ -85,6 +91,7 @@ func (s *Set) statefulSet(object *unstructured.Unstructured) ([]forecast.Job, er
 		name: mainPodSet, count: count, template: set.Spec.Template,
 		finish: func(pod *corev1.Pod, i int) { finishStateful(pod, &set, start+i) },
 	}})
+	job.StatefulSets = []*appsv1.StatefulSet{&set}
 	if err == nil && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
 		for i := range job.Stages[0][0].Pods {
 			job.Stages[0][0].Pods[i].Wave = i

@@ -169,7 +169,7 @@ type planned struct {
 
 func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	notes := &notes{}
-	s, devices := withDevices(s, notes)
+	s, devices := withDevices(withControllers(s, jobs), notes)
 	f := &forecast{
 		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), number: number, notes: notes, devices: devices, pods: s.Pods,
 		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
@@ -181,7 +181,7 @@ func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	namespaces := f.namespaces()
 	f.cluster = placement.New(placement.Snapshot{
 		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: namespaces, PriorityClasses: s.PriorityClasses,
-		Services: f.services(), ReplicationControllers: s.ReplicationControllers, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
+		Services: s.Services, ReplicationControllers: s.ReplicationControllers, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
 	})
 	f.apiServer = podadmission.New(podadmission.Cluster{
 		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,
@@ -373,13 +373,15 @@ func (f *forecast) namespaces() []*corev1.Namespace {
 	return namespaces
 }
 
-// services are those of the cluster and of the jobs: they spread pods too.
-func (f *forecast) services() []*corev1.Service {
-	services := f.snapshot.Services
-	for _, job := range f.jobs {
-		services = append(slices.Clip(services), job.Services...)
+// withControllers is the snapshot with what the jobs bring along that spreads pods.
+func withControllers(s *Snapshot, jobs []Job) *Snapshot {
+	with := *s
+	for _, job := range jobs {
+		with.Services = append(slices.Clip(with.Services), job.Services...)
+		with.ReplicaSets = append(slices.Clip(with.ReplicaSets), job.ReplicaSets...)
+		with.StatefulSets = append(slices.Clip(with.StatefulSets), job.StatefulSets...)
 	}
-	return services
+	return &with
 }
 
 // priorityOf is a part's, where no class of its queue says it: that of the first pod set which names a class, else that of

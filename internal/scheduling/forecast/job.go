@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,10 @@ type Job struct {
 	// Grows says that its pods are added to the job of this name that is there. A job that is made takes the place of one
 	// that has its name: the pods and workloads of that are gone when it starts.
 	Grows bool
-	// Services are made with the job, and spread its pods.
-	Services []*corev1.Service
+	// Services, ReplicaSets and StatefulSets are made with the job, and spread its pods.
+	Services     []*corev1.Service
+	ReplicaSets  []*appsv1.ReplicaSet
+	StatefulSets []*appsv1.StatefulSet
 	// Suspended says that it is made suspended: without a queue it makes no pods until somebody resumes it.
 	Suspended bool
 	// Object is what a user applies to create the job, as it was read; nil for a job that is only described.
