@@ -107,3 +107,11 @@ func (s *Set) dependency(object *unstructured.Unstructured, into runtime.Object)
 	}
 	return Contents{Objects: []runtime.Object{into}}, nil
 }
+
+// ClusterScoped says of a kind of object that decides about pods that it has no namespace.
+func ClusterScoped(kind string) bool { return clusterScoped[kind] }
+
+// MakesPods says of a kind that pods may be created for its objects: it is known to, or it is not known.
+func MakesPods(kind schema.GroupKind) bool {
+	return dependencies[kind] == nil && !ignored(kind)
+}
