@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,16 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
-	"github.com/elastic-training/terraform-provider-elastic/internal/manifest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/jobfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/report"
 	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/terraformplan"
 )
 
 // Exit codes of forecast, by the outcome of the job that fares worst.
@@ -31,16 +30,17 @@ var forecastCodes = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts
 
 // forecastFlags are those of elastic-sim forecast.
 type forecastFlags struct {
-	file, kubeconfig, context, namespace string
-	timeout                              time.Duration
-	asJSON, noDryRun                     bool
+	file, plan, kubeconfig, context, namespace string
+	timeout                                    time.Duration
+	format                                     string
+	asJSON, noDryRun                           bool
 }
 
 func newForecast() *cobra.Command {
 	var f forecastFlags
 	c := &cobra.Command{
-		Use:   "forecast -f FILE",
-		Short: "Say what would become of a job on a cluster, and whom it would evict",
+		Use:   "forecast {-f FILE | --plan FILE}",
+		Short: "Say what would become of jobs on a cluster, and whom they would evict",
 		Long: `Read a cluster and say what would become of the jobs in a file if they were made now,
 one after the other: whether each is admitted by its queue, where its pods
 start and when, and whom they evict. It is the forecast of terraform plan. It changes
@@ -60,25 +60,33 @@ the same file count as applied. Or it has a SkyPilot task, or descriptions of jo
 with queue and priority_class for Kueue, and for pods also labels, node_selector and
 tolerations. "-" is the standard input.
 
+With --plan the file is a plan of Terraform in JSON: all that it creates, changes,
+replaces and destroys of the providers elastic, kubernetes, kubectl and helm counts, in
+the order of its dependencies. Secret values of a plan are never printed.
+
 The exit code says what would become of the job; of several jobs the worst counts.`,
 		Example: `  elastic-sim forecast -f job.yaml
   elastic-sim forecast -f low.yaml -n team-a --context production
   kubectl create job x --image=busybox --dry-run=client -o yaml |
-      elastic-sim forecast -f -`,
+      elastic-sim forecast -f -
+  terraform show -json plan.out | elastic-sim forecast --plan - --format markdown`,
 		Args: commandline.Wants(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
-	c.Flags().StringVarP(&f.file, "filename", "f", "", "`file` with the jobs; - for the standard input (required)")
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "`file` with the jobs; - for the standard input")
+	c.Flags().StringVar(&f.plan, "plan", "", "`file` with a plan, as terraform show -json prints it; - for the standard input")
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` by which the cluster is reached (default $KUBECONFIG, then ~/.kube/config)")
 	c.Flags().StringVar(&f.context, "context", "", "the context in it (default its current one)")
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "the namespace of jobs that name none")
 	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long the cluster may take to answer")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print each answer as a line of JSON")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print each answer as a line of JSON: --format json")
+	c.Flags().StringVar(&f.format, "format", "text", "how the answers are printed: text, json or markdown")
+	commandline.CompleteFrom(c, "format", "text", "json", "markdown")
+	commandline.CompleteFiles(c, "plan", "json")
 	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute what the API server would make of the pods, instead of asking it by a create that is a dry run")
 	commandline.NotNegative(c, "timeout")
-	commandline.Require(c, "filename")
 	commandline.CompleteFiles(c, "filename", "yaml", "yml", "json")
 	commandline.CompleteFiles(c, "kubeconfig")
 	commandline.CompleteFlag(c, "context", f.contexts)
@@ -104,6 +112,19 @@ func (f *forecastFlags) contexts(_ *cobra.Command, _ []string, typed string) ([]
 }
 
 func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	switch {
+	case f.file == "" && f.plan == "":
+		return commandline.UsageError("--filename or --plan is missing; see `elastic-sim forecast --help`")
+	case f.file != "" && f.plan != "":
+		return commandline.UsageError("--filename and --plan exclude each other; give one of them")
+	}
+	if f.asJSON {
+		f.format = "json"
+	}
+	write, known := outputs[f.format]
+	if !known {
+		return commandline.UsageError("--format is %q; it is text, json or markdown", f.format)
+	}
 	text, err := f.read(in)
 	if err != nil {
 		return err
@@ -125,39 +146,26 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	if s.Queues, err = snapshot.ReadQueues(ctx, client); err != nil && !errors.Is(err, snapshot.ErrNoKueue) {
 		return explained(err)
 	}
-	contents, err := jobfile.Read(f.file, text, jobfile.Given{Flavors: s.Queues.FlavorLabels, Given: manifest.Given{
-		Namespace: f.namespace, Nodes: s.Nodes,
-		Runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
-			return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
-		},
-	}})
+	given, err := f.contents(ctx, client, s, text)
 	if err != nil {
 		return err
 	}
-	jobs := contents.Jobs
-	s = s.With(contents.Objects)
-	worst := forecast.Fits
 	if !f.noDryRun {
-		jobs = snapshot.DryRun(ctx, client, jobs)
+		given.dryRun(ctx, client)
 	}
-	answers := forecast.All(s, jobs)
-	if known := details(ctx, client, asks(answers)); len(known) > 0 {
-		more := *s
-		more.Jobs = known
-		answers = forecast.All(&more, jobs)
+	r := given.report(ctx, client)
+	if err := write(r, out); err != nil {
+		return err
 	}
-	for _, answer := range answers {
-		if err := f.write(out, answer); err != nil {
-			return err
-		}
-		if forecastCodes[answer.Outcome] > forecastCodes[worst] {
-			worst = answer.Outcome
-		}
-	}
-	if code := forecastCodes[worst]; code != 0 {
-		return &commandline.ExitError{Code: code, Err: fmt.Errorf("the worst outcome is: %s", worst)}
+	if code := forecastCodes[r.Worst()]; code != 0 {
+		return &commandline.ExitError{Code: code, Err: fmt.Errorf("the worst outcome is: %s", r.Worst())}
 	}
 	return nil
+}
+
+// outputs are how a report is written.
+var outputs = map[string]func(report.Report, io.Writer) error{
+	"text": report.Report.Text, "json": report.Report.JSON, "markdown": report.Report.Markdown,
 }
 
 // asks are the training jobs that answers ask about, each once.
@@ -184,26 +192,20 @@ func details(ctx context.Context, client *cluster.Client, names []types.Namespac
 	return known
 }
 
-func (f forecastFlags) write(out io.Writer, answer forecast.Answer) error {
-	if !f.asJSON {
-		_, err := fmt.Fprintf(out, "%s\n%s\n", answer.Summary(), answer.Text())
-		return err
-	}
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(answer)
-}
-
 func (f forecastFlags) read(in io.Reader) ([]byte, error) {
-	if f.file == "-" {
-		return io.ReadAll(io.LimitReader(in, jobfile.MaxBytes+1))
+	name, most := f.file, int64(jobfile.MaxBytes)
+	if f.plan != "" {
+		name, most = f.plan, terraformplan.MaxBytes
 	}
-	file, err := os.Open(f.file)
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(in, most+1))
+	}
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, jobfile.MaxBytes+1))
+	return io.ReadAll(io.LimitReader(file, most+1))
 }
 
 // kubeconfigs are the files that kubectl would read.

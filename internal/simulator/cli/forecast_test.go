@@ -19,7 +19,9 @@ func TestAForecastThatCannotBeMadeIsTold(t *testing.T) {
 		code int
 		want string
 	}{
-		"no file":            {[]string{"forecast"}, commandline.Usage, "--filename is missing; see `elastic-sim forecast --help`"},
+		"no file":            {[]string{"forecast"}, commandline.Usage, "--filename or --plan is missing; see `elastic-sim forecast --help`"},
+		"two files":          {[]string{"forecast", "-f", file, "--plan", file}, commandline.Usage, "exclude each other"},
+		"no such format":     {[]string{"forecast", "-f", file, "--format", "xml"}, commandline.Usage, "text, json or markdown"},
 		"an argument":        {[]string{"forecast", "-f", file, "again"}, commandline.Usage, "--help"},
 		"no such file":       {[]string{"forecast", "-f", "nowhere.yaml"}, commandline.Failed, "nowhere.yaml"},
 		"no such kubeconfig": {[]string{"forecast", "-f", file, "--kubeconfig", "nowhere"}, commandline.Failed, "nowhere"},

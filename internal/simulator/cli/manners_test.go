@@ -40,6 +40,6 @@ func TestCompletion(t *testing.T) {
 		"contexts":                          commandlinetest.Offered([]string{"forecast", "--context", ""}, []string{"production", "staging"}, noFiles),
 		"contexts of another file":          commandlinetest.Offered([]string{"forecast", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--context", ""}, nil, noFiles),
 		"a kubeconfig":                      commandlinetest.Offered([]string{"forecast", "--kubeconfig", ""}, nil, anyFile),
-		"what a forecast cannot do without": commandlinetest.Offered([]string{"forecast", "--f"}, []string{"--filename"}, noFiles),
+		"what a forecast cannot do without": commandlinetest.Offered([]string{"forecast", "--fi"}, []string{"--filename"}, noFiles),
 	})
 }
