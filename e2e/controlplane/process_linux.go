@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -100,6 +102,54 @@ func (p *process) once(ctx context.Context) (end, err error) {
 		<-ended
 	}
 	return nil, nil
+}
+
+const (
+	// maxLogBytes is how long a component's log gets before what there is of it becomes NAME.log.1.
+	maxLogBytes = 64 << 20
+	logPause    = 10 * time.Second // between two looks at their sizes
+)
+
+// limitLogs keeps logs from filling the disk until ctx ends.
+func limitLogs(ctx context.Context, logs []string) {
+	ticker := time.NewTicker(logPause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, log := range logs {
+			_ = limitLog(log, maxLogBytes) // it is tried again; a log is no reason to end a cluster
+		}
+	}
+}
+
+// limitLog empties a log that is too long, and keeps what it had as NAME.log.1. The component holds the file open, and
+// appends, so that it goes on at the new beginning; what it writes between the copy and the end of the file is lost.
+func limitLog(log string, most int64) error {
+	info, err := os.Stat(log)
+	if err != nil || info.Size() <= most {
+		return err
+	}
+	from, err := os.Open(log)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // It is only read.
+	to, err := os.CreateTemp(filepath.Dir(log), "."+filepath.Base(log)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = os.Rename(to.Name(), log+".1")
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(to.Name()))
+	}
+	return os.Truncate(log, 0)
 }
 
 // rotate keeps the log of the run before as NAME.log.1.

@@ -90,6 +90,11 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop(), layout.RemoveSockets()) }()
+	var limiting sync.WaitGroup
+	defer limiting.Wait()
+	limited, cancelLimits := context.WithCancel(ctx)
+	defer cancelLimits()
+	limiting.Go(func() { limitLogs(limited, s.logs()) })
 	if err := s.start(ctx, ports); err != nil {
 		if ctx.Err() != nil { // told to stop while it was starting
 			return nil
@@ -134,6 +139,15 @@ func (s *supervisor) prepare(ports Ports) error {
 	}
 	s.status = Status{Phase: PhaseStarting, SupervisorPID: os.Getpid(), Started: s.begin, Ports: ports}
 	return s.saveStatus()
+}
+
+// logs are the files that the components and, in the background, the supervisor write to.
+func (s *supervisor) logs() []string {
+	var logs []string
+	for _, name := range append(s.Config.Components(), "supervisor") {
+		logs = append(logs, s.Layout.Log(name))
+	}
+	return logs
 }
 
 // start starts the components and waits until the cluster can be used.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,59 @@ func TestLayout(t *testing.T) {
 		layout, err := NewLayout("/" + strings.Repeat("long", 30))
 		if err != nil || !strings.HasPrefix(layout.Sockets, "/tmp/") {
 			t.Error(layout.Sockets, err)
+		}
+	})
+	t.Run("a directory that holds something else is refused, and left as it is", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600)); err != nil { //nolint:gosec // As a home directory has it.
+			t.Fatal(err)
+		}
+		layout := Layout{Dir: dir, Sockets: filepath.Join(dir, "run")}
+		if err := layout.Create(); err == nil || !strings.Contains(err.Error(), "thesis.tex") || !strings.Contains(err.Error(), "--dir") {
+			t.Error(err)
+		}
+		if _, err := layout.Remove(); err == nil {
+			t.Error("it was removed")
+		}
+		entries, err := os.ReadDir(dir)
+		if info, statErr := os.Stat(dir); err != nil || statErr != nil || len(entries) != 1 || info.Mode().Perm() != 0o755 {
+			t.Error(entries, info, err, statErr)
+		}
+	})
+	t.Run("what was made is removed, and nothing else", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "state")
+		layout := Layout{Dir: dir, Sockets: filepath.Join(dir, "run")}
+		for range 2 { // the second start finds its own directory
+			if err := errors.Join(layout.Create(), saveJSON(layout.configFile(), DefaultConfig())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		elsewhere := t.TempDir()
+		thesis := filepath.Join(dir, "thesis.tex")
+		err := errors.Join(os.WriteFile(thesis, nil, 0o600), os.WriteFile(filepath.Join(elsewhere, "kept"), nil, 0o600),
+			os.Remove(layout.Logs()), os.Symlink(elsewhere, layout.Logs()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, err := layout.Remove(); err != nil || !slices.Equal(left, []string{"thesis.tex"}) {
+			t.Error(left, err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 {
+			t.Error(entries, err)
+		}
+		if _, err := os.Stat(filepath.Join(elsewhere, "kept")); err != nil {
+			t.Error(err)
+		}
+		empty := Layout{Dir: filepath.Join(t.TempDir(), "empty"), Sockets: filepath.Join(t.TempDir(), "run")}
+		if err := empty.Create(); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := empty.Remove(); err != nil || len(left) > 0 {
+			t.Error(left, err)
+		}
+		if _, err := os.Stat(empty.Dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
 		}
 	})
 	t.Run("a sockets' directory that others can enter is refused", func(t *testing.T) {
@@ -322,4 +377,39 @@ func TestReadiness(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestALogThatIsTooLongIsEmptiedAndItsComponentGoesOn(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "etcd.log")
+	component, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer component.Close() //nolint:errcheck // The files are looked at below.
+	write := func(text string) {
+		t.Helper()
+		if _, err := component.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit := func() {
+		t.Helper()
+		if err := limitLog(log, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("short")
+	limit()
+	write(", and now too long")
+	limit()
+	write("after")
+	limit()
+	for path, want := range map[string]string{log: "after", log + ".1": "short, and now too long"} {
+		if text, err := os.ReadFile(path); err != nil || string(text) != want {
+			t.Errorf("%s holds %q, expected %q: %v", path, text, want, err)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Dir(log)); err != nil || len(entries) != 2 {
+		t.Error(entries, err)
+	}
 }

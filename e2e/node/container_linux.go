@@ -18,11 +18,14 @@ import (
 // container works out how to run c: command, environment and files. On error, reason
 // is what the container's status says.
 func (o *owner) container(ctx context.Context, c *corev1.Container, program executable, id string) (spec processSpec, reason string, err error) {
+	pod := o.life.pod
+	if err := verifyRunAsNonRoot(pod, c, os.Geteuid()); err != nil {
+		return processSpec{}, reasonConfigError, err
+	}
 	services, err := o.agent.services.List(labels.Everything())
 	if err != nil {
 		return processSpec{}, reasonConfigError, fmt.Errorf("list services: %w", err)
 	}
-	pod := o.life.pod
 	links := pod.Spec.EnableServiceLinks == nil || *pod.Spec.EnableServiceLinks
 	announced := serviceEnvironment(services, pod.Namespace, links, o.agent.config.APIServerPort)
 	variables, err := containerEnvironment(o.view(), c, announced,

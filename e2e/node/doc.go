@@ -7,7 +7,8 @@
 // process, mount or socket of it is left.
 //
 // It does not isolate: processes share this machine's kernel, files and loopback
-// network; of the limits only memory's is enforced, by a watch. Probes, lifecycle
+// network; of the limits only memory's is enforced, by a watch, and runAsNonRoot is
+// checked, but runAsUser is not switched to. Probes, lifecycle
 // hooks, exec, attach and port-forward are not there; DNS is not either.
 //
 // How it is built: lifecycle.go, container_state.go, status.go, environment.go,

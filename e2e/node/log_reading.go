@@ -84,6 +84,9 @@ func followLog(ctx context.Context, out io.Writer, flush func(), path string, lo
 			more = log.changed() // before reading, so that nothing is missed
 		}
 		full, err := reader.copy()
+		if err == nil && !full {
+			full, err = reader.copyNext()
+		}
 		if err != nil || full {
 			return err
 		}
@@ -120,6 +123,27 @@ func openLog(path string, out io.Writer, options logOptions) (*logReader, error)
 		return nil, fmt.Errorf("read log %s: %w", path, err)
 	}
 	return &logReader{file, bufio.NewReader(file), logPrinter{options: options, out: out}}, nil
+}
+
+// copyNext goes on in the file that has taken this one's place, where one has. Nothing is written to this one after that.
+func (r *logReader) copyNext() (full bool, err error) {
+	was, err := r.file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read log %s: %w", r.file.Name(), err)
+	}
+	if now, err := os.Stat(r.file.Name()); err != nil || os.SameFile(was, now) {
+		return false, nil //nolint:nilerr // a log that has been removed has no more lines
+	}
+	if full, err := r.copy(); err != nil || full {
+		return full, err
+	}
+	next, err := os.Open(r.file.Name())
+	if err != nil {
+		return false, fmt.Errorf("read log: %w", err)
+	}
+	_ = r.file.Close()
+	r.file, r.reader = next, bufio.NewReader(next)
+	return r.copy()
 }
 
 func (r *logReader) close() { _ = r.file.Close() }

@@ -34,6 +34,10 @@ func podLogDir(logsDir, namespace, pod string, uid types.UID) string {
 	return filepath.Join(logsDir, namespace+"_"+pod+"_"+string(uid))
 }
 
+// maxLogBytes is a kubelet's containerLogMaxSize: a log that is longer is kept as NAME.log.1, and another begins, so that a
+// container that prints without an end fills no disk.
+const maxLogBytes = 10 << 20
+
 // A containerLog is the log of one run of a container while it runs: it takes
 // output, and tells followers when there is more.
 type containerLog struct {
@@ -41,6 +45,7 @@ type containerLog struct {
 
 	mu   sync.Mutex
 	file *os.File
+	size int           // of file
 	more chan struct{} // closed and replaced with every write; nil once the log is complete
 }
 
@@ -81,9 +86,26 @@ func (l *containerLog) write(stream, tag string, text []byte) {
 	}
 	// One write for one line, so that a reader never sees half of one. A full disk
 	// loses log lines, but must not end the container.
-	_, _ = l.file.Write(fmt.Appendf(nil, "%s %s %s %s\n", time.Now().UTC().Format(logTime), stream, tag, text))
+	n, _ := l.file.Write(fmt.Appendf(nil, "%s %s %s %s\n", time.Now().UTC().Format(logTime), stream, tag, text))
+	if l.size += n; l.size > maxLogBytes {
+		l.rotate()
+	}
 	close(l.more)
 	l.more = make(chan struct{})
+}
+
+// rotate begins another file. Where that cannot be had, the log goes on in the one that there is.
+func (l *containerLog) rotate() {
+	if os.Rename(l.path, l.path+".1") != nil {
+		return
+	}
+	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		_ = os.Rename(l.path+".1", l.path)
+		return
+	}
+	_ = l.file.Close()
+	l.file, l.size = file, 0
 }
 
 // close marks the log as complete.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,4 +70,35 @@ func FuzzParseLogLine(f *testing.F) {
 			t.Errorf("%q gives the text %q", text, line.text)
 		}
 	})
+}
+
+func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
+	log, err := createContainerLog(filepath.Join(t.TempDir(), "0.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 3 * maxLogBytes / maxLineBytes
+	line := bytes.Repeat([]byte("x"), maxLineBytes-10)
+	var out bytes.Buffer
+	done := make(chan error, 1)
+	caughtUp := make(chan struct{}, 2*lines)
+	go func() {
+		done <- followLog(t.Context(), &out, func() { caughtUp <- struct{}{} }, log.path, log, logOptions{tailLines: -1, limitBytes: -1})
+	}()
+	<-caughtUp
+	for i := range lines {
+		log.write("stdout", tagFull, line)
+		if i%100 == 0 {
+			<-caughtUp // one generation is kept; who reads more slowly than that loses lines, as with a kubelet
+		}
+	}
+	log.close()
+	if err := <-done; err != nil || out.Len() != lines*(len(line)+1) {
+		t.Errorf("%d bytes were followed, of %d: %v", out.Len(), lines*(len(line)+1), err)
+	}
+	for _, path := range []string{log.path, log.path + ".1"} {
+		if info, err := os.Stat(path); err != nil || info.Size() > maxLogBytes+2*maxLineBytes {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,7 +27,7 @@ type kubeletServer struct {
 }
 
 // newKubeletServer listens on 127.0.0.1. Clients must show a certificate of the
-// cluster's authority, as the API server does.
+// cluster's authority, as the API server does; authorized says which of them may ask.
 func newKubeletServer(a *agent) (*kubeletServer, error) {
 	file := func(name string) string { return filepath.Join(a.config.PKIDir, name) }
 	certificate, err := tls.LoadX509KeyPair(file("kubelet.crt"), file("kubelet.key"))
@@ -55,7 +56,28 @@ func newKubeletServer(a *agent) (*kubeletServer, error) {
 }
 
 func (s *kubeletServer) serve(ctx context.Context) error {
-	return serveHTTP(ctx, s.listener, s.handler())
+	return serveHTTP(ctx, s.listener, authorized(s.handler()))
+}
+
+// mastersGroup is that of the API server's client certificate and of the administrator's. A kubelet would ask the API server
+// whether the client may use nodes/proxy, which nobody else of an embedded cluster may.
+const mastersGroup = "system:masters"
+
+// authorized refuses everybody whom the API server would not let read any pod's log. Every user has a certificate of the
+// same authority: that it is valid says who somebody is, and not what they may do.
+func authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+			http.Error(w, "no client certificate", http.StatusUnauthorized)
+			return
+		}
+		subject := r.TLS.PeerCertificates[0].Subject
+		if !slices.Contains(subject.Organization, mastersGroup) {
+			http.Error(w, fmt.Sprintf("Forbidden (user=%s, verb=get, resource=nodes, subresource=proxy): ask the API server instead, as kubectl logs does", subject.CommonName), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (s *kubeletServer) handler() http.Handler {

@@ -1,6 +1,9 @@
 package node
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -56,4 +59,32 @@ func TestWhoForwardsAPortIsToldThePodsAddress(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestOnlyTheAPIServerAndAdministratorsReadLogsOfANode(t *testing.T) {
+	served := authorized(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for name, test := range map[string]struct {
+		tls  *tls.ConnectionState
+		want int
+	}{
+		"the API server":              {certificateOf("kube-apiserver-kubelet-client", "system:masters"), http.StatusOK},
+		"a user of the cluster":       {certificateOf("elastic-user"), http.StatusForbidden},
+		"one who is called like it":   {certificateOf("system:masters"), http.StatusForbidden},
+		"who shows no certificate":    {&tls.ConnectionState{}, http.StatusUnauthorized},
+		"who does not even speak TLS": {nil, http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/containerLogs/default/web/main", nil)
+			request.TLS = test.tls
+			answer := httptest.NewRecorder()
+			served.ServeHTTP(answer, request)
+			if answer.Code != test.want || test.want == http.StatusForbidden && !strings.Contains(answer.Body.String(), "kubectl logs") {
+				t.Errorf("%d: %s", answer.Code, answer.Body)
+			}
+		})
+	}
+}
+
+func certificateOf(name string, groups ...string) *tls.ConnectionState {
+	return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Subject: pkix.Name{CommonName: name, Organization: groups}}}}
 }

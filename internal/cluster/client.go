@@ -101,6 +101,9 @@ func (c *Client) FieldManager() string { return c.config.FieldManager }
 // ForcesConflicts says whether changes that others have made since a plan may be overwritten.
 func (c *Client) ForcesConflicts() bool { return c.config.ForceConflicts }
 
+// HidesPodLogs says whether what pods have printed is not to be shown.
+func (c *Client) HidesPodLogs() bool { return c.config.HidePodLogs }
+
 // Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package calls
 // it; callers that use Kubernetes directly to write call it first.
 func (c *Client) Verify(ctx context.Context) error {

@@ -44,6 +44,7 @@ type Config struct {
 	FieldManager       string // "" for DefaultFieldManager
 	ForceConflicts     bool   // overwrite what others changed after the plan; for the callers of Apply
 	ExpectedClusterUID string // UID of namespace kube-system; "" to accept any cluster
+	HidePodLogs        bool   // what pods have printed is not to be shown; for those who explain why one failed
 	UserAgent          string
 }
 
@@ -72,6 +73,9 @@ func restConfig(c Config) (*rest.Config, error) {
 	}
 	if base.Host == "" {
 		return nil, ErrNoCluster
+	}
+	if err := refusePlainCredential(base); err != nil {
+		return nil, err
 	}
 	base.QPS, base.Burst = -1, 0 // client-go's own default of 5 per second makes 1,000 objects take minutes
 	if c.QPS > 0 {
@@ -160,6 +164,21 @@ func overlay(base *rest.Config, c Config) error {
 		base.ExecProvider = execProvider(c.Exec)
 	}
 	return nil
+}
+
+// refusePlainCredential refuses to send what proves who somebody is to where everybody on the way can read it. On this
+// machine there is no way: kubectl proxy and test servers listen there.
+func refusePlainCredential(base *rest.Config) error {
+	server, _, err := rest.DefaultServerUrlFor(base)
+	if err != nil || server.Scheme != "http" {
+		return nil //nolint:nilerr // an address that cannot be read is an error of the client that is made of it
+	}
+	secret := base.BearerToken != "" || base.BearerTokenFile != "" || base.Password != "" || base.ExecProvider != nil || base.AuthProvider != nil
+	if ip := net.ParseIP(server.Hostname()); !secret || base.Proxy == nil && (server.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("the address %s is plain http, and the credential would be sent to it unencrypted: write https://%s; "+
+		"http:// with a credential is for this machine's loopback only", server.Redacted(), server.Host)
 }
 
 func execProvider(e *Exec) *clientcmdapi.ExecConfig {

@@ -41,6 +41,7 @@ type configModel struct {
 	FieldManager       types.String  `tfsdk:"field_manager"`
 	ForceConflicts     types.Bool    `tfsdk:"force_conflicts"`
 	ExpectedClusterUID types.String  `tfsdk:"expected_cluster_uid"`
+	ShowPodLogs        types.Bool    `tfsdk:"show_pod_logs"`
 
 	Forecast        types.String `tfsdk:"forecast"`
 	ForecastTimeout types.String `tfsdk:"forecast_timeout"`
@@ -146,6 +147,11 @@ func configAttributes() map[string]schema.Attribute {
 		"expected_cluster_uid": schema.StringAttribute{
 			MarkdownDescription: "UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). Nothing is read from or written to any other cluster.",
 			Optional:            true,
+		},
+		"show_pod_logs": schema.BoolAttribute{
+			MarkdownDescription: "Show the last lines that a failed pod has printed in errors and warnings. True by default; false keeps what a job prints out of Terraform's output, " +
+				"which CI systems keep. What the master writes into its job's status is not affected. Control characters are removed in any case.",
+			Optional: true,
 		},
 
 		// What plans say about the future.

@@ -63,6 +63,7 @@ func resolve(ctx context.Context, model configModel, env Environment) (cluster.C
 		FieldManager:       r.text("field_manager", model.FieldManager, ""),
 		ForceConflicts:     r.truth("force_conflicts", model.ForceConflicts, ""),
 		ExpectedClusterUID: r.text("expected_cluster_uid", model.ExpectedClusterUID, ""),
+		HidePodLogs:        r.known("show_pod_logs", model.ShowPodLogs) && !model.ShowPodLogs.IsNull() && !model.ShowPodLogs.ValueBool(),
 	}
 	if config.FieldManager == "" {
 		config.FieldManager = cluster.DefaultFieldManager

@@ -33,7 +33,7 @@ func (c *jobCluster) hintAtOnce(ctx context.Context, ref trainingjob.JobRef) dia
 				pods = append(pods, *pod)
 			}
 		}
-		reasons = trainingjob.Blocked(pods, nil)
+		reasons = trainingjob.Blocked(c.shown(pods), nil)
 		started := len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodPending })
 		return started || len(reasons) > 0, nil
 	})
@@ -50,7 +50,7 @@ func (c *jobCluster) hint(ctx context.Context, ref trainingjob.JobRef) diag.Diag
 	if trainingjob.MayBeBlocked(pods) {
 		events = c.events(ctx, ref, uidsOf(pods))
 	}
-	return c.cannotStart(trainingjob.Blocked(pods, events))
+	return c.cannotStart(trainingjob.Blocked(c.shown(pods), events))
 }
 
 func (c *jobCluster) cannotStart(reasons []string) diag.Diagnostics {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // errTimeIsUp is the cause of a context that ends by the resource's own timeout, to tell it from Ctrl-C.
@@ -29,7 +30,7 @@ const (
 
 // hasFailed says that a run failed while an apply waited for it. It is an error only with fail_on_error.
 func (c *jobCluster) hasFailed(failOnError bool, why string) diag.Diagnostic {
-	summary := fmt.Sprintf("%s %s has failed", c.noun, c.subject.importID)
+	summary, why := fmt.Sprintf("%s %s has failed", c.noun, c.subject.importID), wording.Printable(why)
 	if failOnError {
 		return diag.NewErrorDiagnostic(summary, why)
 	}
@@ -43,7 +44,7 @@ func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, wher
 		verb = "has not"
 	}
 	return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s %s %s yet", c.noun, c.subject.importID, verb, goal),
-		fmt.Sprintf("Waited %s; %s. The %s goes on; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, where))
+		fmt.Sprintf("Waited %s; %s. The %s goes on; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, wording.Printable(where)))
 }
 
 // howToResume is the way out for a job that somebody has suspended.
@@ -86,8 +87,20 @@ func uidsOf(pods []corev1.Pod) map[types.UID]bool {
 	return objects
 }
 
-// lastLines are the last of what a container printed, or why they cannot be read.
+// shown are the pods as they may be shown: a container's last words are of its log.
+func (c *jobCluster) shown(pods []corev1.Pod) []corev1.Pod {
+	if c.client.HidesPodLogs() {
+		return trainingjob.WithoutLastWords(pods)
+	}
+	return pods
+}
+
+// lastLines are the last of what a container printed, or why they cannot be read. There are none where they are not to be
+// shown.
 func (c *jobCluster) lastLines(ctx context.Context, pod *corev1.Pod, container string) []string {
+	if c.client.HidesPodLogs() {
+		return []string{"(not shown: show_pod_logs = false)"}
+	}
 	text, err := c.client.Kubernetes().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: container, TailLines: new(int64(lastLogLines)),
 	}).DoRaw(ctx)

@@ -116,7 +116,7 @@ func (c *taskCluster) tell(ctx context.Context, ref task.JobRef, model *taskMode
 		about[pods[i].UID] = true
 	}
 	events := c.events(ctx, ref, about)
-	section(&b, "Pods:", trainingjob.Explain(pods, events))
+	section(&b, "Pods:", trainingjob.Explain(c.shown(pods), events))
 	section(&b, "Last events:", trainingjob.EventLines(events, lastEvents))
 	if pod := lastFailed(pods); pod != nil {
 		section(&b, fmt.Sprintf("Last lines of pod %s:", pod.Name), c.lastLines(ctx, pod, task.ContainerName))

@@ -179,7 +179,7 @@ func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobR
 		section(&b, "Queue:", explainQueue(pods, workloads))
 	}
 	events := c.events(ctx, ref, c.objectsOf(ctx, ref, seen, pods, workloads))
-	section(&b, "Pods:", trainingjob.Explain(pods, events))
+	section(&b, "Pods:", trainingjob.Explain(c.shown(pods), events))
 	section(&b, "Last events:", trainingjob.EventLines(events, lastEvents))
 	return strings.TrimSpace(b.String())
 }
@@ -203,7 +203,7 @@ func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef
 	workloads, _ := c.workloads(ctx, ref, pods) // without them their events are missing, and nothing else
 	events := c.events(ctx, ref, c.objectsOf(ctx, ref, seen, pods, workloads))
 	if err == nil {
-		section(&b, "Pods:", trainingjob.Explain(pods, events))
+		section(&b, "Pods:", trainingjob.Explain(c.shown(pods), events))
 	}
 	section(&b, "Last events:", trainingjob.EventLines(events, lastEvents))
 	section(&b, "Last lines of the master's log:", c.masterLog(ctx, pods))

@@ -25,6 +25,23 @@ func Explain(pods []corev1.Pod, events []corev1.Event) []string {
 	return out
 }
 
+// WithoutLastWords are the pods without what their containers left at their end, which are the last lines of their logs.
+func WithoutLastWords(pods []corev1.Pod) []corev1.Pod {
+	out := make([]corev1.Pod, len(pods))
+	for i := range pods {
+		pod := pods[i].DeepCopy()
+		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for j := range statuses {
+				if t := statuses[j].State.Terminated; t != nil {
+					t.Message = ""
+				}
+			}
+		}
+		out[i] = *pod
+	}
+	return out
+}
+
 // Blocked says of every pod that does not start, for a reason that does not go away by itself, what that is, in a sentence
 // each: an image that cannot be pulled, a container that cannot be made, a pod that fits on no node and preempts nobody.
 // Events, of which there may be none, fill in what a pod's status does not say: a volume that cannot be mounted.

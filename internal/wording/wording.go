@@ -4,8 +4,10 @@ package wording
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Duration is a duration in the units that suit it: 40 ms, 3.2 s, 12 s, 1 min 12 s, 3 h 05 min, 4 d 02 h.
@@ -80,4 +82,25 @@ func Pod(job, role, name string) string {
 		return "pod " + strings.TrimPrefix(name, job+"-")
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(name, job+"-"), "-", " ")
+}
+
+// terminalSequences are what a terminal takes for a command, from ECMA-48: CSI, OSC and two-character sequences.
+var terminalSequences = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[@-Z\\\\-_]")
+
+// Printable is a text from elsewhere, such as a pod's log, without what could do something to the terminal or the page that
+// shows it: no command sequence, no control character but the ends of lines and tabs, and nothing that changes the
+// direction of writing or cannot be seen.
+func Printable(text string) string {
+	text = terminalSequences.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, text)
 }

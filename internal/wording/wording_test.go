@@ -54,3 +54,25 @@ func TestRemainingIsUnknownWhereItWouldOverflow(t *testing.T) {
 		}
 	}
 }
+
+func TestPrintableTextDoesNothingToATerminal(t *testing.T) {
+	for text, want := range map[string]string{
+		"loss 0.5\n\tacc 1\n":                   "loss 0.5\n\tacc 1\n",
+		"\x1b[31mred\x1b[0m":                    "red",
+		"\x1b]0;Apply complete!\x07title":       "title",
+		"\x1b]8;;http://evil.example\x1b\\link": "link",
+		"\x1b]52;c;ZXZpbA==":                    "",
+		"a\x1b[2J\x1b[1;1HApply complete!":      "aApply complete!",
+		"\x1bcreset":                            "creset",
+		"10 %\r100 %\r\n":                       "10 % 100 % \n",
+		"a\x00b\x08c\x7fd\u009b31me":            "abcd31me",
+		"\u202egnp.exe":                         "gnp.exe",
+		"zero\u200bwidth":                       "zerowidth",
+		"b\xffytes":                             "b\ufffdytes",
+		"größer, 訓練, \U0001F600":                "größer, 訓練, \U0001F600",
+	} {
+		if got := wording.Printable(text); got != want {
+			t.Errorf("%q is printed as %q, expected %q", text, got, want)
+		}
+	}
+}

@@ -96,7 +96,8 @@ func downCommand(layout layoutFunc) *cobra.Command {
 		Use:   "down",
 		Short: "Stop the cluster; its state stays",
 		Long: `Stop everything in order: containers, scheduler, controller manager, API server, etcd.
-The state directory stays, so that "up" goes on from there, unless --delete is given.`,
+The state directory stays, so that "up" goes on from there, unless --delete is given.
+--delete removes what the cluster has made; files that others put there stay.`,
 		Example: `  simcluster down
   simcluster down --delete    # the next up begins with an empty cluster`,
 		Args: commandline.Wants(),
@@ -108,7 +109,7 @@ The state directory stays, so that "up" goes on from there, unless --delete is g
 			return down(command.Context(), command, l, remove)
 		},
 	}
-	command.Flags().BoolVar(&remove, "delete", false, "remove the state directory too")
+	command.Flags().BoolVar(&remove, "delete", false, "remove the cluster's state too")
 	return command
 }
 
@@ -117,7 +118,6 @@ func down(ctx context.Context, command *cobra.Command, l controlplane.Layout, re
 	if err != nil {
 		return err
 	}
-	// Only what is a state directory is removed.
 	_, err = controlplane.ReadStatus(l)
 	kept := err == nil
 	if err != nil && !errors.Is(err, controlplane.ErrNoCluster) {
@@ -128,8 +128,13 @@ func down(ctx context.Context, command *cobra.Command, l controlplane.Layout, re
 		command.PrintErrf("no cluster runs in %s, and none was ever started there; %s starts one\n", l.Dir, next(l, "up"))
 		return nil
 	case remove:
-		if err := os.RemoveAll(l.Dir); err != nil {
-			return fmt.Errorf("removing the state directory: %w", err)
+		left, err := l.Remove()
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			command.PrintErrf("the cluster is stopped and its files are removed; what else is in %s stays: %s\n", l.Dir, strings.Join(left, ", "))
+			return nil
 		}
 		command.PrintErrf("the cluster is stopped, and %s is removed; %s starts an empty one\n", l.Dir, next(l, "up"))
 	case stopped:

@@ -40,6 +40,8 @@ is ready and all nodes take pods. The cluster goes on in the background until
 "simcluster down". With --foreground the command stays and ^C stops the cluster; when
 the process ends, however it ends, nothing is left behind.
 
+The state directory must be new, empty, or that of an earlier start.
+
 Progress goes to stderr and the line KUBECONFIG=… to stdout, so that
 "export $(simcluster up)" works. What is not given is as it was at the last start in
 this directory.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/lograte"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/worker"
 )
 
@@ -120,5 +121,5 @@ func (c *computing) logger(w io.Writer) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(c.level)); err != nil {
 		return nil, commandline.UsageError("--log-level=%s: use debug, info, warn or error", c.level)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+	return slog.New(lograte.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), nil
 }

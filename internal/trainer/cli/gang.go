@@ -56,17 +56,19 @@ func install(to string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("install the supervisor: %w", err)
 	}
-	out, err := os.OpenFile(to+".part", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	// The containers of the pod share the directory: an unpredictable name, made by O_EXCL, follows no link of theirs.
+	out, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
 	if err != nil {
 		return fmt.Errorf("install the supervisor: %w", err)
 	}
-	if _, err := io.Copy(out, in); err != nil {
-		return errors.Join(fmt.Errorf("install the supervisor: %w", err), out.Close())
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err == nil {
+		err = os.Rename(out.Name(), to)
 	}
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("install the supervisor: %w", err)
+	if err != nil {
+		return errors.Join(fmt.Errorf("install the supervisor: %w", err), os.Remove(out.Name()))
 	}
-	return os.Rename(to+".part", to)
+	return nil
 }
 
 // supervisorSeconds of the time that start.sh leaves the supervisor are kept for the supervisor's own end.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,6 +40,13 @@ var atMostEvery = map[string]time.Duration{
 	coordinator.ReasonEvaluated:    time.Minute,
 	coordinator.ReasonCheckpointed: 10 * time.Minute,
 }
+
+// Of all Events together so many are written at once, and so many a second after that: a worker that comes and goes as fast
+// as it can must not keep the API server busy. What is left out is in the log.
+const (
+	eventsBurst     = 100
+	eventsPerSecond = 2
+)
 
 // NewReporter starts a reporter; Close writes what is left.
 func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
@@ -130,9 +138,9 @@ func (r *Reporter) write(s trainingjob.Status) error {
 }
 
 func (r *Reporter) writeNotices() {
-	written := map[string]time.Time{}
+	written, limit := map[string]time.Time{}, rate.NewLimiter(eventsPerSecond, eventsBurst)
 	write := func(n coordinator.Notice) {
-		if now := time.Now(); now.Sub(written[n.Reason]) >= atMostEvery[n.Reason] {
+		if now := time.Now(); now.Sub(written[n.Reason]) >= atMostEvery[n.Reason] && limit.Allow() {
 			written[n.Reason] = now
 			r.writeNotice(n)
 		}

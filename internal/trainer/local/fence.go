@@ -10,7 +10,12 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/store"
 )
+
+// generationFile holds the generation of the newest trainer and its process.
+const generationFile = ".generation"
 
 // Fence keeps a second trainer of the same job on this machine away: a lock on a file of the job's directory, and a
 // generation beside it. The kernel releases the lock with the process.
@@ -32,13 +37,12 @@ func NewFence(dir string) (*Fence, error) {
 	if !taken {
 		return nil, fmt.Errorf("this job already has a master: process %s is training it in %s; wait for it, end it, or choose another --output", holder(dir), dir)
 	}
-	path := filepath.Join(dir, ".generation")
-	if text, err := os.ReadFile(path); err == nil {
+	if text, err := os.ReadFile(filepath.Join(dir, generationFile)); err == nil {
 		first, _, _ := strings.Cut(string(text), " ")
 		f.generation, _ = strconv.ParseInt(first, 10, 64) // a damaged file begins anew: the lock is what protects
 	}
 	f.generation++
-	if err := os.WriteFile(path, fmt.Appendf(nil, "%d %d\n", f.generation, os.Getpid()), 0o644); err != nil {
+	if err := store.Replace(dir, generationFile, fmt.Appendf(nil, "%d %d\n", f.generation, os.Getpid())); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -46,7 +50,7 @@ func NewFence(dir string) (*Fence, error) {
 
 // holder is the process that wrote the generation file.
 func holder(dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, ".generation"))
+	text, err := os.ReadFile(filepath.Join(dir, generationFile))
 	if _, pid, ok := strings.Cut(strings.TrimSpace(string(text)), " "); err == nil && ok {
 		return pid
 	}

@@ -140,23 +140,31 @@ func endReason(err error) string {
 	return fmt.Sprintf("was lost: %v", err)
 }
 
-// join answers the first message of a stream with the job. The same worker's older stream is dead, whether its end
-// has been noticed or not.
+// join answers the first message of a stream with the job. Every worker holds the same token, so what a stream says of
+// itself is believed only as far as it harms nobody else: it neither takes a connected worker's number, nor ends the master.
 func (m *Master) join(c *connection, join *wirepb.Join) {
-	if old := m.conns[c.worker]; old != nil {
-		old.end(errors.New("the worker came again on a new stream"))
-		m.step(coordinator.Lost{Worker: c.worker, Reason: "came again on a new stream"})
-	}
-	m.conns[c.worker] = c
 	if g := m.cfg.Fence.Generation(); join.Generation > g {
-		m.step(coordinator.GenerationLost{Reason: fmt.Sprintf("worker %d knows a master of generation %d; this one is %d", c.worker, join.Generation, g)})
+		// Whether another master has taken over, the fence finds out by itself. A worker that knows one looks for it.
+		m.turnAway(c, fmt.Sprintf("it knows a master of generation %d, and this one of generation %d still holds the job", join.Generation, g))
 		return
 	}
+	if m.conns[c.worker] != nil {
+		// If it is the same worker, its older stream ends in a second at most, by silence, and it comes again.
+		m.turnAway(c, fmt.Sprintf("worker %d is connected", c.worker))
+		return
+	}
+	m.conns[c.worker] = c
 	files := m.cfg.Job.Files()
 	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
 		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName,
 		DataFiles: inJSON(files.Training), ValidationFiles: inJSON(files.Validation),
 	}}})
+}
+
+// turnAway ends a stream that never became a worker's. Its worker may come again.
+func (m *Master) turnAway(c *connection, reason string) {
+	m.log.Warn("turned a worker's stream away", "worker", c.worker, "node", c.node, "reason", reason)
+	c.end(errors.New(reason))
 }
 
 // inJSON is a list of files for a message; nothing for none.

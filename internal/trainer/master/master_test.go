@@ -223,35 +223,16 @@ func TestAMasterThatIsAskedToStopExits143AndItsWorkersLookForTheNext(t *testing.
 }
 
 func TestAMasterEndsWhenAnotherHasTakenOver(t *testing.T) {
-	for name, tell := range map[string]func(*site, context.Context) error{
-		"by the fence": func(s *site, ctx context.Context) error {
-			err := wait(ctx, "some steps", func() bool { return s.step.Load() > 5 })
-			s.lost <- "generation 7 has the Lease"
-			return err
-		},
-		"by a worker": func(s *site, ctx context.Context) error {
-			v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: 9, Generation: 7, Numerics: kernel.NumericsVersion})
-			if err != nil {
-				return err
-			}
-			defer closeVisit()
-			return v.RecvMsg(&wire.Frame{})
-		},
-	} {
-		t.Run("it learns "+name, func(t *testing.T) {
-			s := newSite(t, 100)
-			s.launcher.work = s.worker(time.Millisecond)
-			told := make(chan struct{})
-			go func() {
-				defer close(told)
-				_ = tell(s, t.Context()) // the stream's end is an error
-			}()
-			result := s.run(t.Context())
-			<-told
-			if result.Code != coordinator.ExitInterrupted || !strings.Contains(result.Reason, "generation 7") {
-				t.Errorf("it ended with %+v", result)
-			}
-		})
+	s := newSite(t, 100)
+	s.launcher.work = s.worker(time.Millisecond)
+	told := make(chan error, 1)
+	go func() {
+		told <- wait(t.Context(), "some steps", func() bool { return s.step.Load() > 5 })
+		s.lost <- "generation 7 has the Lease"
+	}()
+	result := s.run(t.Context())
+	if err := <-told; err != nil || result.Code != coordinator.ExitInterrupted || !strings.Contains(result.Reason, "generation 7") {
+		t.Errorf("it ended with %+v, %v", result, err)
 	}
 }
 

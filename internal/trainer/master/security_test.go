@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
@@ -85,6 +87,46 @@ func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
 			}
 			if !log.says(c.logged...) {
 				t.Errorf("the master's log does not say %q:\n%s", c.logged, log.String())
+			}
+		})
+	}
+}
+
+func TestAStreamThatClaimsANewerGenerationOrAConnectedWorkersNumberHarmsNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		join   *wirepb.Join
+		logged string
+	}{
+		"a generation that no master has": {&wirepb.Join{Worker: 9, Generation: 1 << 60, Numerics: kernel.NumericsVersion}, "still holds the job"},
+		"the number of a worker":          {&wirepb.Join{Worker: 0, Numerics: kernel.NumericsVersion}, "worker 0 is connected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, 100)
+			s.launcher.work = s.worker(time.Millisecond)
+			log := &journal{}
+			s.config.Log = log.logger()
+			tried := make(chan error, 1)
+			go func() {
+				err := wait(t.Context(), "some steps", func() bool { return s.step.Load() > 5 })
+				for range 3 {
+					v, closeVisit, visiting := s.visit(t.Context(), c.join)
+					if visiting != nil {
+						err = errors.Join(err, visiting)
+						break
+					}
+					if answer := v.RecvMsg(&wire.Frame{}); answer == nil || !strings.Contains(answer.Error(), c.logged) {
+						err = errors.Join(err, fmt.Errorf("it was answered %w", answer))
+					}
+					closeVisit()
+				}
+				tried <- err
+			}()
+			result := s.run(t.Context())
+			if err := <-tried; err != nil || result.Code != coordinator.ExitDone {
+				t.Errorf("the master ended with %+v; %v", result, err)
+			}
+			if log.says("was lost") || !log.says("turned a worker's stream away", c.logged) {
+				t.Errorf("the log:\n%s", log.String())
 			}
 		})
 	}

@@ -60,8 +60,7 @@ func (d Directory) SaveCheckpoint(ctx context.Context, name master.CheckpointNam
 		return fmt.Errorf("make the directory of the checkpoints: %w", err)
 	}
 	final := checkpointFile(name.Step)
-	temporary := filepath.Join(dir, fmt.Sprintf(".%s.job-%.8s-generation-%d", final, name.Job, name.Generation))
-	if err := replace(ctx, dir, final, temporary, file, check); err != nil {
+	if err := replace(ctx, dir, final, file, check); err != nil {
 		return err
 	}
 	steps, err := stepsIn(dir)

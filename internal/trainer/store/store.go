@@ -91,8 +91,7 @@ func (d Directory) Save(ctx context.Context, model []byte, info master.ModelInfo
 			text = append(text, '\n')
 			content = text
 		}
-		temporary := filepath.Join(dir, fmt.Sprintf(".%s.generation-%d", f.name, run.Generation))
-		if err := replace(ctx, dir, f.name, temporary, content, check); err != nil {
+		if err := replace(ctx, dir, f.name, content, check); err != nil {
 			return nil, err
 		}
 	}
@@ -105,34 +104,51 @@ func (d Directory) SaveReport(ctx context.Context, name master.ReportName, page 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make the output directory: %w", err)
 	}
-	temporary := filepath.Join(dir, fmt.Sprintf(".%s.generation-%d", ReportFile, name.Generation))
-	return filepath.Join(dir, ReportFile), replace(ctx, dir, ReportFile, temporary, page, check)
+	return filepath.Join(dir, ReportFile), replace(ctx, dir, ReportFile, page, check)
 }
 
-// replace puts a file in the place of the one with that name, whole or not at all. check is asked just before.
-func replace(ctx context.Context, dir, name, temporary string, content []byte, check func(context.Context) error) error {
-	if err := writeSynced(temporary, content); err != nil {
-		return errors.Join(err, os.Remove(temporary)) // a full disk has use for what was written
+// fileMode is what finished files have: whoever uses a model need not be the user who trained it.
+const fileMode = 0o644
+
+// Replace puts a file in the place of the one with that name, whole or not at all.
+func Replace(dir, name string, content []byte) error {
+	return replace(context.Background(), dir, name, content, func(context.Context) error { return nil })
+}
+
+// replace is Replace that asks check just before the file gets its name. Others may write to the same directory, on a
+// volume that several jobs share. The temporary file therefore has a name that nobody can guess, is made by O_EXCL, which
+// follows no symbolic link, and is readable by its owner alone until it is whole.
+func replace(ctx context.Context, dir, name string, content []byte, check func(context.Context) error) error {
+	temporary, err := writeSynced(dir, name, content)
+	if err == nil {
+		err = check(ctx)
 	}
-	if err := check(ctx); err != nil {
-		return errors.Join(err, os.Remove(temporary))
+	if err == nil {
+		err = os.Chmod(temporary, fileMode)
 	}
-	if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+	if err == nil {
+		err = os.Rename(temporary, filepath.Join(dir, name))
+	}
+	if err != nil {
+		if temporary != "" {
+			err = errors.Join(err, os.Remove(temporary)) // a full disk has use for what was written
+		}
 		return err
 	}
 	return syncDir(dir)
 }
 
-func writeSynced(path string, content []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+// writeSynced writes a new file beside the one of that name. Its path is returned even with an error, where there is one.
+func writeSynced(dir, name string, content []byte) (path string, err error) {
+	f, err := os.CreateTemp(dir, "."+name+".*") // with mode 0600 and O_EXCL
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if _, err := f.Write(content); err != nil {
-		return err
+		return f.Name(), err
 	}
-	return f.Sync()
+	return f.Name(), f.Sync()
 }
 
 func syncDir(path string) (err error) {

@@ -141,3 +141,58 @@ func FuzzFinished(f *testing.F) {
 		}
 	})
 }
+
+// Others may write to a volume that jobs share.
+func TestWhatIsWrittenFollowsNoLinkThatSomebodyPutThere(t *testing.T) {
+	d := store.Directory{Root: t.TempDir(), KeepCheckpoints: 3}
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name := master.CheckpointName{Lineage: lineage, Step: 7, Job: job, Generation: 2}
+	checkpoints := filepath.Join(d.Root, store.CheckpointsDir, lineage[:8])
+	for _, dir := range []string{d.Dir(job), checkpoints} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	links := []string{ // the temporary names of older versions, which anybody could guess, and the final ones
+		filepath.Join(d.Dir(job), ".model.safetensors.generation-1"), filepath.Join(d.Dir(job), store.ModelFile), filepath.Join(d.Dir(job), store.InfoFile),
+		filepath.Join(checkpoints, ".step-000000000007.safetensors.job-01234567-generation-2"), filepath.Join(checkpoints, "step-000000000007.safetensors"),
+	}
+	for _, link := range links {
+		if err := os.Symlink(victim, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(t, d, "weights")
+	if err := d.SaveCheckpoint(t.Context(), name, []byte("state"), still); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(victim); err != nil || string(content) != "precious" {
+		t.Errorf("the file behind the links holds %q, %v", content, err)
+	}
+	for _, path := range []string{links[1], links[2], links[4]} {
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s is %v, %v", path, info, err)
+		}
+	}
+}
+
+func TestAFileThatIsBeingWrittenIsForItsOwnerAlone(t *testing.T) {
+	d := store.Directory{Root: t.TempDir()}
+	looked := false
+	_, err := d.Save(t.Context(), []byte("weights"), master.ModelInfo{Job: job}, master.RunInfo{Generation: 1}, func(context.Context) error {
+		entries, err := os.ReadDir(d.Dir(job))
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || strings.HasPrefix(e.Name(), ".") && info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: %v, %v", e.Name(), info.Mode(), err)
+			}
+			looked = looked || strings.HasPrefix(e.Name(), ".")
+		}
+		return err
+	})
+	if err != nil || !looked {
+		t.Errorf("%v, looked: %t", err, looked)
+	}
+}

@@ -1,7 +1,8 @@
 // Package web serves what people and Prometheus see of a running job: the page, which is kept up to date by server-sent
 // events, the metrics, and whether the master is well. It only reads, and whatever becomes of it, training goes on.
 //
-// There is no secret on it and no password to it: it is for those who reach the pod, or this machine.
+// There is no secret on it and no password to it: it is for those who reach the pod, or this machine. However many they are,
+// a page is drawn once a second; and a browser that was led here under another site's name (DNS rebinding) is refused.
 package web
 
 import (
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	updateEvery  = time.Second
+	updateEvery  = time.Second      // between two drawings, for all viewers together
 	writeTimeout = 10 * time.Second // a viewer that reads no more is let go
 	mostViewers  = 32               // who are kept up to date; a page that is one too many loads itself again
 	lastWords    = 2 * time.Second  // for the viewers to see the end
@@ -37,6 +38,10 @@ type Server struct {
 	address  net.Addr
 	closing  chan struct{}
 	viewers  chan struct{} // a place for each
+	live     shared[[]byte]
+	body     shared[string]
+	numbers  shared[[]byte]
+	last     func() string // the page at the end
 	serving  sync.WaitGroup
 	closeAll context.CancelFunc
 }
@@ -79,6 +84,10 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // serve makes a server of the first address that it listens on.
 func serve(ctx context.Context, listener net.Listener, h *history.Recorder, log *slog.Logger) *Server {
 	s := &Server{history: h, log: log, address: listener.Addr(), closing: make(chan struct{}), viewers: make(chan struct{}, mostViewers)}
+	s.live.make = func() []byte { return page.Live(h.Snapshot(), time.Now()) }
+	s.body.make = func() string { return page.Body(h.Snapshot(), time.Now()) }
+	s.numbers.make = func() []byte { return numbers(h.Snapshot()) }
+	s.last = sync.OnceValue(s.body.make)
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.closeAll = cancel
 	s.http = &http.Server{
@@ -142,7 +151,12 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /healthz", s.healthy)
 	mux.HandleFunc("GET /readyz", s.ready)
+	hosts := hostsFromEnvironment()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hosts.allow(r.Host) {
+			http.Error(w, hosts.refusal(r.Host), http.StatusMisdirectedRequest)
+			return
+		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Referrer-Policy", "no-referrer")
@@ -161,18 +175,21 @@ func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	timed(w)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", page.Policy+"; frame-ancestors 'none'")
-	_, _ = w.Write(page.Live(s.history.Snapshot(), time.Now()))
+	_, _ = w.Write(s.live.get())
 }
 
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	timed(w)
-	var text bytes.Buffer
-	if err := metrics.Write(&text, s.history.Snapshot()); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", metrics.ContentType)
-	_, _ = w.Write(text.Bytes())
+	_, _ = w.Write(s.numbers.get())
+}
+
+func numbers(h *history.History) []byte {
+	var text bytes.Buffer
+	if err := metrics.Write(&text, h); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return text.Bytes()
 }
 
 // healthy says whether the master's loop goes on.
@@ -208,7 +225,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	ticker := time.NewTicker(updateEvery)
 	defer ticker.Stop()
 	for {
-		if err := send(w, "message", page.Body(s.history.Snapshot(), time.Now())); err != nil {
+		if err := send(w, "message", s.body.get()); err != nil {
 			return
 		}
 		select {
@@ -216,7 +233,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-s.closing:
-			_ = send(w, "end", page.Body(s.history.Snapshot(), time.Now())) // nobody is left to be told
+			_ = send(w, "end", s.last()) // nobody is left to be told
 			return
 		}
 	}

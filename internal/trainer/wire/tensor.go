@@ -3,37 +3,66 @@ package wire
 import (
 	"fmt"
 
+	"google.golang.org/grpc/mem"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/wire/wirepb"
 )
 
 // Assembly puts the pieces of one tensor together. Pieces of a tensor come in order and tensors of one stream never
 // interleave, because one queue sends them. The zero value is ready.
 type Assembly struct {
-	floats []float32
+	floats []float32 // nil until half of the tensor has come
+	held   []mem.BufferSlice
 	filled int64
 }
 
-// Add takes the next piece. It returns the tensor once it is whole, and nil before. want is the length that the
-// receiver expects, so that a peer cannot make it allocate more; alloc provides the memory.
+// Add takes the next piece, and releases nothing of the frame. It returns the tensor once it is whole, and nil before.
+// want is the length that the receiver expects, so that a peer cannot make it allocate more. alloc provides the memory, when
+// half of the tensor has come: until then a peer costs what it has sent, however long the tensor is that it announces.
 func (a *Assembly) Add(f *Frame, p *wirepb.Piece, want int, alloc func() []float32) ([]float32, error) {
-	if p == nil || p.Total != int64(want) || p.Offset != a.filled || int64(f.FloatsLen()) > p.Total-p.Offset {
+	empty := f.FloatsLen() == 0 && want > 0 // would be held without an end
+	if p == nil || p.Total != int64(want) || p.Offset != a.filled || int64(f.FloatsLen()) > p.Total-p.Offset || empty {
 		got := a.filled
-		a.floats, a.filled = nil, 0
+		a.reset()
 		return nil, fmt.Errorf("a piece %v of %d values, after %d of %d", p, f.FloatsLen(), got, want)
 	}
-	if a.floats == nil {
-		a.floats = alloc()[:want]
-	}
 	next := a.filled + int64(f.FloatsLen())
-	if err := f.ReadFloats(a.floats[a.filled:next]); err != nil {
-		return nil, err
+	switch {
+	case a.floats == nil && 2*next < p.Total:
+		f.body.Ref()
+		a.held = append(a.held, f.body)
+	default:
+		if a.floats == nil {
+			a.floats = alloc()[:want]
+			a.unpack()
+		}
+		if err := f.ReadFloats(a.floats[a.filled:next]); err != nil {
+			return nil, err
+		}
 	}
 	if a.filled = next; a.filled < p.Total {
 		return nil, nil
 	}
 	whole := a.floats
-	a.floats, a.filled = nil, 0
+	a.reset()
 	return whole, nil
+}
+
+// unpack copies the pieces that were held to where they belong.
+func (a *Assembly) unpack() {
+	to := Bytes(a.floats)
+	for _, body := range a.held {
+		to = to[body.CopyTo(to):]
+		body.Free()
+	}
+	a.held = nil
+}
+
+func (a *Assembly) reset() {
+	for _, body := range a.held {
+		body.Free()
+	}
+	*a = Assembly{}
 }
 
 // pieces calls send with the piece that each frame of a tensor of n floats carries. An empty tensor is one piece.

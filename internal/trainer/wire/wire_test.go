@@ -182,6 +182,52 @@ func TestPiecesOutOfPlaceAreRefused(t *testing.T) {
 	})
 }
 
+func TestATensorsMemoryIsAskedForWhenHalfOfItHasCome(t *testing.T) {
+	const want, pieceFloats = 10, 2
+	var asked bool
+	alloc := func() []float32 { asked = true; return make([]float32, want) }
+	received := func(offset int) (*wire.Frame, *wirepb.Piece) {
+		floats := make([]float32, pieceFloats)
+		for i := range floats {
+			floats[i] = float32(offset + i)
+		}
+		head := []byte{0} // of an empty message
+		frame := &wire.Frame{}
+		if err := wire.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(append(head, wire.Bytes(floats)...))}, frame); err != nil {
+			t.Fatal(err)
+		}
+		return frame, &wirepb.Piece{Offset: int64(offset), Total: want}
+	}
+	var a wire.Assembly
+	for round := range 2 { // the second is after the first has been taken
+		asked = false
+		var whole []float32
+		for offset := 0; offset < want; offset += pieceFloats {
+			frame, piece := received(offset)
+			var err error
+			if whole, err = a.Add(frame, piece, want, alloc); err != nil {
+				t.Fatal(err)
+			}
+			frame.Release()
+			if half := 2*(offset+pieceFloats) >= want; asked != half {
+				t.Fatalf("round %d: after %d of %d values memory was asked for: %t", round, offset+pieceFloats, want, asked)
+			}
+		}
+		for i, v := range whole {
+			if v != float32(i) {
+				t.Fatalf("round %d: value %d is %v", round, i, v)
+			}
+		}
+		if len(whole) != want {
+			t.Fatalf("round %d: %d values", round, len(whole))
+		}
+	}
+	nothing := &wire.Frame{}
+	if _, err := a.Add(nothing, &wirepb.Piece{Total: want}, want, alloc); err == nil {
+		t.Error("a piece without values was taken, and so would be as many as anybody likes")
+	}
+}
+
 // The codec meets whatever a peer sends.
 func FuzzFrame(f *testing.F) {
 	codec := wire.Codec()
