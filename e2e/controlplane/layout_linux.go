@@ -104,7 +104,7 @@ func (l Layout) Remove() (left []string, err error) {
 // makes says whether a path directly in the state directory is one that a cluster writes.
 func (l Layout) makes(path string) bool {
 	made := []string{
-		l.markerFile(), l.PKI(), l.Logs(), l.NodeState(), l.EtcdData(), filepath.Join(l.Dir, "run"),
+		l.markerFile(), l.PKI(), l.Logs(), l.NodeState(), l.EtcdData(), filepath.Join(l.Dir, "run"), filepath.Join(l.Dir, "flexvolume"),
 		l.configFile(), l.statusFile(), l.lockFile(), l.agentConfigFile(),
 	}
 	for _, client := range clients() {

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 func TestTheRolesOfTheExampleSuffice(t *testing.T) {
 	roles, admin := providertesting.ExampleRoles(t), adminConfig(t)
 	administrator := providertesting.Account(t, admin, "ada", "", providertesting.Everywhere(roles["elastic-admin"].Rules))
-	user := providertesting.Account(t, admin, "bob", "", providertesting.In("default", roles["elastic-user"].Rules))
+	own := slices.Concat(roles["elastic-user"].Rules, roles["elastic-accounts"].Rules) // jobs have accounts of their own here
+	user := providertesting.Account(t, admin, "bob", "", providertesting.In("default", own))
 	queues := func(labels string) string {
 		return administrator + fmt.Sprintf(`
 			resource "elastic_priority_class" "p" {
@@ -84,7 +86,7 @@ func TestTheRolesOfTheExampleSufficeForTheExpectedCluster(t *testing.T) {
 	user := providertesting.Account(t, admin, "uid-bob", expected,
 		providertesting.In("default", roles["elastic-user"].Rules), providertesting.Everywhere(roles["elastic-viewer"].Rules))
 	steps(t, resource.TestStep{Config: administrator + priorityClass("uid", "value = 1")})
-	steps(t, resource.TestStep{Config: user + trainingJob("uid-job", "")})
+	steps(t, resource.TestStep{Config: user + trainingJob("uid-job", `service_account_name = "default"`)})
 	stranger := providertesting.Account(t, admin, "uid-carl", expected, providertesting.In("default", roles["elastic-user"].Rules))
 	steps(t, resource.TestStep{Config: stranger + trainingJob("uid-job", ""), ExpectError: says("Cannot get Namespace kube-system", "--clusterrole=elastic-")})
 }

@@ -19,10 +19,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ExampleRoles are the ClusterRoles of examples/rbac, by name.
+// ExampleRoles are the ClusterRoles of examples/rbac/rbac.yaml, by name.
 func ExampleRoles(t *testing.T) map[string]*rbacv1.ClusterRole {
 	t.Helper()
-	file, err := os.Open(filepath.Join("..", "..", "examples", "rbac", "rbac.yaml"))
+	return RolesOf(t, "rbac.yaml")
+}
+
+// RolesOf are the ClusterRoles of a file of examples/rbac, by name.
+func RolesOf(t *testing.T, name string) map[string]*rbacv1.ClusterRole {
+	t.Helper()
+	file, err := os.Open(filepath.Join("..", "..", "examples", "rbac", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +42,9 @@ func ExampleRoles(t *testing.T) map[string]*rbacv1.ClusterRole {
 		case err != nil:
 			t.Fatal(err)
 		}
-		roles[role.Name] = role
+		if role.Kind == "ClusterRole" {
+			roles[role.Name] = role
+		}
 	}
 }
 

@@ -23,8 +23,9 @@ import (
 // The roles of examples/rbac that the documentation recommends: one for queues and classes, which belong to the whole
 // cluster, and one for tasks and jobs, in their namespace.
 const (
-	adminRole = "elastic-admin"
-	userRole  = "elastic-user"
+	adminRole    = "elastic-admin"
+	userRole     = "elastic-user"
+	accountsRole = "elastic-accounts" // the stories' jobs have accounts of their own
 )
 
 // accountName is the ServiceAccount's, and the beginning of the names of its roles and bindings, so that a cluster on
@@ -61,7 +62,7 @@ func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluste
 	if _, err := client.CoreV1().ServiceAccounts(a.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}}, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("terraform's account: %w", err)
 	}
-	for _, name := range []string{adminRole, userRole} {
+	for _, name := range []string{adminRole, userRole, accountsRole} {
 		role, ok := roles[name]
 		if !ok {
 			return nil, fmt.Errorf("terraform's account: examples/rbac/rbac.yaml has no ClusterRole %s", name)
@@ -123,9 +124,12 @@ func (a *account) remove(ctx context.Context) error {
 	}
 	gone(os.Remove(a.kubeconfig))
 	gone(a.client.RbacV1().ClusterRoleBindings().Delete(ctx, grantName(adminRole), metav1.DeleteOptions{}))
-	gone(a.client.RbacV1().RoleBindings(a.namespace).Delete(ctx, grantName(userRole), metav1.DeleteOptions{}))
-	gone(a.client.RbacV1().ClusterRoles().Delete(ctx, grantName(adminRole), metav1.DeleteOptions{}))
-	gone(a.client.RbacV1().ClusterRoles().Delete(ctx, grantName(userRole), metav1.DeleteOptions{}))
+	for _, name := range []string{userRole, accountsRole} {
+		gone(a.client.RbacV1().RoleBindings(a.namespace).Delete(ctx, grantName(name), metav1.DeleteOptions{}))
+	}
+	for _, name := range []string{adminRole, userRole, accountsRole} {
+		gone(a.client.RbacV1().ClusterRoles().Delete(ctx, grantName(name), metav1.DeleteOptions{}))
+	}
 	gone(a.client.CoreV1().ServiceAccounts(a.namespace).Delete(ctx, accountName, metav1.DeleteOptions{}))
 	return errors.Join(errs...)
 }

@@ -1,4 +1,4 @@
-// Package rbac has the roles of this folder's rbac.yaml for the provider, which names them to who lacks a right.
+// Package rbac has the roles of this folder's files for the provider, which names them to who lacks a right.
 package rbac
 
 import _ "embed"
@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed rbac.yaml
 var YAML string
+
+// Suspend is suspend.yaml: a ClusterRole, and the policy without which it is not to be given.
+//
+//go:embed suspend.yaml
+var Suspend string

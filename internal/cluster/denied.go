@@ -44,18 +44,24 @@ func denialOf(err error) (denial, bool) {
 	return denial{user: match[1], verb: match[2], resource: match[3], group: match[4], namespace: match[5]}, true
 }
 
-// shippedRoles are the ClusterRoles of examples/rbac/rbac.yaml, in the order in which they are recommended.
+// shippedRoles are the ClusterRoles of examples/rbac that users are given, in the order in which they are recommended.
 var shippedRoles = sync.OnceValue(func() []rbacv1.ClusterRole {
 	var roles []rbacv1.ClusterRole
-	for document := range strings.SplitSeq(rbac.YAML, "\n---\n") {
+	suspender, _, _ := strings.Cut(rbac.Suspend, "\n---\n")
+	for document := range strings.SplitSeq(rbac.YAML+"\n---\n"+suspender, "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
-			panic(err) // the file is part of the program, and a test reads it
+			panic(err) // the files are part of the program, and a test reads them
 		}
-		roles = append(roles, role)
+		if role.Name != masterRole {
+			roles = append(roles, role)
+		}
 	}
 	return roles
 })
+
+// masterRole is for an account that jobs use, and suspenderRole for users. It is in a file of its own, with its policy.
+const masterRole, suspenderRole = "elastic-master", "elastic-suspender"
 
 // roleFor is the shipped role that a request belongs to; nil where none allows it. Of several it is the one that also makes
 // objects of the kind, so that reading and writing an object lead to the same role. The role of users is bound in a
@@ -67,7 +73,10 @@ func roleFor(d denial) *rbacv1.ClusterRole {
 		if everywhere && isOfNamespaces(role.Name) || !allows(role.Rules, d.verb, d.group, d.resource) {
 			continue
 		}
-		if found == nil || !allows(found.Rules, "create", d.group, d.resource) && allows(role.Rules, "create", d.group, d.resource) {
+		// The first role of users has what they need to read; the others allow more.
+		better := found != nil && !isOfNamespaces(found.Name) &&
+			!allows(found.Rules, "create", d.group, d.resource) && allows(role.Rules, "create", d.group, d.resource)
+		if found == nil || better {
 			found = &shippedRoles()[i]
 		}
 	}
@@ -75,7 +84,12 @@ func roleFor(d denial) *rbacv1.ClusterRole {
 }
 
 // isOfNamespaces says whether a role is bound in namespaces, as its file says.
-func isOfNamespaces(role string) bool { return role == "elastic-user" }
+func isOfNamespaces(role string) bool {
+	return role == "elastic-user" || role == accountsRole || role == suspenderRole
+}
+
+// accountsRole is of who does not name an account for a job.
+const accountsRole = "elastic-accounts"
 
 func allows(rules []rbacv1.PolicyRule, verb, group, resource string) bool {
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
@@ -175,7 +189,15 @@ func (c *Client) rights(namespace string) (rules []rbacv1.PolicyRule, known bool
 }
 
 // rolesURL is where the shipped roles are to be had.
-const rolesURL = "https://raw.githubusercontent.com/elastic-training/terraform-provider-elastic/main/examples/rbac/rbac.yaml"
+const rolesURL = "https://raw.githubusercontent.com/elastic-training/terraform-provider-elastic/main/examples/rbac/"
+
+// fileOf is where a role is.
+func fileOf(role string) string {
+	if role == suspenderRole {
+		return rolesURL + "suspend.yaml"
+	}
+	return rolesURL + "rbac.yaml"
+}
 
 // explainDenied names what is missing, and the commands that grant it: the shipped role first, then the same rights as a
 // manifest of one's own. Both are the same for every request that belongs to the role.
@@ -201,9 +223,15 @@ func explainDenied(d denial, missing []string) string {
 	if isOfNamespaces(role.Name) {
 		kind, scope = "Role", d.namespace
 	}
-	return text + "\n\nSomebody who may grants them with:\n\n  kubectl apply -f " + rolesURL + "\n  " +
-		bindCommand("ClusterRole", role.Name, d.user, scope) +
-		"\n\nWhere no ClusterRole of that name may be made, a " + kind + " of your own has the same rights:\n\n" +
+	if role.Name == accountsRole {
+		text += "\n\nOr name an account that an administrator has made for jobs, by service_account_name: then no right of these is needed."
+	}
+	text += "\n\nSomebody who may grants them with:\n\n  kubectl apply -f " + fileOf(role.Name) + "\n  " +
+		bindCommand("ClusterRole", role.Name, d.user, scope)
+	if role.Name == suspenderRole {
+		return text // a role of one's own would have no policy
+	}
+	return text + "\n\nWhere no ClusterRole of that name may be made, a " + kind + " of your own has the same rights:\n\n" +
 		manifest(kind, role, scope) + "\n\n  " + bindCommand(kind, role.Name, d.user, scope)
 }
 

@@ -21,9 +21,15 @@ func TestARequestLeadsToTheRoleThatItBelongsTo(t *testing.T) {
 			{verb: "get", group: "batch", resource: "jobs", namespace: "ml"},
 			{verb: "create", group: "batch", resource: "jobs", namespace: "ml"},
 			{verb: "patch", resource: "configmaps", namespace: "ml"},
-			{verb: "delete", group: "rbac.authorization.k8s.io", resource: "roles", namespace: "ml"},
 			{verb: "get", resource: "pods/log", namespace: "ml"},
+			{verb: "create", resource: "secrets", namespace: "ml"},
+			{verb: "watch", resource: "pods", namespace: "ml"},
 		},
+		"elastic-accounts": {
+			{verb: "delete", group: "rbac.authorization.k8s.io", resource: "roles", namespace: "ml"},
+			{verb: "create", resource: "serviceaccounts", namespace: "ml"},
+		},
+		"elastic-suspender": {{verb: "patch", group: "kueue.x-k8s.io", resource: "workloads", namespace: "ml"}},
 		"elastic-admin": {
 			{verb: "get", group: "kueue.x-k8s.io", resource: "clusterqueues"},
 			{verb: "delete", group: "kueue.x-k8s.io", resource: "clusterqueues"},
@@ -106,7 +112,7 @@ func TestEveryRefusalOfAnOperationHasTheSameRemedy(t *testing.T) {
 			t.Error(first)
 		}
 		for _, says := range []string{
-			"get, list, watch, create, patch, delete of jobs.batch\n", "create, patch, delete of pods\n", "get of pods/log\n",
+			"get, list, watch, create, patch, delete of jobs.batch\n", "delete of pods\n", "get of pods/log\n",
 			"kubectl create rolebinding bob-elastic-user --clusterrole=elastic-user --user=bob --namespace=ml\n",
 			`    - {apiGroups: ["batch"], resources: [jobs], verbs: [get, list, watch, create, patch, delete]}`,
 		} {

@@ -33,8 +33,8 @@ func TestExplain(t *testing.T) {
 			[]string{
 				`User "jane" may not create pods in namespace ml (403 Forbidden)`,
 				"kubectl apply -f https://raw.githubusercontent.com/elastic-training/terraform-provider-elastic/main/examples/rbac/rbac.yaml",
-				"kubectl create rolebinding jane-elastic-user --clusterrole=elastic-user --user=jane --namespace=ml",
-				"kind: Role\n", "namespace: ml", "kubectl create rolebinding jane-elastic-user --role=elastic-user --user=jane --namespace=ml",
+				"kubectl create rolebinding jane-elastic-accounts --clusterrole=elastic-accounts --user=jane --namespace=ml",
+				"by service_account_name", "kind: Role\n", "namespace: ml", "kubectl create rolebinding jane-elastic-accounts --role=elastic-accounts --user=jane --namespace=ml",
 			},
 		},
 		"a cluster-wide 403 of a service account names the cluster role": {

@@ -91,7 +91,11 @@ func (c *trainingJobCluster) update(
 	if diags.HasError() {
 		return diags
 	}
-	objects, err := trainingjob.Render(after, trainingjob.Credentials{})
+	credentials, err := c.credentials(ctx, ref)
+	if err != nil {
+		return fail(err)
+	}
+	objects, err := trainingjob.Render(after, credentials)
 	if err != nil {
 		diags.AddError("Not a training job that can run", err.Error())
 		return diags
@@ -140,6 +144,19 @@ func (c *trainingJobCluster) update(
 	return append(diags, c.patchParts(ctx, slices.DeleteFunc(objects.Parts(), func(part trainingjob.Object) bool {
 		return part == trainingjob.Object(desired) // it is applied
 	}), labels, annotations)...)
+}
+
+// credentials are those of a job that is there, with which its ConfigMap is signed; none where their Secret is gone, which is
+// made anew then.
+func (c *trainingJobCluster) credentials(ctx context.Context, ref trainingjob.JobRef) (trainingjob.Credentials, error) {
+	secret, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Secrets(ref.Namespace), trainingjob.CredentialsName(ref.Name))
+	if apierrors.IsNotFound(err) {
+		return trainingjob.Credentials{}, nil
+	}
+	if err != nil {
+		return trainingjob.Credentials{}, err
+	}
+	return trainingjob.CredentialsOf(secret), nil
 }
 
 // delete also lets go of the pods that a queue holds.

@@ -31,12 +31,13 @@ func (c *trainingJobCluster) repair(ctx context.Context, ref trainingjob.JobRef,
 	if diags.HasError() || len(missing) == 0 {
 		return diags
 	}
-	credentials := trainingjob.Credentials{}
-	if slices.ContainsFunc(missing, isSecret) {
-		var err error
-		if credentials, err = trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(ref.Name)); err != nil {
-			return fail(err)
-		}
+	credentials, err := c.credentials(ctx, ref)
+	newKey := slices.ContainsFunc(missing, isSecret)
+	if newKey {
+		credentials, err = trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(ref.Name))
+	}
+	if err != nil {
+		return fail(err)
 	}
 	objects, err := trainingjob.Render(d, credentials)
 	if err != nil {
@@ -65,6 +66,12 @@ func (c *trainingJobCluster) repair(ctx context.Context, ref trainingjob.JobRef,
 	})
 	if diags.HasError() {
 		return diags
+	}
+	if newKey && !isAmong(missing, objects.ConfigMap) { // it is signed with the key that is gone
+		signed := map[string]any{"data": objects.ConfigMap.Data}
+		if err := cluster.Merge(ctx, c.client, c.client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace), objects.ConfigMap.Name, signed); err != nil {
+			return fail(err)
+		}
 	}
 	for _, part := range missing {
 		restarts = max(restarts, trainingjob.LossOf(ref.Name, part).Restarts)

@@ -139,6 +139,7 @@ func (t Task) gangContainer(task corev1.ResourceRequirements) corev1.Container {
 			RunAsNonRoot:             new(true),
 			RunAsUser:                new(int64(supervisorUser)),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}

@@ -12,6 +12,8 @@ import (
 	"io"
 	"math/big"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Keys of Secret NAME-credentials, and the names of its files in CredentialsDir. Workers get no TLSPrivateKey.
@@ -72,4 +74,9 @@ func NewCredentials(random io.Reader, now time.Time, names ...string) (Credentia
 		PrivateKey:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 		Token:       hex.EncodeToString(token),
 	}, nil
+}
+
+// CredentialsOf are those of Secret NAME-credentials.
+func CredentialsOf(secret *corev1.Secret) Credentials {
+	return Credentials{Certificate: secret.Data[TLSCertificateKey], PrivateKey: secret.Data[TLSPrivateKey], Token: string(secret.Data[TokenKey])}
 }

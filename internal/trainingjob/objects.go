@@ -43,7 +43,8 @@ type Objects struct {
 	Floor          *batchv1.Job // nil without a queue; Reach completes it when the Service has its address
 }
 
-// Render writes the objects of a job. The definition is valid (Definition.Problems is empty).
+// Render writes the objects of a job. The definition is valid (Definition.Problems is empty), and the credentials are those of
+// the job's Secret wherever the ConfigMap is used.
 func Render(d Definition, c Credentials) (*Objects, error) {
 	job, err := d.batchJob()
 	if err != nil {
@@ -53,6 +54,7 @@ func Render(d Definition, c Credentials) (*Objects, error) {
 	if err != nil {
 		return nil, err
 	}
+	data[SignatureKey] = Sign(data, c)
 	status, err := json.Marshal(Status{Phase: PhasePending})
 	if err != nil {
 		return nil, fmt.Errorf("encode the first status: %w", err)

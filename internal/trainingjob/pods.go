@@ -34,7 +34,7 @@ func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 	t := d.podTemplate(RoleMaster, d.Master)
 	t.Spec.ServiceAccountName = d.serviceAccount()
 	c := &t.Spec.Containers[0]
-	c.Args = []string{"master", "--job", ConfigDir + "/" + JobKey, "--listen", fmt.Sprintf("$(MY_POD_IP):%d", MasterPort), "--status-address", fmt.Sprintf("$(MY_POD_IP):%d", StatusPort)}
+	c.Args = []string{"master", "--job", ConfigDir + "/" + JobKey, "--listen", fmt.Sprintf("$(MY_POD_IP):%d", MasterPort), "--status-address", fmt.Sprintf("$(MY_POD_IP):%d", StatusPort), SignedFlag}
 	c.Ports = []corev1.ContainerPort{
 		{Name: "grpc", ContainerPort: MasterPort, Protocol: corev1.ProtocolTCP},
 		{Name: "http", ContainerPort: StatusPort, Protocol: corev1.ProtocolTCP},

@@ -17,22 +17,20 @@ func MasterRules(job string, queued bool) []rbacv1.PolicyRule {
 			Verbs: []string{"get", "list", "watch"},
 		},
 		// Status, and the final model when it is small. The provider has made both: no create.
-		{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{StatusName(job), ModelName(job)},
-			Verbs: []string{"get", "update", "patch"},
-		},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{StatusName(job)}, Verbs: []string{"patch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{ModelName(job)}, Verbs: []string{"get", "update"}},
 		// The address that workers are given: the Service's cluster IP, for clusters without DNS.
 		{APIGroups: []string{""}, Resources: []string{"services"}, ResourceNames: []string{MasterName(job)}, Verbs: []string{"get"}},
 		// Fencing: one master at a time.
 		{
 			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{MasterName(job)},
-			Verbs: []string{"get", "update", "patch"},
+			Verbs: []string{"get", "update"},
 		},
 		// Its own deletion and suspension are looked up before each worker is created; the annotation with the highest
 		// worker number is written.
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, ResourceNames: []string{job}, Verbs: []string{"get", "patch"}},
-		// What a person should see; repeated events are patched.
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		// What a person should see.
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 	}
 	if !queued {
 		return rules

@@ -1,5 +1,6 @@
 // Command releasecheck builds every binary of .goreleaser.yml with plain `go build`, in the work tree and in a clone of
-// its commit elsewhere, and compares the two. `make release-check` runs it.
+// its commit elsewhere, and compares the two; and, where it is told where a release's archives are, with what is in them.
+// `make release-check` runs it.
 package main
 
 import (
@@ -23,6 +24,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.root, "root", "..", "root of the repository")
 	flag.StringVar(&o.version, "version", "0.0.0", "the version that the binaries are told")
+	flag.StringVar(&o.published, "published", "", "directory with the archives of that version's release, to be compared too")
 	flag.StringVar(&o.only, "only", "", "build only the targets whose name contains this, such as linux/amd64")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -34,7 +36,7 @@ func main() {
 	}
 }
 
-type options struct{ root, version, only string }
+type options struct{ root, version, published, only string }
 
 func (o options) run(ctx context.Context, out io.Writer) error {
 	text, err := os.ReadFile(filepath.Join(o.root, ".goreleaser.yml"))
@@ -74,10 +76,23 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 			verdict = "DIFFERENT"
 			differ++
 		}
+		if o.published != "" {
+			released, err := published(o.published, t, o.version)
+			if err != nil {
+				return err
+			}
+			if sum := sha256.Sum256(released); hex.EncodeToString(sum[:]) != here.sha256 {
+				verdict = "NOT WHAT WAS PUBLISHED"
+				differ++
+			}
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.1f MB\n", t.name(), here.sha256[:16], verdict, float64(here.size)/1e6)
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	if differ > 0 && o.published != "" {
+		return fmt.Errorf("%d binaries differ between the work tree, a clone of its commit and the archives in %s: check out the release's tag, and use the Go that go.mod names", differ, o.published)
 	}
 	if differ > 0 {
 		return fmt.Errorf("%d binaries differ between the work tree and a clone of its commit: commit first; otherwise a path or a time is built in", differ)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ import (
 func newMaster() *cobra.Command {
 	var c computing
 	var jobFile, listen, credentials, statusAddress string
-	var supervised bool
+	var supervised, signed bool
 	cmd := &cobra.Command{
 		Use:   "master",
 		Short: "Run a job's master in its pod",
@@ -46,7 +47,7 @@ killed or crashes: the workers still hold the newest state.`,
 			if inPod := os.Getenv("MY_POD_NAME") != ""; inPod && !supervised { // elsewhere it says why it cannot run
 				return supervise(cmd, &c)
 			}
-			return runMaster(cmd, &c, jobFile, listen, credentials, statusAddress)
+			return runMaster(cmd, &c, jobFile, listen, credentials, statusAddress, signed)
 		},
 	}
 	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "`file` that describes the job")
@@ -54,6 +55,7 @@ killed or crashes: the workers still hold the newest state.`,
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate, key and token")
 	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "where to serve the job's page, /metrics, /healthz and /readyz; empty: nowhere. Besides a pod's own address its loopback is served, by which kubectl forwards ports")
 	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master itself, and no supervisor")
+	cmd.Flags().BoolVar(&signed, strings.TrimPrefix(trainingjob.SignedFlag, "--"), false, "take a job only as its maker has signed it with the credentials")
 	c.register(cmd)
 	commandline.Exits(cmd, coordinator.ExitDone, "the job is done")
 	commandline.Exits(cmd, coordinator.ExitJobFailed, "the job failed, and no restart would mend it")
@@ -81,7 +83,7 @@ func supervise(cmd *cobra.Command, c *computing) error {
 	return nil
 }
 
-func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir, statusAddress string) (err error) {
+func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir, statusAddress string, signed bool) (err error) {
 	ctx := cmd.Context()
 	log, err := c.logger(cmd.ErrOrStderr())
 	if err != nil {
@@ -126,6 +128,13 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 	}()
 	reporter := kube.NewReporter(cluster, log)
 	defer reporter.Close()
+	cluster.Notice = reporter.Notice
+	if signed {
+		cluster.Signed = (*trainingjob.Credentials)(&credentials)
+		if err := awaitSigned(ctx, cluster, map[string][]byte{trainingjob.JobKey: text}, reporter, fence.Generation()); err != nil {
+			return err
+		}
+	}
 	// From here on a job that cannot begin says so in its status.
 	fail := func(err error) error {
 		reporter.Status(trainingjob.Status{Phase: trainingjob.PhaseFailed, Message: err.Error(), Generation: fence.Generation()})
@@ -134,6 +143,15 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 	name, model, err := job.ReadModel(spec, c.options)
 	if err != nil {
 		return fail(err)
+	}
+	if signed && spec.Model.Name == "" {
+		script, err := os.ReadFile(c.options.Resolve(spec.Model.File))
+		if err != nil {
+			return fail(err)
+		}
+		if err := awaitSigned(ctx, cluster, map[string][]byte{trainingjob.ModelKey: script}, reporter, fence.Generation()); err != nil {
+			return err
+		}
 	}
 	c.options.ScriptOutput, c.options.ScriptRestarts = labelled{cmd.ErrOrStderr(), "master"}, masterScriptRestarts
 	j, err := job.Load(ctx, spec, name, model, c.options)
@@ -198,6 +216,33 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		log.Info("the job is done", "sha256", m.SHA256, "steps", m.Steps, "loss", m.Loss, "accuracy", m.Accuracy, "job", m.Job, "files", m.Files)
 	}
 	return failed(result)
+}
+
+// forgedPause is the time between two looks at a ConfigMap that somebody has changed.
+const forgedPause = 5 * time.Second
+
+// awaitSigned returns when the job's ConfigMap is as its maker wrote it. Meanwhile the job's status says why nothing
+// happens. Files that were read from the mounted ConfigMap must be the same, or the master ends and starts anew: a kubelet
+// brings them up to date in a minute.
+func awaitSigned(ctx context.Context, cluster *kube.Cluster, read map[string][]byte, reporter *kube.Reporter, generation int64) error {
+	for {
+		config, err := cluster.Config(ctx)
+		if forged := (*trainingjob.ForgedError)(nil); !errors.As(err, &forged) {
+			for key, text := range read {
+				if err == nil && config.Data[key] != string(text) {
+					err = fmt.Errorf("%s as it is mounted is not that of ConfigMap %s/%s, which may have been changed a moment ago", key, config.Namespace, config.Name)
+				}
+			}
+			return err
+		}
+		reporter.Status(trainingjob.Status{Phase: trainingjob.PhaseWaiting, Message: err.Error(), Generation: generation})
+		cluster.Notice(coordinator.Notice{Warning: true, Reason: "JobForged", Message: err.Error()})
+		select {
+		case <-time.After(forgedPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // Limits of the requests that a master makes before it stops, and when its job is over.

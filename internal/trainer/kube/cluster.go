@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
@@ -42,6 +43,10 @@ type Cluster struct {
 	Namespace string
 	Pod       string // the master's
 	Job       trainingjob.JobRef
+	// Signed are the credentials with which ConfigMap NAME-job is signed; nil for a job that was made without a signature.
+	Signed *trainingjob.Credentials
+	// Notice tells a person of something; nil: nobody is told.
+	Notice func(coordinator.Notice)
 
 	core, batch, coordination rest.Interface
 	parameters                runtime.ParameterCodec
@@ -150,6 +155,29 @@ func (c *Cluster) informer(resource string, options func(*metav1.ListOptions), o
 		panic(err) // only an informer that has ended refuses
 	}
 	return informer
+}
+
+// Config is ConfigMap NAME-job, as the job's maker wrote it; any other is a trainingjob.ForgedError.
+func (c *Cluster) Config(ctx context.Context) (*corev1.ConfigMap, error) {
+	configMap := &corev1.ConfigMap{}
+	name := trainingjob.ConfigMapName(c.Job.Name)
+	if err := c.get(ctx, c.core, "configmaps", name, configMap); err != nil {
+		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", c.Namespace, name, err)
+	}
+	return configMap, c.verify(configMap)
+}
+
+func (c *Cluster) notify(n coordinator.Notice) {
+	if c.Notice != nil {
+		c.Notice(n)
+	}
+}
+
+func (c *Cluster) verify(configMap *corev1.ConfigMap) error {
+	if c.Signed == nil {
+		return nil
+	}
+	return trainingjob.Verify(configMap, *c.Signed)
 }
 
 func (c *Cluster) patch(ctx context.Context, client rest.Interface, resource, name string, merge map[string]any) error {

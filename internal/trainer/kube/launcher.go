@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -61,9 +62,9 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 			begun.Close()
 		}
 	}()
-	configMap := &corev1.ConfigMap{}
-	if err := c.get(ctx, c.core, "configmaps", trainingjob.ConfigMapName(c.Job.Name), configMap); err != nil {
-		return nil, nil, 0, fmt.Errorf("read ConfigMap %s/%s: %w", c.Namespace, trainingjob.ConfigMapName(c.Job.Name), err)
+	configMap, err := c.Config(ctx)
+	if err != nil {
+		return nil, nil, 0, err
 	}
 	if l.workers, err = trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey])); err != nil {
 		return nil, nil, 0, err
@@ -202,6 +203,10 @@ func (l *Launcher) configSeen(o any) {
 		l.emit(coordinator.CheckpointAsked{})
 	}
 	workers, err := trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey]))
+	err = errors.Join(l.cluster.verify(configMap), err)
+	if forged := (*trainingjob.ForgedError)(nil); errors.As(err, &forged) {
+		l.cluster.notify(coordinator.Notice{Warning: true, Reason: "WorkersIgnored", Message: err.Error() + ". The workers stay as they were"})
+	}
 	if err != nil {
 		l.log.Warn("the new workers.json is ignored", "error", err)
 		return
