@@ -119,15 +119,13 @@ func (p place) doWhatTheGuidesSay(as *providertesting.Recorder) {
 			resource "elastic_task" "gang" {
 				name                 = "gang"
 				namespace            = %q
-				run                  = "no-such-command"
+				run                  = "true"
 				num_nodes            = 2
 				service_account_name = "elastic-master"
 				trainer_image        = %q
 				secrets_wo           = { TOKEN = "x" }
 				secrets_wo_version   = 1
 				labels               = %s
-				wait_for             = "succeeded"
-				timeouts             = { create = "30s" }
 			}`, p.ns, image, labels)
 	}
 	terminal := providertesting.NewTerminal(p.T)
