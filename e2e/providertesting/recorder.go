@@ -68,8 +68,8 @@ func NewRecorder(t *testing.T, kubeconfig, token string) *Recorder {
 	return r
 }
 
-// Of are the requests with a verb on a resource, "pods" or "pods/log".
-func (r *Recorder) Of(verb, group, resource string) (of []authorizationv1.ResourceAttributes) {
+// Of are the requests in a namespace with a verb on a resource, "pods" or "pods/log".
+func (r *Recorder) Of(namespace, verb, group, resource string) (of []authorizationv1.ResourceAttributes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.requests {
@@ -77,7 +77,7 @@ func (r *Recorder) Of(verb, group, resource string) (of []authorizationv1.Resour
 		if a.Subresource != "" {
 			name += "/" + a.Subresource
 		}
-		if a.Verb == verb && a.Group == group && name == resource {
+		if a.Namespace == namespace && a.Verb == verb && a.Group == group && name == resource {
 			of = append(of, a)
 		}
 	}

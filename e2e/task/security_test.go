@@ -51,7 +51,8 @@ func TestATaskNeedsNothingWhereBaselineIsEnforcedAndGetsNoNode(t *testing.T) {
 	ns, r := namespace(t), providertesting.NewTerminal(t)
 	enforce(t, ns, "baseline")
 	steps(t, resource.TestStep{Config: block(ns, "plain", "run = \"true\"\n wait_for = \"succeeded\""), ConfigStateChecks: []statecheck.StateCheck{state("phase", text("Succeeded"))}})
-	grabbing := block(ns, "grabs", "run = \"cat /node/etc/shadow\"\n wait_for = \"succeeded\"\n volumes = [{ name = \"node\", mount_path = \"/node\", host_path = \"/\" }]\n timeouts = { create = \"10s\" }")
+	grabbing := block(ns, "grabs", "run = \"cat /node/etc/shadow\"\n wait_for = \"succeeded\"\n volumes = [{ name = \"node\", mount_path = \"/node\", host_path = \"/\" }]")
+	grabbing = strings.Replace(grabbing, `create = "60s"`, `create = "10s"`, 1)
 	printed, _ := r.Run(t, grabbing, "apply", "-auto-approve")
 	if printed = strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " "); !strings.Contains(printed, `violates PodSecurity "baseline:latest": hostPath volumes`) {
 		t.Errorf("apply says:\n%s", printed)

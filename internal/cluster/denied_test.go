@@ -112,7 +112,7 @@ func TestEveryRefusalOfAnOperationHasTheSameRemedy(t *testing.T) {
 			t.Error(first)
 		}
 		for _, says := range []string{
-			"get, list, watch, create, patch, delete of jobs.batch\n", "delete of pods\n", "get of pods/log\n",
+			"get, list, watch, create, patch, delete of jobs.batch\n", "patch, delete of pods\n", "get of pods/log\n",
 			"kubectl create rolebinding bob-elastic-user --clusterrole=elastic-user --user=bob --namespace=ml\n",
 			`    - {apiGroups: ["batch"], resources: [jobs], verbs: [get, list, watch, create, patch, delete]}`,
 		} {
