@@ -31,7 +31,7 @@ func TestEverySentenceOfTheSecurityPolicyNamesWhatShowsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item, shown := regexp.MustCompile(`(?s)^(.*?[.])\s\(([^()]*)\)\s*$`), regexp.MustCompile("`((?:Test|Fuzz)\\w+|make [\\w-]+)[^`]*`")
+	item, shown := regexp.MustCompile(`(?s)^(.*?[.])\s+\(([^()]*)\)\s*$`), regexp.MustCompile("`((?:Test|Fuzz)\\w+|make [\\w-]+)[^`]*`")
 	items := regexp.MustCompile(`(?m)^- `).Split(claims, -1)[1:]
 	for _, claim := range items {
 		claim, _, _ = strings.Cut(claim, "\n\n")

@@ -182,8 +182,10 @@ func (p place) destroyWhatTheGarbageCollectorLeaves(terminal *providertesting.Te
 		right
 		name string
 	}{ // in the order in which they are deleted
-		{right{"delete", "", "configmaps"}, "digits-status"}, {right{"delete", "", "secrets"}, "digits-credentials"},
-		{right{"delete", "coordination.k8s.io", "leases"}, "digits-master"}, {right{"delete", "", "services"}, "digits-master"},
+		{right{"delete", "", "configmaps"}, "digits-status"},
+		{right{"delete", "", "secrets"}, "digits-credentials"},
+		{right{"delete", "coordination.k8s.io", "leases"}, "digits-master"},
+		{right{"delete", "", "services"}, "digits-master"},
 	}
 	finalizers := func(r right, name, list string) {
 		p.Helper()

@@ -165,7 +165,7 @@ func TestWhatIsWrittenFollowsNoLinkThatSomebodyPutThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	save(t, d, "weights")
+	save(t, d, "other weights")
 	if err := d.SaveCheckpoint(t.Context(), name, []byte("state"), still); err != nil {
 		t.Fatal(err)
 	}
