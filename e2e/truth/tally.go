@@ -40,7 +40,7 @@ func (t *Tally) Count(o Outcome, err error) int {
 	return t.played
 }
 
-// String is "500 situations: 480 right, 15 approximate (autoscaler 15), 3 wrong, 2 refused, 0 unfit".
+// String is "500 situations: 480 right, 15 approximate (not-modelled 15), 3 wrong, 2 refused, 0 unfit".
 func (t *Tally) String() string {
 	var codes []string
 	for _, code := range slices.Sorted(maps.Keys(t.reasons)) {
