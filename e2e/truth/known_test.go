@@ -19,4 +19,4 @@ func verdictsOf(name string) []truth.Verdict {
 }
 
 // knownSeeds are those of drawn situations that are forecast wrongly, at least sometimes.
-var knownSeeds = map[uint64]bool{17: true}
+var knownSeeds = map[uint64]bool{19: true}
