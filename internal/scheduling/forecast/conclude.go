@@ -39,9 +39,25 @@ func (f *forecast) conclude(runs []*run) Answer {
 			break
 		}
 	}
+	f.noteFreedQuota(runs, a)
 	a.Approximate = f.notes.reasons
 	a.Asks = slices.SortedFunc(maps.Keys(asks), func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) })
 	return a
+}
+
+// noteFreedQuota says that pods which a quota rejects may be created when evictions have freed some of it.
+func (f *forecast) noteFreedQuota(runs []*run, a Answer) {
+	if !slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State == Rejected && p.passing }) {
+		return
+	}
+	for _, r := range runs {
+		for _, v := range r.lost {
+			if f.apiServer.Covers(v.pod.Object()) {
+				f.notes.add(QuotaMayFree, "Namespace "+v.pod.Namespace(), "when %s has stopped, its quota may let pods be created that are rejected now", f.podName(v.pod))
+				return
+			}
+		}
+	}
 }
 
 // spread adds to a pod's nodes those that are alike.

@@ -78,10 +78,7 @@ func decide(s *Snapshot, jobs []Job, number int) Answer {
 	var together []*run
 	if first, rest := f.simultaneous(); len(first) > 1 {
 		// Jobs of one plan are made at about the same time, or one waits for the other: both may be.
-		for _, order := range orders(first) {
-			together = append(together, f.through(f.take(starts[0].fork(), order...), rest)...)
-		}
-		together = f.merged(together)
+		together = f.through(f.take(starts[0].fork(), first...), rest)
 	}
 	runs := f.merged(append(f.through(starts, f.steps), together...))
 	return f.conclude(runs)
@@ -97,26 +94,6 @@ func (f *forecast) through(runs []*run, steps []step) []*run {
 		runs = f.merged(next)
 	}
 	return runs
-}
-
-// orders are some of the orders in which jobs that are made at the same time may come to the scheduler: all of few, and of many
-// that of the plan and its reverse.
-func orders(steps []step) [][]step {
-	if len(steps) > 3 {
-		reverse := slices.Clone(steps)
-		slices.Reverse(reverse)
-		return [][]step{steps, reverse}
-	}
-	if len(steps) == 1 {
-		return [][]step{steps}
-	}
-	var all [][]step
-	for i := range steps {
-		for _, rest := range orders(slices.Delete(slices.Clone(steps), i, i+1)) {
-			all = append(all, append([]step{steps[i]}, rest...))
-		}
-	}
-	return all
 }
 
 // simultaneous are the first steps of the jobs, and all others.

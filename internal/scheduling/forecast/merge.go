@@ -45,8 +45,11 @@ func (f *forecast) state(r *run) string {
 	for _, pod := range r.competitors {
 		lines = append(lines, "waits "+pod.String())
 	}
-	for _, pod := range r.queue {
-		lines = append(lines, "next "+f.kindOf(pod, r.fates[pod]))
+	for _, queue := range r.queues {
+		lines = append(lines, "and then")
+		for _, pod := range queue {
+			lines = append(lines, f.kindOf(pod, r.fates[pod]))
+		}
 	}
 	for _, view := range r.views {
 		lines = append(lines, view.String())

@@ -28,9 +28,10 @@ type run struct {
 	// competitors are pods of the cluster that wait for room and come before planned ones: they are tried again
 	// whenever some is made.
 	competitors []*placement.Pod
-	seated      []located        // pods of the cluster that waited for room, and have found it
-	queue       []*placement.Pod // what is still to be tried in this round
-	job         int              // the number of the job whose pods are being placed
+	seated      []located // pods of the cluster that waited for room, and have found it
+	// queues are what is still to be tried in this round, each in its order; which comes next is open.
+	queues [][]*placement.Pod
+	job    int // the number of the job whose pods are being placed
 }
 
 // fate is what becomes of a pod that is planned, or that is made again in the place of a victim.
@@ -75,11 +76,20 @@ type splitter struct {
 // share is into how many runs each of some may split.
 func (s splitter) share(runs int) int { return max(s.most/runs, 1) }
 
-// place gives pods to the scheduler at one time, and goes on until nothing changes any more: what stops is gone, what
-// waits has been tried again. It returns the runs into which this one splits.
-func (r *run) place(pods []*placement.Pod) []*run {
+// place gives pods to the scheduler at one time, those of each list in their order and the lists in any, and goes on until
+// nothing changes any more: what stops is gone, what waits has been tried again. It returns the runs into which this one
+// splits.
+func (r *run) place(lists ...[]*placement.Pod) []*run {
+	pods := slices.Concat(lists...)
 	r.views = append(r.views, r.cluster.Budgets())
-	runs := r.each(r.afterQueues(pods), func(*run) []*placement.Pod { return pods })
+	starts := r.afterQueues(pods)
+	for _, one := range starts {
+		one.queues = nil
+		for _, list := range lists {
+			one.queues = append(one.queues, byPriority(list))
+		}
+	}
+	runs := r.each(starts)
 	for range maxRounds {
 		var next, cleared []*run
 		for _, one := range runs {
@@ -94,36 +104,65 @@ func (r *run) place(pods []*placement.Pod) []*run {
 		}
 		for _, one := range cleared {
 			one.views = []placement.Budgets{one.cluster.Budgets()}
+			one.queues = [][]*placement.Pod{byPriority(one.waiting(pods))}
 		}
-		cleared = r.each(cleared, func(one *run) []*placement.Pod { return one.waiting(pods) })
-		runs = r.merge(append(next, cleared...))
+		runs = r.merge(append(next, r.each(cleared)...))
 	}
 	return runs
 }
 
-// each schedules the pods of some runs one after the other, the more important first.
-func (s splitter) each(runs []*run, pods func(*run) []*placement.Pod) []*run {
-	for _, r := range runs {
-		r.queue = slices.Clone(pods(r))
-		slices.SortStableFunc(r.queue, func(a, b *placement.Pod) int { return cmp.Compare(b.Priority, a.Priority) })
-	}
+// byPriority are pods in the order of the scheduling queue.
+func byPriority(pods []*placement.Pod) []*placement.Pod {
+	pods = slices.Clone(pods)
+	slices.SortStableFunc(pods, func(a, b *placement.Pod) int { return cmp.Compare(b.Priority, a.Priority) })
+	return pods
+}
+
+// each tries what is in the queues of some runs, until they are empty.
+func (s splitter) each(runs []*run) []*run {
 	for {
 		var next []*run
 		more := false
 		for _, r := range runs {
-			if len(r.queue) == 0 {
+			ways := r.nexts(s.share(len(runs)))
+			if len(ways) == 0 {
 				next = append(next, r)
 				continue
 			}
 			more = true
-			pod := r.queue[0]
-			r.queue = r.queue[1:]
-			next = append(next, r.schedule(pod, s.share(len(runs)))...)
+			share := max(s.share(len(runs))/len(ways), 1)
+			for _, way := range ways {
+				next = append(next, way.run.schedule(way.pod, share)...)
+			}
 		}
 		if runs = s.merge(next); !more {
 			return runs
 		}
 	}
+}
+
+// way is a run in which a pod is tried next.
+type way struct {
+	*run
+	pod *placement.Pod
+}
+
+// nexts are the ways in which a run goes on: by the first pod of each of its queues, in at most so many.
+func (r *run) nexts(most int) []way {
+	r.queues = slices.DeleteFunc(r.queues, func(queue []*placement.Pod) bool { return len(queue) == 0 })
+	if len(r.queues) == 0 {
+		return nil
+	}
+	r.cut = r.cut || most < len(r.queues)
+	ways := []way{{run: r}}
+	for range min(most, len(r.queues)) - 1 {
+		ways = append(ways, way{run: r.fork()})
+	}
+	for i := range ways {
+		queue := ways[i].queues[i]
+		ways[i].pod, ways[i].queues[i] = queue[0], queue[1:]
+	}
+	return ways
 }
 
 // schedule tries one pod, in as many runs as there are equal choices, and at most so many.
@@ -454,7 +493,7 @@ func (r *run) fork() *run {
 	other.others = slices.Clone(r.others)
 	other.competitors = slices.Clone(r.competitors)
 	other.views = slices.Clone(r.views)
-	other.queue = slices.Clone(r.queue)
+	other.queues = slices.Clone(r.queues)
 	other.seated = slices.Clone(r.seated)
 	for pod, f := range r.fates {
 		copied := *f

@@ -28,6 +28,7 @@ const (
 	NotModelled      ReasonCode = "not-modelled"       // what a pod uses and the engine does not know
 	OtherScheduler   ReasonCode = "other-scheduler"    // pods that kube-scheduler does not place
 	BoundDirectly    ReasonCode = "bound-directly"     // spec.nodeName: the kubelet decides
+	QuotaOrder       ReasonCode = "quota-order"        // several jobs for what is left of a ResourceQuota
 	QuotaMayFree     ReasonCode = "quota-may-free"     // a ResourceQuota that evictions give room in
 	FairSharing      ReasonCode = "fair-sharing"       // Kueue's configuration of fair sharing is assumed
 	UsageBasedOrder  ReasonCode = "usage-based-order"  // AdmissionFairSharing

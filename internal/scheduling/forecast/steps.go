@@ -38,15 +38,17 @@ type ruling struct {
 
 // take goes through steps at one time in one run.
 func (f *forecast) take(r *run, steps ...step) []*run {
-	var pods []*placement.Pod
+	var lists [][]*placement.Pod
 	for _, s := range steps {
-		pods = append(pods, f.prepare(r, s)...)
+		if pods := f.prepare(r, s); len(pods) > 0 {
+			lists = append(lists, pods)
+		}
 	}
-	if len(pods) == 0 {
+	if len(lists) == 0 {
 		return []*run{r}
 	}
 	var runs []*run
-	for _, settled := range r.place(pods) {
+	for _, settled := range r.place(lists...) {
 		runs = append(runs, f.replace(settled)...)
 	}
 	return runs
