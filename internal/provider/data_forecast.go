@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -15,10 +16,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/manifest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/jobfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
 )
 
 // forecastData is data.elastic_forecast.
@@ -41,9 +46,9 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 		Attributes: map[string]schema.Attribute{
 			// What is asked about.
 			"name": schema.StringAttribute{
-				MarkdownDescription: "Name of the job. One that has this name already, in the cluster or in the plan, counts as this one.",
-				Required:            true,
-				Validators:          []validator.String{stringvalidator.LengthBetween(1, 253)},
+				MarkdownDescription: "Name of the job, with `pods`. One that has this name already, in the cluster or in the plan, counts as this one.",
+				Optional:            true,
+				Validators:          []validator.String{stringvalidator.LengthBetween(1, 253), stringvalidator.AlsoRequires(path.MatchRoot("pods"))},
 			},
 			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
 			"queue": schema.StringAttribute{
@@ -53,10 +58,18 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			},
 			"priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the pods' own priority by default.", Optional: true, Validators: []validator.String{subdomain{}}},
 			"pods": schema.ListNestedAttribute{
-				MarkdownDescription: "Its pods, in the order in which they are made.",
-				Required:            true,
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
-				NestedObject:        schema.NestedAttributeObject{Attributes: forecastPodAttributes()},
+				MarkdownDescription: "Its pods, in the order in which they are made, with `name`; or `manifest`.",
+				Optional:            true,
+				Validators: []validator.List{
+					listvalidator.SizeAtLeast(1), listvalidator.AlsoRequires(path.MatchRoot("name")), listvalidator.ExactlyOneOf(path.MatchRoot("manifest")),
+				},
+				NestedObject: schema.NestedAttributeObject{Attributes: forecastPodAttributes()},
+			},
+			"manifest": schema.StringAttribute{
+				MarkdownDescription: "The job as YAML, in one or more documents, instead of `name` and `pods`: a Job, Deployment, StatefulSet, DaemonSet, JobSet, TrainJob, RayJob, MPIJob, PyTorchJob, LeaderWorkerSet, AppWrapper, the Pods of a group, " +
+					"or another kind that `elastic-sim forecast -f` takes. Of several jobs the answer is the last one's; those before it are counted. Classes, queues, quotas, limits and Services in it count as applied.",
+				Optional:   true,
+				Validators: []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("name"), path.MatchRoot("queue"), path.MatchRoot("priority_class"))},
 			},
 
 			// The answer.
@@ -140,6 +153,7 @@ type forecastDataModel struct {
 	Queue         types.String `tfsdk:"queue"`
 	PriorityClass types.String `tfsdk:"priority_class"`
 	Pods          types.List   `tfsdk:"pods"`
+	Manifest      types.String `tfsdk:"manifest"`
 
 	Available types.Bool   `tfsdk:"available"`
 	Reason    types.String `tfsdk:"reason"`
@@ -165,13 +179,18 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 	defer cancel()
 	var model forecastDataModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	job, diags := model.job(ctx)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	contents, diags := d.contents(ctx, &model)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	job := contents.Jobs[len(contents.Jobs)-1]
 	before, vague := d.connection.forecasts.besides(job)
-	answer, err := d.connection.foresee(ctx, before, job)
+	before = append(before, contents.Jobs[:len(contents.Jobs)-1]...)
+	answer, err := d.connection.foresee(ctx, before, job, contents.Objects...)
 	for _, name := range vague {
 		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
@@ -185,6 +204,33 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 		resp.Diagnostics.Append(diags...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// contents are the jobs that the configuration describes, and what decides about their pods besides.
+func (d *forecastData) contents(ctx context.Context, m *forecastDataModel) (manifest.Contents, diag.Diagnostics) {
+	if m.Manifest.IsNull() {
+		job, diags := m.job(ctx)
+		return manifest.Contents{Jobs: []forecast.Job{job}}, diags
+	}
+	given := jobfile.Given{Given: manifest.Given{Namespace: orDefault(m.Namespace, corev1.NamespaceDefault)}}
+	given.Flavors = func(namespace, queue string) []map[string]string {
+		return d.connection.plannedFlavors(ctx, namespace, queue)
+	}
+	if s, err := d.connection.snapshot(ctx, true); err == nil { // where the cluster cannot be read the answer says so
+		given.Nodes = s.Nodes
+	}
+	given.Runtime = func(kind, namespace, name string) (*unstructured.Unstructured, error) {
+		client, diags := d.connection.cluster()
+		if diags.HasError() {
+			return nil, errors.New(diags.Errors()[0].Summary())
+		}
+		return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
+	}
+	contents, err := jobfile.Read("manifest", []byte(m.Manifest.ValueString()), given)
+	if err != nil {
+		return contents, diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("manifest"), "Invalid manifest", sentenceOf("", err.Error()))}
+	}
+	return contents, nil
 }
 
 // job is what the configuration describes.

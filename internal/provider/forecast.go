@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"k8s.io/apimachinery/pkg/runtime"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -181,12 +182,14 @@ func (f *forecasts) patience(ctx context.Context) (waiting context.Context, done
 }
 
 // foresee reads the cluster, once for all plans, and makes the forecast.
-func (c *connection) foresee(ctx context.Context, before []forecast.Job, job forecast.Job) (forecast.Answer, error) {
+// objects are applied before the jobs.
+func (c *connection) foresee(ctx context.Context, before []forecast.Job, job forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
 	queued := slices.ContainsFunc(append(slices.Clip(before), job), forecast.Job.Queued)
 	s, err := c.snapshot(ctx, queued)
 	if err != nil {
 		return forecast.Answer{}, err
 	}
+	s = s.With(objects)
 	answer := forecast.Make(s, before, job)
 	if len(answer.Asks) == 0 {
 		return answer, nil
