@@ -216,7 +216,7 @@ func (d *forecastData) contents(ctx context.Context, m *forecastDataModel) (mani
 	given.Flavors = func(namespace, queue string) []map[string]string {
 		return d.connection.plannedFlavors(ctx, namespace, queue)
 	}
-	if s, err := d.connection.snapshot(ctx, true); err == nil { // where the cluster cannot be read the answer says so
+	if s, err := d.connection.snapshot(ctx, false); err == nil { // where the cluster cannot be read the answer says so
 		given.Nodes = s.Nodes
 	}
 	given.Runtime = func(kind, namespace, name string) (*unstructured.Unstructured, error) {
