@@ -2,6 +2,7 @@ package truth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -130,15 +131,17 @@ func newObject(apiVersion, kind, name string, fields map[string]any) *unstructur
 	return &unstructured.Unstructured{Object: object}
 }
 
-// apply makes objects, or changes those that are there, one after the other, as `kubectl apply` does with a file.
+// apply makes objects, or changes those that are there, one after the other, as `kubectl apply` does with a file: it goes on
+// where one is refused.
 func (s *Stage) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	defer s.view.touch() // what comes of it is still to come
+	var refused error
 	for _, object := range objects {
 		if err := s.applyOne(ctx, object); err != nil {
-			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
+			refused = errors.Join(refused, fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err))
 		}
 	}
-	return nil
+	return refused
 }
 
 func (s *Stage) applyOne(ctx context.Context, object *unstructured.Unstructured) error {
