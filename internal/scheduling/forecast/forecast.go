@@ -253,33 +253,38 @@ func (f *forecast) ask() {
 					ready = f.admit(&step, job, part)
 				}
 				for _, pod := range part.Pods {
-					if job.Suspended && part.Queue == "" {
+					at := slices.IndexFunc(ready, func(r Pod) bool { return r.Role == pod.Role })
+					switch {
+					case job.Suspended && part.Queue == "":
 						placed, _ := f.enter(number, pod, false)
 						step.suspended, step.order = append(step.suspended, placed), append(step.order, placed)
-						continue
-					}
-					at := slices.IndexFunc(ready, func(r Pod) bool { return r.Role == pod.Role })
-					if at < 0 {
+					case at < 0:
 						placed, _ := f.enter(number, pod, false)
 						step.held, step.order = append(step.held, placed), append(step.order, placed)
-						continue
-					}
-					placed, refusal := f.enter(number, ready[at], true)
-					into := &step
-					if pod.Wave > 0 {
-						into = later.step(number, pod.Wave)
-					}
-					into.order = append(into.order, placed)
-					if refusal != nil {
-						into.rejected = append(into.rejected, rejection{placed, refusal})
-					} else {
-						into.pods = append(into.pods, placed)
+					case pod.Wave > 0:
+						f.create(number, ready[at], later.step(number, pod.Wave))
+					default:
+						f.create(number, ready[at], &step)
 					}
 				}
 				starts = starts && (len(ready) > 0 || part.optional())
 			}
 			f.steps = append(f.steps, later.after(step, f.planned)...)
 		}
+	}
+}
+
+// create gives a pod to the API server, and to a step what becomes of it there.
+func (f *forecast) create(job int, pod Pod, into *step) {
+	placed, refusal := f.enter(job, pod, true)
+	into.order = append(into.order, placed)
+	if refusal == nil {
+		into.pods = append(into.pods, placed)
+		return
+	}
+	into.rejected = append(into.rejected, rejection{placed, refusal})
+	if refusal.Passing && len(f.jobs) > 1 {
+		f.notes.add(QuotaOrder, "Namespace "+pod.Namespace, "a quota has room for some of the pods only, and which of the jobs create theirs first is not known")
 	}
 }
 

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,9 +41,7 @@ type ruling struct {
 func (f *forecast) take(r *run, steps ...step) []*run {
 	var lists [][]*placement.Pod
 	for _, s := range steps {
-		if pods := f.prepare(r, s); len(pods) > 0 {
-			lists = append(lists, pods)
-		}
+		lists = append(lists, f.kinds(f.prepare(r, s))...)
 	}
 	if len(lists) == 0 {
 		return []*run{r}
@@ -52,6 +51,21 @@ func (f *forecast) take(r *run, steps ...step) []*run {
 		runs = append(runs, f.replace(settled)...)
 	}
 	return runs
+}
+
+// kinds are pods by what they are: those of one kind are created in their order, and which kind comes first is open.
+func (f *forecast) kinds(pods []*placement.Pod) [][]*placement.Pod {
+	var lists [][]*placement.Pod
+	at := map[string]int{}
+	for _, pod := range pods {
+		kind, _, _ := strings.Cut(f.planned[pod].Role, " ") // of a master's workers the floor comes first
+		if _, known := at[kind]; !known {
+			at[kind] = len(lists)
+			lists = append(lists, nil)
+		}
+		lists[at[kind]] = append(lists[at[kind]], pod)
+	}
+	return lists
 }
 
 // prepare lets stop who makes room in queues, and returns the pods of a step that go to the scheduler.
