@@ -44,7 +44,7 @@ func (s *Set) deployment(object *unstructured.Unstructured) ([]forecast.Job, err
 		finish: func(pod *corev1.Pod, i int) {
 			pod.Name = fmt.Sprintf("%s-%s-%d", deployment.Name, plannedHash, i)
 			pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = plannedHash
-			controlledBy(pod, "apps/v1", "ReplicaSet", deployment.Name+"-"+plannedHash)
+			controlledBy(pod, "ReplicaSet", deployment.Name+"-"+plannedHash)
 		},
 	})
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name + "-" + plannedHash}}
@@ -66,7 +66,7 @@ func (s *Set) replicaSet(object *unstructured.Unstructured) ([]forecast.Job, err
 	}
 	job, err := podByPod("ReplicaSet", set.ObjectMeta, podSet{
 		name: mainPodSet, count: count, template: set.Spec.Template,
-		finish: func(pod *corev1.Pod, _ int) { controlledBy(pod, "apps/v1", "ReplicaSet", set.Name) },
+		finish: func(pod *corev1.Pod, _ int) { controlledBy(pod, "ReplicaSet", set.Name) },
 	})
 	job.ReplicaSets = []*appsv1.ReplicaSet{&set}
 	return []forecast.Job{job}, err
@@ -107,7 +107,7 @@ func finishStateful(pod *corev1.Pod, set *appsv1.StatefulSet, ordinal int) {
 	pod.Labels[appsv1.PodIndexLabel] = strconv.Itoa(ordinal)
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = plannedHash
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
-	controlledBy(pod, "apps/v1", "StatefulSet", set.Name)
+	controlledBy(pod, "StatefulSet", set.Name)
 	for i := range set.Spec.VolumeClaimTemplates {
 		name := set.Spec.VolumeClaimTemplates[i].Name
 		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
@@ -137,7 +137,7 @@ func (s *Set) daemonSet(object *unstructured.Unstructured) ([]forecast.Job, erro
 		}
 		pod.Name, pod.Role, pod.Set = set.Name+"-"+node.Name, "pod "+node.Name, ""
 		pod.Labels[appsv1.ControllerRevisionHashLabelKey] = plannedHash
-		controlledBy(pod.Pod, "apps/v1", "DaemonSet", set.Name)
+		controlledBy(pod.Pod, "DaemonSet", set.Name)
 		tie(&pod.Spec, node.Name)
 		part.Pods = append(part.Pods, pod)
 	}
@@ -189,6 +189,6 @@ func tie(spec *corev1.PodSpec, node string) {
 }
 
 // controlledBy names the controller of a pod, by which ReplicaSets and StatefulSets spread it.
-func controlledBy(pod *corev1.Pod, version, kind, name string) {
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: plannedHash, Controller: new(true)}}
+func controlledBy(pod *corev1.Pod, kind, name string) {
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Name: name, UID: plannedHash, Controller: new(true)}}
 }

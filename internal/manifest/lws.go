@@ -4,6 +4,7 @@ import (
 	"crypto/sha1" //nolint:gosec // the LeaderWorkerSet controller's label
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,7 +85,7 @@ func (s *Set) leaderWorkerSet(object *unstructured.Unstructured) ([]forecast.Job
 		for i := range others {
 			others[i].Role = fmt.Sprintf("worker %d", group*(size-1)+i)
 		}
-		part.Pods = append(first, others...)
+		part.Pods = slices.Concat(first, others)
 		stage = append(stage, part)
 	}
 	if policy := template.SubGroupPolicy; policy != nil && of.Annotations[lwsLabel("subgroup-exclusive-topology")] != "" {

@@ -217,7 +217,7 @@ func countNodes(of *trainingRuntimeSpec, train trainJobSpec) error {
 			replicated.Replicas = new(int32(1))
 		}
 		job.Parallelism, job.Completions = &count, &count
-		if train.Trainer == nil || train.Trainer.ResourcesPerNode == nil || policy == nil || !trains && !(launcherIsNode && replicated.Name == trainerNode) {
+		if train.Trainer == nil || train.Trainer.ResourcesPerNode == nil || policy == nil || !trains && (!launcherIsNode || replicated.Name != trainerNode) {
 			continue
 		}
 		for k := range job.Template.Spec.Containers {

@@ -30,8 +30,8 @@ type plannedReader interface {
 // ReadPlanned reads a resource from the attributes that terraform show -json gives for it. flavors are the node labels
 // among which a queue chooses. An unknown resource type is an error.
 func ReadPlanned(ctx context.Context, version, resourceType string, attributes []byte, flavors func(namespace, queue string) []map[string]string) (PlannedResource, error) {
-	for _, make := range (&elastic{version: version}).Resources(ctx) {
-		of := make()
+	for _, create := range (&elastic{version: version}).Resources(ctx) {
+		of := create()
 		var metadata resource.MetadataResponse
 		of.Metadata(ctx, resource.MetadataRequest{ProviderTypeName: TypeName}, &metadata)
 		reader, reads := of.(plannedReader)

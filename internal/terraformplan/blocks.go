@@ -26,10 +26,10 @@ func fieldsOf(value any, kind reflect.Type) any {
 	if value == nil {
 		return nil
 	}
-	switch {
-	case kind == quantityType, kind == timeType:
+	switch kind {
+	case quantityType, timeType:
 		return value
-	case kind == intOrStringType:
+	case intOrStringType:
 		if text, isText := value.(string); isText {
 			if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 				return n

@@ -132,7 +132,7 @@ func (s splitter) each(runs []*run) []*run {
 			more = true
 			share := max(s.share(len(runs))/len(ways), 1)
 			for _, way := range ways {
-				next = append(next, way.run.schedule(way.pod, share)...)
+				next = append(next, way.schedule(way.pod, share)...)
 			}
 		}
 		if runs = s.merge(next); !more {

@@ -18,10 +18,10 @@ import (
 	ft "github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/forecasttesting"
 )
 
-// batchJob reads a Job of one container from what is special of its specification.
-func batchJob(t *testing.T, name, spec string) forecast.Job {
+// batchJob reads a Job "x" of one container from what is special of its specification.
+func batchJob(t *testing.T, spec string) forecast.Job {
 	t.Helper()
-	job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceDefault, Name: name}}
+	job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceDefault, Name: "x"}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &job.Spec); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ template:
 		t.Run(behaviour, func(t *testing.T) {
 			s := full()
 			c.given(s)
-			says(t, forecast.Make(s, nil, batchJob(t, "x", c.job)), c.says...)
+			says(t, forecast.Make(s, nil, batchJob(t, c.job)), c.says...)
 		})
 	}
 }
@@ -125,7 +125,7 @@ func TestAJobBeyondItsBackoffLimitFailsWithAllItsPods(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "frail", UID: types.UID("job-frail")},
 		Spec:       batchv1.JobSpec{BackoffLimit: new(int32(0))},
 	}}
-	answer := forecast.Make(s, nil, batchJob(t, "x", "{template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
 	says(t, answer, "Job frail fails: its backoffLimit of 0 is exceeded")
 	if len(answer.Evicts) != 2 {
 		t.Errorf("both of its pods stop: %+v", answer.Evicts)
@@ -133,7 +133,7 @@ func TestAJobBeyondItsBackoffLimitFailsWithAllItsPods(t *testing.T) {
 	s.BatchJobs[0].Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
 	}}}
-	says(t, forecast.Make(s, nil, batchJob(t, "x", "{template: {spec: {priorityClassName: high}}}")), "Job frail makes it again")
+	says(t, forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail makes it again")
 }
 
 func TestAGangMayEvictMoreThanABudgetAllowsWhenItsControllerIsLate(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAGangMayEvictMoreThanABudgetAllowsWhenItsControllerIsLate(t *testing.T)
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1},
 	}}
-	answer := forecast.Make(s, nil, batchJob(t, "x", "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Make(s, nil, batchJob(t, "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}"))
 	var named []string
 	for _, e := range answer.Evicts {
 		if e.Certain {
@@ -170,7 +170,7 @@ func TestAGangOnManyEqualNodesIsFollowedToTheEnd(t *testing.T) {
 		s.Nodes = append(s.Nodes, ft.Node(name, "4"))
 		s.Pods = append(s.Pods, ft.Pod("low-"+name, name, "3", 1000, 0))
 	}
-	answer := forecast.Make(s, nil, batchJob(t, "x", "{parallelism: 8, completions: 8, template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Make(s, nil, batchJob(t, "{parallelism: 8, completions: 8, template: {spec: {priorityClassName: high}}}"))
 	if answer.Outcome != forecast.Preempts || len(answer.Approximate) > 0 {
 		t.Fatalf("got %s, approximate %v", answer.Outcome, answer.Approximate)
 	}

@@ -136,7 +136,8 @@ func TestACallThatBuildsAnotherNetworkInTrainingIsRefused(t *testing.T) {
 func TestMessagesAboutLayersAndFunctionsOfAModuleNameItsFileAndLine(t *testing.T) {
 	imports := "import tensorflow as tf\nfrom shop.parts import "
 	model := "def custom_model():\n    x = tf.keras.Input((4,), name=\"x\")\n    return tf.keras.Model(x, tf.keras.layers.Dense(3)(x))\n"
-	rest := zooMain[strings.Index(zooMain, "def loss"):]
+	_, rest, _ := strings.Cut(zooMain, "def loss")
+	rest = "def loss" + rest
 	rest = strings.Replace(rest, "of.mean(labels, output)", "tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output))", 1)
 	_, feed, _ := strings.Cut(strings.Replace(zoo["shop.columns"], "[SIZE]", "[4]", 1), "import SIZE\n")
 	for name, c := range map[string]struct{ main, module, want string }{

@@ -49,7 +49,7 @@ func (r Report) Markdown(out io.Writer) error {
 		if entry.Unknown != "" {
 			continue
 		}
-		details := fmt.Sprintf("\n<details><summary>%s</summary>\n<pre>\n%s\n</pre>\n</details>\n", escape(entry.Summary()), escape(entry.Answer.Text()))
+		details := fmt.Sprintf("\n<details><summary>%s</summary>\n<pre>\n%s\n</pre>\n</details>\n", escape(entry.Summary()), escape(entry.Text()))
 		if text.Len()+len(details) > maxMarkdown {
 			fmt.Fprintf(&text, "\nThe details of %d more jobs do not fit here.\n", len(r.Entries)-i)
 			break

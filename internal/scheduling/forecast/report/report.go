@@ -60,9 +60,9 @@ func (r Report) Text(out io.Writer) error {
 		case entry.Unknown != "":
 			fmt.Fprintf(&text, "%s cannot be forecast: %s.\n", entry.title(), entry.Unknown)
 		case entry.Address != "":
-			fmt.Fprintf(&text, "%s (%s %s)\n%s\n", entry.Summary(), entry.Action, entry.Address, entry.Answer.Text())
+			fmt.Fprintf(&text, "%s (%s %s)\n%s\n", entry.Summary(), entry.Action, entry.Address, entry.Text())
 		default:
-			fmt.Fprintf(&text, "%s\n%s\n", entry.Summary(), entry.Answer.Text())
+			fmt.Fprintf(&text, "%s\n%s\n", entry.Summary(), entry.Text())
 		}
 	}
 	for _, skipped := range r.Skipped {
