@@ -40,7 +40,8 @@ resource "elastic_training_job" "train" {
 		t.Fatalf("show exited with %d:\n%s", code, shown)
 	}
 	plan := filepath.Join(t.TempDir(), "plan.json")
-	if err := os.WriteFile(plan, []byte(shown[strings.Index(shown, "{"):]), 0o600); err != nil {
+	_, object, _ := strings.Cut(shown, "{")
+	if err := os.WriteFile(plan, []byte("{"+object), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), sim, "forecast", "--plan", plan, "--json", "--kubeconfig", cluster.Kubeconfig)
