@@ -9,10 +9,9 @@ const knownFile = "known_test.go"
 // which things happen differs from run to run. Take out what is right, and add nothing.
 var known = map[string][]truth.Verdict{
 	"18-nodename":              {truth.Approximate}, // the kubelet decides
-	"52-pod-takes-quota-first": {truth.Wrong},
-	"53-quota-of-jobs":         {truth.Wrong},
-	"54-device-of-victim":      {truth.Wrong},
-	"55-overhead-in-queue":     {truth.Wrong},
+	"52-pod-takes-quota-first": {truth.Approximate}, // the order of creation is open
+	"53-quota-of-jobs":         {truth.Approximate}, // the same
+	"54-device-of-victim":      {truth.Approximate}, // whether an eviction frees a device
 }
 
 func verdictsOf(name string) []truth.Verdict {
@@ -23,4 +22,4 @@ func verdictsOf(name string) []truth.Verdict {
 }
 
 // knownSeeds are those of drawn situations that are forecast wrongly, at least sometimes.
-var knownSeeds = map[uint64]bool{19: true}
+var knownSeeds = map[uint64]bool{}

@@ -211,7 +211,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 			}
 			f.noteSpecial(placed)
 			f.noteWebhooks(p.Pod)
-			f.noteDevices(placed, pod.State)
+			f.noteDevices(placed, pod)
 			pods = append(pods, pod)
 		}
 	}

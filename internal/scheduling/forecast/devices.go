@@ -133,7 +133,7 @@ func driverOf(class *resourcev1.DeviceClass) (driver string, known bool) {
 }
 
 // noteDevices says what is not known of the devices that a planned pod gets as extended resources.
-func (f *forecast) noteDevices(pod *placement.Pod, state State) {
+func (f *forecast) noteDevices(pod *placement.Pod, its PodForecast) {
 	for name := range scheduling.PodRequests(&pod.Object().Spec) {
 		if !f.devices[name] {
 			continue
@@ -141,7 +141,7 @@ func (f *forecast) noteDevices(pod *placement.Pod, state State) {
 		for _, reason := range f.notes.late[name] {
 			f.notes.add(reason.Code, reason.Object, "%s", reason.Text)
 		}
-		if state != Starts {
+		if its.State != Starts || len(its.After) > 0 {
 			f.notes.add(NotModelled, "resource "+string(name), "%s comes from devices that a driver manages; whether an eviction frees one is not modelled", name)
 		}
 	}

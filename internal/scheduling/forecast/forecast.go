@@ -242,6 +242,7 @@ func (f *forecast) ask() {
 			f.notes.add(NotModelled, job.Noun+" "+job.String(), "%s", note)
 		}
 		starts := true
+		uncreated := f.createObject(job)
 		for _, stage := range job.Stages {
 			step := step{job: number}
 			later := waves{}
@@ -255,6 +256,9 @@ func (f *forecast) ask() {
 				for _, pod := range part.Pods {
 					at := slices.IndexFunc(ready, func(r Pod) bool { return r.Role == pod.Role })
 					switch {
+					case uncreated != nil:
+						placed, _ := f.enter(number, pod, false)
+						f.reject(placed, uncreated, &step)
 					case job.Suspended && part.Queue == "":
 						placed, _ := f.enter(number, pod, false)
 						step.suspended, step.order = append(step.suspended, placed), append(step.order, placed)
@@ -282,9 +286,25 @@ func (f *forecast) create(job int, pod Pod, into *step) {
 		into.pods = append(into.pods, placed)
 		return
 	}
-	into.rejected = append(into.rejected, rejection{placed, refusal})
+	f.reject(placed, refusal, into)
+}
+
+// createObject gives the object of a job to the API server, as far as quotas count such objects; nil where it is created.
+func (f *forecast) createObject(job Job) *podadmission.Refusal {
+	if _, isJob := job.Object.(*batchv1.Job); !isJob && job.Noun != aJob && job.Noun != aTask && job.Noun != aTrainingJob || job.Grows {
+		return nil
+	}
+	return f.apiServer.ChargeObject(job.Key().Namespace, "jobs.batch")
+}
+
+// reject keeps a pod that is not created.
+func (f *forecast) reject(pod *placement.Pod, refusal *podadmission.Refusal, into *step) {
+	if !slices.Contains(into.order, pod) {
+		into.order = append(into.order, pod)
+	}
+	into.rejected = append(into.rejected, rejection{pod, refusal})
 	if refusal.Passing && len(f.jobs) > 1 {
-		f.notes.add(QuotaOrder, "Namespace "+pod.Namespace, "a quota has room for some of the pods only, and which of the jobs create theirs first is not known")
+		f.notes.add(QuotaOrder, "Namespace "+pod.Namespace(), "a quota has room for some of the pods only, and which of the jobs create theirs first is not known")
 	}
 }
 
@@ -293,6 +313,11 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 	if f.queues == nil {
 		step.rulings = append(step.rulings, ruling{part, admission{why: "the cluster has no queues"}})
 		return nil
+	}
+	// Kueue counts what the API server adds to pods: requests of LimitRanges, overheads of RuntimeClasses.
+	part.Pods = slices.Clone(part.Pods)
+	for i, pod := range part.Pods {
+		part.Pods[i].Pod, _ = f.apiServer.Complete(f.withPresent(pod))
 	}
 	a := f.queues.admit(step.job, job, part, f.priorityOf(part))
 	step.rulings = append(step.rulings, ruling{part, a})

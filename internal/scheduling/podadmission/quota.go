@@ -28,7 +28,7 @@ func newLedger(quota *corev1.ResourceQuota, pods []*corev1.Pod) *ledger {
 	l.hard, l.used = quota.Spec.Hard, corev1.ResourceList{}
 	for _, pod := range pods {
 		if l.covers(pod) {
-			l.add(pod, 1)
+			l.sum(usage(pod))
 		}
 	}
 	return l
@@ -54,18 +54,32 @@ func (c *Controller) Charge(pod *corev1.Pod) *Refusal {
 		}
 	}
 	for _, l := range covering {
-		l.add(pod, 1)
+		l.sum(usage(pod))
 	}
 	return nil
 }
 
-// Release gives back what a pod used: it is gone. Pods that no quota covers change nothing.
-func (c *Controller) Release(pod *corev1.Pod) {
+// ChargeObject counts an object of a resource, such as "jobs.batch", in the quotas that limit how many there are, or says
+// which it would exceed.
+func (c *Controller) ChargeObject(namespace, resourceName string) *Refusal {
+	use := corev1.ResourceList{corev1.ResourceName("count/" + resourceName): *resource.NewQuantity(1, resource.DecimalSI)}
+	counting := func(l *ledger) bool {
+		return l.Namespace == namespace && len(l.Spec.Scopes) == 0 && l.Spec.ScopeSelector == nil
+	}
 	for _, l := range c.quotas {
-		if l.covers(pod) {
-			l.add(pod, -1)
+		if !counting(l) {
+			continue
+		}
+		if refusal := l.exceeded(use); refusal != nil {
+			return refusal
 		}
 	}
+	for _, l := range c.quotas {
+		if counting(l) {
+			l.sum(use)
+		}
+	}
+	return nil
 }
 
 // Covers says whether a quota counts the pod's use of something that it limits.
@@ -73,29 +87,17 @@ func (c *Controller) Covers(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(c.quotas, func(l *ledger) bool { return l.covers(pod) })
 }
 
-// Clone copies the controller: what is charged to either is not seen by the other.
-func (c *Controller) Clone() *Controller {
-	clone := &Controller{cluster: c.cluster}
-	for _, l := range c.quotas {
-		clone.quotas = append(clone.quotas, &ledger{ResourceQuota: l.ResourceQuota, hard: l.hard, used: maps.Clone(l.used)})
-	}
-	return clone
-}
-
-func (l *ledger) add(pod *corev1.Pod, sign int) {
+// sum counts a use.
+func (l *ledger) sum(use corev1.ResourceList) {
 	if l.used == nil {
 		l.used = corev1.ResourceList{}
 	}
-	for name, quantity := range usage(pod) {
+	for name, quantity := range use {
 		if _, limited := l.hard[name]; !limited {
 			continue
 		}
 		sum := l.used[name].DeepCopy()
-		if sign < 0 {
-			sum.Sub(quantity)
-		} else {
-			sum.Add(quantity)
-		}
+		sum.Add(quantity)
 		l.used[name] = sum
 	}
 }
