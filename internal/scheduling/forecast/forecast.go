@@ -32,7 +32,7 @@ func mostRuns(nodes int) int {
 	case nodes <= 100:
 		return 256
 	case nodes <= 1000:
-		return 8
+		return 4
 	default:
 		return 1
 	}

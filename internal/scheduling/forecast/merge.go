@@ -84,7 +84,7 @@ func (f *forecast) lookOf(pod *placement.Pod) string {
 	if _, ok := f.planned[pod]; ok {
 		return f.kindOf(pod, nil)
 	}
-	return podLook(pod)
+	return f.symmetry.podLook(pod)
 }
 
 // distinct are choices of which no two differ in more than which of several nodes, or pods, that are alike they take.

@@ -23,6 +23,7 @@ type symmetry struct {
 	looks  map[string]int  // of each node, as far as somebody asked: equal numbers are equal looks
 	known  map[string]int  // numbers of looks
 	orbits map[int][]string
+	ofPods map[*placement.Pod]string // looks of pods, as far as somebody asked
 }
 
 // maxAlike bounds the clusters in which alike nodes are looked for: describing one takes some microseconds.
@@ -31,7 +32,7 @@ const maxAlike = 1000
 // newSymmetry looks for nodes that pods name: those that are planned, wait, or may be made again.
 func newSymmetry(s *Snapshot, cluster *placement.Cluster, planned []Job) *symmetry {
 	y := &symmetry{
-		nodes: map[string]*corev1.Node{}, pods: cluster.Clone().PodsOn, named: map[string]bool{}, looks: map[string]int{}, known: map[string]int{},
+		nodes: map[string]*corev1.Node{}, pods: cluster.Clone().PodsOn, named: map[string]bool{}, looks: map[string]int{}, known: map[string]int{}, ofPods: map[*placement.Pod]string{},
 	}
 	hosts := map[string]string{}
 	for _, node := range s.Nodes {
@@ -108,7 +109,7 @@ func (y *symmetry) describe(name string) string {
 		delete(labels, corev1.LabelHostname)
 		var pods []string
 		for _, pod := range y.pods(name) {
-			pods = append(pods, podLook(pod))
+			pods = append(pods, y.podLook(pod))
 		}
 		slices.Sort(pods)
 		text, err := json.Marshal([]any{labels, node.Spec.Taints, node.Spec.Unschedulable, node.Status.Allocatable, node.Status.Images, pods})
@@ -119,8 +120,18 @@ func (y *symmetry) describe(name string) string {
 	return look
 }
 
-// podLook describes a pod on a node by all that decides about it and others, but its name.
-func podLook(pod *placement.Pod) string {
+// podLook is describePod, remembered.
+func (y *symmetry) podLook(pod *placement.Pod) string {
+	if look, known := y.ofPods[pod]; known {
+		return look
+	}
+	look := describePod(pod)
+	y.ofPods[pod] = look
+	return look
+}
+
+// describePod describes a pod on a node by all that decides about it and others, but its name.
+func describePod(pod *placement.Pod) string {
 	o := pod.Object()
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %d %d %t %v %v", pod.Namespace(), pod.Priority, pod.Started.Unix(), o.DeletionTimestamp != nil, o.OwnerReferences, o.Labels)
@@ -161,10 +172,10 @@ func (y *symmetry) alikes(name string) []string {
 // images are the pods that a victim stands for: those of its look on its node, and on the nodes that are alike.
 func (y *symmetry) images(v victim) []victim {
 	var found []victim
-	look := podLook(v.pod)
+	look := y.podLook(v.pod)
 	for _, node := range y.alikes(v.node) {
 		for _, pod := range y.pods(node) {
-			if pod == v.pod || podLook(pod) == look {
+			if pod == v.pod || y.podLook(pod) == look {
 				other := v
 				other.pod, other.node = pod, node
 				found = append(found, other)
