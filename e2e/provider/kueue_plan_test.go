@@ -75,7 +75,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		"a value beyond an int32":  {"elastic_workload_priority_class", `value = 3000000000`, []string{"must be between -2147483648 and 2147483647"}},
 		"a namespace's name":       {"elastic_local_queue", "cluster_queue = \"q\"\n namespace = \"Team A\"", []string{"Not a name for a namespace"}},
 		"an attribute of another":  {"elastic_cohort", `cohort_name = "c"`, []string{"Unsupported argument"}},
-		"a timeout":                {"elastic_resource_flavor", `timeouts = { delete = "long" }`, []string{`"long" must be a string containing a sequence`}},
+		"a timeout":                {"elastic_resource_flavor", `timeouts = { delete = "long" }`, []string{"Invalid duration", `timeouts.delete is "long"`}},
 		"a word of wait_for":       {"elastic_local_queue", "cluster_queue = \"q\"\n wait_for = \"ready\"", []string{`"created" "active"`}},
 		"a label's value":          {"elastic_cohort", `labels = { team = "a b" }`, []string{"Not a value for a label"}},
 		"no controller":            {"elastic_admission_check", ``, []string{`The argument "controller_name" is required`}},
@@ -277,7 +277,7 @@ func TestEmptyIsNoChange(t *testing.T) {
 	r := newTerminal(t)
 	config := asAdmin("") +
 		kindOf(t, "elastic_resource_flavor").block("test", "empty", "labels = {}\n annotations = {}\n node_labels = {}\n node_taints = []\n tolerations = []") +
-		kindOf(t, "elastic_cluster_queue").block("test", "empty", "cohort_name = \"\"\n resource_groups = []\n namespace_selector = { match_labels = {}, match_expressions = [] }\n fair_sharing = {}\n flavor_fungibility = {}\n preemption = { borrow_within_cohort = {} }") +
+		kindOf(t, "elastic_cluster_queue").block("test", "empty", "resource_groups = []\n namespace_selector = { match_labels = {}, match_expressions = [] }\n fair_sharing = {}\n flavor_fungibility = {}\n preemption = { borrow_within_cohort = {} }") +
 		kindOf(t, "elastic_workload_priority_class").block("test", "empty", "value = 0\n description = \"\"")
 	t.Cleanup(func() { r.run(t, config, "destroy", "-auto-approve") })
 	r.apply(t, "created", config)

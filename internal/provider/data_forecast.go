@@ -190,7 +190,7 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 	job := contents.Jobs[len(contents.Jobs)-1]
 	before, vague := d.connection.forecasts.besides(job)
 	before = append(before, contents.Jobs[:len(contents.Jobs)-1]...)
-	answer, err := d.connection.foresee(ctx, before, job, contents.Objects...)
+	answer, err := d.connection.foresee(ctx, before, &job, contents.Objects...)
 	for _, name := range vague {
 		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}

@@ -66,7 +66,15 @@ func (s *sharedRead[T]) get(read func() (T, error)) (T, error) {
 }
 
 // errLate is the cause of a context that ended because a forecast may take no longer.
-var errLate = errors.New("the cluster has not answered within forecast_timeout")
+var errLate = lateError{}
+
+// lateError is a deadline that has passed: nobody asks the cluster what it is because of it.
+type lateError struct{}
+
+func (lateError) Error() string { return "the cluster has not answered within forecast_timeout" }
+
+// Is says so to errors.Is.
+func (lateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // applies notes that this process changes the cluster: what is planned again then was forecast before, and what was
 // planned before is in the cluster already.
@@ -85,12 +93,6 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 	if f.mode == forecastOff {
 		return nil
 	}
-	if f.knows(job) {
-		return nil
-	}
-	if problem == "" {
-		job = c.dryRun(ctx, job)
-	}
 	before, vague, again := f.plans(job, problem == "")
 	if again {
 		return nil
@@ -100,7 +102,8 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 	if problem != "" {
 		err = errors.New(problem)
 	} else {
-		answer, err = c.foresee(ctx, before, job)
+		answer, err = c.foresee(ctx, before, &job)
+		f.learns(job)
 	}
 	if err != nil {
 		return f.none(job, err)
@@ -111,11 +114,13 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 	return f.says(answer)
 }
 
-// knows says whether a job was planned before, or something is being applied: then nothing more is said.
-func (f *forecasts) knows(job forecast.Job) bool {
+// learns keeps what the API server has answered about a planned job's pods, for those that are planned after it.
+func (f *forecasts) learns(job forecast.Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.acts || slices.ContainsFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() })
+	if at := slices.IndexFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() }); at >= 0 {
+		f.jobs[at] = job
+	}
 }
 
 // dryRun asks the API server about a job's pods, as far as it answers in time.
@@ -181,15 +186,17 @@ func (f *forecasts) patience(ctx context.Context) (waiting context.Context, done
 	}
 }
 
-// foresee reads the cluster, once for all plans, and makes the forecast.
-// objects are applied before the jobs.
-func (c *connection) foresee(ctx context.Context, before []forecast.Job, job forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
-	queued := slices.ContainsFunc(append(slices.Clip(before), job), forecast.Job.Queued)
+// foresee reads the cluster, once for all plans, asks the API server about the planned job's pods, which it changes to the
+// answer, and makes the forecast. objects are applied before the jobs.
+func (c *connection) foresee(ctx context.Context, before []forecast.Job, planned *forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
+	queued := slices.ContainsFunc(append(slices.Clip(before), *planned), forecast.Job.Queued)
 	s, err := c.snapshot(ctx, queued)
 	if err != nil {
 		return forecast.Answer{}, err
 	}
 	s = s.With(objects)
+	*planned = c.dryRun(ctx, *planned)
+	job := *planned
 	answer := forecast.Make(s, before, job)
 	if len(answer.Asks) == 0 {
 		return answer, nil

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -50,12 +51,30 @@ func newAPIServer(t *testing.T) *apiServer {
 		"/apis/policy/v1/poddisruptionbudgets": map[string]any{"apiVersion": "policy/v1", "kind": "PodDisruptionBudgetList", "items": []any{}},
 		"/api/v1/namespaces":                   map[string]any{"apiVersion": "v1", "kind": "NamespaceList", "items": []any{}},
 	}}
+	for group, kinds := range map[string][]string{
+		"/api/v1":                               {"Service", "ReplicationController", "LimitRange", "ResourceQuota"},
+		"/apis/apps/v1":                         {"ReplicaSet", "StatefulSet"},
+		"/apis/batch/v1":                        {"Job"},
+		"/apis/node.k8s.io/v1":                  {"RuntimeClass"},
+		"/apis/resource.k8s.io/v1":              {"DeviceClass", "ResourceSlice", "ResourceClaim"},
+		"/apis/admissionregistration.k8s.io/v1": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
+	} {
+		for _, kind := range kinds {
+			plural := strings.ToLower(kind) + "s"
+			if strings.HasSuffix(kind, "Class") {
+				plural = strings.ToLower(kind) + "es"
+			}
+			version := strings.TrimPrefix(strings.TrimPrefix(group, "/apis/"), "/api/")
+			s.lists[group+"/"+plural] = map[string]any{"apiVersion": version, "kind": kind + "List", "items": []any{}}
+		}
+	}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // only then it is seen that a client has gone
 	s.mu.Lock()
 	s.queries = append(s.queries, r.URL.Path)
 	list, known := s.lists[r.URL.Path]
