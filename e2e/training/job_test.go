@@ -357,6 +357,11 @@ func (j *job) setSize(floor, most int) {
 		j.Fatal(err)
 	}
 	live.Data[trainingjob.WorkersKey] = string(text)
+	secret, err := j.client.CoreV1().Secrets(j.ns).Get(j.Context(), trainingjob.CredentialsName(j.name), metav1.GetOptions{})
+	if err != nil {
+		j.Fatal(err)
+	}
+	live.Data[trainingjob.SignatureKey] = trainingjob.Sign(live.Data, trainingjob.CredentialsOf(secret))
 	j.made(configMaps.Update(j.Context(), live, metav1.UpdateOptions{}))
 }
 

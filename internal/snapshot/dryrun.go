@@ -71,6 +71,11 @@ func request(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ObjectMeta = metav1.ObjectMeta{Namespace: pod.Namespace, GenerateName: "forecast-", Labels: pod.Labels, Annotations: pod.Annotations}
 	pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "", ""
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Image == "" { // of a job that is described rather than planned
+			pod.Spec.Containers[i].Image = "forecast"
+		}
+	}
 	return pod
 }
 
