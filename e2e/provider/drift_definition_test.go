@@ -388,7 +388,7 @@ func sameValue(a, b tftypes.Value) bool {
 			if d.Value1.Type().Is(tftypes.Number) || d.Value1.Type().Is(tftypes.Bool) || d.Value1.IsNull() || d.Value2.IsNull() {
 				return false
 			}
-			continue // what is in it is told apart by itself
+			continue // the diff has its elements as entries of their own
 		}
 		if d.Value1.As(&was) != nil || d.Value2.As(&is) != nil {
 			return false

@@ -75,6 +75,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		"a value beyond an int32":  {"elastic_workload_priority_class", `value = 3000000000`, []string{"must be between -2147483648 and 2147483647"}},
 		"a namespace's name":       {"elastic_local_queue", "cluster_queue = \"q\"\n namespace = \"Team A\"", []string{"Not a name for a namespace"}},
 		"an attribute of another":  {"elastic_cohort", `cohort_name = "c"`, []string{"Unsupported argument"}},
+		"a cohort without a name":  {"elastic_cluster_queue", `cohort_name = ""`, []string{"cohort_name string length must be at least 1"}},
 		"a timeout":                {"elastic_resource_flavor", `timeouts = { delete = "long" }`, []string{"Invalid duration", `timeouts.delete is "long"`}},
 		"a word of wait_for":       {"elastic_local_queue", "cluster_queue = \"q\"\n wait_for = \"ready\"", []string{`"created" "active"`}},
 		"a label's value":          {"elastic_cohort", `labels = { team = "a b" }`, []string{"Not a value for a label"}},

@@ -210,6 +210,10 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 			t.Errorf("destroy exited with %d:\n%s", code, printed)
 		}
 	})
+	if printed, code := r.Run(t, asAdmin(queued), "apply", "-auto-approve"); code != 0 {
+		t.Fatalf("apply of the queue exited with %d:\n%s", code, printed)
+	}
+	awaitDefaultQueue(t, ns)
 	printed, code := r.Run(t, config, "apply", "-auto-approve")
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
@@ -219,6 +223,25 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 		t.Errorf("Kueue has not queued it: %v", live.Labels)
 	}
 	r.ExpectNoChanges(t, config)
+}
+
+// awaitDefaultQueue waits until a Job without a queue gets the default one: the API server calls the webhook for a namespace
+// some time after its LocalQueue was created.
+func awaitDefaultQueue(t *testing.T, ns string) {
+	t.Helper()
+	probe := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "host"}},
+		}}},
+	}
+	await(t, "a Job without a queue gets the default one", func(ctx context.Context) (string, bool) {
+		made, err := client(t).BatchV1().Jobs(ns).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			return err.Error(), false
+		}
+		return fmt.Sprint(made.Labels), made.Labels[kueue.QueueLabel] == "default"
+	})
 }
 
 func TestTheQueuesAreClosedToWhoMayNotReadThem(t *testing.T) {

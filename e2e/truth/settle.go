@@ -235,8 +235,8 @@ func (v *view) queuesMove() (patient bool, moves error) {
 	return patient, moves
 }
 
-// schedulerMoves says whether the scheduler has a pod in hand or is about to try one again, which its metrics tell: what waits
-// until something else changes is all that it may have.
+// schedulerMoves reports, from the scheduler's metrics, that a pod is in its active or backoff queue. Pods in the unschedulable
+// queue may remain.
 func (s *Stage) schedulerMoves(ctx context.Context) error {
 	queues, err := s.schedulerQueues(ctx)
 	if err != nil {

@@ -70,6 +70,11 @@ func misjudgedEvictions(answers []forecast.Answer, h Happened) []string {
 			}
 		}
 	}
+	for _, a := range answers {
+		if sparesAll(a, h) {
+			why = append(why, fmt.Sprintf("%s: one of several pods is evicted, and none is", a.Name))
+		}
+	}
 	for _, e := range h.Evicted {
 		// What a controller made in the place of a victim has a name that nobody could know.
 		if named[e.String()] || e.New && owners[e.Owner.String()] {
@@ -83,6 +88,25 @@ func misjudgedEvictions(answers []forecast.Answer, h Happened) []string {
 		}
 	}
 	return why
+}
+
+// sparesAll says whether none of several pods was evicted of which one would be.
+func sparesAll(a forecast.Answer, h Happened) bool {
+	var either []forecast.Eviction
+	for _, e := range a.Evicts {
+		if !e.Certain && !e.Workload {
+			either = append(either, e)
+		}
+	}
+	if len(either) == 0 || a.MaySpareAll || slices.ContainsFunc(either, func(e forecast.Eviction) bool { return e.Planned }) {
+		return false // of a planned victim it is said where it may go
+	}
+	return !slices.ContainsFunc(h.Evicted, func(was Evicted) bool {
+		return slices.ContainsFunc(either, func(e forecast.Eviction) bool {
+			owner := Owner{Kind: e.OwnerKind, Namespace: e.Namespace, Name: e.OwnerName}
+			return was.String() == e.Namespace+"/"+e.Name || was.New && was.Owner == owner
+		})
+	})
 }
 
 // misjudgedPlaces are the planned pods that are not where, or not as many as, was said.

@@ -293,7 +293,7 @@ func findings(diagnostics []*tfprotov6.Diagnostic) []string {
 			continue
 		}
 		if other, twice := at[where(d)]; twice {
-			said(fmt.Sprintf("it is said twice (%.200s: %.200s)", other.Summary, other.Detail))
+			said(fmt.Sprintf("it is reported twice (%.200s: %.200s)", other.Summary, other.Detail))
 		}
 		at[where(d)] = d
 		if steps := d.Attribute.Steps(); len(steps) > 1 && !strings.Contains(strings.ReplaceAll(text, `"`, ""), withoutKey(d.Attribute)) {

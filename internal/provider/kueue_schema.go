@@ -16,7 +16,7 @@ import (
 )
 
 // kueueAttributes are those of a kind of Kueue's: its own, and what all of them have. The words that an attribute may say are
-// not checked by the schema where package validation does, so that a mistake is told once.
+// not checked by the schema where package validation does, so that a mistake is reported once.
 func kueueAttributes(ctx context.Context, nameDescription string, own map[string]schema.Attribute) map[string]schema.Attribute {
 	own["name"], own["generate_name"] = nameAttributes("object", nameDescription, subdomain{})
 	own["labels"] = labelsAttribute()

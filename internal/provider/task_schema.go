@@ -30,7 +30,7 @@ func taskSchema(context.Context) schema.Schema { return theTaskSchema() }
 
 var theTaskSchema = sync.OnceValue(func() schema.Schema { return newTaskSchema(context.Background()) })
 
-// newTaskSchema leaves to the task what the task refuses itself, so that a mistake is told once, and in the file's case too.
+// newTaskSchema does not validate what the task itself validates, so that a mistake is reported once, also for a SkyPilot file.
 func newTaskSchema(ctx context.Context) schema.Schema {
 	name, generateName := nameAttributes("task",
 		"Name of the task and of its Kubernetes Job; at most 50 characters, because its pods are named after it. A name in `yaml` has no effect.", taskName{})

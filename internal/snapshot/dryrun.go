@@ -98,7 +98,7 @@ func (r *reply) of(pod forecast.Pod) forecast.Pod {
 			object.Labels[batchv1.JobCompletionIndexAnnotation] = index
 		}
 		object.Spec.SchedulingGates = slices.DeleteFunc(object.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
-			return strings.HasPrefix(g.Name, kueue.GroupName+"/") // the queue is asked by itself
+			return strings.HasPrefix(g.Name, kueue.GroupName+"/") // the forecast computes admission by the queue separately
 		})
 		pod.Pod, pod.Answered = object, true
 	case withoutRight.MatchString(r.err.Error()), computable.MatchString(r.err.Error()):

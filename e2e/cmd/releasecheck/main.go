@@ -1,5 +1,5 @@
 // Command releasecheck builds every binary of .goreleaser.yml with plain `go build`, in the work tree and in a clone of
-// its commit elsewhere, and compares the two; and, where it is told where a release's archives are, with what is in them.
+// its commit elsewhere, and compares the two; with PUBLISHED set, it also compares them with the archives of a release.
 // `make release-check` runs it.
 package main
 

@@ -55,6 +55,8 @@ type Answer struct {
 	DryRun bool `json:"dry_run"`
 	// Evicts are the pods and workloads that stop for it, in the order in which they do.
 	Evicts []Eviction `json:"evicts,omitempty"`
+	// MaySpareAll says that perhaps none of those stops that are not certain.
+	MaySpareAll bool `json:"may_spare_all,omitempty"`
 	// Choices is in how many ways equal choices of the scheduler were followed to the end.
 	Choices int `json:"choices"`
 	// Estimate is when room is expected for what waits; nil where nothing says so.

@@ -30,7 +30,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	a.Queues = f.standings(number)
 	a.Pods = f.podForecasts(runs, number)
 	a.Alike = f.alike(a.Pods, number)
-	a.Evicts = f.evictions(runs, number, asks)
+	a.Evicts, a.MaySpareAll = f.evictions(runs, number, asks)
 	a.Outcome = a.outcome()
 	f.noteUnread(a, job)
 	for _, r := range runs {

@@ -10,9 +10,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
 )
 
-// evictions are who stops for the job in some run. Those of the first run come first.
-func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName]bool) []Eviction {
-	var all []Eviction
+// evictions are who stops for the job in some run. Those of the first run come first. none says that in some run none of those
+// stops that are not certain.
+func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName]bool) (all []Eviction, none bool) {
 	for _, step := range f.steps {
 		for _, r := range step.rulings {
 			for _, e := range r.evicted {
@@ -65,7 +65,10 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 			all[at].Certain = times[at] == len(runs) && (!cut || !chosen[at]) && !spared[at]
 		}
 	}
-	return all
+	for _, r := range runs {
+		none = none || !slices.ContainsFunc(r.lost, func(v victim) bool { return v.job == job && !v.queue && !all[seen[v.pod]].Certain })
+	}
+	return all, none
 }
 
 // possible are the pods that may stop for a job as well as those that do in a run: by choices that were not followed, or

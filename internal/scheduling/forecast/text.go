@@ -28,6 +28,9 @@ func (a Answer) Summary() string {
 		}
 		return name + " will wait"
 	case Preempts:
+		if a.MaySpareAll && !slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Own && e.Certain }) {
+			return name + " may preempt"
+		}
 		return name + " will preempt"
 	default:
 		return name + " will start, and evict nobody"
@@ -41,7 +44,7 @@ func (a Answer) Text() string {
 	for _, s := range a.Queues {
 		t.line("queue", s.text(len(a.Queues) > 1))
 	}
-	t.evictions(a.Evicts)
+	t.evictions(a.Evicts, a.MaySpareAll)
 	t.starts(a.Pods)
 	for _, pod := range a.Pods {
 		if pod.State == Waits && len(pod.Nodes) > 0 {
@@ -135,7 +138,7 @@ func (s Standing) text(several bool) string {
 }
 
 // evictions are a line each; those among which the scheduler chooses are in one line.
-func (t *text) evictions(all []Eviction) {
+func (t *text) evictions(all []Eviction, maySpareAll bool) {
 	var uncertain []Eviction
 	var lines []string
 	for _, e := range all {
@@ -155,7 +158,10 @@ func (t *text) evictions(all []Eviction) {
 			names = append(names, e.text())
 		}
 		note := " (equal)"
-		if len(names) == 1 {
+		switch {
+		case maySpareAll && len(names) > 1:
+			note = " (equal), or none of them"
+		case len(names) == 1:
 			note = " (perhaps: an equal choice spares it)"
 		}
 		lines = append(lines, strings.Join(names, "\n          or ")+note)

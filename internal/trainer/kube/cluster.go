@@ -45,7 +45,7 @@ type Cluster struct {
 	Job       trainingjob.JobRef
 	// Signed are the credentials with which ConfigMap NAME-job is signed; nil for a job that was made without a signature.
 	Signed *trainingjob.Credentials
-	// Notice tells a person of something; nil: nobody is told.
+	// Notice reports something to users; nil discards it.
 	Notice func(coordinator.Notice)
 
 	core, batch, coordination rest.Interface

@@ -83,7 +83,7 @@ func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
 			}()
 			s.run(t.Context())
 			if err := <-told; err == nil || !strings.Contains(err.Error(), c.told[0]) {
-				t.Errorf("it was told: %v", err)
+				t.Errorf("got error: %v", err)
 			}
 			if !log.says(c.logged...) {
 				t.Errorf("the master's log does not say %q:\n%s", c.logged, log.String())

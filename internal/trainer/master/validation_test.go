@@ -179,7 +179,7 @@ func TestAWorkerThatBreaksTheProtocolAgainAndAgainIsRefusedWithWhatItDid(t *test
 	}()
 	s.run(t.Context())
 	if err := <-refused; err == nil || !strings.Contains(err.Error(), "disconnected 5 times in a row") || !strings.Contains(err.Error(), "a gradient of virtual workers 3 to 1") {
-		t.Errorf("it was told: %v", err)
+		t.Errorf("got error: %v", err)
 	}
 }
 

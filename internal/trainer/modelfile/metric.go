@@ -74,7 +74,8 @@ func metricFunctions() map[string]starlark.Value {
 	return values
 }
 
-// probabilities says that a metric is made for them: as AUC and BinaryAccuracy are unless they are told otherwise.
+// probabilities reports whether a metric expects probabilities: AUC without from_logits=True, and
+// BinaryAccuracy without a threshold.
 func probabilities(a *arguments) bool {
 	switch a.fn {
 	case "tf.keras.metrics.AUC":

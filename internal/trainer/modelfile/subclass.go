@@ -294,7 +294,7 @@ func sameButDropout(a []graph.Node, aOut *modelOutput, b []graph.Node, bOut *mod
 
 // withoutDropout describes the nodes that the outputs depend on, by what they compute and of which others.
 func withoutDropout(nodes []graph.Node, out *modelOutput) []string {
-	text := make([]string, len(nodes)) // of what computes a node's value; equal nodes are told apart by the layer's name
+	text := make([]string, len(nodes)) // describes how each node is computed; the layer's name distinguishes nodes that are otherwise equal
 	number := map[int]int{}
 	used := map[int]bool{}
 	for _, o := range out.tensors {
