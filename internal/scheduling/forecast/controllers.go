@@ -16,9 +16,10 @@ const defaultBackoffLimit = 6
 
 // jobLoss is what a Job makes of pods that were evicted (pkg/controller/job).
 type jobLoss struct {
-	job *batchv1.Job
 	// fails says why the Job fails for good: its other pods are deleted, and none is made again. "" where it goes on.
 	fails string
+	// number is the planned job for which it loses the first of them.
+	number int
 }
 
 // batchJobOf is the Job that a pod belongs to; nil for none, or one that was not read.
@@ -38,16 +39,19 @@ func (f *forecast) batchJobOf(pod *corev1.Pod) *batchv1.Job {
 
 // jobLosses are the Jobs that lose pods to the scheduler in a run.
 func (f *forecast) jobLosses(r *run) map[types.UID]jobLoss {
-	lost := map[types.UID][]*corev1.Pod{}
+	lost, first := map[types.UID][]*corev1.Pod{}, map[types.UID]int{}
 	for _, v := range r.lost {
 		if job := f.batchJobOf(v.pod.Object()); job != nil && v.evicted() {
+			if len(lost[job.UID]) == 0 {
+				first[job.UID] = v.job
+			}
 			lost[job.UID] = append(lost[job.UID], v.pod.Object())
 		}
 	}
 	losses := map[types.UID]jobLoss{}
 	for uid, pods := range lost {
 		job := f.batchJobs[uid]
-		losses[uid] = jobLoss{job: job, fails: failureOf(job, pods)}
+		losses[uid] = jobLoss{fails: failureOf(job, pods), number: first[uid]}
 	}
 	return losses
 }
@@ -141,7 +145,7 @@ func (f *forecast) stopFailed(r *run) bool {
 				continue
 			}
 			r.cluster.Evict(at.pod, at.node)
-			r.lost = append(r.lost, victim{pod: at.pod, node: at.node, job: r.job, failed: true})
+			r.lost = append(r.lost, victim{pod: at.pod, node: at.node, job: loss.number, failed: true})
 			stopped = true
 		}
 	}

@@ -81,7 +81,7 @@ func (s splitter) share(runs int) int { return max(s.most/runs, 1) }
 // splits.
 func (r *run) place(lists ...[]*placement.Pod) []*run {
 	pods := slices.Concat(lists...)
-	r.views = append(r.views, r.cluster.Budgets())
+	r.view()
 	starts := r.afterQueues(pods)
 	for _, one := range starts {
 		one.queues = nil
@@ -109,6 +109,13 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		runs = r.merge(append(next, r.each(cleared)...))
 	}
 	return runs
+}
+
+// view notes what budgets allow now, if that is another than before.
+func (r *run) view() {
+	if now := r.cluster.Budgets(); len(r.views) == 0 || !now.Equal(r.views[len(r.views)-1]) {
+		r.views = append(r.views, now)
+	}
 }
 
 // byPriority are pods in the order of the scheduling queue.
@@ -194,7 +201,7 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 		follow = min(most, len(distinct))
 		r.cut = r.cut || follow < len(distinct)
 		for _, left := range choices {
-			r.possible(left, f.role)
+			r.possible(left, f)
 		}
 	}
 	runs := []*run{r}
@@ -239,13 +246,13 @@ func (r *run) bind(pod *placement.Pod, f *fate, node string) {
 const maxPossible = 64
 
 // possible remembers whom a choice that is not followed would evict.
-func (r *run) possible(c choice, by string) {
+func (r *run) possible(c choice, by *fate) {
 	for _, pod := range c.victims {
 		if len(r.others) == maxPossible {
 			return
 		}
 		if !slices.ContainsFunc(r.others, func(v victim) bool { return v.pod == pod }) {
-			r.others = append(r.others, victim{pod: pod, node: c.node, job: r.job, by: by})
+			r.others = append(r.others, victim{pod: pod, node: c.node, job: by.job, by: by.role})
 		}
 	}
 }
@@ -330,9 +337,7 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	f.state = Waits
 	r.cluster.Preempt(pod, c.node, c.victims)
 	r.views = slices.Clone(r.views[c.view:])
-	if now := r.cluster.Budgets(); !now.Equal(r.views[len(r.views)-1]) {
-		r.views = append(r.views, now)
-	}
+	r.view()
 	for _, v := range c.victims {
 		if r.stops(v) { // for another pod already, or because it is being deleted
 			continue

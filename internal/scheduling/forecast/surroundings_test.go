@@ -194,3 +194,37 @@ func TestAWorkloadsPodsAreFoundByTheAnnotationOfKueue(t *testing.T) {
 		t.Errorf("pods that are not found are a reason: %v", answer.Approximate)
 	}
 }
+
+func TestJobsOfOneFileAreAskedAboutTheirOwnVictimsOnly(t *testing.T) {
+	s := oneNode("4")
+	s.Nodes = nil
+	for _, name := range []string{"a-1", "a-2", "b-1", "b-2"} {
+		node := ft.Node(name, "4")
+		node.Labels["group"] = name[:1]
+		s.Nodes = append(s.Nodes, node)
+		s.Pods = append(s.Pods, ft.Pod("low-"+name, name, "3", 1000, 0))
+	}
+	for _, pod := range s.Pods[:3] {
+		pod.Labels = map[string]string{"app": "web"}
+	}
+	s.Pods[3].Spec.Priority = new(int32(2000)) // it is evicted only where the budget spares the other
+	// Its controller may be late, so that jobs which start together find another budget than jobs which follow one another.
+	s.Budgets = []*policyv1.PodDisruptionBudget{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1},
+	}}
+	one := batchJob(t, "{template: {spec: {priorityClassName: high, nodeSelector: {group: a}}}}")
+	two := batchJob(t, "{template: {spec: {priorityClassName: high, nodeSelector: {group: b}}}}")
+	two.Name = "y"
+	for i, answer := range forecast.All(s, []forecast.Job{one, two}) {
+		for _, e := range answer.Evicts {
+			if group := string("ab"[i]); !strings.HasPrefix(e.Node, group) {
+				t.Errorf("%s is for %s: %+v", e.Name, answer.Name, e)
+			}
+		}
+		if len(answer.Evicts) != 2 || answer.MaySpareAll {
+			t.Errorf("one of two pods is evicted for %s: %+v", answer.Name, answer.Evicts)
+		}
+	}
+}
