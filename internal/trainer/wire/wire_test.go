@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
-	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -38,23 +36,8 @@ func credentials(t *testing.T) wire.Credentials {
 // serve runs a master's side on loopback and returns its address.
 func serve(t *testing.T, c wire.Credentials, handle func(grpc.ServerStream) error) string {
 	t.Helper()
-	server, err := wire.NewServer(c, slog.New(slog.DiscardHandler), handle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		server.Stop(0)
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return listener.Addr().String()
+	_, address := start(t, c, handle)
+	return address
 }
 
 func open(t *testing.T, address string, c wire.Credentials) grpc.ClientStream {
