@@ -42,6 +42,7 @@ var blockTable = map[string]documentBlock{
 		},
 	},
 	`templates/guides/elastic-jobs-under-kueue.md: workers =`: notApplied(attributesOnly),
+	`templates/guides/least-privilege.md: security_context =`: notApplied(attributesOnly),
 	`templates/guides/elastic-jobs-under-kueue.md: resource "elastic_cluster_queue" "training"`: {
 		beside: "resource \"elastic_resource_flavor\" \"any\" {\n  name = \"any-of-a-document\"\n}\n", besideBecause: shownBefore,
 	},

@@ -55,7 +55,9 @@ func (d Document) Commands(programs ...string) ([]Command, error) {
 	for _, block := range d.Blocks() {
 		if slices.Contains([]string{"sh", "shell", "bash", "console"}, block.Language) {
 			for _, line := range typed(block) {
-				add(line, true)
+				for part := range strings.SplitSeq(line.Text, pipe) {
+					add(Piece{Line: line.Line, Text: strings.TrimSpace(part)}, true)
+				}
 			}
 		}
 	}
@@ -64,6 +66,9 @@ func (d Document) Commands(programs ...string) ([]Command, error) {
 	}
 	return found, errors.Join(errs...)
 }
+
+// pipe is between the commands of a pipeline, each of which is a command line.
+const pipe = " | "
 
 // protected keeps what a shell would replace, so that words can be told apart without one.
 var protected = strings.NewReplacer("$", `\$`, "*", `\*`, "?", `\?`, "[", `\[`)

@@ -18,7 +18,7 @@ func TestCommandsAreFoundInBlocksAndInTheText(t *testing.T) {
 		"A=1 B=2 run --at '$HOME' \\", // 4
 		"  *.yaml   # and a comment",
 		"export $(bin/run up --image '*'=\"a b\")", // 6
-		"walk",
+		"walk | run on", // 7
 		"```",
 		"```text",
 		"run",
@@ -32,6 +32,7 @@ func TestCommandsAreFoundInBlocksAndInTheText(t *testing.T) {
 	want := []document.Command{
 		{Where: at("4"), Folder: "examples/a", Program: "run", Environment: []string{"A=1", "B=2"}, Arguments: []string{"--at", `\$HOME`, "*.yaml"}, Whole: true},
 		{Where: at("6"), Folder: "examples/a", Program: "run", Environment: []string{}, Arguments: []string{"up", "--image", `\*=a b`}, Whole: true},
+		{Where: at("7"), Folder: "examples/a", Program: "run", Environment: []string{}, Arguments: []string{"on"}, Whole: true},
 		{Where: at("1"), Folder: "examples/a", Program: "run", Environment: []string{"FAST=1"}, Arguments: []string{"it"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
