@@ -218,9 +218,14 @@ func (p *replaying) submitElastic(ctx context.Context, job scenario.Job) error {
 	return nil
 }
 
-// resize gives a job another number of workers, as the provider does: in its ConfigMap, which the master watches.
+// resize gives a job another number of workers, as the provider does: in its ConfigMap, which the master watches, signed with
+// the job's credentials.
 func (p *replaying) resize(ctx context.Context, job scenario.Job, size scenario.Resize) error {
-	objects, err := trainingjob.Render(p.definition(job, size.Min, size.Max), trainingjob.Credentials{})
+	secret, err := p.clients.kubernetes.CoreV1().Secrets(p.cluster.Namespace).Get(ctx, trainingjob.CredentialsName(job.Name), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the credentials of %s: %w", job.Name, err)
+	}
+	objects, err := trainingjob.Render(p.definition(job, size.Min, size.Max), trainingjob.CredentialsOf(secret))
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,8 @@ func TestJudge(t *testing.T) {
 	two := []forecast.PodForecast{starts("pod 0", "a"), starts("pod 1", "b", "c")}
 	alike := said(two)
 	alike[0].Alike = [][]string{{"pod 0", "pod 1"}}
+	spared := said(nil, perhaps("web-1"))
+	spared[0].MaySpareAll = true
 	replaced := gone("web-new")
 	replaced[0].New = true
 	workload := forecast.Eviction{Workload: true, Certain: true, Namespace: "default", Name: "w", Pods: []string{"default/p"}}
@@ -84,7 +86,9 @@ func TestJudge(t *testing.T) {
 		"another object of the same name is not the job":     {outcome{answers: said(two), Happened: truth.Happened{Planned: map[truth.Owner][]truth.Place{{Kind: "Job", Namespace: "team", Name: "j"}: runs("a", "b")[j]}}}, truth.Wrong, "pod 0 starts"},
 		"a victim goes as was said":                          {outcome{answers: said(nil, evicts("web-1")), Happened: truth.Happened{Evicted: gone("web-1")}}, truth.Right, ""},
 		"a certain victim stays":                             {outcome{answers: said(nil, evicts("web-1"))}, truth.Wrong, "default/web-1 is evicted for certain, and stays"},
-		"a possible victim stays":                            {outcome{answers: said(nil, perhaps("web-1"))}, truth.Right, ""},
+		"a possible victim stays, and it may be none":        {outcome{answers: spared}, truth.Right, ""},
+		"all of several victims stay":                        {outcome{answers: said(nil, perhaps("web-1"), perhaps("web-2"))}, truth.Wrong, "one of several pods is evicted, and none is"},
+		"one of several victims goes":                        {outcome{answers: said(nil, perhaps("web-1"), perhaps("web-2")), Happened: truth.Happened{Evicted: gone("web-2")}}, truth.Right, ""},
 		"a victim is not named":                              {outcome{answers: said(nil, perhaps("web-1")), Happened: truth.Happened{Evicted: gone("web-2")}}, truth.Wrong, "default/web-2 on n is evicted, and is not named"},
 		"what a victim's controller makes anew goes as well": {outcome{answers: said(nil, perhaps("web-1")), Happened: truth.Happened{Evicted: replaced}}, truth.Right, ""},
 		"a new pod of an owner that is not named goes":       {outcome{answers: said(nil), Happened: truth.Happened{Evicted: replaced}}, truth.Wrong, "web-new"},
