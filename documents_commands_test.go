@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/document"
-	simulator "github.com/elastic-training/terraform-provider-elastic/internal/simulator/cli"
-	trainer "github.com/elastic-training/terraform-provider-elastic/internal/trainer/cli"
+	simulator "github.com/elastic-training/terraform-provider-elastic/internal/cli/elasticsim"
+	trainer "github.com/elastic-training/terraform-provider-elastic/internal/cli/elastictrainer"
+	"github.com/elastic-training/terraform-provider-elastic/internal/doccheck"
 )
 
 // Command lines of simcluster and of terraform are e2e's to check (e2e/documents), whose module has what that takes.
@@ -24,11 +24,11 @@ func TestEveryCommandOfADocumentIsOneThatItsProgramKnows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks := map[string]func(document.Command) error{
-		"elastic-trainer": func(c document.Command) error { return c.CheckAgainst(trainer.NewRoot("test")) },
-		"elastic-sim":     func(c document.Command) error { return c.CheckAgainst(simulator.NewRoot("test")) },
-		"withkind":        func(c document.Command) error { return checkFlags("e2e/cmd/withkind", c.Arguments) },
-		"make":            func(c document.Command) error { return checkMake(string(makefile), c) },
+	checks := map[string]func(doccheck.Command) error{
+		"elastic-trainer": func(c doccheck.Command) error { return c.CheckAgainst(trainer.NewRoot("test")) },
+		"elastic-sim":     func(c doccheck.Command) error { return c.CheckAgainst(simulator.NewRoot("test")) },
+		"withkind":        func(c doccheck.Command) error { return checkFlags("e2e/cmd/withkind", c.Arguments) },
+		"make":            func(c doccheck.Command) error { return checkMake(string(makefile), c) },
 		"go":              checkGo,
 	}
 	for program, check := range checks {
@@ -57,7 +57,7 @@ func TestEveryCommandOfADocumentIsOneThatItsProgramKnows(t *testing.T) {
 }
 
 // expand replaces what a shell would replace by the examples that are there.
-func expand(c *document.Command) error {
+func expand(c *doccheck.Command) error {
 	var arguments []string
 	for _, argument := range c.Arguments {
 		if !strings.HasPrefix(argument, "examples/") {
@@ -78,7 +78,7 @@ func expand(c *document.Command) error {
 }
 
 // checkMake wants targets that the GNUmakefile has, and variables that it knows.
-func checkMake(makefile string, c document.Command) error {
+func checkMake(makefile string, c doccheck.Command) error {
 	for _, assignment := range c.Environment {
 		name, _, _ := strings.Cut(assignment, "=")
 		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(makefile) {
@@ -106,7 +106,7 @@ func checkMake(makefile string, c document.Command) error {
 }
 
 // checkGo wants packages that are there, and flags that a program of ours has.
-func checkGo(c document.Command) error {
+func checkGo(c doccheck.Command) error {
 	folder, arguments := c.Folder, c.Arguments
 	if len(arguments) > 1 && arguments[0] == "-C" {
 		folder, arguments = arguments[1], arguments[2:]

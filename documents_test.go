@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/document"
+	"github.com/elastic-training/terraform-provider-elastic/internal/doccheck"
 )
 
 // read returns the repository's documents.
-func read(t *testing.T) []document.Document {
+func read(t *testing.T) []doccheck.Document {
 	t.Helper()
-	documents, err := document.Read(".")
+	documents, err := doccheck.Read(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 
 func TestEveryFaultOfTheGuideIsShownByATest(t *testing.T) {
 	const guide = "templates/guides/what-survives-what.md"
-	d, err := document.Open(".", guide)
+	d, err := doccheck.Open(".", guide)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestEveryLinkOfADocumentLeadsSomewhere(t *testing.T) {
 				continue
 			}
 			anchors++
-			target, err := document.Open(".", path)
+			target, err := doccheck.Open(".", path)
 			if err != nil {
 				t.Errorf("%s:%d links to %s: %v", d.Path, link.Line, link.Text, err)
 				continue

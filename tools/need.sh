@@ -47,10 +47,10 @@ terraform)
   ;;
 protoc)
   # The generated file names the version that made it.
-  want=$(sed -n 's/^\/\/ *\tprotoc  *v//p' internal/trainer/wire/wirepb/wire.pb.go)
+  want=$(sed -n 's/^\/\/ *\tprotoc  *v//p' internal/trainer/protocol/wire/wirepb/wire.pb.go)
   have=$(protoc --version 2>/dev/null | sed 's/^libprotoc //') || have=
   [ "$have" = "$want" ] ||
-    refuse "protoc $want is needed to generate internal/trainer/wire/wirepb, and there is ${have:-none} (on Debian 12 and 13: apt-get install protobuf-compiler; else https://github.com/protocolbuffers/protobuf/releases)."
+    refuse "protoc $want is needed to generate internal/trainer/protocol/wire/wirepb, and there is ${have:-none} (on Debian 12 and 13: apt-get install protobuf-compiler; else https://github.com/protocolbuffers/protobuf/releases)."
   ;;
 cc)
   command -v "${CC:-gcc}" >/dev/null ||

@@ -4,10 +4,10 @@ package main
 import (
 	"os"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/elastictrainer"
 )
 
 // version is set by the build.
 var version = "dev"
 
-func main() { os.Exit(cli.Main(version, os.Args[1:])) }
+func main() { os.Exit(elastictrainer.Main(version, os.Args[1:])) }

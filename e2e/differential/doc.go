@@ -1,4 +1,4 @@
-// Package differential holds the engine (internal/scheduling/placement) to the scheduler that it re-implements: seeded
+// Package differential holds the engine (internal/scheduler/placement) to the scheduler that it re-implements: seeded
 // random snapshots of a cluster are put to both, and what they decide must be equal: the node that a pod is bound to, or
 // the node that it is nominated to and the pods that are evicted for it, or that it stays pending.
 //

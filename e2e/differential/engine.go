@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // mostSets bounds how many sets of victims an option of the engine's may stand for.

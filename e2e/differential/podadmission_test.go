@@ -19,7 +19,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/utils/clock"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/podadmission"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
 )
 
 // TestPodsAreAdmittedAsByTheAPIServer holds what is computed of LimitRanges and ResourceQuotas to the plugins of

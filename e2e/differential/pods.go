@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
 var imageNames = []string{"registry.example.com/train", "registry.example.com/web", "registry.example.com/batch"}
@@ -60,7 +60,7 @@ func (g *generator) fill(node *corev1.Node) {
 
 // take takes what the pod requests from what is free, if there is enough.
 func take(free corev1.ResourceList, pod *corev1.Pod) bool {
-	requests := scheduling.PodRequests(&pod.Spec)
+	requests := scheduler.PodRequests(&pod.Spec)
 	if requests == nil {
 		requests = corev1.ResourceList{}
 	}
@@ -197,7 +197,7 @@ func (g *generator) furtherContainers(pod *corev1.Pod) {
 	}
 	if g.chance(0.2) {
 		// A pod's own requests must cover its containers'.
-		whole := scheduling.PodRequests(&pod.Spec)
+		whole := scheduler.PodRequests(&pod.Spec)
 		cpu, memory := whole[corev1.ResourceCPU], whole[corev1.ResourceMemory]
 		cpu.Add(*resource.NewMilliQuantity(g.Int64N(500), resource.DecimalSI))
 		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}}

@@ -19,16 +19,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	simcluster "github.com/elastic-training/terraform-provider-elastic/e2e/simcluster/cli"
-	"github.com/elastic-training/terraform-provider-elastic/internal/document"
+	"github.com/elastic-training/terraform-provider-elastic/internal/doccheck"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
+	simcluster "github.com/elastic-training/terraform-provider-elastic/simcluster/command"
 )
 
 const root = "../.."
 
-func documentsOf(t *testing.T) []document.Document {
+func documentsOf(t *testing.T) []doccheck.Document {
 	t.Helper()
-	read, err := document.Read(root)
+	read, err := doccheck.Read(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func documentsOf(t *testing.T) []document.Document {
 }
 
 func TestEveryCommandOfADocumentIsOneThatItsProgramKnows(t *testing.T) {
-	for program, check := range map[string]func(document.Command) error{
-		"simcluster": func(c document.Command) error { return c.CheckAgainst(simcluster.NewRoot()) },
+	for program, check := range map[string]func(doccheck.Command) error{
+		"simcluster": func(c doccheck.Command) error { return c.CheckAgainst(simcluster.NewRoot()) },
 		"terraform":  checkTerraform,
 	} {
 		t.Run(program, func(t *testing.T) {
@@ -66,7 +66,7 @@ const inFolder = "-chdir="
 
 // checkTerraform wants a folder that is there, and variables that its configuration declares. What is typed in a reader's
 // own folder cannot be checked.
-func checkTerraform(c document.Command) error {
+func checkTerraform(c doccheck.Command) error {
 	folder := c.Folder
 	var given []string
 	for i, argument := range c.Arguments {
@@ -166,7 +166,7 @@ func TestConfigurationInDocumentsHasAttributesThatTheProviderKnows(t *testing.T)
 func TestTheTutorialsShowTheExamplesOwnLines(t *testing.T) {
 	for _, name := range []string{"elastic-scheduling", "queue-priorities"} {
 		t.Run(name, func(t *testing.T) {
-			guide, err := document.Open(root, filepath.Join(root, "templates/guides", name+".md"))
+			guide, err := doccheck.Open(root, filepath.Join(root, "templates/guides", name+".md"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestTheTutorialsShowTheExamplesOwnLines(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, path := range paths {
-					file, err := document.Open(root, path)
+					file, err := doccheck.Open(root, path)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/document"
+	"github.com/elastic-training/terraform-provider-elastic/internal/doccheck"
 )
 
 // block is a block of HCL in a document. The table of blocks knows it by key: its document and its first line of code, and
@@ -17,7 +17,7 @@ type block struct{ key, text string }
 // blocks are all blocks of HCL of the repository's documents.
 func blocks(t *testing.T) []block {
 	t.Helper()
-	read, err := document.Read(root)
+	read, err := doccheck.Read(root)
 	noError(t, err)
 	var all []block
 	alike := map[string]int{}

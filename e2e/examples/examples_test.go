@@ -22,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 const root = "../.."
@@ -79,7 +79,7 @@ func TestEveryExampleIsAppliedPlansNothingMoreAndLeavesNothing(t *testing.T) {
 }
 
 // copied is a terminal in a copy of the example's folder, outside of the repository.
-func copied(t *testing.T, folder string, e example) *providertesting.Terminal {
+func copied(t *testing.T, folder string, e example) *providertest.Terminal {
 	t.Helper()
 	r := terminal(t)
 	examples := filepath.Join(root, "examples")
@@ -115,14 +115,14 @@ func copied(t *testing.T, folder string, e example) *providertesting.Terminal {
 }
 
 // terminal has the cluster in its environment, and as ~/.kube/config.
-func terminal(t *testing.T) *providertesting.Terminal {
+func terminal(t *testing.T) *providertest.Terminal {
 	t.Helper()
 	home := t.TempDir()
 	kubeconfig, err := os.ReadFile(cluster.Kubeconfig)
 	noError(t, err)
 	noError(t, os.Mkdir(filepath.Join(home, ".kube"), 0o700))
 	noError(t, os.WriteFile(filepath.Join(home, ".kube", "config"), kubeconfig, 0o600))
-	return providertesting.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig, "HOME": home})
+	return providertest.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig, "HOME": home})
 }
 
 // texts are the files of a folder.
@@ -142,7 +142,7 @@ func texts(t *testing.T, folder string, patterns ...string) []string {
 }
 
 // applyAndDestroy is what this package does with every configuration.
-func applyAndDestroy(t *testing.T, r *providertesting.Terminal, e example) {
+func applyAndDestroy(t *testing.T, r *providertest.Terminal, e example) {
 	t.Helper()
 	config := requiredProvider
 	if text, err := os.ReadFile(filepath.Join(r.Directory, "main.tf")); err == nil {
@@ -172,7 +172,7 @@ func applyAndDestroy(t *testing.T, r *providertesting.Terminal, e example) {
 	succeeds(t, r, config, "destroy", "-auto-approve")
 }
 
-func succeeds(t *testing.T, r *providertesting.Terminal, config string, arguments ...string) {
+func succeeds(t *testing.T, r *providertest.Terminal, config string, arguments ...string) {
 	t.Helper()
 	if printed, code := r.Run(t, config, arguments...); code != 0 {
 		t.Errorf("terraform %s exited with %d:\n%s", arguments[0], code, printed)

@@ -8,10 +8,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // cluster is shared by all examples.
@@ -20,7 +20,7 @@ var cluster *simcluster.Cluster
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if err := providertesting.Prepare(); err != nil {
+	if err := providertest.Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 const (
@@ -16,54 +16,54 @@ const (
 )
 
 func TestTheForecastersRoleIsEnoughAndNoMore(t *testing.T) {
-	terminal := providertesting.NewTerminal(t)
-	role := providertesting.ExampleRoles(t)["elastic-forecaster"]
+	terminal := providertest.NewTerminal(t)
+	role := providertest.ExampleRoles(t)["elastic-forecaster"]
 	admin, err := cluster.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	forecaster := providertesting.Account(t, admin, "forecaster", "", providertesting.Everywhere(role.Rules))
+	forecaster := providertest.Account(t, admin, "forecaster", "", providertest.Everywhere(role.Rules))
 	printed, code := terminal.Run(t, forecaster+fmt.Sprintf(aTinyTask, `queue = "nobodys"`), "plan")
 	if code != 0 || strings.Contains(printed, "No forecast can be made") {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Warning: tiny will wait", "waits in LocalQueue nobodys")
+	providertest.ExpectSays(t, printed, "Warning: tiny will wait", "waits in LocalQueue nobodys")
 	for i := range role.Rules {
 		if rule := &role.Rules[i]; rule.Resources[0] == "nodes" {
 			rule.Resources = []string{"namespaces"}
 		}
 	}
-	without := providertesting.Account(t, admin, "without", "", providertesting.Everywhere(role.Rules))
+	without := providertest.Account(t, admin, "without", "", providertest.Everywhere(role.Rules))
 	printed, code = terminal.Run(t, without+fmt.Sprintf(aTinyTask, "")+aHugeTask, "plan")
 	if code != 0 || strings.Count(printed, "No forecast can be made") != 1 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "not allowed: list nodes, list pods (in the whole cluster)", "elastic-forecaster")
+	providertest.ExpectSays(t, printed, "not allowed: list nodes, list pods (in the whole cluster)", "elastic-forecaster")
 	gate := strings.Replace(without, "host =", "forecast = \"error\"\n host =", 1)
 	printed, code = terminal.Run(t, gate+fmt.Sprintf(aTinyTask, ""), "plan")
 	if code == 0 {
 		t.Errorf("the gate fails open:\n%s", printed)
 	}
-	providertesting.ExpectSays(t, printed, "Error: No forecast can be made for tiny", "list nodes, list pods")
+	providertest.ExpectSays(t, printed, "Error: No forecast can be made for tiny", "list nodes, list pods")
 }
 
 func TestAGateRefusesWhatCanNeverRunAndLetsTheRestPass(t *testing.T) {
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	gate := fmt.Sprintf("provider \"elastic\" {\n config_path = %q\n forecast = \"error\"\n}\n", cluster.Kubeconfig)
 	printed, code := terminal.Run(t, gate+fmt.Sprintf(aTinyTask, "")+aHugeTask, "plan")
 	if code == 0 {
 		t.Errorf("the gate is open:\n%s", printed)
 	}
-	providertesting.ExpectSays(t, printed, "Error: huge can never run", "fits on no node, even an empty one", "too little cpu (it requests 1k", `It is refused by forecast = "error": it can never run.`)
+	providertest.ExpectSays(t, printed, "Error: huge can never run", "fits on no node, even an empty one", "too little cpu (it requests 1k", `It is refused by forecast = "error": it can never run.`)
 	if printed, code := terminal.Run(t, gate+fmt.Sprintf(aTinyTask, ""), "plan"); code != 0 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	} else {
-		providertesting.ExpectSays(t, printed, "Warning: tiny will start, and evict nobody")
+		providertest.ExpectSays(t, printed, "Warning: tiny will start, and evict nobody")
 	}
 }
 
 func TestTheForecastAsData(t *testing.T) {
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	data := `
 data "elastic_forecast" "f" {
   name = "asked"
@@ -97,11 +97,11 @@ check "gate" {
 	if code == 0 { // starts is null, which no for expression takes
 		t.Errorf("null reads as a list:\n%s", printed)
 	}
-	terminal = providertesting.NewTerminal(t) // without a state to compare with
+	terminal = providertest.NewTerminal(t) // without a state to compare with
 	printed, code = terminal.Run(t, nowhere+"data \"elastic_forecast\" \"f\" {\n name = \"asked\"\n pods = [{ name = \"p\", requests = {} }]\n}\n"+
 		"output \"f\" {\n value = [data.elastic_forecast.f.available, data.elastic_forecast.f.victims == null, data.elastic_forecast.f.fits == null, data.elastic_forecast.f.reason]\n}\n", "plan")
 	if code != 0 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, strings.Join(strings.Fields(printed), " "), "+ false, + true, + true,", "cannot be reached")
+	providertest.ExpectSays(t, strings.Join(strings.Fields(printed), " "), "+ false, + true, + true,", "cannot be reached")
 }

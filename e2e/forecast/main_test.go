@@ -13,12 +13,12 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
-	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // cluster is shared by all tests.
@@ -33,7 +33,7 @@ func laneName(lane int) string { return fmt.Sprintf("lane-%d", lane) }
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if err := providertesting.Prepare(); err != nil {
+	if err := providertest.Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

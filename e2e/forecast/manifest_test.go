@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 func TestAManifestIsForecastAsData(t *testing.T) {
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	data := asAdmin(`
 data "elastic_forecast" "f" {
   manifest = <<-EOT

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestAWholePlanIsForecast reads what terraform show -json prints of a plan with this provider's resources.
 func TestAWholePlanIsForecast(t *testing.T) {
 	sim := simulator(t)
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	file := filepath.Join(t.TempDir(), "plan.out")
 	config := asAdmin(strings.NewReplacer("%s", `priority_class_name = elastic_priority_class.urgent.name
  accelerators = "T4:1"

@@ -21,11 +21,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 var (
@@ -41,7 +41,7 @@ func TestWhatThenHappensIsWhatThePlanSaid(t *testing.T) {
 	for lane := range lanes {
 		t.Run(laneName(lane), func(t *testing.T) {
 			t.Parallel()
-			terminal := providertesting.NewTerminal(t)
+			terminal := providertest.NewTerminal(t)
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= *seeds {
@@ -55,7 +55,7 @@ func TestWhatThenHappensIsWhatThePlanSaid(t *testing.T) {
 }
 
 // play sets a scenario up, lets terraform plan and apply the job, waits until everything has come to rest, and compares.
-func play(t *testing.T, terminal *providertesting.Terminal, lane string, d drawn) {
+func play(t *testing.T, terminal *providertest.Terminal, lane string, d drawn) {
 	ns := fmt.Sprintf("seed-%d", d.seed)
 	s := &stage{t: t, ns: ns, lane: lane, d: d}
 	s.setUp()

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
 // tutorial is a copy of one of the examples, in which terraform is run.
-func tutorial(t *testing.T, name string) *providertesting.Terminal {
+func tutorial(t *testing.T, name string) *providertest.Terminal {
 	t.Helper()
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	if err := os.CopyFS(terminal.Directory, os.DirFS("../../examples")); err != nil { // whole: some read files of their neighbours
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func tutorial(t *testing.T, name string) *providertesting.Terminal {
 }
 
 // apply applies the tutorial with variables, and returns what was printed.
-func apply(t *testing.T, terminal *providertesting.Terminal, command string, variables ...string) string {
+func apply(t *testing.T, terminal *providertest.Terminal, command string, variables ...string) string {
 	t.Helper()
 	config, err := os.ReadFile(filepath.Join(terminal.Directory, "main.tf"))
 	if err != nil {
@@ -80,7 +80,7 @@ func TestTheFirstTutorialsPlanNamesTheWorkerThatGoes(t *testing.T) {
 	if want := []string{"default/low-prio-job-worker-1"}; !slices.Equal(said.certain, want) || len(said.either) > 0 {
 		t.Errorf("the plan names %v and %v, not %v:\n%s", said.certain, said.either, want, said.text)
 	}
-	providertesting.ExpectSays(t, said.text, "job low-prio-job goes on with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" once its victim has stopped (grace 30s)")
+	providertest.ExpectSays(t, said.text, "job low-prio-job goes on with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" once its victim has stopped (grace 30s)")
 	after := places(t, "high-prio-job")
 	var evicted []string
 	low := places(t, "low-prio-job")
@@ -116,14 +116,14 @@ func TestTheSecondTutorialsPlanNamesTheWorkloadThatGoes(t *testing.T) {
 	variables := func(more ...string) []string { return append([]string{"image=host"}, more...) }
 	t.Cleanup(func() { apply(t, terminal, "destroy", variables()...) })
 	printed := apply(t, terminal, "apply", variables("submit_low=true", "submit_high=false")...)
-	providertesting.ExpectSays(t, printed, "Warning: low will start, and evict nobody", "admitted by ClusterQueue team with quota of t4", "the pod on gpu-1 at once")
+	providertest.ExpectSays(t, printed, "Warning: low will start, and evict nobody", "admitted by ClusterQueue team with quota of t4", "the pod on gpu-1 at once")
 	low := workloadOf(t, "low")
 
 	said := saidOf(t, apply(t, terminal, "apply", variables("submit_low=true", "submit_high=true")...), "high")
 	if want := []string{"workload default/" + low.Name}; !slices.Equal(said.certain, want) || len(said.either) > 0 {
 		t.Errorf("the plan names %v and %v, not %v:\n%s", said.certain, said.either, want, said.text)
 	}
-	providertesting.ExpectSays(t, said.text, "task low is queued again, first in line", "the pod on gpu-1 once")
+	providertest.ExpectSays(t, said.text, "task low is queued again, first in line", "the pod on gpu-1 once")
 	if now := workloadOf(t, "low"); !meta.IsStatusConditionTrue(now.Status.Conditions, kueue.WorkloadEvicted) {
 		t.Errorf("low was not evicted: %+v", now.Status.Conditions)
 	}

@@ -11,10 +11,10 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/crds"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/crd"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/crds"
 )
 
 // crdsVariable names a folder with Kueue's own CRDs, which are then installed instead of ours: the same has to hold.

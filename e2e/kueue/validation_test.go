@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/validation/validationtesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/validation"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/validation/validationtest"
 )
 
 // dryRun asks for the API server's verdict only.
@@ -23,11 +23,11 @@ var dryRun = []string{metav1.DryRunAll}
 
 func TestTheAPIServerRefusesWhatTheRulesOfTheCRDRefuse(t *testing.T) {
 	client := client(t)
-	for _, c := range validationtesting.Cases() {
+	for _, c := range validationtest.Cases() {
 		t.Run(c.Behaviour, func(t *testing.T) {
-			errs := validationtesting.Validate(c.Object, c.Existing)
+			errs := validationtest.Validate(c.Object, c.Existing)
 			err := verdict(t.Context(), client, c.Object, c.Existing)
-			sameVerdict(t, errs.ToAggregate(), validationtesting.Refused(errs, validation.CRD), err)
+			sameVerdict(t, errs.ToAggregate(), validationtest.Refused(errs, validation.CRD), err)
 			if err == nil {
 				return
 			}
@@ -45,15 +45,15 @@ func TestTheAPIServerRefusesDrawnObjectsWhenTheRulesOfTheCRDDo(t *testing.T) {
 	client := client(t)
 	accepted, refused := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
-		object := validationtesting.Draw(r)
-		errs := validationtesting.Validate(object, nil)
+		object := validationtest.Draw(r)
+		errs := validationtest.Validate(object, nil)
 		err := verdict(t.Context(), client, object, nil)
 		if err == nil {
 			accepted++
 		} else {
 			refused++
 		}
-		sameVerdict(r, errs.ToAggregate(), validationtesting.Refused(errs, validation.CRD), err)
+		sameVerdict(r, errs.ToAggregate(), validationtest.Refused(errs, validation.CRD), err)
 	})
 	t.Logf("%d objects accepted by both, %d refused by both", accepted, refused)
 }
@@ -88,7 +88,7 @@ func causes(err error) []string {
 }
 
 // verdict is what the API server says to an object that is created, or to which existing is changed.
-func verdict(ctx context.Context, client *kueueclient.Client, object, existing validationtesting.Object) error {
+func verdict(ctx context.Context, client *kueueclient.Client, object, existing validationtest.Object) error {
 	switch object := object.(type) {
 	case *kueue.AdmissionCheck:
 		return put(ctx, client.AdmissionChecks(), object, existing)
@@ -97,7 +97,7 @@ func verdict(ctx context.Context, client *kueueclient.Client, object, existing v
 	case *kueue.Cohort:
 		return put(ctx, client.Cohorts(), object, existing)
 	case *kueue.LocalQueue:
-		return put(ctx, client.LocalQueues(validationtesting.Namespace), object, existing)
+		return put(ctx, client.LocalQueues(validationtest.Namespace), object, existing)
 	case *kueue.ResourceFlavor:
 		return put(ctx, client.ResourceFlavors(), object, existing)
 	case *kueue.Topology:
@@ -109,7 +109,7 @@ func verdict(ctx context.Context, client *kueueclient.Client, object, existing v
 	}
 }
 
-func put[T validationtesting.Object, L runtime.Object](ctx context.Context, resource kueueclient.Resource[T, L], object T, existing validationtesting.Object) error {
+func put[T validationtest.Object, L runtime.Object](ctx context.Context, resource kueueclient.Resource[T, L], object T, existing validationtest.Object) error {
 	if existing == nil {
 		_, err := resource.Create(ctx, object, metav1.CreateOptions{DryRun: dryRun})
 		return err

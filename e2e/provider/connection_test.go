@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 func TestAPlanOfWhatIsNewNeedsNoCluster(t *testing.T) {
@@ -126,7 +126,7 @@ func TestTheWrongClusterIsRefused(t *testing.T) {
 
 func TestWhoMayNotIsToldWhatIsMissing(t *testing.T) {
 	admin := adminConfig(t)
-	nobody := providertesting.Account(t, admin, "nobody", "")
+	nobody := providertest.Account(t, admin, "nobody", "")
 	class := priorityClass("forbidden", "value = 1")
 	steps(t,
 		resource.TestStep{
@@ -135,7 +135,7 @@ func TestWhoMayNotIsToldWhatIsMissing(t *testing.T) {
 				"Missing are:", "get, list, watch, create, patch, delete of clusterqueues.kueue.x-k8s.io", "get, list, watch, create, patch, delete of priorityclasses.scheduling.k8s.io",
 				"kubectl create clusterrolebinding default-nobody-elastic-admin --clusterrole=elastic-admin --serviceaccount=default:nobody"),
 		},
-		resource.TestStep{Config: providertesting.Connection(admin, "expired", "") + class, ExpectError: says("does not accept the credentials (401 Unauthorized)")},
+		resource.TestStep{Config: providertest.Connection(admin, "expired", "") + class, ExpectError: says("does not accept the credentials (401 Unauthorized)")},
 	)
 }
 

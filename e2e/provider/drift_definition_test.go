@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // asked is a training job's definition as the attributes have it: plain values by the attributes' names.
@@ -246,7 +246,7 @@ var untried = []string{
 // value that an attribute says, one at a time and then three at once. What replaces the job, which takes a while, is applied once
 // for each attribute of the resource, and otherwise set back by the other manager.
 func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	attributes := server.Schemas.ResourceSchemas["elastic_training_job"].Block.Attributes
 	tried, remade := map[string]bool{}, map[string]bool{}
 	for i, config := range driftingJobs {
@@ -337,7 +337,7 @@ func setAllData(t *testing.T, job string, data map[string]string) {
 }
 
 // expectJobPlanned checks that a plan shows the drift of the attributes and names them; it is nil where nothing is seen.
-func expectJobPlanned(t *testing.T, m *providertesting.Managed, pristine tftypes.Value, attributes []string) *providertesting.Planned {
+func expectJobPlanned(t *testing.T, m *providertest.Managed, pristine tftypes.Value, attributes []string) *providertest.Planned {
 	t.Helper()
 	when := strings.Join(attributes, ", ")
 	m.Refresh(t)

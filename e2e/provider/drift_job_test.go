@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // setData changes a key of a job's ConfigMap as somebody else does.
@@ -41,7 +41,7 @@ func patchJob(t *testing.T, name, patch string) {
 }
 
 // namedIn are the attributes that a plan says others have written.
-func namedIn(t *testing.T, planned *providertesting.Planned) []string {
+func namedIn(t *testing.T, planned *providertest.Planned) []string {
 	t.Helper()
 	warnings := ofDrift(planned.Diagnostics)
 	if len(warnings) != 1 {
@@ -58,7 +58,7 @@ func namedIn(t *testing.T, planned *providertesting.Planned) []string {
 	return named
 }
 
-func expectEmptyPlan(t *testing.T, when string, m *providertesting.Managed) {
+func expectEmptyPlan(t *testing.T, when string, m *providertest.Managed) {
 	t.Helper()
 	m.Refresh(t)
 	if planned := m.Plan(t); !planned.Value.Equal(m.State) || len(ofDrift(planned.Diagnostics)) > 0 {
@@ -67,7 +67,7 @@ func expectEmptyPlan(t *testing.T, when string, m *providertesting.Managed) {
 }
 
 // manage makes a job that nobody runs, which is removed after the test.
-func manage(t *testing.T, server *providertesting.Server, resource, attributes string) *providertesting.Managed {
+func manage(t *testing.T, server *providertest.Server, resource, attributes string) *providertest.Managed {
 	t.Helper()
 	m := server.Manage(t, resource, attributes)
 	m.Make(t)
@@ -83,7 +83,7 @@ func attributesOf(block string) string {
 }
 
 func TestWhatOthersChangeInAJobAfterThePlanIsAConflict(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	const labels = "\n labels = { team = \"vision\" }\n annotations = { note = \"ours\" }\n"
 	for resource, c := range map[string]struct {
 		name       string
@@ -150,7 +150,7 @@ func TestWhatOthersChangeInAJobAfterThePlanIsAConflict(t *testing.T) {
 }
 
 func TestDriftOfATaskIsPlannedAndCorrected(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	const name = "drift-task"
 	m := manage(t, server, "elastic_task", "name = \""+name+`"
 		run         = "true"

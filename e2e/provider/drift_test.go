@@ -13,20 +13,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // drifting is an object of a kind that the provider manages and others change.
 type drifting struct {
 	driftKind
-	*providertesting.Managed
+	*providertest.Managed
 	name     string
 	pristine tftypes.Value              // state as it was applied
 	live     *unstructured.Unstructured // the object as it was applied
 }
 
 // drift makes an object with the given attributes, which is removed after the test.
-func (k driftKind) drift(t *testing.T, server *providertesting.Server, name, attributes string) *drifting {
+func (k driftKind) drift(t *testing.T, server *providertest.Server, name, attributes string) *drifting {
 	t.Helper()
 	d := &drifting{driftKind: k, Managed: server.Manage(t, k.resource, "name = \""+name+"\"\n"+attributes), name: name}
 	d.Make(t)
@@ -124,7 +124,7 @@ func (d *drifting) mutable(t *testing.T) (leaves []leaf, values [][]any, refused
 }
 
 func TestDriftOfEveryAttributeIsPlannedAndCorrected(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range driftKinds() {
 		t.Run(k.resource, func(t *testing.T) {
 			tried, never := map[string]bool{}, map[string]bool{}
@@ -177,7 +177,7 @@ func inSchema(attribute string) string { return places.ReplaceAllString(attribut
 var places = regexp.MustCompile(`\[("[^"]*"|\d+)\]`)
 
 func TestWhatOthersSetAndNobodyConfiguredIsPlannedAndRemoved(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range driftKinds() {
 		t.Run(k.resource, func(t *testing.T) {
 			whole := k.drift(t, server, "drift-whole", k.updated)
@@ -214,7 +214,7 @@ func TestWhatOthersSetAndNobodyConfiguredIsPlannedAndRemoved(t *testing.T) {
 }
 
 func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range driftKinds() {
 		t.Run(k.resource, func(t *testing.T) {
 			d := k.drift(t, server, "drift-later", k.updated+driftedMetadata)
@@ -360,7 +360,7 @@ func TestWhatADriftWarningSaysToIgnoreIsIgnored(t *testing.T) {
 }
 
 func TestAPlanSaysThatItReleasesAQueueThatAnActionHolds(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range driftKinds() {
 		if k.title() != "ClusterQueue" && k.title() != "LocalQueue" {
 			continue

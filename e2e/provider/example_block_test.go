@@ -12,13 +12,13 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestEveryActionAndListResourceHasAnExampleThatIsValid reads the blocks that terraform knows from 1.14 on, which this
 // machine's may not: their configuration must have what the schema wants, and nothing else.
 func TestEveryActionAndListResourceHasAnExampleThatIsValid(t *testing.T) {
-	schemas := providertesting.NewServer(t, nil).Schemas
+	schemas := providertest.NewServer(t, nil).Schemas
 	actions := map[string]*tfprotov6.Schema{}
 	for name, a := range schemas.ActionSchemas {
 		actions[name] = a.Schema

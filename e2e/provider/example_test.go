@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
 )
 
@@ -44,7 +44,7 @@ func exampleFolders(t *testing.T) []string {
 
 // TestEveryExampleIsValid also calls the functions, which a validation does not: their values are what resources take.
 func TestEveryExampleIsValid(t *testing.T) {
-	r := providertesting.NewTerminal(t)
+	r := providertest.NewTerminal(t)
 	if err := os.CopyFS(r.Directory, os.DirFS(examples)); err != nil { // whole: some read files of their neighbours
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestEveryExampleIsValid(t *testing.T) {
 }
 
 func TestEverythingThatTheProviderHasHasAnExample(t *testing.T) {
-	p := provider.New(providertesting.Version, provider.Environment{})()
+	p := provider.New(providertest.Version, provider.Environment{})()
 	ctx := t.Context()
 	var wanted []string
 	for _, newResource := range p.Resources(ctx) {

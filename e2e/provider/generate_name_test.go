@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // prefixed is a kind of objects whose names are generated.
@@ -71,7 +71,7 @@ func textIn(t *testing.T, value tftypes.Value, attribute string) string {
 }
 
 func TestANameIsMadeOfAPrefixAndStays(t *testing.T) {
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range prefixedKinds() {
 		t.Run(k.resource, func(t *testing.T) {
 			m := server.Manage(t, k.resource, "generate_name = \"made-up-\"\n"+k.attributes)
@@ -196,7 +196,7 @@ func TestAGeneratedNameThatIsTakenIsTriedAgain(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409,"message":"priorityclasses %q already exists"}`, name)
 		return true
 	})
-	m := providertesting.NewServer(t, map[string]string{"host": p.server.URL}).Manage(t, "elastic_priority_class", "generate_name = \"again-\"\n value = 3")
+	m := providertest.NewServer(t, map[string]string{"host": p.server.URL}).Manage(t, "elastic_priority_class", "generate_name = \"again-\"\n value = 3")
 	m.Make(t)
 	defer m.Destroy(t)
 	if len(tried) != 2 {

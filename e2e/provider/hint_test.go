@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // What an apply that waits for nothing can see within two seconds, it says; a plan says it as long as it holds.
@@ -61,7 +61,7 @@ func TestAMissingNamespaceIsAWarning(t *testing.T) {
 	for what, config := range map[string]string{
 		"one that is there":            asAdmin("forecast = \"off\"") + resources(`"kube-public"`),
 		"one that is not known yet":    asAdmin("forecast = \"off\"") + "resource \"terraform_data\" \"later\" {}\n" + resources("terraform_data.later.id"),
-		"one that may not be read":     providertesting.Account(t, adminConfig(t), "reads-no-namespaces", "forecast = \"off\"") + resources(`"no-such-namespace"`),
+		"one that may not be read":     providertest.Account(t, adminConfig(t), "reads-no-namespaces", "forecast = \"off\"") + resources(`"no-such-namespace"`),
 		"one where nothing is planned": asAdmin("forecast = \"off\""),
 	} {
 		printed, code := newTerminal(t).run(t, config, "plan")

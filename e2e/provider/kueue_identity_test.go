@@ -6,14 +6,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestKueueIdentitiesAreWhatIsRead drives the provider as a Terraform does that keeps identities, which this machine's may
 // not: an object is imported by its identity, read, and has that identity still.
 func TestKueueIdentitiesAreWhatIsRead(t *testing.T) {
 	const name = "identified"
-	server := providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range kueueKinds() {
 		t.Run(k.resource, func(t *testing.T) {
 			created := k.create(t, name, "somebody", k.createdFields)
@@ -23,13 +23,13 @@ func TestKueueIdentitiesAreWhatIsRead(t *testing.T) {
 				attributes["namespace"], kinds["namespace"] = created.GetNamespace(), tftypes.String
 			}
 			kind := tftypes.Object{AttributeTypes: kinds}
-			identity := &tfprotov6.ResourceIdentityData{IdentityData: providertesting.Encoded(t, kind, attributes)}
+			identity := &tfprotov6.ResourceIdentityData{IdentityData: providertest.Encoded(t, kind, attributes)}
 			imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: k.resource, Identity: identity})
-			providertesting.NoErrors(t, err, imported.Diagnostics)
+			providertest.NoErrors(t, err, imported.Diagnostics)
 			read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
 				TypeName: k.resource, CurrentState: imported.ImportedResources[0].State, CurrentIdentity: imported.ImportedResources[0].Identity,
 			})
-			providertesting.NoErrors(t, err, read.Diagnostics)
+			providertest.NoErrors(t, err, read.Diagnostics)
 			state, err := read.NewState.Unmarshal(server.Schemas.ResourceSchemas[k.resource].ValueType())
 			if err != nil {
 				t.Fatal(err)

@@ -11,31 +11,31 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // searcher drives the provider as `terraform query` does, which this machine's terraform may not have.
 type searcher struct {
 	*testing.T
-	*providertesting.Server
+	*providertest.Server
 }
 
 func newSearcher(t *testing.T) searcher {
 	t.Helper()
-	return searcher{t, providertesting.NewServer(t, map[string]string{"config_path": adminKubeconfig()})}
+	return searcher{t, providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})}
 }
 
 // search gives what is found, and of each the UID where the whole resource is asked for.
 func (s searcher) search(kind string, config map[string]string, whole bool, limit int64) (names, uids []string) {
 	s.Helper()
 	stream, err := s.ListResource(s.Context(), &tfprotov6.ListResourceRequest{
-		TypeName: kind, Config: providertesting.Encoded(s.T, s.Schemas.ListResourceSchemas[kind].ValueType(), config), IncludeResource: whole, Limit: limit,
+		TypeName: kind, Config: providertest.Encoded(s.T, s.Schemas.ListResourceSchemas[kind].ValueType(), config), IncludeResource: whole, Limit: limit,
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 	for result := range stream.Results {
-		providertesting.NoErrors(s.T, nil, result.Diagnostics)
+		providertest.NoErrors(s.T, nil, result.Diagnostics)
 		names = append(names, result.DisplayName)
 		if whole {
 			value, err := result.Resource.Unmarshal(s.Schemas.ResourceSchemas[kind].ValueType())
@@ -114,7 +114,7 @@ func TestTrainingJobsAreFoundByASearchWithoutTheirParts(t *testing.T) {
 func TestASearchWithWhatIsNoSelectorNamesTheAttribute(t *testing.T) {
 	s := newSearcher(t)
 	stream, err := s.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
-		TypeName: "elastic_cohort", Config: providertesting.Encoded(t, s.Schemas.ListResourceSchemas["elastic_cohort"].ValueType(), map[string]string{"label_selector": "a==,"}),
+		TypeName: "elastic_cohort", Config: providertest.Encoded(t, s.Schemas.ListResourceSchemas["elastic_cohort"].ValueType(), map[string]string{"label_selector": "a==,"}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
 // kubeconfigVariable names the kubeconfig of a cluster to test against instead of starting one. Its user needs all rights.
@@ -29,7 +29,7 @@ var cluster *simcluster.Cluster
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if err := providertesting.Prepare(); err != nil {
+	if err := providertest.Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -60,7 +60,7 @@ func steps(t *testing.T, steps ...resource.TestStep) {
 // factories serve the provider with an environment of its own, and nothing of this process's.
 func factories(t *testing.T, variables map[string]string) map[string]func() (tfprotov6.ProviderServer, error) {
 	t.Helper()
-	return providertesting.Factories(t, variables)
+	return providertest.Factories(t, variables)
 }
 
 // adminConfig is full access to the shared cluster.

@@ -9,15 +9,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestTheRolesOfTheExampleSuffice has an account for queues and classes, and one for the tasks and jobs of a namespace.
 func TestTheRolesOfTheExampleSuffice(t *testing.T) {
-	roles, admin := providertesting.ExampleRoles(t), adminConfig(t)
-	administrator := providertesting.Account(t, admin, "ada", "", providertesting.Everywhere(roles["elastic-admin"].Rules))
+	roles, admin := providertest.ExampleRoles(t), adminConfig(t)
+	administrator := providertest.Account(t, admin, "ada", "", providertest.Everywhere(roles["elastic-admin"].Rules))
 	own := slices.Concat(roles["elastic-user"].Rules, roles["elastic-accounts"].Rules) // jobs have accounts of their own here
-	user := providertesting.Account(t, admin, "bob", "", providertesting.In("default", own))
+	user := providertest.Account(t, admin, "bob", "", providertest.In("default", own))
 	queues := func(labels string) string {
 		return administrator + fmt.Sprintf(`
 			resource "elastic_priority_class" "p" {
@@ -76,24 +76,24 @@ func TestTheRolesOfTheExampleSuffice(t *testing.T) {
 
 // TestTheRolesOfTheExampleSufficeForTheExpectedCluster has the accounts of the one before, and the cluster's UID.
 func TestTheRolesOfTheExampleSufficeForTheExpectedCluster(t *testing.T) {
-	roles, admin := providertesting.ExampleRoles(t), adminConfig(t)
+	roles, admin := providertest.ExampleRoles(t), adminConfig(t)
 	namespace, err := adminClient(t).CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	expected := fmt.Sprintf("expected_cluster_uid = %q", namespace.UID)
-	administrator := providertesting.Account(t, admin, "uid-ada", expected, providertesting.Everywhere(roles["elastic-admin"].Rules))
-	user := providertesting.Account(t, admin, "uid-bob", expected,
-		providertesting.In("default", roles["elastic-user"].Rules), providertesting.Everywhere(roles["elastic-viewer"].Rules))
+	administrator := providertest.Account(t, admin, "uid-ada", expected, providertest.Everywhere(roles["elastic-admin"].Rules))
+	user := providertest.Account(t, admin, "uid-bob", expected,
+		providertest.In("default", roles["elastic-user"].Rules), providertest.Everywhere(roles["elastic-viewer"].Rules))
 	steps(t, resource.TestStep{Config: administrator + priorityClass("uid", "value = 1")})
 	steps(t, resource.TestStep{Config: user + trainingJob("uid-job", `service_account_name = "default"`)})
-	stranger := providertesting.Account(t, admin, "uid-carl", expected, providertesting.In("default", roles["elastic-user"].Rules))
+	stranger := providertest.Account(t, admin, "uid-carl", expected, providertest.In("default", roles["elastic-user"].Rules))
 	steps(t, resource.TestStep{Config: stranger + trainingJob("uid-job", ""), ExpectError: says("Cannot get Namespace kube-system", "--clusterrole=elastic-")})
 }
 
 // TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing has an account that may read what others share, and one that may read nothing.
 func TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing(t *testing.T) {
-	roles, admin, terminal := providertesting.ExampleRoles(t), adminConfig(t), providertesting.NewTerminal(t)
+	roles, admin, terminal := providertest.ExampleRoles(t), adminConfig(t), providertest.NewTerminal(t)
 	config := trainingJob("looked-at", `
 		master  = { priority_class_name = "nobodys" }
 		workers = { max = 1, resources = { requests = { cpu = "1000" } } }`) + `
@@ -101,22 +101,22 @@ func TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing(t *testing.T) {
 			name            = "looked-at"
 			resource_groups = [{ covered_resources = ["cpu"], flavors = [{ name = "nobodys", resources = [{ name = "cpu", nominal_quota = "1" }] }] }]
 		}`
-	viewer := providertesting.Account(t, admin, "viewer", `forecast = "off"`, providertesting.Everywhere(roles["elastic-viewer"].Rules))
+	viewer := providertest.Account(t, admin, "viewer", `forecast = "off"`, providertest.Everywhere(roles["elastic-viewer"].Rules))
 	printed, code := terminal.Run(t, viewer+config, "plan")
 	if code != 0 {
 		t.Fatalf("plan exited with %d:\n%s", code, printed)
 	}
 	for _, missing := range []string{"PriorityClass nobodys is not there", "ResourceFlavor nobodys is not there", "A worker of looked-at fits on no node"} {
-		providertesting.ExpectSays(t, printed, "Warning: "+missing)
+		providertest.ExpectSays(t, printed, "Warning: "+missing)
 	}
-	stranger := providertesting.Account(t, admin, "stranger", `forecast = "off"`)
+	stranger := providertest.Account(t, admin, "stranger", `forecast = "off"`)
 	if printed, code := terminal.Run(t, stranger+config, "plan"); code != 0 || strings.Contains(printed, "Warning") {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
 }
 
 func TestWhoMayOnlyLookChangesNothing(t *testing.T) {
-	roles, admin := providertesting.ExampleRoles(t), adminConfig(t)
+	roles, admin := providertest.ExampleRoles(t), adminConfig(t)
 	config := trainingJob("untouched", "") + priorityClass("untouched", "value = 1") + `
 		resource "elastic_task" "t" {
 			name = "untouched-task"
@@ -127,8 +127,8 @@ func TestWhoMayOnlyLookChangesNothing(t *testing.T) {
 		}`
 	for account, role := range map[string]string{"viewer": "elastic-viewer", "forecaster": "elastic-forecaster"} {
 		t.Run(role, func(t *testing.T) {
-			terminal := providertesting.NewTerminal(t)
-			looks := providertesting.Account(t, admin, account, `forecast = "off"`, providertesting.Everywhere(roles[role].Rules))
+			terminal := providertest.NewTerminal(t)
+			looks := providertest.Account(t, admin, account, `forecast = "off"`, providertest.Everywhere(roles[role].Rules))
 			printed, code := terminal.Run(t, looks+config, "apply", "-auto-approve")
 			if code != 1 || strings.Contains(printed, "Creation complete") {
 				t.Errorf("apply exited with %d:\n%s", code, printed)
@@ -138,7 +138,7 @@ func TestWhoMayOnlyLookChangesNothing(t *testing.T) {
 				"Job default/untouched": "jobs.batch in namespace default", "Job default/untouched-task": "jobs.batch in namespace default",
 				"PriorityClass untouched": "priorityclasses.scheduling.k8s.io in the whole cluster", "ClusterQueue untouched": "clusterqueues.kueue.x-k8s.io in the whole cluster",
 			} {
-				providertesting.ExpectSays(t, printed, "Error: Cannot create "+what+" ", us+account+`" may not create `+right)
+				providertest.ExpectSays(t, printed, "Error: Cannot create "+what+" ", us+account+`" may not create `+right)
 			}
 		})
 	}

@@ -5,11 +5,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // terraformState is what a Check function gets and these tests do not need.
 type terraformState = terraform.State
 
-// says is providertesting.Says, which reads better without its package.
-func says(sentences ...string) *regexp.Regexp { return providertesting.Says(sentences...) }
+// says is providertest.Says, which reads better without its package.
+func says(sentences ...string) *regexp.Regexp { return providertest.Says(sentences...) }

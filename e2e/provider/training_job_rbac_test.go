@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestWhoGrantsMoreThanTheyMayIsToldTheWayOut has a user who may make every object of a job, but none of its pods.
@@ -20,7 +20,7 @@ func TestWhoGrantsMoreThanTheyMayIsToldTheWayOut(t *testing.T) {
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: all},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 	}
-	limited := providertesting.Account(t, adminConfig(t), "grants", "", providertesting.In("default", rules))
+	limited := providertest.Account(t, adminConfig(t), "grants", "", providertest.In("default", rules))
 	steps(t,
 		resource.TestStep{ // what was made until then is in the state, and goes with the next apply
 			Config: limited + trainingJob("beyond", ""),

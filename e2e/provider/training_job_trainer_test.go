@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
 // trainerImageVariable names the trainer's image in the cluster of kubeconfigVariable.

@@ -12,18 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // terminal is terraform as a person runs it, with what only training jobs need.
 type terminal struct {
-	*providertesting.Terminal
+	*providertest.Terminal
 }
 
 func newTerminal(t *testing.T) *terminal {
 	t.Helper()
-	return &terminal{providertesting.NewTerminal(t)}
+	return &terminal{providertest.NewTerminal(t)}
 }
 
 func (r *terminal) start(t *testing.T, config string, arguments ...string) (command *exec.Cmd, finish func() (string, int)) {
@@ -54,7 +54,7 @@ func (r *terminal) expectNoChanges(t *testing.T, config string) {
 
 func expectSays(t *testing.T, printed string, sentences ...string) {
 	t.Helper()
-	providertesting.ExpectSays(t, printed, sentences...)
+	providertest.ExpectSays(t, printed, sentences...)
 }
 
 // nowhere keeps the master's pod from being scheduled.

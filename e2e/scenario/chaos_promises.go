@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // ChaosPromises are what the chaos story is checked for, in the order of its telling.

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 func TestAChaosStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range ChaosPromises().Check(storytesting.Chaos()) {
+	for _, violation := range ChaosPromises().Check(eventlogtest.Chaos()) {
 		t.Error(violation)
 	}
 }
@@ -23,7 +23,7 @@ func TestAnEmptyLogBreaksEveryPromiseOfTheChaosStory(t *testing.T) {
 
 // TestWhatGoesWrongInTheChaosStoryIsNamed bends the good story in one place and expects the promise that this breaks.
 func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
-	worker := func(id int) string { return storytesting.ChaosWorker(id, "").Name }
+	worker := func(id int) string { return eventlogtest.ChaosWorker(id, "").Name }
 	faults := func(kind eventlog.FaultKind, change func(*eventlog.Fault)) bend {
 		return func(events []eventlog.Event) []eventlog.Event {
 			for _, event := range events {
@@ -56,12 +56,12 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"survivor-worker-0 ended with exit code 137",
 		},
 		"a deleted master that has to be killed": {
-			podsOf(storytesting.ChaosMaster.Name, func(p *eventlog.Pod) {
+			podsOf(eventlogtest.ChaosMaster.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
 			}),
-			storytesting.ChaosMaster.Name + " ended with exit code 137",
+			eventlogtest.ChaosMaster.Name + " ended with exit code 137",
 		},
 		"a replacement that never runs": {
 			podsOf(worker(4), func(p *eventlog.Pod) {
@@ -99,7 +99,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			func(events []eventlog.Event) []eventlog.Event {
 				for i, event := range events {
 					if event.Plan != nil && event.Plan.After == StageLoseMaster {
-						gone := storytesting.ChaosWorker(3, "node-1")
+						gone := eventlogtest.ChaosWorker(3, "node-1")
 						gone.UID, gone.Phase, gone.Deleted = "uid-"+gone.Name, "Running", true
 						events[i].Plan, events[i].Pod = nil, &gone
 					}
@@ -164,7 +164,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			events := test.bend(storytesting.Chaos())
+			events := test.bend(eventlogtest.Chaos())
 			var all []string
 			for _, violation := range ChaosPromises().Check(events) {
 				all = append(all, violation.String())

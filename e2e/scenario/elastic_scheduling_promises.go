@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // Names of the story's jobs, and what `terraform plan` and the listing are asked after.

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 func TestAStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range ElasticSchedulingPromises().Check(storytesting.ElasticScheduling()) {
+	for _, violation := range ElasticSchedulingPromises().Check(eventlogtest.ElasticScheduling()) {
 		t.Error(violation)
 	}
 }
@@ -33,15 +33,15 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			"is Pending for lack of room before it runs: high-prio-job-worker-0 was never reported unschedulable",
 		},
 		"a master that is preempted": {
-			podsOf(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			podsOf(eventlogtest.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
 			"2 pods were preempted",
 		},
 		"the older worker as the victim": {
 			func(events []eventlog.Event) []eventlog.Event {
 				podsOf("low-prio-job-worker-0", func(p *eventlog.Pod) { p.Name = "elder" })(events)
 				podsOf("low-prio-job-worker-1", func(p *eventlog.Pod) { p.Disruption = "" })(events)
-				b := storytesting.New()
-				victim := storytesting.LowWorker0
+				b := eventlogtest.New()
+				victim := eventlogtest.LowWorker0
 				victim.Phase, victim.Disruption = "Running", eventlog.PreemptionByScheduler
 				b.Pod(18.54, victim)
 				at := slices.IndexFunc(events, func(e eventlog.Event) bool { return e.Time.After(b.Events[0].Time) })
@@ -126,7 +126,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []string
-			for _, violation := range ElasticSchedulingPromises().Check(test.bend(storytesting.ElasticScheduling())) {
+			for _, violation := range ElasticSchedulingPromises().Check(test.bend(eventlogtest.ElasticScheduling())) {
 				all = append(all, violation.String())
 			}
 			if !strings.Contains(strings.Join(all, "\n"), test.want) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // outlineFile holds what every telling of a story comes to. It is written by the tests of this package, with -rewrite.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // Log collects a story's events in the order in which they are added, writes them down and tells an observer. It is

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // Measurements are how long things took in a story, by the times of its log: those at which a watch of the API showed

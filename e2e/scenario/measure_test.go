@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 func TestALogTellsHowLongThingsTook(t *testing.T) {
@@ -16,7 +16,7 @@ func TestALogTellsHowLongThingsTook(t *testing.T) {
 		want   Measurements
 	}{
 		"the two jobs": {
-			events: storytesting.ElasticScheduling(),
+			events: eventlogtest.ElasticScheduling(),
 			want: Measurements{
 				Start: []Measurement{
 					{"low-prio-job-x2k9p", 0.4}, {"low-prio-job-worker-0", 0.4}, {"low-prio-job-worker-1", 0.4}, {"high-prio-job-7hq2m", 0.4},
@@ -27,7 +27,7 @@ func TestALogTellsHowLongThingsTook(t *testing.T) {
 			},
 		},
 		"the two tasks": {
-			events: storytesting.QueuePriorities(),
+			events: eventlogtest.QueuePriorities(),
 			want:   Measurements{QueuePreemption: []Measurement{{"high-0-m2v8c", 0.9}}},
 		},
 		"nothing": {},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata; look at the difference")
@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite testdata; look at the differe
 func TestTheStoryIsToldAsInTestdata(t *testing.T) {
 	var narrator Narrator
 	var told strings.Builder
-	for _, event := range storytesting.ElasticScheduling() {
+	for _, event := range eventlogtest.ElasticScheduling() {
 		for _, line := range narrator.Tell(event) {
 			fmt.Fprintf(&told, "%6.2f %d %s|%s|%s\n", line.At.Seconds(), line.Tone, line.Job, line.Who, line.Text)
 		}

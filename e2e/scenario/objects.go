@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // clients of the cluster in which a story is told.

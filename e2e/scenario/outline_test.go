@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 // made are the stories' logs as they should be, made by hand.
 var made = map[string]func() []eventlog.Event{
-	"elastic-scheduling": storytesting.ElasticScheduling,
-	"queue-priorities":   storytesting.QueuePriorities,
-	"under-a-queue":      storytesting.UnderAQueue,
-	"chaos":              storytesting.Chaos,
+	"elastic-scheduling": eventlogtest.ElasticScheduling,
+	"queue-priorities":   eventlogtest.QueuePriorities,
+	"under-a-queue":      eventlogtest.UnderAQueue,
+	"chaos":              eventlogtest.Chaos,
 }
 
 // TestTheOutlinesAreThoseInTestdata compares those of logs made by hand with the files that every backend's telling is
@@ -65,30 +65,30 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		bend  bend
 	}{
 		"the scheduler preempts nobody": {
-			"elastic-scheduling", podsOf(storytesting.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
+			"elastic-scheduling", podsOf(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
 		},
 		"the scheduler preempts the master too": {
-			"elastic-scheduling", podsOf(storytesting.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			"elastic-scheduling", podsOf(eventlogtest.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
 		},
 		"the preempted worker has to be killed": {
-			"elastic-scheduling", podsOf(storytesting.LowWorker1.Name, func(p *eventlog.Pod) {
+			"elastic-scheduling", podsOf(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
 			}),
 		},
 		"the high worker finds room at once": {
-			"elastic-scheduling", podsOf(storytesting.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", podsOf(eventlogtest.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the low job does not grow back": {
-			"elastic-scheduling", podsOf(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
+			"elastic-scheduling", podsOf(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
 		},
 		"the replacement does not have to wait": {
-			"elastic-scheduling", podsOf(storytesting.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", podsOf(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the high job ends after the low one": {
 			"elastic-scheduling", later(func(e eventlog.Event) bool {
-				return e.Pod != nil && e.Pod.Name == storytesting.HighWorker0.Name && e.Pod.Phase == "Succeeded"
+				return e.Pod != nil && e.Pod.Name == eventlogtest.HighWorker0.Name && e.Pod.Phase == "Succeeded"
 			}),
 		},
 		"the status counts two preemptions": {
@@ -139,13 +139,13 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			},
 		},
 		"the low task does not come back": {
-			"queue-priorities", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == storytesting.LowTaskPod2.Name }),
+			"queue-priorities", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == eventlogtest.LowTaskPod2.Name }),
 		},
 		"the high task is admitted beside the low one": {
 			"queue-priorities", without(func(e eventlog.Event) bool { return e.Workload != nil && e.Workload.Evicted != "" }),
 		},
 		"the high task's command fails": {
-			"queue-priorities", podsOf(storytesting.HighTaskPod.Name, func(p *eventlog.Pod) {
+			"queue-priorities", podsOf(eventlogtest.HighTaskPod.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode, p.Phase = &killed, "Failed"
 				}
@@ -154,7 +154,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		"the queue takes the group too when two workers would do": {
 			"under-a-queue", func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
-					if event.Workload != nil && event.Workload.Name == storytesting.GroupWorkload.Name && event.Workload.Evicted != "" {
+					if event.Workload != nil && event.Workload.Name == eventlogtest.GroupWorkload.Name && event.Workload.Evicted != "" {
 						event.Time = events[0].Time.Add(4 * time.Second)
 						again := event
 						gone := *event.Workload
@@ -167,13 +167,13 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		},
 		"a worker stays without its master": {
 			"under-a-queue", without(func(e eventlog.Event) bool {
-				return e.Pod != nil && e.Pod.Name == storytesting.AboveFloor(1).Name && e.Pod.Phase == "Failed"
+				return e.Pod != nil && e.Pod.Name == eventlogtest.AboveFloor(1).Name && e.Pod.Phase == "Failed"
 			}),
 		},
 		"the group is not admitted again": {
 			"under-a-queue", func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
-					if event.Workload != nil && event.Workload.Name == storytesting.GroupWorkload.Name && event.Time.Sub(events[0].Time) > 30*time.Second {
+					if event.Workload != nil && event.Workload.Name == eventlogtest.GroupWorkload.Name && event.Time.Sub(events[0].Time) > 30*time.Second {
 						event.Workload.Admitted = false
 					}
 				}
@@ -182,7 +182,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		},
 		"a worker dies with the master": {
 			"chaos", func(events []eventlog.Event) []eventlog.Event {
-				return podsOf(storytesting.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
+				return podsOf(eventlogtest.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
 					if p.ExitCode != nil {
 						p.ExitCode, p.Phase = &killed, "Failed"
 					}
@@ -190,10 +190,10 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			},
 		},
 		"the lost worker's replacement finds room elsewhere": {
-			"chaos", podsOf(storytesting.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"chaos", podsOf(eventlogtest.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"a worker is lost that the story did not take": {
-			"chaos", podsOf(storytesting.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
+			"chaos", podsOf(eventlogtest.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
 				if p.Phase == "Succeeded" {
 					p.Phase, p.ExitCode = "Failed", &killed
 				}
@@ -201,7 +201,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		},
 		"the API server is left alone": {"chaos", without(func(e eventlog.Event) bool { return e.Fault != nil && e.Fault.Kind == eventlog.APIServerKilled })},
 		"the master stays": {
-			"chaos", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == storytesting.ChaosMasterAgain.Name }),
+			"chaos", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == eventlogtest.ChaosMasterAgain.Name }),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

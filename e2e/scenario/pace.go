@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // pace is how long one pass over the data takes on this machine with two workers.

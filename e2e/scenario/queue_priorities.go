@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // The second tutorial among the examples, and the configuration in it that asks the queue.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // QueuePrioritiesPromises are what the queue-priorities story is checked for, in the order of its telling.

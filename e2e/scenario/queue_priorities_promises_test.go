@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 func TestAQueueStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range QueuePrioritiesPromises().Check(storytesting.QueuePriorities()) {
+	for _, violation := range QueuePrioritiesPromises().Check(eventlogtest.QueuePriorities()) {
 		t.Error(violation)
 	}
 }
@@ -89,7 +89,7 @@ func TestWhatGoesWrongInTheQueueIsNamed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			events := storytesting.QueuePriorities()
+			events := eventlogtest.QueuePriorities()
 			test.bend(events)
 			var all []string
 			for _, violation := range QueuePrioritiesPromises().Check(events) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
@@ -23,7 +23,7 @@ import (
 // story, the file's clock stands still while something that was submitted is being taken up: every pod of it that has room
 // runs, and of the others is known that they wait.
 type Replay struct {
-	File    *scenario.Scenario
+	File    *scenariofile.Scenario
 	SpeedUp int    // at least 1
 	Root    string // the repository
 	Out     string // an empty directory, for events.jsonl
@@ -60,7 +60,7 @@ type replaying struct {
 
 // deed is something that the file has done at a time.
 type deed struct {
-	at   scenario.Duration
+	at   scenariofile.Duration
 	what string
 	do   func(context.Context) error
 }
@@ -131,7 +131,7 @@ func (p *replaying) deeds() []deed {
 
 // reach waits for a time of the file, and then for everything that was submitted to be taken up, during which the file's
 // clock stands still.
-func (p *replaying) reach(ctx context.Context, at scenario.Duration, what string) error {
+func (p *replaying) reach(ctx context.Context, at scenariofile.Duration, what string) error {
 	select {
 	case <-time.After(time.Until(p.began.Add(p.real(at)))):
 	case <-ctx.Done():
@@ -150,12 +150,12 @@ func (p *replaying) reach(ctx context.Context, at scenario.Duration, what string
 }
 
 // real is how long a time of the file is here.
-func (p *replaying) real(d scenario.Duration) time.Duration {
+func (p *replaying) real(d scenariofile.Duration) time.Duration {
 	return d.Std() / time.Duration(p.SpeedUp)
 }
 
 // takenUp waits until every pod that a job should have is there, and runs or is known to wait, unless the job has ended.
-func takenUp(job scenario.Job, workers int) func(*eventlog.History) (bool, error) {
+func takenUp(job scenariofile.Job, workers int) func(*eventlog.History) (bool, error) {
 	ended := jobEnded(job)
 	return func(h *eventlog.History) (bool, error) {
 		if done, err := ended(h); done || err != nil {
@@ -185,7 +185,7 @@ func takenUp(job scenario.Job, workers int) func(*eventlog.History) (bool, error
 }
 
 // jobEnded waits until a job has done all its work, and its pods and its workload say so too.
-func jobEnded(job scenario.Job) func(*eventlog.History) (bool, error) {
+func jobEnded(job scenariofile.Job) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		done := slices.ContainsFunc(h.PodsOf(job.Name, taskRole), func(life *eventlog.Life) bool { return life.Phase == "Succeeded" })
 		if job.Elastic != nil {

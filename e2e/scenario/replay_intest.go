@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/simulator"
-	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
 // simulated is the scenario file, below examples/scenarios, that a story is too; "" where it is none.
@@ -30,7 +30,7 @@ func simulated(story string) string {
 type Replayer interface {
 	// ClusterFor returns a cluster with the file's nodes and, where the file has queues, with Kueue's API; and how to let it
 	// go.
-	ClusterFor(ctx context.Context, file *scenario.Scenario, place Place) (cluster Cluster, release func() error, err error)
+	ClusterFor(ctx context.Context, file *scenariofile.Scenario, place Place) (cluster Cluster, release func() error, err error)
 }
 
 // ReplayInTest runs the scenario file of a story twice, in virtual time and on a cluster, and expects the two logs to tell
@@ -38,7 +38,7 @@ type Replayer interface {
 // named out below e2e/out. root is the repository.
 func ReplayInTest(t *testing.T, story Story, replayer Replayer, speedUp int, root, out string) {
 	t.Helper()
-	file, err := scenario.ReadFile(filepath.Join(root, "examples", "scenarios", simulated(story.Name)))
+	file, err := scenariofile.ReadFile(filepath.Join(root, "examples", "scenarios", simulated(story.Name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func ReplayInTest(t *testing.T, story Story, replayer Replayer, speedUp int, roo
 }
 
 // simulate is the log of a file in virtual time.
-func simulate(ctx context.Context, file *scenario.Scenario) ([]eventlog.Event, error) {
+func simulate(ctx context.Context, file *scenariofile.Scenario) ([]eventlog.Event, error) {
 	var events []eventlog.Event
 	log := func(e eventlog.Event) error {
 		events = append(events, e)

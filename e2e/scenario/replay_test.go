@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
 func TestAScenarioThatAClusterCannotBeGivenIsRefusedByTheNamesOfItsFields(t *testing.T) {
@@ -19,7 +19,7 @@ func TestAScenarioThatAClusterCannotBeGivenIsRefusedByTheNamesOfItsFields(t *tes
 		"research-in-elastic-jobs.yaml": {"failures", "jobs[0].repeat", "jobs[0].elastic.checkpointEvery", "jobs[0].elastic.speed.stepsPerSecond", "jobs[1].repeat", "jobs[1].gang.pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := scenario.ReadFile(filepath.Join("..", "..", "examples", "scenarios", name))
+			file, err := scenariofile.ReadFile(filepath.Join("..", "..", "examples", "scenarios", name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,8 +49,8 @@ func TestShortGradientsAreTakenTogetherAndTheWorkLastsAsLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &replaying{Replay: Replay{SpeedUp: c.speedUp}}
-			speed := scenario.Speed{GradsToWait: 1, Gradient: scenario.Duration(c.gradient.Milliseconds())}
-			if steps, each := p.work(&scenario.Elastic{Steps: c.steps, Speed: speed}); steps != c.want || each != c.each {
+			speed := scenariofile.Speed{GradsToWait: 1, Gradient: scenariofile.Duration(c.gradient.Milliseconds())}
+			if steps, each := p.work(&scenariofile.Elastic{Steps: c.steps, Speed: speed}); steps != c.want || each != c.each {
 				t.Errorf("%d steps of %v, not %d of %v", steps, each, c.want, c.each)
 			}
 		})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
 // NotReplayableError is that a scenario file has something that a replay cannot bring about on a cluster.
@@ -18,7 +18,7 @@ func (e *NotReplayableError) Error() string {
 }
 
 // Replayable says what of a scenario a replay cannot bring about, with a *NotReplayableError.
-func Replayable(s *scenario.Scenario) error {
+func Replayable(s *scenariofile.Scenario) error {
 	var features []string
 	refuse := func(there bool, format string, args ...any) {
 		if there {

@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
-	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
 // creator makes objects of a kind.
@@ -67,7 +67,7 @@ func (p *replaying) furnish(ctx context.Context) error {
 }
 
 // requirements are requests as a pod has them: of what is not divisible, a device, the limit must be given, and the same.
-func requirements(requests scenario.Resources) *corev1.ResourceRequirements {
+func requirements(requests scenariofile.Resources) *corev1.ResourceRequirements {
 	made := corev1.ResourceRequirements{Requests: corev1.ResourceList(requests), Limits: corev1.ResourceList{}}
 	for name, amount := range requests {
 		if strings.Contains(string(name), "/") {
@@ -78,7 +78,7 @@ func requirements(requests scenario.Resources) *corev1.ResourceRequirements {
 }
 
 // submitGang makes a Job whose command takes as long as the gang computes.
-func (p *replaying) submitGang(ctx context.Context, job scenario.Job) error {
+func (p *replaying) submitGang(ctx context.Context, job scenariofile.Job) error {
 	g := job.Gang
 	grace := int64(math.Ceil(p.real(*g.TerminationGracePeriod).Seconds()))
 	// The shell waits for the trap's sleep, as one that runs a program which takes its time to end.
@@ -124,7 +124,7 @@ func (p *replaying) submitGang(ctx context.Context, job scenario.Job) error {
 const shortestGradient = 20 * time.Millisecond
 
 // work is how many steps an elastic job has here, and how long each gradient takes.
-func (p *replaying) work(e *scenario.Elastic) (steps int64, gradient time.Duration) {
+func (p *replaying) work(e *scenariofile.Elastic) (steps int64, gradient time.Duration) {
 	gradient = p.real(e.Speed.Gradient)
 	together := max(1, int64(math.Ceil(float64(shortestGradient)/float64(gradient))))
 	return (e.Steps + together - 1) / together, gradient * time.Duration(together)
@@ -137,7 +137,7 @@ const recordsPerTask = 100
 const learningRate = 1e-3
 
 // definition is an elastic job of the file with a number of workers.
-func (p *replaying) definition(job scenario.Job, minimum, maximum int) trainingjob.Definition {
+func (p *replaying) definition(job scenariofile.Job, minimum, maximum int) trainingjob.Definition {
 	e := job.Elastic
 	steps, gradient := p.work(e)
 	d := trainingjob.Definition{
@@ -162,7 +162,7 @@ func (p *replaying) definition(job scenario.Job, minimum, maximum int) trainingj
 	return d
 }
 
-func settingsOf(pod scenario.Pod) trainingjob.PodSettings {
+func settingsOf(pod scenariofile.Pod) trainingjob.PodSettings {
 	grace := int64(math.Ceil(pod.TerminationGracePeriod.Std().Seconds()))
 	return trainingjob.PodSettings{
 		PriorityClassName: pod.PriorityClass, Resources: requirements(pod.Requests),
@@ -172,7 +172,7 @@ func settingsOf(pod scenario.Pod) trainingjob.PodSettings {
 }
 
 // submitElastic makes a job's objects in the order of the provider: the Job, which owns all others, runs when they are there.
-func (p *replaying) submitElastic(ctx context.Context, job scenario.Job) error {
+func (p *replaying) submitElastic(ctx context.Context, job scenariofile.Job) error {
 	d := p.definition(job, job.Elastic.Workers.Min, job.Elastic.Workers.Max)
 	credentials, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(job.Name))
 	if err != nil {
@@ -220,7 +220,7 @@ func (p *replaying) submitElastic(ctx context.Context, job scenario.Job) error {
 
 // resize gives a job another number of workers, as the provider does: in its ConfigMap, which the master watches, signed with
 // the job's credentials.
-func (p *replaying) resize(ctx context.Context, job scenario.Job, size scenario.Resize) error {
+func (p *replaying) resize(ctx context.Context, job scenariofile.Job, size scenariofile.Resize) error {
 	secret, err := p.clients.kubernetes.CoreV1().Secrets(p.cluster.Namespace).Get(ctx, trainingjob.CredentialsName(job.Name), metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the credentials of %s: %w", job.Name, err)

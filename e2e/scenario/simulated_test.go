@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
 // TestASimulationTellsTheStoryOfTheCluster compares the outline of a simulated story with that of the same one on a real scheduler, which every
@@ -19,7 +19,7 @@ func TestASimulationTellsTheStoryOfTheCluster(t *testing.T) {
 			continue
 		}
 		t.Run(story.Name, func(t *testing.T) {
-			s, err := scenario.ReadFile(filepath.Join(root, "examples", "scenarios", file))
+			s, err := scenariofile.ReadFile(filepath.Join(root, "examples", "scenarios", file))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/timeline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/timeline"
 )
 
 // Options of a telling.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 // UnderAQueuePromises are what the story of an elastic job under a queue is checked for, in the order of its telling.

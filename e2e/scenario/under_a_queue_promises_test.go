@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog/storytesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 func TestAStoryUnderAQueueThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range UnderAQueuePromises().Check(storytesting.UnderAQueue()) {
+	for _, violation := range UnderAQueuePromises().Check(eventlogtest.UnderAQueue()) {
 		t.Error(violation)
 	}
 }
@@ -41,7 +41,7 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 		"a floor that is taken for the smaller urgent job": {
 			each(func(e *eventlog.Event) {
 				if e.Workload != nil && e.Workload.Title() == "elastic-worker-3" {
-					e.Workload.Owners[0].Name = storytesting.GroupFloor.Name
+					e.Workload.Owners[0].Name = eventlogtest.GroupFloor.Name
 				}
 			}),
 			"and nothing else: elastic-floor-0-spmcs was taken",
@@ -76,7 +76,7 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 		},
 		"a group that is another one when it comes again": {
 			each(func(e *eventlog.Event) {
-				if e.Workload != nil && e.Workload.Name == storytesting.GroupWorkload.Name && e.Time.Second() >= 31 {
+				if e.Workload != nil && e.Workload.Name == eventlogtest.GroupWorkload.Name && e.Time.Second() >= 31 {
 					e.Workload.UID = "another"
 				}
 			}),
@@ -101,7 +101,7 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen []string
-			for _, violation := range UnderAQueuePromises().Check(test.bend(storytesting.UnderAQueue())) {
+			for _, violation := range UnderAQueuePromises().Check(test.bend(eventlogtest.UnderAQueue())) {
 				seen = append(seen, violation.String())
 			}
 			if !strings.Contains(strings.Join(seen, "\n"), test.want) {

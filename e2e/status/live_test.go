@@ -15,13 +15,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history/historytesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web/webtesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history/historytest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web/webtest"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 // patience is how long something awaited may take.
@@ -55,7 +55,7 @@ func awaitText(ctx context.Context, t *testing.T, selector, what string) {
 
 func TestALivePageOf16WorkersChangesInPlaceUntilItsEnd(t *testing.T) {
 	ctx := browse(t)
-	recorder := history.NewRecorder(historytesting.Begin("many-workers", 16).History.Job)
+	recorder := history.NewRecorder(historytest.Begin("many-workers", 16).History.Job)
 	report := func(step int64, message string) {
 		s := trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: step, StepsTotal: 1000, Generation: 2, Message: message}
 		for id := range 16 {
@@ -140,13 +140,13 @@ func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 	awaitText(ctx, t, "#workers", "lost")
 	awaitText(ctx, t, "#notices", "worker 2 joined")
 	look(ctx, t, url, "live-2-workers", "#workers table")
-	metrics := webtesting.Get(t, url+"metrics")
+	metrics := webtest.Get(t, url+"metrics")
 	for _, want := range []string{"elastic_trainer_worker_losses_total 1", `elastic_trainer_workers{state="ready"} 2`, "elastic_trainer_step_duration_seconds_count"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%q is not in\n%s", want, metrics)
 		}
 	}
-	if got := webtesting.Get(t, url+"healthz"); got != "ok\n" {
+	if got := webtest.Get(t, url+"healthz"); got != "ok\n" {
 		t.Errorf("healthz: %q", got)
 	}
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {

@@ -7,24 +7,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/history/historytesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/page"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history/historytest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/page"
 )
 
 func TestReportsAreReadableInEveryBrowserWindow(t *testing.T) {
 	ctx := browse(t)
 	for name, h := range map[string]*history.History{
-		"report-2-workers":  historytesting.Tell(2, 4*time.Minute).Succeed(),
-		"report-16-workers": historytesting.Tell(16, 12*time.Minute).Succeed(),
-		"report-64-workers": historytesting.Tell(64, 25*time.Minute).History,
-		"report-at-once":    historytesting.Tell(1, 300*time.Millisecond).History,
+		"report-2-workers":  historytest.Tell(2, 4*time.Minute).Succeed(),
+		"report-16-workers": historytest.Tell(16, 12*time.Minute).Succeed(),
+		"report-64-workers": historytest.Tell(64, 25*time.Minute).History,
+		"report-at-once":    historytest.Tell(1, 300*time.Millisecond).History,
 	} {
 		file, err := filepath.Abs(filepath.Join(t.TempDir(), "report.html"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, page.Report(h, historytesting.Began.Add(time.Hour)), 0o600); err != nil {
+		if err := os.WriteFile(file, page.Report(h, historytest.Began.Add(time.Hour)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		look(ctx, t, "file://"+file, name, "#head")

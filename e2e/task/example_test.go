@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestTheExamplesCanBePlanned plans them on this cluster, where the data sources are read too.
@@ -14,7 +14,7 @@ func TestTheExamplesCanBePlanned(t *testing.T) {
 	for _, example := range []string{"resources/elastic_task/resource.tf", "data-sources/elastic_workloads/data-source.tf", "data-sources/elastic_cluster_capacity/data-source.tf"} {
 		t.Run(filepath.Base(filepath.Dir(example)), func(t *testing.T) {
 			t.Parallel()
-			r := providertesting.NewTerminal(t)
+			r := providertest.NewTerminal(t)
 			r.Environment = []string{"TF_VAR_wandb_api_key=x"}
 			if err := os.CopyFS(r.Directory, os.DirFS(filepath.Join("..", "..", "examples", filepath.Dir(example)))); err != nil {
 				t.Fatal(err)

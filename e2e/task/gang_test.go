@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/task/gang"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/gang"
 )
 
 // Each rank notes its pod and the addresses it is given. In the first run rank 1 fails, when all have come so far that the

@@ -15,9 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
 func makeSecret(t *testing.T, ns, name, key, value string) {
@@ -54,7 +54,7 @@ func TestValuesThatAreKnownOnlyWhenApplied(t *testing.T) {
 
 func TestImportAndThenARemoval(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	with := block(ns, "imported", `
 		labels      = { team = "vision", more = "yes" }
 		annotations = { "example.com/note" = "x" }
@@ -68,7 +68,7 @@ func TestImportAndThenARemoval(t *testing.T) {
 	}
 	uid := job(t, ns, "imported").UID
 
-	other := providertesting.NewTerminal(t)
+	other := providertest.NewTerminal(t)
 	t.Cleanup(func() {
 		if printed, code := other.Run(t, with, "destroy", "-auto-approve"); code != 0 {
 			t.Errorf("destroy exited with %d:\n%s", code, printed)
@@ -94,7 +94,7 @@ func TestImportAndThenARemoval(t *testing.T) {
 	if printed, code := other.Run(t, less, "import", address, ns+"/imported"); code == 0 {
 		t.Errorf("a second import was accepted:\n%s", printed)
 	}
-	foreign := providertesting.NewTerminal(t)
+	foreign := providertest.NewTerminal(t)
 	_, err := client(t).BatchV1().Jobs(ns).Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "foreign"},
 		Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -108,9 +108,9 @@ func TestImportAndThenARemoval(t *testing.T) {
 	if code == 0 {
 		t.Errorf("somebody's Job was imported:\n%s", printed)
 	}
-	providertesting.ExpectSays(t, printed, "Job "+ns+"/foreign is no task", "A Job that it did not make cannot be imported")
+	providertest.ExpectSays(t, printed, "Job "+ns+"/foreign is no task", "A Job that it did not make cannot be imported")
 	printed, _ = foreign.Run(t, block(ns, "foreign", ""), "import", address, "foreign")
-	providertesting.ExpectSays(t, printed, "it must be NAMESPACE/NAME", "as in default/low")
+	providertest.ExpectSays(t, printed, "it must be NAMESPACE/NAME", "as in default/low")
 }
 
 func TestWhatIsThereIsNotTakenOver(t *testing.T) {
@@ -123,30 +123,30 @@ func TestWhatIsThereIsNotTakenOver(t *testing.T) {
 		resource.TestStep{Config: block(ns, "first", ""), ConfigPlanChecks: planned(plancheck.ResourceActionCreate)},
 		resource.TestStep{
 			Config:      strings.Replace(block(ns, "first", ""), `"elastic_task" "test"`, `"elastic_task" "second"`, 1) + strings.SplitN(block(ns, "first", ""), "}\n", 2)[1],
-			ExpectError: providertesting.Says("Cannot create Job "+ns+"/first", "exists already", "terraform import elastic_task.ADDRESS "+ns+"/first"),
+			ExpectError: providertest.Says("Cannot create Job "+ns+"/first", "exists already", "terraform import elastic_task.ADDRESS "+ns+"/first"),
 		},
 		resource.TestStep{
 			Config:      block(ns, "taken", ""),
-			ExpectError: providertesting.Says("Cannot create ConfigMap "+ns+"/taken-task", "Task "+ns+"/taken needs an object of this name for itself"),
+			ExpectError: providertest.Says("Cannot create ConfigMap "+ns+"/taken-task", "Task "+ns+"/taken needs an object of this name for itself"),
 		},
 		resource.TestStep{
 			Config:      block("no-such-namespace", "lost", ""),
-			ExpectError: providertesting.Says("Cannot create Job no-such-namespace/lost", `namespaces "no-such-namespace" not found`),
+			ExpectError: providertest.Says("Cannot create Job no-such-namespace/lost", `namespaces "no-such-namespace" not found`),
 		},
 		resource.TestStep{
 			Config:      block(ns, "refused", `pod_overrides = jsonencode({ spec = { dnsPolicy = "Nonsense" } })`),
-			ExpectError: providertesting.Says("Cannot create Job "+ns+"/refused", "The API server refused the request", "dnsPolicy"),
+			ExpectError: providertest.Says("Cannot create Job "+ns+"/refused", "The API server refused the request", "dnsPolicy"),
 		},
 		resource.TestStep{
 			Config:      block(ns, "classless", `priority_class_name = "nobodys"`),
-			ExpectError: providertesting.Says("There is no such priority class", `PriorityClass "nobodys" does not exist`),
+			ExpectError: providertest.Says("There is no such priority class", `PriorityClass "nobodys" does not exist`),
 		},
 	)
 }
 
 func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	config := block(ns, "interrupted", `wait_for = "succeeded"`)
 	t.Cleanup(func() {
 		if printed, code := r.Run(t, config, "destroy", "-auto-approve"); code != 0 {
@@ -163,7 +163,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed, _ := finish()
-	providertesting.ExpectSays(t, printed, "Task "+ns+"/interrupted has not succeeded yet", "it was interrupted", "Its phase is Running")
+	providertest.ExpectSays(t, printed, "Task "+ns+"/interrupted has not succeeded yet", "it was interrupted", "Its phase is Running")
 	r.ExpectNoChanges(t, config)
 	if job(t, ns, "interrupted").UID != uid {
 		t.Error("the task was made anew")
@@ -172,7 +172,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 
 func TestAPodThatDoesNotGoIsNamed(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	config := strings.Replace(block(ns, "stuck", `wait_for = "running"`), `delete = "60s"`, `delete = "4s"`, 1)
 	if printed, code := r.Run(t, config, "apply", "-auto-approve"); code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
@@ -197,12 +197,12 @@ func TestAPodThatDoesNotGoIsNamed(t *testing.T) {
 	if code != 1 {
 		t.Fatalf("destroy exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Error: Task "+ns+"/stuck is not deleted yet", "is held by finalizer example.com/hold")
+	providertest.ExpectSays(t, printed, "Error: Task "+ns+"/stuck is not deleted yet", "is held by finalizer example.com/hold")
 }
 
 func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	queued := strings.NewReplacer(`"user-queue"`, `"default"`).Replace(queue(ns, 4))
 	config := block(ns, "unlabelled", "cpus = \"1\"\n wait_for = \"running\"\n depends_on = [elastic_local_queue.user]\n") + queued
 	t.Cleanup(func() {
@@ -218,7 +218,7 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Warning: The task will be queued nevertheless", `queue = "default"`)
+	providertest.ExpectSays(t, printed, "Warning: The task will be queued nevertheless", `queue = "default"`)
 	if live := job(t, ns, "unlabelled"); live.Labels[kueue.QueueLabel] != "default" {
 		t.Errorf("Kueue has not queued it: %v", live.Labels)
 	}
@@ -254,14 +254,14 @@ func TestTheQueuesAreClosedToWhoMayNotReadThem(t *testing.T) {
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
-			steps(t, resource.TestStep{Config: user + data, ExpectError: providertesting.Says(says, "kubectl create")})
+			steps(t, resource.TestStep{Config: user + data, ExpectError: providertest.Says(says, "kubectl create")})
 		})
 	}
 }
 
 func TestPlacesInTheQueueAreKnownWhenAllNamespacesAreRead(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	config := asAdmin(queue(ns, 1) + queuedTask("holds", "high", ns, 1, "run = \"sleep 600\"\n wait_for = \"running\"") +
 		queuedTask("second", "low", ns, 1, "run = \"sleep 600\"\n depends_on = [elastic_task.holds]") + queuedTask("first", "high", ns, 1, "run = \"sleep 600\"\n depends_on = [elastic_task.second]"))
 	t.Cleanup(func() {

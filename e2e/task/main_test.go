@@ -11,11 +11,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
-	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // cluster is shared by all tests, each of which has a namespace of its own.
@@ -27,7 +27,7 @@ const gke = "cloud.google.com/gke-accelerator"
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if err := providertesting.Prepare(); err != nil {
+	if err := providertest.Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -47,7 +47,7 @@ func steps(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
 	resource.Test(t, resource.TestCase{
 		IsUnitTest:               true,
-		ProtoV6ProviderFactories: providertesting.Factories(t, nil),
+		ProtoV6ProviderFactories: providertest.Factories(t, nil),
 		Steps:                    steps,
 	})
 }

@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
 // TestATaskThatLosesItsPartsGetsThemBack has each object that a running task of two nodes owns deleted, one after the
 // other, and created again by terraform; then all of them, and one of its pods.
 func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 	t.Parallel()
-	ns, r, shared := namespace(t), providertesting.NewTerminal(t), t.TempDir()
+	ns, r, shared := namespace(t), providertest.NewTerminal(t), t.TempDir()
 	if err := os.Chmod(shared, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 			if code != 0 {
 				t.Fatalf("plan exited with %d:\n%s", code, printed)
 			}
-			providertesting.ExpectSays(t, printed, "No changes.", change.ref+" is being deleted", "Task "+ns+"/parts needs it", "held by finalizers: example.com/hold")
+			providertest.ExpectSays(t, printed, "No changes.", change.ref+" is being deleted", "Task "+ns+"/parts needs it", "held by finalizers: example.com/hold")
 
 			change.finalizers("null")
 			printed, code = r.Run(t, config, "apply", "-auto-approve") // which prints the plan, too
@@ -66,7 +66,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 				t.Fatalf("apply exited with %d, and %d objects were missing:\n%s", code, n, printed)
 			}
 			loss := task.LossOf("parts", part)
-			providertesting.ExpectSays(t, printed, "will be updated in-place", "missing_objects", "lacks objects that it needs",
+			providertest.ExpectSays(t, printed, "will be updated in-place", "missing_objects", "lacks objects that it needs",
 				change.ref+" was deleted. Without it "+loss.Without+". terraform apply "+loss.Repair, "1 changed")
 		})
 	}
@@ -102,7 +102,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("plan exited with %d:\n%s", code, printed)
 		}
-		providertesting.ExpectSays(t, printed, "No changes.", "Task "+ns+"/parts is being deleted", "marked for deletion since 20", "example.com/hold", "kubectl patch job -n "+ns+" parts")
+		providertest.ExpectSays(t, printed, "No changes.", "Task "+ns+"/parts is being deleted", "marked for deletion since 20", "example.com/hold", "kubectl patch job -n "+ns+" parts")
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 func TestInitContainersRunBeforeATask(t *testing.T) {
@@ -86,7 +86,7 @@ func TestInitContainersRunBeforeATask(t *testing.T) {
 func TestAnInitContainerThatFailsIsNamed(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
-	r := providertesting.NewTerminal(t)
+	r := providertest.NewTerminal(t)
 	config := block(ns, "fails", `
 		init_containers = [{ name = "fetch", command = ["sh", "-c", "echo no such bucket; exit 7"] }]
 		wait_for = "succeeded"`)
@@ -95,7 +95,7 @@ func TestAnInitContainerThatFailsIsNamed(t *testing.T) {
 	if code != 0 {
 		t.Errorf("apply exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Task "+ns+"/fails has failed", "container fetch exited with code 7", "no such bucket")
+	providertest.ExpectSays(t, printed, "Task "+ns+"/fails has failed", "container fetch exited with code 7", "no such bucket")
 }
 
 // patchJob changes a task's Job as somebody else does.
@@ -138,7 +138,7 @@ func TestATaskThatTakesTooLongFails(t *testing.T) {
 func TestATaskThatCannotStartIsAWarning(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
-	r := providertesting.NewTerminal(t)
+	r := providertest.NewTerminal(t)
 	config := block(ns, "nowhere", `node_selector = { nowhere = "nobody" }`)
 	t.Cleanup(func() { r.Run(t, config, "destroy", "-auto-approve") })
 	for _, command := range [][]string{{"apply", "-auto-approve"}, {"plan"}} {
@@ -146,6 +146,6 @@ func TestATaskThatCannotStartIsAWarning(t *testing.T) {
 		if code != 0 {
 			t.Errorf("%v exited with %d:\n%s", command, code, printed)
 		}
-		providertesting.ExpectSays(t, printed, "Task "+ns+"/nowhere cannot start", "cannot be scheduled", "didn't match Pod's node affinity/selector")
+		providertest.ExpectSays(t, printed, "Task "+ns+"/nowhere cannot start", "cannot be scheduled", "didn't match Pod's node affinity/selector")
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
 // queue is the configuration of a queue with quota for so many CPUs, of two classes, and of a flavor for all nodes. All are
@@ -100,7 +100,7 @@ func awaitRunning(t *testing.T, ns, name string) {
 
 func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	released := t.TempDir() + "/released"
 	low := queuedTask("low", "low", ns, 4, "run = \"sleep 600\"\n wait_for = \"running\"")
 	high := queuedTask("high", "high", ns, 4, fmt.Sprintf("run = \"until test -e %s; do sleep 0.1; done\"\n wait_for = \"running\"\n depends_on = [elastic_task.low]", released))
@@ -115,7 +115,7 @@ func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 	if printed, code := r.Run(t, onlyLow, "apply", "-auto-approve"); code != 0 || strings.Count(printed, "Warning: ") != 1 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	} else {
-		providertesting.ExpectSays(t, printed, "Warning: "+ns+"/low will start, and evict nobody")
+		providertest.ExpectSays(t, printed, "Warning: "+ns+"/low will start, and evict nobody")
 	}
 	uid := job(t, ns, "low").UID
 	r.ExpectNoChanges(t, onlyLow)
@@ -124,21 +124,21 @@ func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Warning: "+ns+"/high will preempt", "evicts  workload "+ns+"/job-low-", "task "+ns+"/low is queued again, first in line")
+	providertest.ExpectSays(t, printed, "Warning: "+ns+"/high will preempt", "evicts  workload "+ns+"/job-low-", "task "+ns+"/low is queued again, first in line")
 	r.ExpectNoChanges(t, both)
 	if live := job(t, ns, "low"); !*live.Spec.Suspend || live.UID != uid {
 		t.Errorf("low was not evicted: %+v", live.Status)
 	}
-	providertesting.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Queued"`, `preemptions = 1`, `reason = "Pending:`, `workload = "job-low-`)
+	providertest.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Queued"`, `preemptions = 1`, `reason = "Pending:`, `workload = "job-low-`)
 
 	// The data source is asked in a directory of its own, so that the tasks' plans stay empty.
-	look := providertesting.NewTerminal(t)
+	look := providertest.NewTerminal(t)
 	printed, code = look.Run(t, asAdmin(data), "apply", "-auto-approve")
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, `high = {`, `admitted = true`, `cluster_queue = "`+ns+`"`, `phase = "Admitted"`, `priority = 1000`, `queue = "user-queue"`)
-	providertesting.ExpectSays(t, printed, `low = {`, `admitted = false`, `Preempted = 1`, `insufficient unused quota for cpu`, `phase = "Pending"`, `preempted_by = {`, `name = "job-high-`)
+	providertest.ExpectSays(t, printed, `high = {`, `admitted = true`, `cluster_queue = "`+ns+`"`, `phase = "Admitted"`, `priority = 1000`, `queue = "user-queue"`)
+	providertest.ExpectSays(t, printed, `low = {`, `admitted = false`, `Preempted = 1`, `insufficient unused quota for cpu`, `phase = "Pending"`, `preempted_by = {`, `name = "job-high-`)
 
 	touch(t, released)
 	await(t, "the high task's end", func(ctx context.Context) (string, bool) {
@@ -150,12 +150,12 @@ func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 	if live := job(t, ns, "low"); live.UID != uid {
 		t.Error("the low task was made anew")
 	}
-	providertesting.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Running"`, `preemptions = 1`)
-	providertesting.ExpectSays(t, show(t, r, both, "elastic_task.high"), `phase = "Succeeded"`)
+	providertest.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Running"`, `preemptions = 1`)
+	providertest.ExpectSays(t, show(t, r, both, "elastic_task.high"), `phase = "Succeeded"`)
 }
 
 // show is what the state holds of a resource after a refresh.
-func show(t *testing.T, r *providertesting.Terminal, config, address string) string {
+func show(t *testing.T, r *providertest.Terminal, config, address string) string {
 	t.Helper()
 	if printed, code := r.Run(t, config, "apply", "-refresh-only", "-auto-approve"); code != 0 {
 		t.Fatalf("refresh exited with %d:\n%s", code, printed)
@@ -229,7 +229,7 @@ resource "elastic_task" "test" {
 
 func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	config := func(class string) string {
 		return block(ns, "lonely", fmt.Sprintf("queue = \"nobodys\"\n cpus = \"1\"\n %s\n wait_for = \"admitted\"\n", class))
 	}
@@ -237,7 +237,7 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	if code != 1 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Warning: LocalQueue nobodys is not there", "Warning: WorkloadPriorityClass nobodys-class is not there",
+	providertest.ExpectSays(t, printed, "Warning: LocalQueue nobodys is not there", "Warning: WorkloadPriorityClass nobodys-class is not there",
 		"Error: There is no such workload priority class", "elastic_workload_priority_class.NAME.name")
 	nothingLeft(t.Context(), t, ns)
 
@@ -251,20 +251,20 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Warning: There is no such queue", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
-	providertesting.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and for 20s nobody has made it", "Its phase is Queued", "Queue:", "workload job-lonely-")
+	providertest.ExpectSays(t, printed, "Warning: There is no such queue", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
+	providertest.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and for 20s nobody has made it", "Its phase is Queued", "Queue:", "workload job-lonely-")
 	r.ExpectNoChanges(t, slow)
 }
 
 func TestAQueueThatNeverPreemptsIsSaidToDoSo(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	never := strings.Replace(queue(ns, 4), `within_cluster_queue = "LowerPriority"`, `within_cluster_queue = "Never"`, 1)
 	printed, code := r.Run(t, asAdmin(never+queuedTask("low", "low", ns, 1, `run = "true"`)+queuedTask("high", "high", ns, 1, `run = "true"`)), "plan")
 	if code != 0 {
 		t.Fatalf("plan exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "Warning: ClusterQueue "+ns+" never preempts", `within_cluster_queue = "LowerPriority"`)
+	providertest.ExpectSays(t, printed, "Warning: ClusterQueue "+ns+" never preempts", `within_cluster_queue = "LowerPriority"`)
 }
 
 func TestCapacityOfNodesAndQueues(t *testing.T) {

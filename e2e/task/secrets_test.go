@@ -13,8 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
 // TestAWrittenSecretIsInTheClusterAlone looks for the value in everything that terraform leaves behind: state, its backup,
@@ -22,7 +22,7 @@ import (
 func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 	t.Parallel()
 	const first, second = "s3cr3t-of-the-first-kind", "s3cr3t-of-the-second-kind"
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	log := filepath.Join(t.TempDir(), "terraform.log")
 	r.Environment = append(r.Environment, "TF_LOG=TRACE", "TF_LOG_PATH="+log)
 	config := func(value string, version int) string {
@@ -78,13 +78,13 @@ func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 	of(second)
 
 	// Imported, the task has the version that it was made with, and is not replaced.
-	importing := providertesting.NewTerminal(t)
+	importing := providertest.NewTerminal(t)
 	importing.Environment = []string{"TF_VAR_token=" + second}
 	printed, code := importing.Run(t, now+fmt.Sprintf("import {\n  to = elastic_task.test\n  id = %q\n}\n", ns+"/secret"), "plan")
 	if code != 0 {
 		t.Fatalf("plan exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, "1 to import, 0 to add", "0 to destroy")
+	providertest.ExpectSays(t, printed, "1 to import, 0 to add", "0 to destroy")
 }
 
 // nowhereIn checks that no file holds the secret.
@@ -109,7 +109,7 @@ func nowhereIn(t *testing.T, secret string, roots ...string) {
 
 func TestASecretThatExistsIsOnlyReferredTo(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	makeSecret(t, ns, "tokens", "hub", "from-the-cluster")
 	config := block(ns, "referred", `
 		run      = "test \"$TOKEN\" = from-the-cluster"

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // Of the guide "Least privilege".
@@ -48,7 +48,7 @@ func TestATaskThatSaysSoIsAdmittedWhereRestrictedIsEnforced(t *testing.T) {
 
 func TestATaskNeedsNothingWhereBaselineIsEnforcedAndGetsNoNode(t *testing.T) {
 	t.Parallel()
-	ns, r := namespace(t), providertesting.NewTerminal(t)
+	ns, r := namespace(t), providertest.NewTerminal(t)
 	enforce(t, ns, "baseline")
 	steps(t, resource.TestStep{Config: block(ns, "plain", "run = \"true\"\n wait_for = \"succeeded\""), ConfigStateChecks: []statecheck.StateCheck{state("phase", text("Succeeded"))}})
 	grabbing := block(ns, "grabs", "run = \"cat /node/etc/shadow\"\n wait_for = \"succeeded\"\n volumes = [{ name = \"node\", mount_path = \"/node\", host_path = \"/\" }]")
@@ -124,7 +124,7 @@ func TestPodLogsAreShownUnlessTheyAreNotToBe(t *testing.T) {
 		"show_pod_logs = false": {strings.Replace(failing, "config_path", "show_pod_logs = false\n  config_path", 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := providertesting.NewTerminal(t)
+			r := providertest.NewTerminal(t)
 			printed, code := r.Run(t, c.config, "apply", "-auto-approve")
 			if code != 1 || strings.Contains(printed, "\x1b") || strings.Contains(printed, "my key is hunter2") != c.shown {
 				t.Errorf("apply exited with %d:\n%q", code, printed)

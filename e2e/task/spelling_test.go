@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestOtherSpellingsChangeNothing applies one spelling of everything and plans another one, and the other way round.
 // Which attributes have which spellings is in internal/provider, for all resources.
 func TestOtherSpellingsChangeNothing(t *testing.T) {
 	ns := namespace(t)
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	spelled := func(spelling int) string {
 		config := asAdmin(`
 			resource "elastic_task" "test" {
@@ -68,12 +68,12 @@ func TestOtherSpellingsChangeNothing(t *testing.T) {
 	for resource, name := range map[string]string{"elastic_task": "spelled", "elastic_training_job": "trained"} {
 		importing += fmt.Sprintf("\nimport {\n  to = %s.test\n  id = %q\n}", resource, ns+"/"+name)
 	}
-	elsewhere := providertesting.NewTerminal(t)
+	elsewhere := providertest.NewTerminal(t)
 	printed, code := elsewhere.Run(t, importing, "apply", "-auto-approve")
 	if code != 0 {
 		t.Fatal(printed)
 	}
-	providertesting.ExpectSays(t, printed, "2 imported, 0 added, 0 changed, 0 destroyed")
+	providertest.ExpectSays(t, printed, "2 imported, 0 added, 0 changed, 0 destroyed")
 	for spelling := range 3 {
 		elsewhere.ExpectNoChanges(t, spelled(spelling))
 	}

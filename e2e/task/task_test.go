@@ -21,8 +21,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
 // address is that of the resource in most tests.
@@ -322,7 +322,7 @@ func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 	} {
 		t.Run(refusal, func(t *testing.T) {
 			t.Parallel()
-			steps(t, resource.TestStep{Config: block("default", "refused", c.lines), PlanOnly: true, ExpectError: providertesting.Says(c.says)})
+			steps(t, resource.TestStep{Config: block("default", "refused", c.lines), PlanOnly: true, ExpectError: providertest.Says(c.says)})
 		})
 	}
 }
@@ -331,7 +331,7 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 	t.Parallel()
 	t.Run("as a warning", func(t *testing.T) {
 		t.Parallel()
-		ns, r := namespace(t), providertesting.NewTerminal(t)
+		ns, r := namespace(t), providertest.NewTerminal(t)
 		config := block(ns, "fails", `
 			run      = "echo the data is missing >&2; exit 3"
 			wait_for = "succeeded"`)
@@ -340,13 +340,13 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		providertesting.ExpectSays(t, printed, "Warning: Task "+ns+"/fails has failed", "Its phase is Failed: BackoffLimitExceeded", "Pods:", "container task exited with code 3",
+		providertest.ExpectSays(t, printed, "Warning: Task "+ns+"/fails has failed", "Its phase is Failed: BackoffLimitExceeded", "Pods:", "container task exited with code 3",
 			"the data is missing", "Last events:", "Last lines of pod", "the data is missing", "With fail_on_error = true this would be an error")
 		r.ExpectNoChanges(t, config)
 	})
 	t.Run("as an error, and the next plan begins anew", func(t *testing.T) {
 		t.Parallel()
-		ns, r := namespace(t), providertesting.NewTerminal(t)
+		ns, r := namespace(t), providertest.NewTerminal(t)
 		config := block(ns, "fails", `
 			run           = "exit 3"
 			wait_for      = "succeeded"
@@ -356,9 +356,9 @@ func TestAFailedTaskSaysWhy(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		providertesting.ExpectSays(t, printed, "Error: Task "+ns+"/fails has failed", "exited with code 3")
+		providertest.ExpectSays(t, printed, "Error: Task "+ns+"/fails has failed", "exited with code 3")
 		printed, _ = r.Run(t, config, "plan")
-		providertesting.ExpectSays(t, printed, "tainted, so must be replaced")
+		providertest.ExpectSays(t, printed, "tainted, so must be replaced")
 	})
 }
 

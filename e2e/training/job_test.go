@@ -22,13 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
-	_ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge" // for pod_overrides
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 const (
-	referenceModel = "../../internal/trainer/local/testdata/reference_model.py"
+	referenceModel = "../../internal/trainer/runtime/local/testdata/reference_model.py"
 	tutorialModel  = "../../examples/models/mnist_functional_api.py"
 	// patience is for machines that do other things too; on an idle one everything here takes seconds.
 	patience = 3 * time.Minute

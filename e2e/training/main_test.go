@@ -1,4 +1,4 @@
-// Package training_test is the trainer on a cluster: jobs as internal/trainingjob renders them, on the API server,
+// Package training_test is the trainer on a cluster: jobs as internal/api/trainingjob renders them, on the API server,
 // scheduler and controllers of an embedded cluster, with the real master and workers as pods. Whatever happens to
 // workers, nodes, queues and API server, a job ends with the model that the same job gives on one machine.
 package training_test
@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // cluster is shared by all tests, each of which has a namespace of its own.

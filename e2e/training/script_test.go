@@ -10,11 +10,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/safetensors"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/safetensors"
 )
 
-const countingScript = "../../internal/trainer/framework/testdata/counting.py"
+const countingScript = "../../internal/trainer/runtime/framework/testdata/counting.py"
 
 func TestAScriptInPodsCountsEveryRecordOnceWhenItsWorkersAreLost(t *testing.T) {
 	t.Parallel()

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/web/webtesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web/webtest"
 )
 
 func TestARunningJobIsSeenByItsServiceItsStatusAndItsEvents(t *testing.T) {
@@ -37,7 +37,7 @@ func TestARunningJobIsSeenByItsServiceItsStatusAndItsEvents(t *testing.T) {
 	for path, want := range map[string]string{
 		"": "<h1>" + j.name + "</h1>", "metrics": `elastic_trainer_workers{state="ready"} 2`, "healthz": "ok", "readyz": "ok",
 	} {
-		if got := webtesting.Get(t, address+path); !strings.Contains(got, want) {
+		if got := webtest.Get(t, address+path); !strings.Contains(got, want) {
 			t.Errorf("/%s does not say %q:\n%s", path, want, got)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/await"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 // An inventory is what is in a cluster.

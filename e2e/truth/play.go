@@ -15,8 +15,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
 // An Outcome is what a situation came to.
@@ -97,7 +97,7 @@ func (s *Stage) forecast(ctx context.Context, situation *Situation) (answers []f
 	var out, said bytes.Buffer
 	command := exec.CommandContext(ctx, s.simulator, "forecast", "-f", JobFile, "--kubeconfig", s.kubeconfig, "--json")
 	command.Dir, command.Stdout, command.Stderr = dir, &out, &said
-	if err := command.Run(); err != nil && command.ProcessState.ExitCode() <= commandline.Failed {
+	if err := command.Run(); err != nil && command.ProcessState.ExitCode() <= cli.Failed {
 		return nil, strings.TrimSpace(said.String()), nil
 	}
 	for lines := bufio.NewScanner(&out); lines.Scan(); {

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/truth"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // newStage starts the cluster of all situations.

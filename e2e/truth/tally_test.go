@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/truth"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
 func TestATallySaysWhatSituationsCameTo(t *testing.T) {

@@ -11,25 +11,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // acting carries out actions on a place's job and queue as a Terraform with actions would, and looks at what they did.
 type acting struct {
 	place
-	server *providertesting.Server
+	server *providertest.Server
 }
 
 func (p place) acting() acting {
-	return acting{p, providertesting.NewServer(p.T, map[string]string{"config_path": cluster.Kubeconfig})}
+	return acting{p, providertest.NewServer(p.T, map[string]string{"config_path": cluster.Kubeconfig})}
 }
 
 // do carries an action out, and checks what it said last.
 func (a acting) do(action, name, says string) {
 	a.Helper()
 	said, wrong := a.server.Invoke(a.T, action, map[string]string{"name": name, "namespace": a.ns})
-	providertesting.NoErrors(a.T, nil, wrong)
+	providertest.NoErrors(a.T, nil, wrong)
 	if len(said) == 0 || !strings.Contains(said[len(said)-1], says) {
 		a.Errorf("%s said %q, and not %q at last", action, said, says)
 	}

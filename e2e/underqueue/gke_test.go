@@ -14,10 +14,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMachine applies examples/gke as it is, on nodes
@@ -36,7 +36,7 @@ func TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMach
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := providertesting.NewTerminal(t)
+	r := providertest.NewTerminal(t)
 	r.Environment = []string{
 		"TF_VAR_endpoint=" + strings.TrimPrefix(admin.Host, "https://"), "TF_VAR_cluster_ca_certificate=" + base64.StdEncoding.EncodeToString(admin.CAData),
 		"TF_VAR_image=" + image, "TF_VAR_namespace=" + a.ns, "TF_VAR_t4_nodes=1", "TF_VAR_epochs=1000",
@@ -53,7 +53,7 @@ func TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMach
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertesting.ExpectSays(t, printed, a.ns+"/digits will start, and evict nobody", "admitted by ClusterQueue training")
+	providertest.ExpectSays(t, printed, a.ns+"/digits will start, and evict nobody", "admitted by ClusterQueue training")
 
 	a.await("two workers", func() bool { return a.status().WorkersRunning == 2 })
 	if on := a.nodeOf("batch.kubernetes.io/job-name=digits"); on != "default-pool-1" {

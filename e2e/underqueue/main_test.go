@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
 // cluster is shared by all tests, each of which has a namespace and a queue of its own.
@@ -25,7 +25,7 @@ var trainer string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if err := providertesting.Prepare(); err != nil {
+	if err := providertest.Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

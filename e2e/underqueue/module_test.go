@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestTheModuleOfATeamsQueuePassesItsOwnTests runs `terraform test`, as the module's README says, on this cluster. That
@@ -17,7 +17,7 @@ import (
 // why more is read than its exit code.
 func TestTheModuleOfATeamsQueuePassesItsOwnTests(t *testing.T) {
 	t.Parallel()
-	r := providertesting.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})
+	r := providertest.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})
 	if err := os.CopyFS(r.Directory, os.DirFS(filepath.Join("..", "..", "examples", "modules", "team-queue"))); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestTheModuleOfATeamsQueuePassesItsOwnTests(t *testing.T) {
 	}
 
 	printed, code := r.Run(t, string(config), "test")
-	if code != 0 || providertesting.Says("is not active yet").MatchString(printed) {
+	if code != 0 || providertest.Says("is not active yet").MatchString(printed) {
 		t.Errorf("terraform test exited with %d:\n%s", code, printed)
 	}
 	if passed := len(regexp.MustCompile(`(?m)^  run ".*pass$`).FindAllString(printed, -1)); passed != wanted || wanted == 0 {
@@ -60,7 +60,7 @@ func TestTheModuleOfATeamsQueuePassesItsOwnTests(t *testing.T) {
 func TestTheGateForPullRequestsLetsAJobPassThatFitsAndNoJobThatCannotRun(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	r := providertesting.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})
+	r := providertest.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})
 	r.Environment = []string{"TF_VAR_forecast=error", "TF_VAR_namespace=" + p.ns}
 	if err := os.CopyFS(r.Directory, os.DirFS(filepath.Join("..", "..", "examples"))); err != nil { // with the module
 		t.Fatal(err)
@@ -88,5 +88,5 @@ func TestTheGateForPullRequestsLetsAJobPassThatFitsAndNoJobThatCannotRun(t *test
 	if code != 1 {
 		t.Errorf("with a quota in which the job can never run plan exited with %d", code)
 	}
-	providertesting.ExpectSays(t, printed, "Error:", p.ns+"/nightly", "can never")
+	providertest.ExpectSays(t, printed, "Error:", p.ns+"/nightly", "can never")
 }

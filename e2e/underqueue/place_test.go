@@ -19,9 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // place is a namespace, and the names of a test's own objects.
@@ -89,7 +89,7 @@ func (p place) job(lines string) string {
 	small := `resources = { requests = { cpu = "1", memory = "64Mi" } }`
 	attributes := []struct{ key, value string }{
 		{"image", fmt.Sprintf("%q", image)},
-		{"model", `{ file = file("ROOT/internal/trainer/local/testdata/reference_model.py") }`},
+		{"model", `{ file = file("ROOT/internal/trainer/runtime/local/testdata/reference_model.py") }`},
 		{"data", `{ training = "synthetic://digits?records=40000&seed=1", records_per_task = 100 }`},
 		{"training", `{ minibatch_size = 10, grads_to_wait = 2, epochs = 100 }`},
 		{"master", "{ " + small + " }"},
@@ -116,7 +116,7 @@ func (p place) job(lines string) string {
 
 func (p place) steps(steps ...resource.TestStep) {
 	p.Helper()
-	resource.Test(p.T, resource.TestCase{IsUnitTest: true, ProtoV6ProviderFactories: providertesting.Factories(p.T, nil), Steps: steps})
+	resource.Test(p.T, resource.TestCase{IsUnitTest: true, ProtoV6ProviderFactories: providertest.Factories(p.T, nil), Steps: steps})
 }
 
 // planned checks the action on the job, and that nothing is left to do after it.

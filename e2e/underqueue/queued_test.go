@@ -14,8 +14,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 const job = "elastic_training_job.test"
@@ -60,7 +60,7 @@ func TestAJobThatTrainsInItsQueueGoesWhenItIsDestroyed(t *testing.T) {
 func TestAWaitForARunSaysWhyTheQueueDoesNotLetItRun(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	config := asAdmin() + p.queue("1") + p.job("wait_for = \"running\"\n timeouts = { create = \"10s\" }")
 	printed, code := terminal.Run(t, config, "apply", "-auto-approve")
 	text := strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " ")
@@ -119,7 +119,7 @@ resource "elastic_local_queue" "default" {
 func TestAPlanWarnsOfWhatTheJobWillNotFind(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	terminal := providertesting.NewTerminal(t)
+	terminal := providertest.NewTerminal(t)
 	inDefault := p.queue("3") + fmt.Sprintf(`
 resource "elastic_local_queue" "default" {
   name          = "default"
@@ -230,7 +230,7 @@ func TestWhoMayNotReadOrDeleteWorkloadsCanStillDestroyTheJob(t *testing.T) {
 	limited := fmt.Sprintf("provider \"elastic\" {\n host = %q\n token = %q\n cluster_ca_certificate = %q\n}\n", admin.Host, token.Status.Token, ca)
 	mine := fmt.Sprintf(`queue = { name = "user-queue", priority_class = "low-%[1]s", floor_priority_class = "mid-%[1]s" }`, p.ns)
 
-	administrator := providertesting.NewTerminal(t)
+	administrator := providertest.NewTerminal(t)
 	if printed, code := administrator.Run(t, asAdmin()+p.queue("3"), "apply", "-auto-approve"); code != 0 {
 		t.Fatal(printed)
 	}

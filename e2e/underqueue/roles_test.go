@@ -18,7 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/providertesting"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // TestAUserHasTheVerbsThatTheGuidesCommandsNeedAndNoOther does what the guides ask a user to do, under the roles that they
@@ -26,12 +26,12 @@ import (
 func TestAUserHasTheVerbsThatTheGuidesCommandsNeedAndNoOther(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	roles := providertesting.ExampleRoles(t)
-	maps.Copy(roles, providertesting.RolesOf(t, "suspend.yaml"))
+	roles := providertest.ExampleRoles(t)
+	maps.Copy(roles, providertest.RolesOf(t, "suspend.yaml"))
 	policy := filepath.Join("..", "..", "examples", "rbac", "suspend.yaml")
 	p.kubectl(cluster.Kubeconfig, "apply", "-f", policy)
 	t.Cleanup(func() { p.kubectl(cluster.Kubeconfig, "delete", "-f", policy) })
-	queues := providertesting.NewTerminal(t)
+	queues := providertest.NewTerminal(t)
 	if printed, code := queues.Run(t, asAdmin()+p.queue("8"), "apply", "-auto-approve"); code != 0 {
 		t.Fatal(printed)
 	}
@@ -43,7 +43,7 @@ func TestAUserHasTheVerbsThatTheGuidesCommandsNeedAndNoOther(t *testing.T) {
 	p.account("elastic-master", roles["elastic-master"].Rules)
 	given := expand(slices.Concat(roles["elastic-user"].Rules, roles["elastic-suspender"].Rules))
 	role := p.account("bob", rulesOf(given))
-	requests := providertesting.NewRecorder(t, cluster.Kubeconfig, p.token("bob"))
+	requests := providertest.NewRecorder(t, cluster.Kubeconfig, p.token("bob"))
 
 	p.doWhatTheGuidesSay(requests)
 
@@ -75,8 +75,8 @@ func TestWhatKubectlListsIsWhatTheGuideSays(t *testing.T) {
 		}
 		said[row[1]][row[2]] = row[3]
 	}
-	roles := providertesting.ExampleRoles(t)
-	maps.Copy(roles, providertesting.RolesOf(t, "suspend.yaml"))
+	roles := providertest.ExampleRoles(t)
+	maps.Copy(roles, providertest.RolesOf(t, "suspend.yaml"))
 	everybody := p.canI("nobody")
 	for _, name := range []string{"elastic-user", "elastic-suspender", "elastic-accounts", "elastic-master"} {
 		p.account(name, roles[name].Rules)
@@ -110,7 +110,7 @@ func (p place) canI(account string) map[string]string {
 }
 
 // doWhatTheGuidesSay makes, changes, watches, suspends and removes a job and a task, by terraform and kubectl.
-func (p place) doWhatTheGuidesSay(as *providertesting.Recorder) {
+func (p place) doWhatTheGuidesSay(as *providertest.Recorder) {
 	p.Helper()
 	user := fmt.Sprintf("provider \"elastic\" {\n  host = %q\n}\n", as.URL)
 	mine := fmt.Sprintf("wait_for = \"running\"\n service_account_name = \"elastic-master\"\n queue = { name = \"user-queue\", priority_class = \"low-%[1]s\", floor_priority_class = \"mid-%[1]s\" }\n", p.ns)
@@ -128,7 +128,7 @@ func (p place) doWhatTheGuidesSay(as *providertesting.Recorder) {
 				labels               = %s
 			}`, p.ns, image, labels)
 	}
-	terminal := providertesting.NewTerminal(p.T)
+	terminal := providertest.NewTerminal(p.T)
 	for _, labels := range []string{`{}`, `{ a = "b" }`} {
 		if printed, code := terminal.Run(p.T, config(labels), "apply", "-auto-approve"); code != 0 {
 			p.Fatalf("apply as a user exited with %d:\n%s", code, printed)
@@ -142,7 +142,7 @@ func (p place) doWhatTheGuidesSay(as *providertesting.Recorder) {
 	if said, err := p.run("", append(server, "port-forward", "job/digits", ":8080")...); err == nil || !strings.Contains(said, "simulated nodes do not serve port-forward") {
 		p.Errorf("port-forward: %v: %s", err, said)
 	}
-	a := acting{p, providertesting.NewServer(p.T, map[string]string{"host": as.URL})}
+	a := acting{p, providertest.NewServer(p.T, map[string]string{"host": as.URL})}
 	a.await("a step", func() bool { return a.status().StepsDone > 0 })
 	a.do("elastic_job_checkpoint", "digits", "is written")
 	a.do("elastic_job_suspend", "digits", "is suspended")
@@ -176,7 +176,7 @@ func (p place) doWhatTheGuidesSay(as *providertesting.Recorder) {
 
 // destroyWhatTheGarbageCollectorLeaves destroys while finalizers hold the job's objects, until the provider has deleted one of
 // each kind by itself, as it does where the garbage collector is slow.
-func (p place) destroyWhatTheGarbageCollectorLeaves(terminal *providertesting.Terminal, config string, as *providertesting.Recorder) {
+func (p place) destroyWhatTheGarbageCollectorLeaves(terminal *providertest.Terminal, config string, as *providertest.Recorder) {
 	p.Helper()
 	held := []struct {
 		right

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
-	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/kueue/client"
+	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 )
 
 // Client is a connection to one cluster. It is safe for concurrent use.

@@ -18,12 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/manifest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/jobfile"
-	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/jobfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
 )
 
 // forecastData is data.elastic_forecast.

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
 // What a workload's phase may be.
@@ -176,7 +176,7 @@ func requestsOf(w *kueue.Workload) corev1.ResourceList {
 	default:
 		for i := range w.Spec.PodSets {
 			set := &w.Spec.PodSets[i]
-			one := scheduling.PodRequests(&set.Template.Spec)
+			one := scheduler.PodRequests(&set.Template.Spec)
 			for range set.Count {
 				add(one)
 			}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // nodeCatalogue is what the cluster said of its nodes; it is asked once, and nothing is known where it does not answer.

@@ -15,8 +15,8 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
-	"github.com/elastic-training/terraform-provider-elastic/internal/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
 // What the provider's attribute forecast may say.

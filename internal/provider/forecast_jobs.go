@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
 // forecast says what becomes of a job that is made, and of the workers that one gets which may have more of them, or
@@ -67,8 +67,8 @@ func asksForMore(was, will trainingjob.Definition) bool {
 	if errBefore != nil || errAfter != nil {
 		return false
 	}
-	asked := scheduling.PodRequests(&before.Spec)
-	for name, amount := range scheduling.PodRequests(&after.Spec) {
+	asked := scheduler.PodRequests(&before.Spec)
+	for name, amount := range scheduler.PodRequests(&after.Spec) {
 		if had := asked[name]; amount.Cmp(had) > 0 {
 			return true
 		}

@@ -6,9 +6,9 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
 // addTo puts the planned classes and queues into a snapshot, in the place of what the cluster has under their names: a

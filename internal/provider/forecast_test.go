@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
-	ft "github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast/forecasttesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
 
 // apiServer answers LISTs from objects by path, and refuses those that are denied.
@@ -37,16 +37,16 @@ func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	s := &apiServer{lists: map[string]any{
 		"/api/v1/nodes": &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{
-			*ft.Node("node-1", "3.92"), *ft.Node("node-2", "3.92"), *ft.Node("node-3", "3.92"),
+			*forecasttest.Node("node-1", "3.92"), *forecasttest.Node("node-2", "3.92"), *forecasttest.Node("node-3", "3.92"),
 		}},
 		"/api/v1/pods": &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{
-			*ft.Master(ft.Pod("low-prio-job-x", "node-3", "1", 1000000, 0), "low-prio-job"),
-			*ft.Worker(ft.Pod("low-prio-job-worker-0", "node-1", "3", 1000, 2), "low-prio-job", 0),
-			*ft.Worker(ft.Pod("low-prio-job-worker-1", "node-2", "3", 1000, 4), "low-prio-job", 1),
+			*forecasttest.Master(forecasttest.Pod("low-prio-job-x", "node-3", "1", 1000000, 0), "low-prio-job"),
+			*forecasttest.Worker(forecasttest.Pod("low-prio-job-worker-0", "node-1", "3", 1000, 2), "low-prio-job", 0),
+			*forecasttest.Worker(forecasttest.Pod("low-prio-job-worker-1", "node-2", "3", 1000, 4), "low-prio-job", 1),
 		}},
 		"/apis/scheduling.k8s.io/v1/priorityclasses": &schedulingv1.PriorityClassList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClassList"},
-			Items:    []schedulingv1.PriorityClass{*ft.Class("high", 1000000), *ft.Class("low", 1000)},
+			Items:    []schedulingv1.PriorityClass{*forecasttest.Class("high", 1000000), *forecasttest.Class("low", 1000)},
 		},
 		"/apis/policy/v1/poddisruptionbudgets": map[string]any{"apiVersion": "policy/v1", "kind": "PodDisruptionBudgetList", "items": []any{}},
 		"/api/v1/namespaces":                   map[string]any{"apiVersion": "v1", "kind": "NamespaceList", "items": []any{map[string]any{"metadata": map[string]any{"name": "default"}}}},
@@ -106,7 +106,7 @@ func planning(host, mode string, timeout time.Duration) *connection {
 
 func trainingJobNamed(t *testing.T, name, class string) forecast.Job {
 	t.Helper()
-	job, err := forecast.OfTrainingJob(ft.TrainingJob(name, class, class, 1, 1))
+	job, err := forecast.OfTrainingJob(forecasttest.TrainingJob(name, class, class, 1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +178,8 @@ func TestAGateRefusesEvictionsOnly(t *testing.T) {
 		`It is refused by forecast = "error": evicts default/low-prio-job-worker-1 of training job low-prio-job.`)
 	c = planning(s.URL, forecastError, time.Minute)
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "another", "low"), ""), diag.SeverityWarning, "another will wait") // it harms nobody
-	big := ft.TrainingJob("big", "high", "high", 1, 1)
-	big.Workers.Resources.Requests = ft.CPU("40")
+	big := forecasttest.TrainingJob("big", "high", "high", 1, 1)
+	big.Workers.Resources.Requests = forecasttest.CPU("40")
 	job, err := forecast.OfTrainingJob(big)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestAJobThatIsNotKnownYetIsNotCounted(t *testing.T) {
 
 func TestAPlannedClassCounts(t *testing.T) {
 	c := planning(newAPIServer(t).URL, forecastWarn, time.Minute)
-	c.plansObject(reference{kind: aPriorityClass, name: "urgent"}, ft.Class("urgent", 2000000))
+	c.plansObject(reference{kind: aPriorityClass, name: "urgent"}, forecasttest.Class("urgent", 2000000))
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "urgent"), ""), diag.SeverityWarning, "high-prio-job will preempt", "evicts  default/low-prio-job-worker-1")
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
 )
 
 // newAcceleratorLabels is provider::elastic::accelerator_labels.

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/elasticdl"
+	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 )
 

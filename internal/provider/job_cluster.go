@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // jobCluster acts on the objects of one job: a batch/v1 Job that owns all others, and its pods.

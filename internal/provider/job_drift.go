@@ -13,10 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // jobDrift is what there is to know of the drift of a kind of jobs.

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
 )
 
 // queueGrace is how long a wait goes on while the queue is missing: this apply, or somebody else, may make it a moment later.

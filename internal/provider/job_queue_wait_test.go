@@ -5,7 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
 func TestAQueueFromWhichNothingIsAdmittedIsNamed(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue/crd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/crd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )

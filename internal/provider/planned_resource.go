@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduling/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
 // PlannedResource is what a resource of a plan stands for: a job, or an object of Kueue's or Kubernetes' that decides about

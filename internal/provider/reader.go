@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // reader turns framework values into plain ones, and gathers what is wrong with them.

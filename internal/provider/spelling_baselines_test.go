@@ -3,7 +3,7 @@ package provider
 import (
 	"maps"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
 // Why an attribute's values have one spelling.

@@ -13,9 +13,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // taskResource is elastic_task.

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
 )
 
 const acceleratorShapes = `write one text, "T4:4", a list in order of preference, ["H100:8", "A100:8"], or a set of equal rank, toset(["H100:8", "A100:8"])`

@@ -16,11 +16,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/skypilot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task/skypilot"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // taskModel is the resource's value in configuration, plan and state.

@@ -6,8 +6,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
 // What a task's phase may be.

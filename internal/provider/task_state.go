@@ -10,9 +10,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // observe takes over how the task goes. What a Workload said stays known when it is gone: Kueue may remove it some time

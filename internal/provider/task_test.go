@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"pgregory.net/rapid"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/task/accelerator"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 func drawTask(t *rapid.T) task.Task {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
 )
 
 func TestAModelFileIsReadWhenItIsPlanned(t *testing.T) {

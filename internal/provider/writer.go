@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainingjob"
 )
 
 // writer turns plain values into framework ones, absent for empty.

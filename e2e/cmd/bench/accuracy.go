@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
 )
 
 // The experiment: train on the first 8,000 of MNIST's 10,000 test images, test on the last 2,000, 3 epochs, minibatch

@@ -23,7 +23,7 @@ func measureForecast(ctx context.Context, o options) ([]figure, error) {
 	}
 	defer os.RemoveAll(directory) //nolint:errcheck // what is left lies in the temporary directory
 	program := filepath.Join(directory, "forecast.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./internal/scheduling/forecast")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./internal/scheduler/forecast")
 	build.Dir = o.root
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%v: %w\n%s", build.Args, err, output)

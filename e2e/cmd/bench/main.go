@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 )
 
 // figure is one line of the report.
@@ -99,7 +99,7 @@ func chosen(names []string) ([]measurement, error) {
 	}
 	for _, name := range names {
 		if known := namesOf(all); !slices.Contains(known, name) {
-			return nil, commandline.UsageError("--only=%s: there is no such measurement; there are %s", name, strings.Join(known, ", "))
+			return nil, cli.UsageError("--only=%s: there is no such measurement; there are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return slices.DeleteFunc(all, func(m measurement) bool { return !slices.Contains(names, m.name) }), nil
@@ -113,7 +113,7 @@ func namesOf(all []measurement) []string {
 	return names
 }
 
-func main() { os.Exit(commandline.Code(commandline.Run(newRoot(run), os.Args[1:]))) }
+func main() { os.Exit(cli.Code(cli.Run(newRoot(run), os.Args[1:]))) }
 
 // newRoot is the command that makes the chosen measurements.
 func newRoot(measure func(ctx context.Context, o options, todo []measurement, out string) error) *cobra.Command {
@@ -133,7 +133,7 @@ The measurements are ` + strings.Join(names[:len(names)/2], ", ") + `,
 ` + strings.Join(names[len(names)/2:], ", ") + `.`,
 		Example: `  make bench
   go -C e2e run ./cmd/bench --only speed,start --rounds 1`,
-		Args: commandline.Wants(),
+		Args: cli.Wants(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			todo, err := chosen(only)
 			if err != nil {
@@ -150,10 +150,10 @@ The measurements are ` + strings.Join(names[:len(names)/2], ", ") + `,
 	flags.DurationVar(&o.preemption, "preemption", time.Minute, "the time between two of those preemptions")
 	flags.StringSliceVar(&only, "only", nil, "`measurements` to make, separated by commas; empty makes all")
 	flags.StringVarP(&out, "output", "o", "", "`file` for the JSON; empty is ROOT/e2e/out/bench.json")
-	commandline.CompleteDirectories(root, "root", "mnist")
-	commandline.CompleteFrom(root, "only", names...)
-	commandline.CompleteFiles(root, "output", "json")
-	commandline.Configure(root)
+	cli.CompleteDirectories(root, "root", "mnist")
+	cli.CompleteFrom(root, "only", names...)
+	cli.CompleteFiles(root, "output", "json")
+	cli.Configure(root)
 	return root
 }
 

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline/commandlinetest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clitest"
 )
 
 func TestManners(t *testing.T) {
-	commandlinetest.Manners(t, func() *cobra.Command {
+	clitest.Manners(t, func() *cobra.Command {
 		return newRoot(func(context.Context, options, []measurement, string) error { return nil })
 	})
 }
@@ -25,8 +25,8 @@ func TestOnlyNamesMeasurements(t *testing.T) {
 	}{
 		"all":                     {nil, namesOf(measurements()), 0},
 		"two of them":             {[]string{"--only", "speed,start"}, []string{"speed", "start"}, 0},
-		"one that there is not":   {[]string{"--only", "speed,taste"}, nil, commandline.Usage},
-		"an argument, not a flag": {[]string{"speed"}, nil, commandline.Usage},
+		"one that there is not":   {[]string{"--only", "speed,taste"}, nil, cli.Usage},
+		"an argument, not a flag": {[]string{"speed"}, nil, cli.Usage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -35,7 +35,7 @@ func TestOnlyNamesMeasurements(t *testing.T) {
 				return nil
 			})
 			root.SetArgs(append([]string{}, c.args...))
-			if err := root.ExecuteContext(t.Context()); commandline.Code(err) != c.code || !slices.Equal(got, c.want) {
+			if err := root.ExecuteContext(t.Context()); cli.Code(err) != c.code || !slices.Equal(got, c.want) {
 				t.Errorf("%q: %v", got, err)
 			}
 		})

@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/common/model"
 	"k8s.io/client-go/rest"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/crds"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/crds"
 )
 
 // The two configurations: objects of eight kinds, and as many terraform_data that refer to one another in the same way,

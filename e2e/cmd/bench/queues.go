@@ -15,7 +15,7 @@ const queueGoal = 100 * time.Millisecond
 // question what would become of one more.
 func measureQueues(ctx context.Context, o options) ([]figure, error) {
 	results, _, err := goBenchmarks(ctx, o.root, "go", "test", "-run", "^$", "-bench", "^Benchmark(Cycle|WhatIf)$", "-benchtime", "5x",
-		"-count", strconv.Itoa(o.rounds), "./internal/scheduling/quota")
+		"-count", strconv.Itoa(o.rounds), "./internal/scheduler/quota")
 	if err != nil {
 		return nil, err
 	}

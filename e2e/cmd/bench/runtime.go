@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
 const (

@@ -25,7 +25,7 @@ func measureSimulator(ctx context.Context, o options) ([]figure, error) {
 	var figures []figure
 	for _, s := range simulations {
 		results, _, err := goBenchmarks(ctx, o.root, "go", "test", "-run", "^$", "-bench", "^Benchmark"+s.benchmark+"$", "-benchtime", "1x",
-			"-count", strconv.Itoa(o.rounds), "./internal/simulator")
+			"-count", strconv.Itoa(o.rounds), "./internal/scheduler/simulator")
 		if err != nil {
 			return nil, err
 		}

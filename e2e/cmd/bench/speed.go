@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/gradient"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/modelfile"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/nn"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/zoo"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
 )
 
 //go:embed network_torch.py

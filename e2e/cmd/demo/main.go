@@ -17,8 +17,8 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario/embedded"
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
-	"github.com/elastic-training/terraform-provider-elastic/internal/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
 var (
@@ -33,10 +33,10 @@ func main() {
 		stop() // a second ^C ends this process at once, and the cluster with it
 		terminal.say("\nInterrupted: terraform destroy, then the cluster stops. This takes some seconds.")
 	})
-	err := commandline.RunContext(ctx, newRoot(func(story scenario.Story) error { return demo(ctx, terminal, story) }), os.Args[1:])
+	err := cli.RunContext(ctx, newRoot(func(story scenario.Story) error { return demo(ctx, terminal, story) }), os.Args[1:])
 	said()
 	stop()
-	os.Exit(commandline.Code(err))
+	os.Exit(cli.Code(err))
 }
 
 // newRoot is the command that tells a story.
@@ -63,9 +63,9 @@ without colours.`,
 		Example: `  make demo
   STORY=chaos make demo
   bin/demo chaos`,
-		Args: commandline.Wants("[STORY]"),
-		ValidArgsFunction: commandline.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return commandline.Beginning(typed, names)
+		Args: cli.Wants("[STORY]"),
+		ValidArgsFunction: cli.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return cli.Beginning(typed, names)
 		}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -73,14 +73,14 @@ without colours.`,
 			}
 			at := slices.Index(names, args[0])
 			if at < 0 {
-				return commandline.UsageError("there is no story %q; there are %s", args[0], strings.Join(names, ", "))
+				return cli.UsageError("there is no story %q; there are %s", args[0], strings.Join(names, ", "))
 			}
 			return tell(stories[at])
 		},
 	}
-	commandline.Exits(root, 0, "the story kept all of its promises")
-	commandline.Exits(root, commandline.Failed, "it did not, or could not be told")
-	commandline.Configure(root)
+	cli.Exits(root, 0, "the story kept all of its promises")
+	cli.Exits(root, cli.Failed, "it did not, or could not be told")
+	cli.Configure(root)
 	return root
 }
 

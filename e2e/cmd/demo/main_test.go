@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline/commandlinetest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clitest"
 )
 
 func TestManners(t *testing.T) {
-	commandlinetest.Manners(t, func() *cobra.Command { return newRoot(func(scenario.Story) error { return nil }) })
+	clitest.Manners(t, func() *cobra.Command { return newRoot(func(scenario.Story) error { return nil }) })
 }
 
 func TestTheStoryIsTheOneThatIsNamed(t *testing.T) {
@@ -26,9 +26,9 @@ func TestTheStoryIsTheOneThatIsNamed(t *testing.T) {
 	}{
 		"none named":              {nil, "elastic-scheduling", 0},
 		"one of them":             {[]string{"chaos"}, "chaos", 0},
-		"one that there is not":   {[]string{"peace"}, "", commandline.Usage},
-		"two":                     {[]string{"chaos", "chaos"}, "", commandline.Usage},
-		"a flag that there isn't": {[]string{"--story=chaos"}, "", commandline.Usage},
+		"one that there is not":   {[]string{"peace"}, "", cli.Usage},
+		"two":                     {[]string{"chaos", "chaos"}, "", cli.Usage},
+		"a flag that there isn't": {[]string{"--story=chaos"}, "", cli.Usage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := ""
@@ -38,7 +38,7 @@ func TestTheStoryIsTheOneThatIsNamed(t *testing.T) {
 			})
 			root.SetOut(io.Discard)
 			root.SetArgs(append([]string{}, c.args...))
-			if err := root.ExecuteContext(t.Context()); commandline.Code(err) != c.code || told != c.want {
+			if err := root.ExecuteContext(t.Context()); cli.Code(err) != c.code || told != c.want {
 				t.Errorf("told %q: %v", told, err)
 			}
 		})

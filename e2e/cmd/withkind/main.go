@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/kind"
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 )
 
 // imageVariable names the nodes' image; kind's own default is a released Kubernetes, which it pulls.
@@ -44,13 +44,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	said := context.AfterFunc(ctx, func() { say("Interrupted. The cluster is deleted; this takes some seconds.") })
 	code := 0
-	err := commandline.RunContext(ctx, newRoot(func(o options) (err error) {
+	err := cli.RunContext(ctx, newRoot(func(o options) (err error) {
 		code, err = run(ctx, o, say)
 		return err
 	}), os.Args[1:])
 	said()
 	stop()
-	os.Exit(max(code, commandline.Code(err)))
+	os.Exit(max(code, cli.Code(err)))
 }
 
 // newRoot is the command that makes a cluster and has another command use it.
@@ -68,7 +68,7 @@ and pods and the cluster's events stay in the output directory. $` + imageVariab
 names the nodes' image.`,
 		Example: `  withkind ./see-what-runs.sh
   withkind --output /tmp/kind --workers 1 go test ./mine`,
-		Args:                  commandline.Wants("COMMAND..."),
+		Args:                  cli.Wants("COMMAND..."),
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.command = args
@@ -80,10 +80,10 @@ names the nodes' image.`,
 	flags.StringVarP(&o.out, "output", "o", "out/kind", "`directory` where logs and events stay; emptied first")
 	flags.StringVar(&o.data, "data", "out/data", "`directory` that the workers have at the same path, to read")
 	flags.IntVar(&o.workers, "workers", 3, "number of workers")
-	commandline.CompleteDirectories(root, "output", "data")
-	commandline.Exits(root, 0, "the command's; also where no container engine answers, which is said")
-	commandline.Exits(root, commandline.Failed, "the cluster could not be made, or the command's")
-	commandline.Configure(root)
+	cli.CompleteDirectories(root, "output", "data")
+	cli.Exits(root, 0, "the command's; also where no container engine answers, which is said")
+	cli.Exits(root, cli.Failed, "the cluster could not be made, or the command's")
+	cli.Configure(root)
 	return root
 }
 

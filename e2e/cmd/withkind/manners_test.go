@@ -6,12 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline"
-	"github.com/elastic-training/terraform-provider-elastic/internal/commandline/commandlinetest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clitest"
 )
 
 func TestManners(t *testing.T) {
-	commandlinetest.Manners(t, func() *cobra.Command { return newRoot(func(options) error { return nil }) })
+	clitest.Manners(t, func() *cobra.Command { return newRoot(func(options) error { return nil }) })
 }
 
 func TestFlagsBehindTheCommandAreTheCommands(t *testing.T) {
@@ -32,7 +32,7 @@ func TestFlagsBehindTheCommandAreTheCommands(t *testing.T) {
 func TestACommandIsWanted(t *testing.T) {
 	root := newRoot(func(options) error { return nil })
 	root.SetArgs([]string{"--workers", "1"})
-	if err := root.ExecuteContext(t.Context()); commandline.Code(err) != commandline.Usage {
+	if err := root.ExecuteContext(t.Context()); cli.Code(err) != cli.Usage {
 		t.Error(err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/e2e-framework/klient/wait"
 	"sigs.k8s.io/e2e-framework/klient/wait/conditions"
 
-	kueueapi "github.com/elastic-training/terraform-provider-elastic/internal/kueue"
+	kueueapi "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
 // fieldOwner owns the fields of what is installed.

@@ -13,11 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
-	simulation "github.com/elastic-training/terraform-provider-elastic/internal/simulator/scenario"
+	simulation "github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // trainerImage is the examples' own; the embedded cluster runs the trainer's executable for it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
 // TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster replays the scenario files that are stories too. Logs and

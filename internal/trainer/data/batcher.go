@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // Batcher makes minibatches of a data set as a model's feed says. It serves one goroutine; several may share a Dataset.

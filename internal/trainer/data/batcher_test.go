@@ -12,10 +12,10 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // scaled is the feed of small: x ÷ 3 + 0.1, each rounded to float32.
@@ -91,7 +91,7 @@ func TestFill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		saveBytes(t, path, datatesting.RecordIO(t, recordio.WriterOptions{}, smallRecord(t, codec.Bytes, 0), smallRecord(t, codec.TFExample, 1), other, nil))
+		saveBytes(t, path, datatest.RecordIO(t, recordio.WriterOptions{}, smallRecord(t, codec.Bytes, 0), smallRecord(t, codec.TFExample, 1), other, nil))
 		b := batcher(t, open(t, data.Spec{Path: path, Features: small}), scaled, 2)
 		for record, says := range map[int64]string{1: "tf_example", 2: `label "label" is 2147483648`, 3: "0 bytes"} {
 			err := b.Fill(t.Context(), 0, []int64{0, record}, &graph.Batch{})
@@ -111,7 +111,7 @@ func TestFill(t *testing.T) {
 			}
 			records = append(records, record)
 		}
-		saveBytes(t, path, datatesting.RecordIO(t, recordio.WriterOptions{}, records...))
+		saveBytes(t, path, datatest.RecordIO(t, recordio.WriterOptions{}, records...))
 		b := batcher(t, open(t, data.Spec{Path: path, Features: schema}), graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x"}}, Label: "y"}, 2)
 		batch := graph.Batch{Labels: []int32{4, 5}}
 		if err := b.Fill(t.Context(), 0, []int64{2, 0}, &batch); err != nil {
@@ -132,7 +132,7 @@ func TestFill(t *testing.T) {
 			}
 			records = append(records, record)
 		}
-		saveBytes(t, path, datatesting.RecordIO(t, recordio.WriterOptions{}, records...))
+		saveBytes(t, path, datatest.RecordIO(t, recordio.WriterOptions{}, records...))
 		ds := open(t, data.Spec{Path: path, Codec: codec.TFExample, Features: schema})
 		b := batcher(t, ds, graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x"}, {Feature: "rows", Integer: true}}, Label: "y"}, 2)
 		var batch graph.Batch

@@ -10,7 +10,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/cloud"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/storetest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -41,8 +41,8 @@ func TestObjectStores(t *testing.T) {
 	saveBytes(t, filepath.Join(dir, "rows", "flowers.csv"), flowersCSV(3000))
 	saveMNIST(t, filepath.Join(dir, "digits"), "train", "", 1500)
 	saveMNIST(t, filepath.Join(dir, "zipped"), "train", ".gz", 30)
-	saveBytes(t, filepath.Join(dir, "frames", "a.tfrecord"), datatesting.TFRecord(t, tfrecord.None, smallRecords(t, codec.Bytes, 0, 40)...))
-	saveBytes(t, filepath.Join(dir, "frames", "b.tfrecord.gz"), datatesting.TFRecord(t, tfrecord.Gzip, smallRecords(t, codec.Bytes, 40, 60)...))
+	saveBytes(t, filepath.Join(dir, "frames", "a.tfrecord"), datatest.TFRecord(t, tfrecord.None, smallRecords(t, codec.Bytes, 0, 40)...))
+	saveBytes(t, filepath.Join(dir, "frames", "b.tfrecord.gz"), datatest.TFRecord(t, tfrecord.Gzip, smallRecords(t, codec.Bytes, 40, 60)...))
 	upload(t, server, dir, "data/")
 	server.Put("data/records/", nil) // what consoles make for a directory
 	for name, spec := range map[string]data.Spec{

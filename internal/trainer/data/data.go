@@ -24,7 +24,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // Spec says what to open.

@@ -17,11 +17,11 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,7 +59,7 @@ func smallRecords(t testing.TB, codecName string, from, to int) (records [][]byt
 func save(t testing.TB, path, codecName string, from, to, perChunk int) string {
 	t.Helper()
 	o := recordio.WriterOptions{MaxChunkRecords: perChunk, Compressor: recordio.Snappy}
-	saveBytes(t, path, datatesting.RecordIO(t, o, smallRecords(t, codecName, from, to)...))
+	saveBytes(t, path, datatest.RecordIO(t, o, smallRecords(t, codecName, from, to)...))
 	return path
 }
 
@@ -443,7 +443,7 @@ func saveMNIST(t testing.TB, dir, prefix, end string, n int) {
 	}
 	for name, b := range map[string][]byte{prefix + "-images-idx3-ubyte": images, prefix + "-labels-idx1-ubyte": labels} {
 		if end == ".gz" {
-			b = datatesting.Gzip(b)
+			b = datatest.Gzip(b)
 		}
 		saveBytes(t, filepath.Join(dir, name+end), b)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
@@ -39,8 +39,8 @@ func TestAChangeInTheMiddleOfAFileChangesTheFingerprint(t *testing.T) {
 		spec     data.Spec
 		withIDX1 bool
 	}{
-		"TFRecord":              {file: func(m byte) []byte { return datatesting.TFRecord(t, tfrecord.None, records(m)...) }, path: "a.tfrecord", a: 1, b: 2},
-		"a gzip'd TFRecord":     {file: func(m byte) []byte { return datatesting.TFRecord(t, tfrecord.Gzip, records(m)...) }, path: "a.tfrecord", a: 1, b: 2},
+		"TFRecord":              {file: func(m byte) []byte { return datatest.TFRecord(t, tfrecord.None, records(m)...) }, path: "a.tfrecord", a: 1, b: 2},
+		"a gzip'd TFRecord":     {file: func(m byte) []byte { return datatest.TFRecord(t, tfrecord.Gzip, records(m)...) }, path: "a.tfrecord", a: 1, b: 2},
 		"CSV":                   {file: rows, path: "a.csv", a: '1', b: '2', spec: data.Spec{Features: flowers, Table: flowersTable}},
 		"IDX, the images' file": {file: images, path: "train-images-idx3-ubyte", a: 1, b: 2, withIDX1: true},
 	} {

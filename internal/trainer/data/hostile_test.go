@@ -12,10 +12,10 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // hostileBytes is what a file of a hundred kilobytes may make a reader allocate: buffers for reading are of a fixed size.
@@ -32,19 +32,19 @@ func TestHostileFiles(t *testing.T) {
 		format  string
 		codec   string
 	}{
-		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", datatesting.RecordIOChunk(2, 1, lyingGzip(padding)), format.RecordIO, ""},
-		"a RecordIO chunk of many records":                              {"a", datatesting.RecordIOChunk(2, 1<<20, datatesting.Gzip(padding)), format.RecordIO, ""},
-		"a RecordIO record of half a gigabyte":                          {"a", datatesting.RecordIOChunk(2, 1, datatesting.Gzip([]byte("\xff\xff\xff\x1fabc"))), format.RecordIO, ""},
-		"a RecordIO chunk of snappy's largest block":                    {"a", datatesting.RecordIOChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), format.RecordIO, ""},
-		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(datatesting.TFRecordLength(500<<20), padding...), format.TFRecord, ""},
-		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", datatesting.Gzip(append(datatesting.TFRecordLength(500<<20), padding...)), format.TFRecord, ""},
-		"a TFRecord record of more than memory":                         {"a.tfrecord", append(datatesting.TFRecordLength(1<<62), padding...), format.TFRecord, ""},
-		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", datatesting.Gzip(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), format.IDX, ""},
+		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", datatest.RecordIOChunk(2, 1, lyingGzip(padding)), format.RecordIO, ""},
+		"a RecordIO chunk of many records":                              {"a", datatest.RecordIOChunk(2, 1<<20, datatest.Gzip(padding)), format.RecordIO, ""},
+		"a RecordIO record of half a gigabyte":                          {"a", datatest.RecordIOChunk(2, 1, datatest.Gzip([]byte("\xff\xff\xff\x1fabc"))), format.RecordIO, ""},
+		"a RecordIO chunk of snappy's largest block":                    {"a", datatest.RecordIOChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), format.RecordIO, ""},
+		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(datatest.TFRecordLength(500<<20), padding...), format.TFRecord, ""},
+		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", datatest.Gzip(append(datatest.TFRecordLength(500<<20), padding...)), format.TFRecord, ""},
+		"a TFRecord record of more than memory":                         {"a.tfrecord", append(datatest.TFRecordLength(1<<62), padding...), format.TFRecord, ""},
+		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", datatest.Gzip(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), format.IDX, ""},
 		"an IDX file that says it holds a petabyte":                     {"train-images-idx3-ubyte", idx.AppendHeader(nil, 1<<31, 1<<10, 1<<10), format.IDX, ""},
 		"a CSV header of nothing but commas":                            {"a.csv", []byte(strings.Repeat(",", 64<<10) + "\n1\n"), format.CSV, ""},
 		"a CSV quote that is never closed":                              {"a.csv", []byte("a\n\"" + strings.Repeat("x\n", 64<<10)), format.CSV, ""},
-		"a tf_example list that says it is long":                        {"a", datatesting.RecordIOChunk(0, 1, lengthOf(lyingExample())), format.RecordIO, codec.TFExample},
-		"a record of another length than the schema's":                  {"a", datatesting.RecordIOChunk(0, 1, lengthOf(padding)), format.RecordIO, codec.Bytes},
+		"a tf_example list that says it is long":                        {"a", datatest.RecordIOChunk(0, 1, lengthOf(lyingExample())), format.RecordIO, codec.TFExample},
+		"a record of another length than the schema's":                  {"a", datatest.RecordIOChunk(0, 1, lengthOf(padding)), format.RecordIO, codec.Bytes},
 	} {
 		tried[c.format] = true
 		t.Run("refused without taking memory: "+name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func featuresOf(name string) []graph.Feature {
 
 // lyingGzip ends with a size of half a gigabyte.
 func lyingGzip(b []byte) []byte {
-	z := datatesting.Gzip(b)
+	z := datatest.Gzip(b)
 	binary.LittleEndian.PutUint32(z[len(z)-4:], 500<<20)
 	return z
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 func TestARecordOfADataSetOfIndicesIsItsNumber(t *testing.T) {

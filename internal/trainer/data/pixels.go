@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // pixelsDecoder decodes the records of IDX and synthetic data: pixels, then one byte of label. The schema's feature of

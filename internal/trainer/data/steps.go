@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/farmhash"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 )
 
 // part is a graph.Part with its feature looked up and its steps made ready.

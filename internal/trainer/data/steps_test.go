@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/farmhash"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 func texts(s string) quantity    { return quantity{kind: text, text: []byte(s)} }

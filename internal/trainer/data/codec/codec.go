@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // The names of the codecs, in job.json and flags.

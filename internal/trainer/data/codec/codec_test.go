@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // mnist is the schema of the tutorial's model.

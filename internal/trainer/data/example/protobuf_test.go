@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // schema is tensorflow/core/example/{example,feature}.proto as a descriptor in text form, for Google's own protobuf

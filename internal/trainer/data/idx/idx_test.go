@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 )
 
@@ -41,7 +41,7 @@ func TestPair(t *testing.T) {
 		t.Run("any range of records is read: images"+end, func(t *testing.T) {
 			images, labels := imagesFile(), labelsFile()
 			if end != "" {
-				images, labels = datatesting.Gzip(images), datatesting.Gzip(labels)
+				images, labels = datatest.Gzip(images), datatest.Gzip(labels)
 			}
 			pair, err := idx.OpenPair(t.Context(), stored("dir/images"+end, images), stored("dir/labels"+end, labels))
 			if err != nil {
@@ -93,12 +93,12 @@ func TestBadPairs(t *testing.T) {
 		"images of too many pixels":               {images: idx.AppendHeader(nil, 5, 1<<20, 1<<20), kind: idx.ErrForeign, says: "dimension 2"},
 		"a plain file that claims petabytes":      {images: huge, kind: idx.ErrDamaged, says: "need a file of"},
 		"other numbers of images and labels":      {labels: append(idx.AppendHeader(nil, 4), 1, 2, 3, 4), says: "5 images, and its labels"},
-		"compressed images cut off":               {images: datatesting.Gzip(imagesFile())[:40], labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "images"},
-		"compressed images that hold less":        {images: datatesting.Gzip(imagesFile()[:40]), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "offset 40: it ends in record 4 of 5"},
-		"compressed images that hold more":        {images: datatesting.Gzip(append(imagesFile(), 1)), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "it should end here"},
-		"a compressed file that claims megabytes": {images: datatesting.Gzip(idx.AppendHeader(nil, 1000, 100, 100)), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "cannot come from a compressed file"},
-		"a compressed file that claims petabytes": {images: datatesting.Gzip(huge), labels: datatesting.Gzip(labelsFile()), gz: true, says: "decompress it"},
-		"plain images under a name with .gz":      {images: imagesFile(), labels: datatesting.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "not a gzip file"},
+		"compressed images cut off":               {images: datatest.Gzip(imagesFile())[:40], labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "images"},
+		"compressed images that hold less":        {images: datatest.Gzip(imagesFile()[:40]), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "offset 40: it ends in record 4 of 5"},
+		"compressed images that hold more":        {images: datatest.Gzip(append(imagesFile(), 1)), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "it should end here"},
+		"a compressed file that claims megabytes": {images: datatest.Gzip(idx.AppendHeader(nil, 1000, 100, 100)), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "cannot come from a compressed file"},
+		"a compressed file that claims petabytes": {images: datatest.Gzip(huge), labels: datatest.Gzip(labelsFile()), gz: true, says: "decompress it"},
+		"plain images under a name with .gz":      {images: imagesFile(), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "not a gzip file"},
 	} {
 		t.Run("refused with file and offset: "+name, func(t *testing.T) {
 			end := ""
@@ -138,7 +138,7 @@ func TestLabelsAreLookedForUnderTheNamesThatGoWithTheirImages(t *testing.T) {
 
 func FuzzPair(f *testing.F) {
 	f.Add(imagesFile(), labelsFile(), false)
-	f.Add(datatesting.Gzip(imagesFile()), datatesting.Gzip(labelsFile()), true)
+	f.Add(datatest.Gzip(imagesFile()), datatest.Gzip(labelsFile()), true)
 	f.Add(idx.AppendHeader(nil, 1<<31, 1<<15, 1<<15), labelsFile(), false)
 	f.Fuzz(func(t *testing.T, images, labels []byte, compressed bool) {
 		end := ""

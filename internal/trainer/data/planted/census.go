@@ -1,8 +1,8 @@
 package planted
 
 import (
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
 // censusFields are the categories of the 1994 census ("Adult") data set, in ElasticDL's names, by number instead of by name.

@@ -1,8 +1,8 @@
 package planted
 
 import (
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
 // frappeFields are how many categories each of the ten fields of the Frappe data set has: user, app, time of day, weekday,

@@ -9,8 +9,8 @@ package planted
 import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
 // Table is a generator of records, each a tf.train.Example.

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 )
 
@@ -43,7 +43,7 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("three records are written as upstream's 39 bytes", func(t *testing.T) {
-		got := datatesting.RecordIO(t, recordio.WriterOptions{}, []byte("abc"), []byte("defg"), nil)
+		got := datatest.RecordIO(t, recordio.WriterOptions{}, []byte("abc"), []byte("defg"), nil)
 		if !bytes.Equal(got, want) || len(got) != 39 {
 			t.Errorf("% x\nwant\n% x", got, want)
 		}
@@ -75,7 +75,7 @@ func TestLayout(t *testing.T) {
 		})
 	}
 	t.Run("no record makes an empty file, and an empty file no record", func(t *testing.T) {
-		if got := datatesting.RecordIO(t, recordio.WriterOptions{}); len(got) != 0 {
+		if got := datatest.RecordIO(t, recordio.WriterOptions{}); len(got) != 0 {
 			t.Errorf("% x", got)
 		}
 		if got, _, err := readAll(nil); len(got) != 0 || err != nil {
@@ -83,7 +83,7 @@ func TestLayout(t *testing.T) {
 		}
 	})
 	t.Run("a chunk ends before its record bytes would exceed the limit, lengths not counted", func(t *testing.T) {
-		_, index, err := readAll(datatesting.RecordIO(t, recordio.WriterOptions{MaxChunkBytes: 6}, []byte("abc"), []byte("def"), []byte("g"), []byte("too long"), nil))
+		_, index, err := readAll(datatest.RecordIO(t, recordio.WriterOptions{MaxChunkBytes: 6}, []byte("abc"), []byte("def"), []byte("g"), []byte("too long"), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestLayout(t *testing.T) {
 		}
 	})
 	t.Run("a chunk ends after the asked number of records", func(t *testing.T) {
-		_, index, err := readAll(datatesting.RecordIO(t, recordio.WriterOptions{MaxChunkRecords: 2}, nil, nil, nil, nil, nil))
+		_, index, err := readAll(datatest.RecordIO(t, recordio.WriterOptions{MaxChunkRecords: 2}, nil, nil, nil, nil, nil))
 		if err != nil || len(index.Chunks) != 3 || index.Chunks[2].First != 4 || index.Find(3) != 1 || index.Find(4) != 2 {
 			t.Errorf("%+v, %v", index, err)
 		}
@@ -113,7 +113,7 @@ func TestWriteRead(t *testing.T) {
 			MaxChunkRecords: rapid.IntRange(0, 20).Draw(t, "chunk records"),
 			Compressor:      rapid.SampledFrom([]recordio.Compressor{recordio.None, recordio.Snappy, recordio.Gzip}).Draw(t, "compressor"),
 		}
-		file := datatesting.RecordIO(t, options, records...)
+		file := datatest.RecordIO(t, options, records...)
 		got, index, err := readAll(file)
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestLargeChunks(t *testing.T) {
 	}
 	for _, compressor := range []recordio.Compressor{recordio.None, recordio.Snappy, recordio.Gzip} {
 		t.Run("a chunk of many snappy frames or gzip blocks is read back: "+compressor.String(), func(t *testing.T) {
-			got, index, err := readAll(datatesting.RecordIO(t, recordio.WriterOptions{Compressor: compressor}, records...))
+			got, index, err := readAll(datatest.RecordIO(t, recordio.WriterOptions{Compressor: compressor}, records...))
 			if err != nil || len(index.Chunks) != 1 || !slices.EqualFunc(got, records, bytes.Equal) {
 				t.Errorf("%d records in %d chunks, %v", len(got), len(index.Chunks), err)
 			}
@@ -152,7 +152,7 @@ func TestLargeChunks(t *testing.T) {
 }
 
 func TestBadFiles(t *testing.T) {
-	good := datatesting.RecordIO(t, recordio.WriterOptions{MaxChunkRecords: 1}, []byte("abc"), []byte("defg"))
+	good := datatest.RecordIO(t, recordio.WriterOptions{MaxChunkRecords: 1}, []byte("abc"), []byte("defg"))
 	second := 20 + 4 + 3
 	pyrecordio2 := binary.LittleEndian.AppendUint32(nil, 0x01020304)
 	for _, v := range []uint32{1, crc32.Checksum([]byte("\x03\x00\x00\x00abc"), crc32.MakeTable(crc32.Castagnoli)), 1, 7} {
@@ -166,22 +166,22 @@ func TestBadFiles(t *testing.T) {
 	}{
 		"a payload that was cut off":                      {good[:len(good)-1], recordio.ErrDamaged, []string{`"file"`, "offset 27", "ends at 55, and the file at 54"}},
 		"a header that was cut off":                       {good[:second+7], recordio.ErrDamaged, []string{"offset 27", "7 bytes into the 20-byte header"}},
-		"a flipped bit in a payload":                      {datatesting.Flip(good, second+25), recordio.ErrDamaged, []string{"offset 27", "checksum"}},
-		"a flipped bit in a later magic":                  {datatesting.Flip(good, second), recordio.ErrDamaged, []string{"offset 27", "04 03 02 01"}},
+		"a flipped bit in a payload":                      {datatest.Flip(good, second+25), recordio.ErrDamaged, []string{"offset 27", "checksum"}},
+		"a flipped bit in a later magic":                  {datatest.Flip(good, second), recordio.ErrDamaged, []string{"offset 27", "04 03 02 01"}},
 		"text":                                            {[]byte("id,label\n1,2\n3,4\n5,6\n"), recordio.ErrForeign, []string{"offset 0", "69 64 2c 6c"}},
 		"gzip":                                            {[]byte("\x1f\x8b\x08\x00aaaaaaaaaaaaaaaaaaaa"), recordio.ErrForeign, []string{"gzip"}},
 		"MNIST's images":                                  {append([]byte{0, 0, 8, 3}, make([]byte, 40)...), recordio.ErrForeign, []string{`format = "idx"`}},
-		"a TFRecord file":                                 {append(datatesting.TFRecordLength(3), "abc....."...), recordio.ErrForeign, []string{"TFRecord"}},
+		"a TFRecord file":                                 {append(datatest.TFRecordLength(3), "abc....."...), recordio.ErrForeign, []string{"TFRecord"}},
 		"the layout of pyrecordio v0.0.2":                 {pyrecordio2, recordio.ErrForeign, []string{"pyrecordio v0.0.2", "0.0.6"}},
-		"an unknown compressor":                           {datatesting.RecordIOChunk(7, 1, []byte("\x00\x00\x00\x00")), recordio.ErrDamaged, []string{"compressor 7"}},
-		"a record count beyond the payload":               {datatesting.RecordIOChunk(0, 1<<31, []byte("\x00\x00\x00\x00")), recordio.ErrDamaged, []string{"cannot hold the 2147483648 records"}},
-		"a record length beyond the payload":              {datatesting.RecordIOChunk(0, 1, []byte("\xff\xff\xff\xffabc")), recordio.ErrDamaged, []string{"record 0 of 1", "4294967295 bytes"}},
-		"a record without its length":                     {datatesting.RecordIOChunk(0, 2, []byte("\x02\x00\x00\x00abcd")), recordio.ErrDamaged, []string{"record 1 of 2"}},
-		"bytes behind the last record":                    {datatesting.RecordIOChunk(0, 1, []byte("\x01\x00\x00\x00ab")), recordio.ErrDamaged, []string{"1 bytes are left"}},
-		"a payload that is no snappy stream":              {datatesting.RecordIOChunk(1, 1, []byte("nonsense")), recordio.ErrDamaged, []string{"snappy"}},
-		"a payload that is no gzip stream":                {datatesting.RecordIOChunk(2, 1, []byte("nonsense")), recordio.ErrDamaged, []string{"gzip"}},
-		"a snappy payload that says it holds a gigabyte":  {datatesting.RecordIOChunk(1, 1<<28, append([]byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa"), "\xff\xff\xff\xff\x0f."...)), recordio.ErrDamaged, []string{"cannot hold"}},
-		"a chunk of no records with a payload of nothing": {datatesting.RecordIOChunk(0, 0, []byte("abcd")), recordio.ErrDamaged, []string{"4 bytes are left behind its 0 records"}},
+		"an unknown compressor":                           {datatest.RecordIOChunk(7, 1, []byte("\x00\x00\x00\x00")), recordio.ErrDamaged, []string{"compressor 7"}},
+		"a record count beyond the payload":               {datatest.RecordIOChunk(0, 1<<31, []byte("\x00\x00\x00\x00")), recordio.ErrDamaged, []string{"cannot hold the 2147483648 records"}},
+		"a record length beyond the payload":              {datatest.RecordIOChunk(0, 1, []byte("\xff\xff\xff\xffabc")), recordio.ErrDamaged, []string{"record 0 of 1", "4294967295 bytes"}},
+		"a record without its length":                     {datatest.RecordIOChunk(0, 2, []byte("\x02\x00\x00\x00abcd")), recordio.ErrDamaged, []string{"record 1 of 2"}},
+		"bytes behind the last record":                    {datatest.RecordIOChunk(0, 1, []byte("\x01\x00\x00\x00ab")), recordio.ErrDamaged, []string{"1 bytes are left"}},
+		"a payload that is no snappy stream":              {datatest.RecordIOChunk(1, 1, []byte("nonsense")), recordio.ErrDamaged, []string{"snappy"}},
+		"a payload that is no gzip stream":                {datatest.RecordIOChunk(2, 1, []byte("nonsense")), recordio.ErrDamaged, []string{"gzip"}},
+		"a snappy payload that says it holds a gigabyte":  {datatest.RecordIOChunk(1, 1<<28, append([]byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa"), "\xff\xff\xff\xff\x0f."...)), recordio.ErrDamaged, []string{"cannot hold"}},
+		"a chunk of no records with a payload of nothing": {datatest.RecordIOChunk(0, 0, []byte("abcd")), recordio.ErrDamaged, []string{"4 bytes are left behind its 0 records"}},
 	} {
 		t.Run(name+" is refused with file and offset", func(t *testing.T) {
 			_, _, err := readAll(c.file)
@@ -200,14 +200,14 @@ func TestBadFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, now := range [][]byte{datatesting.Flip(good, second+5), good[:second+22], nil} {
+		for _, now := range [][]byte{datatest.Flip(good, second+5), good[:second+22], nil} {
 			if _, err := index.Chunks[1].Read(bytes.NewReader(now), "file"); !errors.Is(err, recordio.ErrChanged) {
 				t.Errorf("%v", err)
 			}
 		}
 	})
 	t.Run("a stated record length allocates nothing that the file does not hold", func(t *testing.T) {
-		file := datatesting.RecordIOChunk(2, 1, datatesting.Gzip([]byte("\xff\xff\xff\x1fabc")))
+		file := datatest.RecordIOChunk(2, 1, datatest.Gzip([]byte("\xff\xff\xff\x1fabc")))
 		index, err := recordio.ReadIndex(bytes.NewReader(file), int64(len(file)), "file")
 		if err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(good)
 	for _, compressor := range []recordio.Compressor{recordio.None, recordio.Snappy, recordio.Gzip} {
-		f.Add(datatesting.RecordIO(f, recordio.WriterOptions{Compressor: compressor, MaxChunkRecords: 2}, []byte("abc"), nil, bytes.Repeat([]byte("xyz"), 100)))
+		f.Add(datatest.RecordIO(f, recordio.WriterOptions{Compressor: compressor, MaxChunkRecords: 2}, []byte("abc"), nil, bytes.Repeat([]byte("xyz"), 100)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		records, index, err := readAll(file)
@@ -251,7 +251,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d records, and the index says %d", len(records), index.Records())
 		}
 		// What was read is written and read again as the same records.
-		again, _, err := readAll(datatesting.RecordIO(t, recordio.WriterOptions{}, records...))
+		again, _, err := readAll(datatest.RecordIO(t, recordio.WriterOptions{}, records...))
 		if err != nil || !slices.EqualFunc(again, records, bytes.Equal) {
 			t.Fatalf("written again: %v", err)
 		}

@@ -1,6 +1,6 @@
 package synth
 
-import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 
 // ShapesVersion names the generator of shapes in fingerprints.
 const ShapesVersion = "shapes 1"

@@ -11,7 +11,7 @@ package synth
 import (
 	"math"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/philox"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
 // Version names the generator in fingerprints.

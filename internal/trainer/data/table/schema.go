@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 // Options say what the header and the model's schema do not.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
 type row struct {

@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatesting"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
@@ -37,7 +37,7 @@ func readAll(file []byte, o tfrecord.Options) ([][]byte, tfrecord.Index, error) 
 
 func TestAChecksumIsThatOfRFC3720Masked(t *testing.T) {
 	// RFC 3720, B.4: the CRC-32C of 32 zero bytes is 8a9136aa.
-	file := datatesting.TFRecord(t, tfrecord.None, make([]byte, 32))
+	file := datatest.TFRecord(t, tfrecord.None, make([]byte, 32))
 	crc := uint32(0x8a9136aa)
 	want := (crc>>15 | crc<<17) + 0xa282ead8
 	if got := file[len(file)-4:]; fmt.Sprintf("%02x%02x%02x%02x", got[3], got[2], got[1], got[0]) != fmt.Sprintf("%08x", want) {
@@ -53,7 +53,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		}
 		o := tfrecord.Options{ReadBytes: rapid.IntRange(16, 4096).Draw(t, "read bytes"), WholeBytes: rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "whole bytes")}
 		for _, c := range compressions {
-			got, index, err := readAll(datatesting.TFRecord(t, c, records...), o)
+			got, index, err := readAll(datatest.TFRecord(t, c, records...), o)
 			if err != nil {
 				t.Fatalf("%s: %v", c, err)
 			}
@@ -74,7 +74,7 @@ func TestRandomAccess(t *testing.T) {
 	}
 	for _, c := range compressions {
 		t.Run("any record is found, "+c.String(), func(t *testing.T) {
-			file := datatesting.TFRecord(t, c, records...)
+			file := datatest.TFRecord(t, c, records...)
 			index, err := tfrecord.ReadIndex(bytes.NewReader(file), int64(len(file)), "file", tfrecord.Options{})
 			if err != nil || len(index.Chunks) < 3 {
 				t.Fatalf("%d chunks, %v", len(index.Chunks), err)
@@ -98,7 +98,7 @@ func TestRandomAccess(t *testing.T) {
 	}
 	t.Run("large records are hopped over", func(t *testing.T) {
 		large := bytes.Repeat([]byte{1}, 1<<20)
-		file := datatesting.TFRecord(t, tfrecord.None, large, large, large, large)
+		file := datatest.TFRecord(t, tfrecord.None, large, large, large, large)
 		r := &counting{r: bytes.NewReader(file)}
 		index, err := tfrecord.ReadIndex(r, int64(len(file)), "file", tfrecord.Options{})
 		if err != nil || index.Records() != 4 || r.bytes > 100 {
@@ -119,13 +119,13 @@ func (c *counting) ReadAt(b []byte, at int64) (int, error) {
 }
 
 func TestBadFiles(t *testing.T) {
-	good := datatesting.TFRecord(t, tfrecord.None, []byte("abc"), []byte("de")) // 19 and 18 bytes
-	huge := datatesting.TFRecord(t, tfrecord.None, nil)
+	good := datatest.TFRecord(t, tfrecord.None, []byte("abc"), []byte("de")) // 19 and 18 bytes
+	huge := datatest.TFRecord(t, tfrecord.None, nil)
 	if b, err := hex.DecodeString("0000002000000001"); err == nil { // a length of more than 2^56
-		w := datatesting.TFRecord(t, tfrecord.None, b)
+		w := datatest.TFRecord(t, tfrecord.None, b)
 		huge = slices.Concat(b, w[len(w)-4:]) // the checksum of a record that is this length
 	}
-	zipped := datatesting.TFRecord(t, tfrecord.Gzip, []byte("abc"), []byte("de"))
+	zipped := datatest.TFRecord(t, tfrecord.Gzip, []byte("abc"), []byte("de"))
 	for name, c := range map[string]struct {
 		file []byte
 		kind error
@@ -133,18 +133,18 @@ func TestBadFiles(t *testing.T) {
 	}{
 		"a record that was cut off":         {good[:len(good)-1], tfrecord.ErrDamaged, []string{`"file"`, "offset 19", "within its 2 bytes"}},
 		"a length that was cut off":         {good[:24], tfrecord.ErrDamaged, []string{"offset 19", "within its length"}},
-		"a flipped bit in a record":         {datatesting.Flip(good, 32), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its 2 bytes"}},
-		"a flipped bit in a later length":   {datatesting.Flip(good, 19), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its length"}},
-		"a flipped bit in the first length": {datatesting.Flip(good, 0), tfrecord.ErrForeign, []string{"offset 0"}},
+		"a flipped bit in a record":         {datatest.Flip(good, 32), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its 2 bytes"}},
+		"a flipped bit in a later length":   {datatest.Flip(good, 19), tfrecord.ErrDamaged, []string{"offset 19", "checksum of its length"}},
+		"a flipped bit in the first length": {datatest.Flip(good, 0), tfrecord.ErrForeign, []string{"offset 0"}},
 		"a length beyond all bounds":        {huge, tfrecord.ErrTooLarge, []string{"72057594574798848 bytes"}},
 		"RecordIO":                          {[]byte("\x04\x03\x02\x01aaaaaaaaaaaaaaaaaaaa"), tfrecord.ErrForeign, []string{`format = "recordio"`}},
 		"text":                              {[]byte("id,label\n1,2\n3,4\n5,6\n"), tfrecord.ErrForeign, []string{"69 64 2c 6c"}},
 		"a few bytes":                       {[]byte("abc"), tfrecord.ErrForeign, []string{"3 bytes"}},
 		"gzip that was cut off":             {zipped[:len(zipped)-9], tfrecord.ErrDamaged, []string{"offset"}},
-		"gzip with a wrong checksum":        {datatesting.Flip(zipped, len(zipped)-6), tfrecord.ErrDamaged, []string{"checksum"}},
+		"gzip with a wrong checksum":        {datatest.Flip(zipped, len(zipped)-6), tfrecord.ErrDamaged, []string{"checksum"}},
 		"a gzip header and nothing":         {[]byte("\x1f\x8b"), tfrecord.ErrDamaged, []string{"gzip"}},
 		"zlib of something else":            {[]byte("\x78\x9c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), tfrecord.ErrDamaged, []string{"zlib"}},
-		"gzip of text":                      {datatesting.Gzip([]byte("id,label\n1,2\n3,4\n")), tfrecord.ErrDamaged, []string{"checksum of its length"}},
+		"gzip of text":                      {datatest.Gzip([]byte("id,label\n1,2\n3,4\n")), tfrecord.ErrDamaged, []string{"checksum of its length"}},
 	} {
 		t.Run(name+" is refused with file and offset", func(t *testing.T) {
 			_, _, err := readAll(c.file, tfrecord.Options{})
@@ -163,7 +163,7 @@ func TestBadFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := datatesting.TFRecord(t, tfrecord.None, []byte("abcdefghijklmnopqrstu"))
+		other := datatest.TFRecord(t, tfrecord.None, []byte("abcdefghijklmnopqrstu"))
 		for _, now := range [][]byte{good[:30], nil, other} {
 			if _, err := index.Read(bytes.NewReader(now), 0, "file"); !errors.Is(err, tfrecord.ErrChanged) {
 				t.Errorf("%v", err)
@@ -201,7 +201,7 @@ func TestPython(t *testing.T) {
 			if err != nil || !slices.EqualFunc(got, records, bytes.Equal) || index.Compression != c {
 				t.Errorf("%d records (%s), %v", len(got), index.Compression, err)
 			}
-			if back := python(t, "read", c, datatesting.TFRecord(t, c, records...)); !bytes.Equal(back, lines.Bytes()) {
+			if back := python(t, "read", c, datatest.TFRecord(t, c, records...)); !bytes.Equal(back, lines.Bytes()) {
 				t.Errorf("%d bytes of text, want %d", len(back), lines.Len())
 			}
 		})
@@ -210,7 +210,7 @@ func TestPython(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, c := range compressions {
-		f.Add(datatesting.TFRecord(f, c, []byte("abc"), nil, bytes.Repeat([]byte("xyz"), 100)))
+		f.Add(datatest.TFRecord(f, c, []byte("abc"), nil, bytes.Repeat([]byte("xyz"), 100)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		records, index, err := readAll(file, tfrecord.Options{ReadBytes: 64})
@@ -221,7 +221,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d records, and the index says %d", len(records), index.Records())
 		}
 		// What was read is written and read again as the same records; a plain file to the same bytes.
-		again := datatesting.TFRecord(t, index.Compression, records...)
+		again := datatest.TFRecord(t, index.Compression, records...)
 		if index.Compression == tfrecord.None && !bytes.Equal(again, file) {
 			t.Fatal("written again, it differs")
 		}

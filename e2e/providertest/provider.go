@@ -1,0 +1,48 @@
+// Package providertest runs the provider for acceptance tests: the provider in the test's own process, and the real
+// terraform before it. It promises that nothing of the test process's environment or home directory reaches the
+// provider, and that terraform downloads nothing. Clusters are left to the tests.
+package providertest
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
+)
+
+// Version is what the provider calls itself.
+const Version = "test"
+
+// Prepare is called once, before any test: it finds terraform, and keeps it and plugin-testing from downloading another one
+// or asking whether there is one.
+func Prepare() error {
+	terraform, err := exec.LookPath("terraform")
+	if err != nil {
+		return fmt.Errorf("the provider's acceptance tests need terraform in PATH: %w", err)
+	}
+	for name, value := range map[string]string{"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.DevNull} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Factories serve the provider with these environment variables and no others. HOME is also what ~ stands for.
+func Factories(t *testing.T, variables map[string]string) map[string]func() (tfprotov6.ProviderServer, error) {
+	t.Helper()
+	environment := provider.Environment{
+		Variable:         func(name string) string { return variables[name] },
+		HomeDirectory:    cmp.Or(variables["HOME"], t.TempDir()),
+		WorkingDirectory: t.TempDir(),
+	}
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"elastic": providerserver.NewProtocol6WithError(provider.New(Version, environment)()),
+	}
+}

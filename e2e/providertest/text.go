@@ -1,0 +1,28 @@
+package providertest
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Says matches a message that holds the sentences in this order, however terraform wraps its lines.
+func Says(sentences ...string) *regexp.Regexp {
+	var patterns []string
+	for _, sentence := range sentences {
+		words := strings.Fields(sentence)
+		for i, word := range words {
+			words[i] = regexp.QuoteMeta(word)
+		}
+		patterns = append(patterns, strings.Join(words, `[\s│]+`))
+	}
+	return regexp.MustCompile(`(?s)` + strings.Join(patterns, `.*`))
+}
+
+// ExpectSays checks what terraform printed.
+func ExpectSays(t *testing.T, printed string, sentences ...string) {
+	t.Helper()
+	if !Says(sentences...).MatchString(printed) {
+		t.Errorf("does not say %q:\n%s", sentences, printed)
+	}
+}

@@ -1,0 +1,21 @@
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+const longestDescription = 2048
+
+// ValidateWorkloadPriorityClass says why a class would be refused.
+func ValidateWorkloadPriorityClass(class *kueue.WorkloadPriorityClass) field.ErrorList {
+	errs := metadata(&class.ObjectMeta, false)
+	return append(errs, length(class.Description, field.NewPath("description"), 0, longestDescription)...)
+}
+
+// ValidateWorkloadPriorityClassUpdate says why a change of a class would be refused. Nothing of it is immutable: another value
+// is for workloads to come.
+func ValidateWorkloadPriorityClassUpdate(updated, _ *kueue.WorkloadPriorityClass) field.ErrorList {
+	return ValidateWorkloadPriorityClass(updated)
+}

@@ -1,0 +1,176 @@
+package trainingjob
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+// terminationTarget is the condition by which Kueue says that it is taking a pod away.
+const terminationTarget corev1.PodConditionType = "TerminationTarget"
+
+// queueLabelPrefix is of the labels that attribute queue sets, or Kueue itself.
+const queueLabelPrefix = kueue.GroupName + "/"
+
+// DefaultQueue is the LocalQueue that Kueue gives to Jobs which name none. In its namespace Kueue would queue each of a
+// job's two Jobs by itself, and their pods would never form a group.
+const DefaultQueue = "default"
+
+// MaxQueuedNameLength of a job under a queue leaves room for "-floor-" and eight digits in the 63 characters of a label.
+const MaxQueuedNameLength = 48
+
+// burstMasterTimeout is how long a worker above the floor looks for its master: the quota that it holds meanwhile may be
+// what the master waits for.
+const burstMasterTimeout = "15s"
+
+// Queue says where a job waits for its quota, and with which priorities. The master and the floor are admitted, and
+// evicted, together; every worker above the floor by itself, so that the queue takes and gives them one by one.
+type Queue struct {
+	Name               string `json:"name"`                           // a LocalQueue in the job's namespace
+	PriorityClass      string `json:"priority_class,omitempty"`       // WorkloadPriorityClass of the workers above the floor
+	FloorPriorityClass string `json:"floor_priority_class,omitempty"` // of the master and the floor; "" is PriorityClass
+}
+
+// FloorClass is the WorkloadPriorityClass of the master and the floor, "" for none.
+func (q Queue) FloorClass() string {
+	if q.FloorPriorityClass != "" {
+		return q.FloorPriorityClass
+	}
+	return q.PriorityClass
+}
+
+// labels queue a pod.
+func (q Queue) labels(class string) map[string]string {
+	labels := map[string]string{kueue.QueueLabel: q.Name}
+	if class != "" {
+		labels[kueue.WorkloadPriorityClassLabel] = class
+	}
+	return labels
+}
+
+// join makes the pods of a template members of the group of the master and the floor.
+func (q Queue) join(t *corev1.PodTemplateSpec, group string, members int) {
+	t.Labels = merge(t.Labels, q.labels(q.FloorClass()))
+	t.Labels[kueue.PodGroupNameLabel] = group
+	t.Annotations = merge(t.Annotations, map[string]string{kueue.PodGroupTotalCountAnnotation: strconv.Itoa(members)})
+}
+
+// FloorName is the name of the Job that runs the first workers of a job under a queue.
+func FloorName(job string) string { return job + "-floor" }
+
+// groupName is the name of the group, and of its Workload. The same job made again is another group: what Kueue still
+// knows of the first one is not taken for it. The digits come from the token, of which they tell nothing.
+func groupName(job string, c Credentials) string {
+	sum := sha256.Sum256([]byte(c.Token))
+	return FloorName(job) + "-" + hex.EncodeToString(sum[:4])
+}
+
+// GroupOf is the name of the group that a job's pod, or the pods of one of its Jobs by their template, belong to, and of
+// its Workload; "" for none.
+func GroupOf(labels map[string]string) string { return labels[kueue.PodGroupNameLabel] }
+
+// Managed says whether Kueue manages a pod: it marks them as they are created.
+func Managed(pod *corev1.Pod) bool { return pod.Labels[kueue.ManagedLabel] == "true" }
+
+// Evicted is what Kueue says of a pod that it takes away, and whether it does.
+func Evicted(pod *corev1.Pod) (message string, evicted bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == terminationTarget && c.Status == corev1.ConditionTrue {
+			return c.Message, true
+		}
+	}
+	return "", false
+}
+
+// floorJob runs the first Min workers, each under its completion index as its number. Where they find their master is
+// not known yet; see Objects.Reach.
+func (d Definition) floorJob(group string) (*batchv1.Job, error) {
+	template, err := d.WorkerTemplate()
+	if err != nil {
+		return nil, err
+	}
+	d.Queue.join(&template, group, d.Min+1)
+	template.Labels[LabelFloor] = "true"
+	if d.FloorPriorityClassName != "" {
+		template.Spec.PriorityClassName = d.FloorPriorityClassName
+	}
+	return &batchv1.Job{
+		TypeMeta: typeMeta("batch/v1", "Job"),
+		// Labels of its own: a Job without any gets its template's, and Kueue would queue it besides its pods.
+		ObjectMeta: d.meta(FloorName(d.Job.Name)),
+		Spec: batchv1.JobSpec{
+			CompletionMode: new(batchv1.IndexedCompletion),
+			Completions:    new(int32(d.Min)),
+			Parallelism:    new(int32(d.Min)),
+			BackoffLimit:   new(int32(backoffLimit)),
+			// Without it the floor would be made again for ever after the master's Job has failed by its own.
+			ActiveDeadlineSeconds: clone(d.ActiveDeadlineSeconds),
+			// A group never has more pods than it was admitted with.
+			PodReplacementPolicy: new(batchv1.Failed),
+			PodFailurePolicy:     &batchv1.PodFailurePolicy{Rules: d.disruptions(RoleWorker)},
+			Template:             template,
+		},
+	}, nil
+}
+
+// Reach tells the floor's workers where their master is: an address, not a name, for clusters without DNS.
+func (o *Objects) Reach(address string) {
+	if o.Floor == nil {
+		return
+	}
+	containers := o.Floor.Spec.Template.Spec.Containers
+	if i := slices.IndexFunc(containers, isWorker); i >= 0 {
+		containers[i].Args = append(slices.Clip(containers[i].Args), "--master", address, "--id", "$(JOB_COMPLETION_INDEX)")
+	}
+}
+
+func isWorker(c corev1.Container) bool { return c.Name == RoleWorker }
+
+func (p *problems) queue(d Definition) {
+	for key := range d.Labels {
+		if strings.HasPrefix(key, queueLabelPrefix) {
+			p.add("labels", "sets %q: Kueue would queue the Job, and not what its master makes; use attribute queue", key)
+		}
+	}
+	q := d.Queue
+	if q == nil {
+		return
+	}
+	if n := len(d.Job.Name); n > MaxQueuedNameLength && n <= MaxNameLength {
+		p.add("name", "has %d characters; at most %d fit under a queue, because \"-floor-1234abcd\" is added to name the group of its pods", n, MaxQueuedNameLength)
+	}
+	switch q.Name {
+	case "":
+		p.add("queue.name", "is empty; name a LocalQueue of the job's namespace")
+	case DefaultQueue:
+		p.add("queue.name", "is %q, the LocalQueue that Kueue gives to every Job without one: it would queue the master and the floor apart from each other, and neither could ever run alone; use a LocalQueue of another name, in a namespace that has none called %q", q.Name, q.Name)
+	}
+	for _, name := range []struct{ field, is string }{
+		{"queue.name", q.Name}, {"queue.priority_class", q.PriorityClass}, {"queue.floor_priority_class", q.FloorPriorityClass},
+	} {
+		if name.is != "" && (len(validation.IsDNS1123Subdomain(name.is)) > 0 || len(validation.IsValidLabelValue(name.is)) > 0) {
+			p.add(name.field, "is %q; it must be a name of at most 63 characters: lower case letters, digits, \"-\" and \".\"", name.is)
+		}
+	}
+}
+
+// queueWarning is about a floor that Kueue might evict while it keeps what is above it.
+func (p *problems) queueWarning(q *Queue) {
+	if q == nil || (q.FloorPriorityClass != "" && q.FloorPriorityClass != q.PriorityClass) {
+		return
+	}
+	is := "is not set"
+	if q.FloorPriorityClass != "" {
+		is = fmt.Sprintf("is %q, as priority_class is", q.FloorPriorityClass)
+	}
+	p.add("queue.floor_priority_class", "%s: Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor; set a WorkloadPriorityClass of a higher value", is)
+}

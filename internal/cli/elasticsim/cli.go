@@ -1,0 +1,32 @@
+// Package elasticsim is the command line of elastic-sim: the scheduling engine and the simulator, without a cluster. Commands read flags, call the packages that do the work,
+// and print.
+package elasticsim
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+)
+
+// Main runs a command line and returns the exit code.
+func Main(version string, args []string) int {
+	return cli.Code(cli.Run(NewRoot(version), args))
+}
+
+// NewRoot returns the root command with all of its commands.
+func NewRoot(version string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "elastic-sim",
+		Short: "Ask the scheduling engine, without a cluster",
+		Long: `elastic-sim runs the engine that decides which workloads get quota, which wait and
+which are evicted: the one that answers terraform plan and stands in for Kueue on
+the embedded cluster. It needs no cluster and changes nothing. run and compare let
+it decide about whole scenarios, days of a cluster in seconds.`,
+		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
+  elastic-sim forecast -f job.yaml`,
+		Version: version,
+	}
+	root.AddCommand(newRun(), newCompare(), newConform(), newForecast())
+	cli.Configure(root)
+	return root
+}

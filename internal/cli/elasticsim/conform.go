@@ -1,0 +1,98 @@
+package elasticsim
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/conformance"
+)
+
+func newConform() *cobra.Command {
+	var outcomes, quiet bool
+	c := &cobra.Command{
+		Use:   "conform PATH...",
+		Short: "Compare the engine with recordings of a real Kueue",
+		Long: `Give the steps of recorded scenarios to the engine, and compare what it decides with
+what a real Kueue did. A PATH is a file .json (one recording) or .jsonl
+(one a line), either also with .gz, or a directory of such files.
+
+It prints one line for each scenario that differs, with the first difference, and at
+the end how many are equal. Only what a recording says does not depend on timing is
+compared (its "checks"): for each step the events as a set; of each workload its
+state, queue, count, flavors, pod sets, priority and evictions; of each queue what is
+reserved and borrowed.
+
+With --outcomes it compares nothing, and writes what the engine decided: a line
+{"name": ..., "outcomes": [...]} for each scenario, in the recordings' own form.`,
+		Example: `  elastic-sim conform recordings/ more.jsonl.gz
+  elastic-sim conform --outcomes one.json | jq .outcomes[3].events`,
+		Args:              cli.Wants("PATH..."),
+		ValidArgsFunction: cli.Files("json", "jsonl", "gz"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if outcomes {
+				return writeOutcomes(cmd.OutOrStdout(), paths)
+			}
+			return compare(cmd.OutOrStdout(), paths, quiet)
+		},
+	}
+	c.Flags().BoolVar(&outcomes, "outcomes", false, "write what the engine decided instead of comparing")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the count only")
+	cli.Exits(c, 0, "all scenarios are equal")
+	cli.Exits(c, cli.Failed, "some differ, or cannot be read")
+	return c
+}
+
+// compare prints each scenario that differs, and how many do not.
+func compare(out io.Writer, paths []string, quiet bool) error {
+	equal, all := 0, 0
+	for s, err := range conformance.Read(paths...) {
+		if err != nil {
+			return err
+		}
+		all++
+		difference := conformance.Difference(s)
+		switch {
+		case difference == "":
+			equal++
+		case !quiet:
+			fmt.Fprintf(out, "%s: %s\n", s.Name, difference)
+		}
+	}
+	fmt.Fprintf(out, "%d of %d scenarios are equal\n", equal, all)
+	if equal < all {
+		return fmt.Errorf("%d of %d scenarios differ", all-equal, all)
+	}
+	return nil
+}
+
+// answer is what the engine decided in a scenario. A scenario that it could not follow to the end has fewer outcomes than steps, and an error.
+type answer struct {
+	Name     string                `json:"name"`
+	Outcomes []conformance.Outcome `json:"outcomes"`
+	Error    string                `json:"error,omitempty"`
+}
+
+func writeOutcomes(out io.Writer, paths []string) error {
+	lines := bufio.NewWriter(out)
+	encoder := json.NewEncoder(lines)
+	encoder.SetEscapeHTML(false)
+	for s, err := range conformance.Read(paths...) {
+		if err != nil {
+			return fmt.Errorf("%w (flushing: %w)", err, lines.Flush())
+		}
+		a := answer{Name: s.Name}
+		var failure error
+		if a.Outcomes, failure = conformance.Replay(s); failure != nil {
+			a.Error = failure.Error()
+		}
+		if err := encoder.Encode(a); err != nil {
+			return fmt.Errorf("writing the outcomes of %s: %w", s.Name, err)
+		}
+	}
+	return lines.Flush()
+}

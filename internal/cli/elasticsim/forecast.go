@@ -1,0 +1,234 @@
+package elasticsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/jobfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/report"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/terraformplan"
+)
+
+// Exit codes of forecast, by the outcome of the job that fares worst.
+var forecastCodes = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts: 10, forecast.Pends: 11, forecast.Never: 12}
+
+// forecastFlags are those of elastic-sim forecast.
+type forecastFlags struct {
+	file, plan, kubeconfig, context, namespace string
+	timeout                                    time.Duration
+	format                                     string
+	asJSON, noDryRun                           bool
+}
+
+func newForecast() *cobra.Command {
+	var f forecastFlags
+	c := &cobra.Command{
+		Use:   "forecast {-f FILE | --plan FILE}",
+		Short: "Say what would become of jobs on a cluster, and whom they would evict",
+		Long: `Read a cluster and say what would become of the jobs in a file if they were made now,
+one after the other: whether each is admitted by its queue, where its pods
+start and when, and whom they evict. It is the forecast of terraform plan. It changes
+nothing, and reserves nothing.
+
+The file has objects of Kubernetes: Pod, Job, CronJob, Deployment, ReplicaSet,
+StatefulSet, DaemonSet, JobSet, TrainJob with its runtime, RayJob, RayCluster, MPIJob,
+PyTorchJob and its like, LeaderWorkerSet, AppWrapper, pod groups of Kueue; other
+kinds with pod templates approximately. Classes, queues, quotas, limits and Services in
+the same file count as applied. Or it has a SkyPilot task, or descriptions of jobs:
+
+  name: high-prio-job
+  pods:
+    - {name: master, requests: {cpu: "1"}, priority_class_name: high-priority}
+    - {name: worker, count: 4, min: 1, follows: true, requests: {cpu: "3"}}
+
+with queue and priority_class for Kueue, and for pods also labels, node_selector and
+tolerations. "-" is the standard input.
+
+With --plan the file is a plan of Terraform in JSON: all that it creates, changes,
+replaces and destroys of the providers elastic, kubernetes, kubectl and helm counts, in
+the order of its dependencies. Secret values of a plan are never printed.
+
+The exit code says what would become of the job; of several jobs the worst counts.`,
+		Example: `  elastic-sim forecast -f job.yaml
+  elastic-sim forecast -f low.yaml -n team-a --context production
+  kubectl create job x --image=busybox --dry-run=client -o yaml |
+      elastic-sim forecast -f -
+  terraform show -json plan.out | elastic-sim forecast --plan - --format markdown`,
+		Args: cli.Wants(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "`file` with the jobs; - for the standard input")
+	c.Flags().StringVar(&f.plan, "plan", "", "`file` with a plan, as terraform show -json prints it; - for the standard input")
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` by which the cluster is reached (default $KUBECONFIG, then ~/.kube/config)")
+	c.Flags().StringVar(&f.context, "context", "", "the context in it (default its current one)")
+	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "the namespace of jobs that name none")
+	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long the cluster may take to answer")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print each answer as a line of JSON: --format json")
+	c.Flags().StringVar(&f.format, "format", "text", "how the answers are printed: text, json or markdown")
+	cli.CompleteFrom(c, "format", "text", "json", "markdown")
+	cli.CompleteFiles(c, "plan", "json")
+	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute what the API server would make of the pods, instead of asking it by a create that is a dry run")
+	cli.NotNegative(c, "timeout")
+	cli.CompleteFiles(c, "filename", "yaml", "yml", "json")
+	cli.CompleteFiles(c, "kubeconfig")
+	cli.CompleteFlag(c, "context", f.contexts)
+	cli.Exits(c, forecastCodes[forecast.Fits], "it fits")
+	cli.Exits(c, forecastCodes[forecast.Preempts], "it starts by preempting others")
+	cli.Exits(c, forecastCodes[forecast.Pends], "it waits")
+	cli.Exits(c, forecastCodes[forecast.Never], "it can never run")
+	cli.Exits(c, cli.Failed, "no forecast could be made")
+	return c
+}
+
+// contexts completes by those of the kubeconfig.
+func (f *forecastFlags) contexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	files, err := f.kubeconfigs()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return cli.Beginning(typed, slices.Sorted(maps.Keys(config.Contexts)))
+}
+
+func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	switch {
+	case f.file == "" && f.plan == "":
+		return cli.UsageError("--filename or --plan is missing; see `elastic-sim forecast --help`")
+	case f.file != "" && f.plan != "":
+		return cli.UsageError("--filename and --plan exclude each other; give one of them")
+	}
+	if f.asJSON {
+		f.format = "json"
+	}
+	write, known := outputs[f.format]
+	if !known {
+		return cli.UsageError("--format is %q; it is text, json or markdown", f.format)
+	}
+	text, err := f.read(in)
+	if err != nil {
+		return err
+	}
+	kubeconfigs, err := f.kubeconfigs()
+	if err != nil {
+		return err
+	}
+	client, err := cluster.New(cluster.Config{Kubeconfigs: kubeconfigs, Context: f.context, UserAgent: "elastic-sim"})
+	if err != nil {
+		return explained(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	s, err := snapshot.Read(ctx, client)
+	if err != nil {
+		return explained(err)
+	}
+	if s.Queues, err = snapshot.ReadQueues(ctx, client); err != nil && !errors.Is(err, snapshot.ErrNoKueue) {
+		return explained(err)
+	}
+	given, err := f.contents(ctx, client, s, text)
+	if err != nil {
+		return err
+	}
+	if !f.noDryRun {
+		given.dryRun(ctx, client)
+	}
+	r := given.report(ctx, client)
+	if err := write(r, out); err != nil {
+		return err
+	}
+	if code := forecastCodes[r.Worst()]; code != 0 {
+		return &cli.ExitError{Code: code, Err: fmt.Errorf("the worst outcome is: %s", r.Worst())}
+	}
+	return nil
+}
+
+// outputs are how a report is written.
+var outputs = map[string]func(report.Report, io.Writer) error{
+	"text": report.Report.Text, "json": report.Report.JSON, "markdown": report.Report.Markdown,
+}
+
+// asks are the training jobs that answers ask about, each once.
+func asks(answers []forecast.Answer) []types.NamespacedName {
+	var names []types.NamespacedName
+	for _, answer := range answers {
+		for _, name := range answer.Asks {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// details are what the jobs that a forecast asks about say of themselves, as far as it may be read.
+func details(ctx context.Context, client *cluster.Client, names []types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob {
+	known := map[types.NamespacedName]forecast.TrainingJob{}
+	for _, name := range names {
+		if job, found := snapshot.ReadJob(ctx, client, name); found {
+			known[name] = job
+		}
+	}
+	return known
+}
+
+func (f forecastFlags) read(in io.Reader) ([]byte, error) {
+	name, most := f.file, int64(jobfile.MaxBytes)
+	if f.plan != "" {
+		name, most = f.plan, terraformplan.MaxBytes
+	}
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(in, most+1))
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most+1))
+}
+
+// kubeconfigs are the files that kubectl would read.
+func (f forecastFlags) kubeconfigs() ([]string, error) {
+	if f.kubeconfig != "" {
+		return []string{f.kubeconfig}, nil
+	}
+	if list := filepath.SplitList(os.Getenv("KUBECONFIG")); len(list) > 0 {
+		return list, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, fmt.Errorf("no --kubeconfig, no $KUBECONFIG, and %w", err)
+	}
+	return []string{filepath.Join(home, ".kube", "config")}, nil
+}
+
+// explained is an error of the cluster in words.
+func explained(err error) error {
+	var forbidden *snapshot.ForbiddenError
+	if errors.As(err, &forbidden) {
+		return forbidden
+	}
+	summary, detail := cluster.Explain(err)
+	return fmt.Errorf("%s: %s", summary, detail)
+}

@@ -1,0 +1,104 @@
+package elasticsim
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/jobfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/report"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/terraformplan"
+)
+
+// asked is what a forecast is asked about, and the cluster on which.
+type asked struct {
+	on      *forecast.Snapshot
+	jobs    []terraformplan.Job
+	skipped []string
+}
+
+// contents reads a file or a plan, and applies to the snapshot what it has besides jobs.
+func (f forecastFlags) contents(ctx context.Context, client *cluster.Client, s *forecast.Snapshot, text []byte) (asked, error) {
+	given := manifest.Given{
+		Namespace: f.namespace, Nodes: s.Nodes,
+		Runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
+			return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
+		},
+	}
+	if f.plan == "" {
+		contents, err := jobfile.Read(f.file, text, jobfile.Given{Flavors: s.Queues.FlavorLabels, Given: given})
+		a := asked{on: s.With(contents.Objects)}
+		for _, job := range contents.Jobs {
+			a.jobs = append(a.jobs, terraformplan.Job{Job: job})
+		}
+		return a, err
+	}
+	contents, err := terraformplan.Read(text, terraformplan.Given{
+		Given: given,
+		Elastic: func(resourceType string, attributes []byte) (*forecast.Job, runtime.Object, error) {
+			read, err := provider.ReadPlanned(ctx, "", resourceType, attributes, s.Queues.FlavorLabels)
+			return read.Job, read.Object, err
+		},
+	})
+	if err != nil {
+		return asked{}, fmt.Errorf("%s: %w", f.plan, err)
+	}
+	return asked{on: s.Without(contents.Deletions).With(contents.Objects), jobs: contents.Jobs, skipped: contents.Skipped}, nil
+}
+
+// dryRun asks the API server what it would make of the jobs that are known.
+func (a asked) dryRun(ctx context.Context, client *cluster.Client) {
+	var jobs []forecast.Job
+	for _, job := range a.jobs {
+		if job.Unknown == "" {
+			jobs = append(jobs, job.Job)
+		}
+	}
+	jobs = snapshot.DryRun(ctx, client, jobs)
+	for i := range a.jobs {
+		if a.jobs[i].Unknown == "" {
+			a.jobs[i].Job, jobs = jobs[0], jobs[1:]
+		}
+	}
+}
+
+// report forecasts all jobs that are known. What is not known may come before each of them, and makes it approximate.
+func (a asked) report(ctx context.Context, client *cluster.Client) report.Report {
+	r := report.Report{Skipped: a.skipped}
+	var jobs []forecast.Job
+	var unknown []forecast.Reason
+	for _, job := range a.jobs {
+		if job.Unknown == "" {
+			jobs = append(jobs, job.Job)
+			continue
+		}
+		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Object: job.Address, Text: job.Address + " is not known until apply, and not counted"})
+	}
+	for _, skipped := range a.skipped {
+		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Text: skipped + ", and is not counted"})
+	}
+	answers := forecast.All(a.on, jobs)
+	if known := details(ctx, client, asks(answers)); len(known) > 0 {
+		more := *a.on
+		more.Jobs = known
+		answers = forecast.All(&more, jobs)
+	}
+	for _, job := range a.jobs {
+		entry := report.Entry{Address: job.Address, Action: job.Action, Unknown: job.Unknown}
+		if job.Unknown != "" {
+			entry.Answer = forecast.Answer{Noun: job.Noun, Namespace: job.Namespace, Name: job.Name}
+		} else {
+			entry.Answer, answers = answers[0], answers[1:]
+			entry.Approximate = append(entry.Approximate, unknown...)
+		}
+		r.Entries = append(r.Entries, entry)
+	}
+	return r
+}

@@ -1,0 +1,125 @@
+// Package elastictrainer is the command line of elastic-trainer: one program that is master, worker and local trainer, and that
+// makes and looks at data and models. Commands read flags, call the packages that do the work, and print.
+package elastictrainer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/lograte"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
+)
+
+// Main runs a command line and returns the exit code.
+func Main(version string, args []string) int {
+	return exitCode(cli.Run(NewRoot(version), args))
+}
+
+// exitLeft is that of a worker that has left for good reason: as if SIGTERM had ended it.
+const exitLeft = 143
+
+// exitCode is the one that tells others how a command ended.
+func exitCode(err error) int {
+	if errors.Is(err, worker.ErrLeft) || errors.Is(err, worker.ErrMasterGone) {
+		return exitLeft
+	}
+	return cli.Code(err)
+}
+
+// NewRoot returns the root command with all of its commands.
+func NewRoot(version string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "elastic-trainer",
+		Short: "Train models that do not mind losing workers",
+		Long: `elastic-trainer trains ElasticDL's functional Keras models with workers that may be
+preempted, killed and replaced at any time: the final model is the same, bit for
+bit. It is the master and the workers of an elastic_training_job, and trains on
+one machine without a cluster.
+
+Flags have ElasticDL's names where it has them; _ and - are the same.`,
+		Example: `  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out
+  elastic-trainer model mnist`,
+		Version: version,
+	}
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
+	})
+	addGroup(root, "people", "Commands for you:", newTrain(), newEvaluate(), newPredict(), newModel(), newData(), newPythonModule())
+	addGroup(root, "pods", "Commands that pods run:", newMaster(), newWorker(version), newGang())
+	cli.Configure(root)
+	return root
+}
+
+// addGroup adds commands that the help shows together.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// masterScriptRestarts is how often in a row a master starts its script again: what it lost is in the master's state.
+const masterScriptRestarts = 3
+
+// labelled says whose line each line is: several processes write to one terminal.
+type labelled struct {
+	to    io.Writer
+	label string
+}
+
+func (l labelled) Write(line []byte) (int, error) {
+	_, err := fmt.Fprintf(l.to, "%s: %s", l.label, line)
+	return len(line), err
+}
+
+// The limits of flags that no job's spec has.
+const (
+	maxThreads = 1024    // more than any machine's processors; each has memory of its own
+	maxBytes   = 1 << 50 // of a cache
+	maxRecords = 1 << 40 // of data that are written
+
+	maxSheetImages = 10_000
+)
+
+// computing are the flags of how, not what: they never change a result.
+type computing struct {
+	options job.Options
+	level   string
+}
+
+func (c *computing) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&c.options.Threads, "threads", 0, "threads that compute in a worker; 0 chooses by the processors, and for a --worker-command OMP_NUM_THREADS or 1")
+	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable; empty chooses the fastest of this processor (env ELASTIC_KERNEL)")
+	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to keep; 0 chooses by the memory limit")
+	cli.Between(cmd, "threads", 0, maxThreads)
+	cli.Between(cmd, "data-cache", 0, maxBytes)
+	completeKernels(cmd)
+	c.registerLevel(cmd)
+	c.options.Stores = stores()
+	c.options.Root = os.Getenv("ELASTIC_ROOT")
+}
+
+// registerLevel is for commands that log and compute nothing.
+func (c *computing) registerLevel(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
+	cli.CompleteFrom(cmd, "log-level", "debug", "info", "warn", "error")
+}
+
+func (c *computing) logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.level)); err != nil {
+		return nil, cli.UsageError("--log-level=%s: use debug, info, warn or error", c.level)
+	}
+	return slog.New(lograte.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), nil
+}

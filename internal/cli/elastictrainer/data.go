@@ -1,0 +1,336 @@
+package elastictrainer
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
+)
+
+func newData() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "data",
+		Short: "Make, convert, look at and check data sets",
+	}
+	c.AddCommand(newSynth(), newConvert(), newInspect(), newVerify())
+	return c
+}
+
+// source are the flags of a data set that is read.
+type source struct {
+	spec  data.Spec
+	csv   csvFlags
+	model string
+}
+
+func (s *source) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.spec.Format, "data-format", "", format.Choice()+"; empty goes by the files' names")
+	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
+	s.csv.register(f)
+	f.StringVar(&s.model, "model", "", "a model file or a built-in model, which says what the records hold")
+	cli.CompleteFrom(c, "data-format", format.Names()...)
+	cli.CompleteFrom(c, "codec-type", codecs...)
+	cli.CompleteFlag(c, "model", models)
+}
+
+// of is the data set at path.
+func (s *source) of(path string) (data.Spec, error) {
+	s.spec.Path, s.spec.Stores = path, stores()
+	csv, err := s.csv.finish()
+	if err != nil {
+		return data.Spec{}, err
+	}
+	if csv != nil {
+		s.spec.Table = table.Options{Columns: csv.Columns, Words: csv.Words}
+	}
+	if s.model == "" {
+		return s.spec, nil
+	}
+	name, text, err := readModel(s.model)
+	if err != nil {
+		return data.Spec{}, err
+	}
+	m, _, err := modelfile.Load(name, text, modelfile.Options{})
+	if err != nil {
+		return data.Spec{}, err
+	}
+	s.spec.Features = m.Feed.Features
+	return s.spec, nil
+}
+
+// csvFlags are what CSV files and a model's schema do not say.
+type csvFlags struct{ columns, words []string }
+
+func (c *csvFlags) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&c.columns, "csv-columns", nil, "the columns of a feature that are called otherwise, as in label=species or features=length,width; may be repeated")
+	f.StringArrayVar(&c.words, "csv-words", nil, "the words of a column in the order of their numbers from 0 on, as in species=setosa,versicolor,virginica; may be repeated")
+}
+
+// finish is nil where nothing is said.
+func (c *csvFlags) finish() (*trainingjob.CSV, error) {
+	if len(c.columns)+len(c.words) == 0 {
+		return nil, nil //nolint:nilnil // nothing is a valid answer
+	}
+	columns, err := namedLists("--csv-columns", c.columns)
+	if err != nil {
+		return nil, err
+	}
+	words, err := namedLists("--csv-words", c.words)
+	if err != nil {
+		return nil, err
+	}
+	return &trainingjob.CSV{Columns: columns, Words: words}, nil
+}
+
+// namedLists reads NAME=A,B,C; an element with a comma is quoted as in CSV.
+func namedLists(flag string, values []string) (map[string][]string, error) {
+	if len(values) == 0 {
+		return nil, nil //nolint:nilnil // nothing is a valid answer
+	}
+	lists := map[string][]string{}
+	for _, v := range values {
+		name, list, ok := strings.Cut(v, "=")
+		elements, err := csv.NewReader(strings.NewReader(list)).Read()
+		if !ok || name == "" || err != nil {
+			return nil, cli.UsageError("%s=%s: write NAME=FIRST,SECOND", flag, v)
+		}
+		lists[name] = elements
+	}
+	return lists, nil
+}
+
+// output are the flags of a data set that is written.
+type output struct {
+	datacmd.Output
+	compressor string
+}
+
+func (o *output) register(c *cobra.Command, codec string) {
+	f := c.Flags()
+	f.StringVarP(&o.Dir, "output", "o", "", "`directory` for the files (required)")
+	f.StringVar(&o.Format, "to-format", format.RecordIO, "recordio, tfrecord or idx")
+	f.StringVar(&o.Codec, "to-codec", "", codec)
+	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
+	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
+	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk of RecordIO; 0 fills chunks by size. One range (record-per-task) suits large data")
+	cli.Between(c, "records-per-file", 1, maxRecords)
+	cli.Between(c, "records-per-chunk", 0, trainingjob.MaxRecordsPerTask)
+	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
+	cli.Require(c, "output")
+	cli.CompleteDirectories(c, "output")
+	cli.CompleteFrom(c, "to-format", format.RecordIO, format.TFRecord, format.IDX)
+	cli.CompleteFrom(c, "to-codec", codecs...)
+	cli.CompleteFlag(c, "compressor", o.compressors)
+}
+
+var (
+	compressors  = map[string]recordio.Compressor{"": recordio.Snappy, "none": recordio.None, "snappy": recordio.Snappy, "gzip": recordio.Gzip}
+	compressions = map[string]tfrecord.Compression{"": tfrecord.None, "none": tfrecord.None, "gzip": tfrecord.Gzip, "zlib": tfrecord.Zlib}
+)
+
+func (o *output) finish() error {
+	var ok bool
+	if o.Format == format.TFRecord {
+		if o.Compression, ok = compressions[o.compressor]; !ok {
+			return cli.UsageError("--compressor=%s: TFRecord files are compressed with gzip or zlib, or none", o.compressor)
+		}
+	} else if o.Compressor, ok = compressors[o.compressor]; !ok {
+		return cli.UsageError("--compressor=%s: use none, snappy or gzip", o.compressor)
+	}
+	o.Progress = bar("writing")
+	return nil
+}
+
+// bar shows long work on a terminal, and nothing elsewhere.
+func bar(what string) func(done, total int64) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil
+	}
+	var b *progressbar.ProgressBar
+	return func(done, total int64) {
+		if b == nil {
+			b = progressbar.NewOptions64(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription(what),
+				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("records"),
+				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		}
+		_ = b.Set64(done) // a bar that cannot be drawn is no reason to stop
+	}
+}
+
+func newSynth() *cobra.Command {
+	var o output
+	var records int64
+	var seed uint64
+	c := &cobra.Command{
+		Use:   "synth [digits|shapes|frappe|census] --output DIR",
+		Short: "Make a data set, a function of the seed alone",
+		Long: `Make a data set, a function of the seed alone:
+
+  digits  28×28, for the model mnist (the default)
+  shapes  coloured and 32×32, for cifar10 and resnet
+  frappe  who uses which app in which context, ten categories of 5,382 a record, for
+          deepfm
+  census  who earns much, categories and numbers, for wide_deep and census_dnn`,
+		Example: `  elastic-trainer data synth --output digits/train --records 10000 --seed 1
+  elastic-trainer data synth census --output census --to-format tfrecord`,
+		Args: cli.Wants("[SET]"),
+		ValidArgsFunction: cli.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return cli.Beginning(typed, syntheticSets())
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.finish(); err != nil {
+				return err
+			}
+			set := data.Digits
+			if len(args) > 0 {
+				set = args[0]
+			}
+			return printPaths(cmd)(datacmd.Synth(cmd.Context(), set, records, seed, o.Output))
+		},
+	}
+	o.register(c, "how records are encoded: bytes or tf_example; empty means bytes for digits in RecordIO, and tf_example otherwise")
+	c.Flags().Int64Var(&records, "records", 10000, "number of records")
+	cli.Between(c, "records", 1, maxRecords)
+	c.Flags().Uint64Var(&seed, "seed", 1, "of the records")
+	cli.Seed(c, "seed")
+	return c
+}
+
+func newConvert() *cobra.Command {
+	var s source
+	var o output
+	var part string
+	c := &cobra.Command{
+		Use:   "convert SOURCE --output DIR",
+		Short: "Write a data set anew: another format, codec or part of it",
+		Long: `Write a data set anew. Images and labels (MNIST's IDX files, synthetic digits) become
+what ElasticDL's generator wrote: image float32[1,28,28] with pixels 0 to 255, label
+int64[1]. The rows of CSV become tf_examples with a feature for every column. A
+validation split is a conversion of the other records.`,
+		Example: `  elastic-trainer data convert mnist --output mnist/train --part 0:8000
+  elastic-trainer data convert mnist --output mnist/test --part 8000:
+  elastic-trainer data convert iris.csv --output iris --to-format tfrecord \
+      --csv-columns label=species --csv-words species=setosa,versicolor,virginica`,
+		Args:              cli.Wants("SOURCE"),
+		ValidArgsFunction: cli.FirstArgument(dataPaths),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.finish(); err != nil {
+				return err
+			}
+			lo, hi, err := datacmd.ParseRange(part)
+			if err != nil {
+				return cli.UsageError("--part: %w", err)
+			}
+			from, err := s.of(args[0])
+			if err != nil {
+				return err
+			}
+			return printPaths(cmd)(datacmd.Convert(cmd.Context(), from, lo, hi, o.Output))
+		},
+	}
+	s.register(c)
+	o.register(c, "how the new records are encoded: bytes or tf_example; empty keeps the source's (CSV: tf_example; images: bytes, in tfrecord tf_example)")
+	c.Flags().StringVar(&part, "part", "", "write the records LO:HI, counted over all files; empty for all")
+	return c
+}
+
+func newInspect() *cobra.Command {
+	var s source
+	var o datacmd.InspectOptions
+	var sheet string
+	var images int64
+	c := &cobra.Command{
+		Use:   "inspect PATH",
+		Short: "Show what a data set is made of, before training on it",
+		Long: `Show what a data set is made of, and what should be known before training on it:
+formats, codecs, compression, records and their features, and chunks that are too large
+to be dealt out. PATH is a directory, a file, or synthetic://digits.`,
+		Example: `  elastic-trainer data inspect digits/train
+  elastic-trainer data inspect synthetic://digits --sheet digits.png`,
+		Args:              cli.Wants("PATH"),
+		ValidArgsFunction: cli.FirstArgument(dataPaths),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, err := s.of(args[0])
+			if err != nil {
+				return err
+			}
+			if err := datacmd.Inspect(cmd.Context(), from, o, cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			if sheet == "" {
+				return nil
+			}
+			return writeSheet(cmd, from, images, sheet)
+		},
+	}
+	s.register(c)
+	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "size of a range, to say when chunks are too large for it")
+	cli.Between(c, "record-per-task", 1, trainingjob.MaxRecordsPerTask)
+	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG `file` (IDX and synthetic data)")
+	cli.CompleteFiles(c, "sheet", "png")
+	c.Flags().Int64Var(&images, "sheet-images", 200, "images on the sheet")
+	cli.Between(c, "sheet-images", 1, maxSheetImages)
+	return c
+}
+
+func writeSheet(cmd *cobra.Command, spec data.Spec, images int64, path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := datacmd.Sheet(cmd.Context(), spec, images, f); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func newVerify() *cobra.Command {
+	var s source
+	c := &cobra.Command{
+		Use:   "verify PATH",
+		Short: "Read every record and check every checksum",
+		Long: `Read every record of a data set, check every checksum, and with --model also that every
+record holds what the model wants. PATH is a directory or a file.`,
+		Example: `  elastic-trainer data verify digits/train
+  elastic-trainer data verify digits/train --model mnist`,
+		Args:              cli.Wants("PATH"),
+		ValidArgsFunction: cli.FirstArgument(dataPaths),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, err := s.of(args[0])
+			if err != nil {
+				return err
+			}
+			return datacmd.Verify(cmd.Context(), from, bar("reading"), cmd.OutOrStdout())
+		},
+	}
+	s.register(c)
+	return c
+}
+
+// printPaths prints the files that were written.
+func printPaths(cmd *cobra.Command) func([]string, error) error {
+	return func(paths []string, err error) error {
+		for _, p := range paths {
+			fmt.Fprintln(cmd.OutOrStdout(), p)
+		}
+		return err
+	}
+}

@@ -1,0 +1,85 @@
+package elastictrainer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/evaluation"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/metric"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
+)
+
+func newEvaluate() *cobra.Command {
+	var u using
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "evaluate --model-file FILE|--model NAME --model-dir DIR|--checkpoint FILE --validation-data-dir DIR",
+		Short: "Measure a trained model: loss and metrics on a data set",
+		Long: `Measure a trained model on a data set: its loss, and the metrics that the model file
+defines (eval_metrics_fn), in inference mode. The model is a finished job's, or any
+checkpoint's on the way there.
+
+Of a finished job's model and its validation data the result is that of model.json,
+to the bit. It does not depend on the processor, on threads or on --minibatch-size;
+losses are added by ranges of --record-per-task records, so that another length may
+change the last digits of the loss.`,
+		Example: `  elastic-trainer train --model mnist --output out \
+      --train-data-dir "synthetic://digits?records=600" \
+      --validation-data-dir "synthetic://digits?records=500&seed=2"
+  elastic-trainer evaluate --model mnist --model-dir out \
+      --validation-data-dir "synthetic://digits?records=500&seed=2"
+  elastic-trainer evaluate --model mnist --json \
+      --checkpoint out/checkpoints/*/step-000000000030.safetensors \
+      --validation-data-dir "synthetic://digits?records=500&seed=2"`,
+		Args: cli.Wants(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return u.evaluate(cmd, asJSON) },
+	}
+	u.register(c, "validation-data-dir", "the data to measure it on")
+	c.Flags().IntVar(&u.ranges, "record-per-task", 0, "records of a range, by which losses are added; 0: the finished job's, else 100")
+	cli.Between(c, "record-per-task", 0, trainingjob.MaxRecordsPerTask)
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, with all digits")
+	return c
+}
+
+func (u *using) evaluate(cmd *cobra.Command, asJSON bool) (err error) {
+	ctx := cmd.Context()
+	o, err := u.open(ctx, modelfile.Evaluation)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.Close()) }()
+	var parts []nn.Result
+	progress := newCounter(cmd.ErrOrStderr(), "evaluating", o.data.Records())
+	err = o.each(progress, func(r schedule.Range) error {
+		part, err := evaluation.Range(ctx, o.Network, o.State, o.batcher, r, u.minibatch)
+		parts = append(parts, part)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	measured, _ := evaluation.Measure(o.weights.Step, metric.New(o.Graph), parts)
+	out := cmd.OutOrStdout()
+	if asJSON {
+		text, err := json.MarshalIndent(measured, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(out, string(text))
+		return err
+	}
+	fmt.Fprintf(out, "%s\nrecords   %d\nloss      %.6g\n", o.title(), measured.Records, measured.Loss)
+	for _, name := range slices.Sorted(maps.Keys(measured.Metrics)) {
+		fmt.Fprintf(out, "%-8s  %.4f\n", name, measured.Metrics[name])
+	}
+	return nil
+}

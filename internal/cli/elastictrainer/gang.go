@@ -1,0 +1,145 @@
+package elastictrainer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	protocol "github.com/elastic-training/terraform-provider-elastic/internal/api/task/gang"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/kube"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/rank"
+)
+
+func newGang() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "gang",
+		Short: "Start, end and restart the pods of a task together",
+		Long: `What the pods of an elastic_task of several nodes run: an init container installs this
+program into a directory of the pod, and it runs the task's command in the task's own
+image, together with those of the other pods. Nothing here is for use by hand.`,
+	}
+	cmd.AddCommand(newGangInstall(), newGangRun())
+	return cmd
+}
+
+func newGangInstall() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install FILE",
+		Short: "Copy this program to where another container can execute it",
+		Long: `Copy this program to FILE, below directories that are made where there are none. It
+appears under its name when it is complete.`,
+		Example: "  elastic-trainer gang install /elastic/elastic-trainer",
+		Args:    cli.Wants("FILE"),
+		RunE:    func(_ *cobra.Command, args []string) error { return install(args[0]) },
+	}
+}
+
+// install copies the running program. It appears under its name when it is complete.
+func install(to string) (err error) {
+	from, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("install the supervisor: %w", err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fmt.Errorf("install the supervisor: %w", err)
+	}
+	// The containers of the pod share the directory: an unpredictable name, made by O_EXCL, follows no link of theirs.
+	out, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
+	if err != nil {
+		return fmt.Errorf("install the supervisor: %w", err)
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err == nil {
+		err = os.Rename(out.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("install the supervisor: %w", err), os.Remove(out.Name()))
+	}
+	return nil
+}
+
+// supervisorSeconds of the time that start.sh leaves the supervisor are kept for the supervisor's own end.
+const supervisorSeconds = 2
+
+func newGangRun() *cobra.Command {
+	var c computing
+	var name string
+	cmd := &cobra.Command{
+		Use:   "run --task NAME -- COMMAND...",
+		Short: "Run a command together with those of the task's other pods",
+		Long: `Waits until the task's pods are all ready, and runs the command with their addresses
+in SKYPILOT_NODE_IPS. When one of the commands fails or a pod is gone, all are
+stopped and run again; when all have ended well, so does this. Where this pod's
+command was the first to fail, its exit code is this one's.`,
+		Example: "  elastic-trainer gang run --task nccl-test -- python3 train.py",
+		Args:    cli.Wants("COMMAND..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := c.logger(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			config := rank.Config{
+				Pod: types.UID(os.Getenv("MY_POD_UID")), Address: os.Getenv("MY_POD_IP"), Command: args, Env: os.Environ(),
+				Stdout: os.Stdout, Stderr: os.Stderr, Log: log.With("task", name),
+			}
+			stop := 0
+			for _, v := range []struct {
+				name string
+				into *int
+			}{{"SKYPILOT_NODE_RANK", &config.Rank}, {"SKYPILOT_NUM_NODES", &config.Nodes}, {"ELASTIC_STOP_SECONDS", &stop}} {
+				if *v.into, err = strconv.Atoi(os.Getenv(v.name)); err != nil {
+					return cli.UsageError("%s=%q: this runs in a pod that elastic_task made, where it is a number", v.name, os.Getenv(v.name))
+				}
+			}
+			config.Patience = time.Duration(max(0, stop-supervisorSeconds)) * time.Second
+			if config.Rank < 0 || config.Rank >= config.Nodes || config.Pod == "" || config.Address == "" {
+				return cli.UsageError("rank %d of %d, pod %q at %q: this runs in a pod that elastic_task made", config.Rank, config.Nodes, config.Pod, config.Address)
+			}
+			return superviseRank(cmd, config, name)
+		},
+	}
+	cmd.Flags().StringVar(&name, "task", "", "the task's name (required)")
+	c.registerLevel(cmd)
+	cli.Require(cmd, "task")
+	cli.Exits(cmd, 0, "the commands of all pods have ended well")
+	cli.Exits(cmd, rank.ExitStopped, "asked to stop")
+	return cmd
+}
+
+func superviseRank(cmd *cobra.Command, config rank.Config, name string) error {
+	ctx := cmd.Context()
+	cluster, err := kube.InPod(os.Getenv("ELASTIC_ROOT"))
+	if err != nil {
+		return err
+	}
+	if config.Gang, err = kube.WatchGang(ctx, cluster, protocol.PodLabel, os.Getenv("MY_JOB_UID"), protocol.BoardName(name)); err != nil {
+		if ctx.Err() != nil {
+			return &cli.ExitError{Code: rank.ExitStopped, Err: err}
+		}
+		return err
+	}
+	defer config.Gang.Close()
+	code, err := rank.Run(ctx, config)
+	switch {
+	case err != nil:
+		return err
+	case code == rank.ExitStopped:
+		return &cli.ExitError{Code: code, Err: errors.New("asked to stop")}
+	case code != 0:
+		return &cli.ExitError{Code: code, Err: fmt.Errorf("the command of rank %d ended with exit code %d", config.Rank, code)}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package elastictrainer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/evaluation"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/prediction"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
+)
+
+func newPredict() *cobra.Command {
+	var u using
+	var p prediction.Options
+	var output string
+	c := &cobra.Command{
+		Use:   "predict --model-file FILE|--model NAME --model-dir DIR|--checkpoint FILE --prediction-data-dir DIR",
+		Short: "Ask a trained model about records: a line for each, as CSV or JSON",
+		Long: `Ask a trained model about records, and write a line for each, in the data's order:
+its number, the answer as a class, and the probabilities (or with --logits what the
+output layer says). Models of a number, trained with the squared error, give the value.
+
+Lines do not depend on the processor, on threads or on --minibatch-size, and numbers
+read back to the same bits. Memory does not grow with the data.
+
+The model file's feed is called in mode PREDICTION, in which ElasticDL's files read
+records without labels. For records that hold them use --labels.`,
+		Example: `  elastic-trainer predict --model mnist --model-dir out --labels \
+      --prediction-data-dir "synthetic://digits?records=100&seed=3"
+  elastic-trainer predict --model mnist --model-dir out --labels --format jsonl \
+      --prediction-data-dir "synthetic://digits?records=100&seed=3" -o answers.jsonl`,
+		Args: cli.Wants(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(prediction.Formats(), p.Format) {
+				return cli.UsageError("--format=%s: use %s", p.Format, strings.Join(prediction.Formats(), " or "))
+			}
+			if err := writeTo(output, cmd.OutOrStdout(), func(out io.Writer) error { return u.predict(cmd, out, p) }); err != nil {
+				return err
+			}
+			if output != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "wrote the answers to %s\n", output)
+			}
+			return nil
+		},
+	}
+	u.register(c, "prediction-data-dir", "the records to answer")
+	f := c.Flags()
+	f.StringVarP(&output, "output", "o", "", "`file` for the lines, which appears when all are written; empty: standard output")
+	f.StringVar(&p.Format, "format", prediction.CSV, "csv, with a header, or jsonl: a JSON object on each line")
+	f.BoolVar(&p.Logits, "logits", false, "write the output layer's values instead of probabilities")
+	f.BoolVar(&p.Labels, "labels", false, "records hold labels, as in training; they are written beside the answers")
+	cli.CompleteFiles(c, "output", "csv", "jsonl")
+	cli.CompleteFrom(c, "format", prediction.Formats()...)
+	return c
+}
+
+func (u *using) predict(cmd *cobra.Command, out io.Writer, p prediction.Options) (err error) {
+	ctx := cmd.Context()
+	mode := modelfile.Prediction
+	u.hint = "; if the records hold labels, add --labels"
+	if p.Labels {
+		mode, u.hint = modelfile.Evaluation, ""
+	}
+	o, err := u.open(ctx, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.Close()) }()
+	w, err := prediction.NewWriter(out, o.Graph, p)
+	if err != nil {
+		return err
+	}
+	err = o.each(newCounter(cmd.ErrOrStderr(), "predicting", o.data.Records()), func(r schedule.Range) error {
+		return evaluation.Minibatches(ctx, o.batcher, r, u.minibatch, func(b *graph.Batch) error {
+			values, err := o.Network.Predict(o.State, b)
+			if err != nil {
+				return err
+			}
+			return w.Write(b, values)
+		})
+	})
+	return errors.Join(err, w.Close())
+}
+
+// writeTo has a file written that appears under its name when it is whole; without a name everything goes to out.
+func writeTo(path string, out io.Writer, write func(io.Writer) error) (err error) {
+	if path == "" {
+		return write(out)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,234 @@
+package elastictrainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/local"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+)
+
+// training are the flags of train.
+type training struct {
+	computing
+	spec         trainingjob.Job
+	csv          csvFlags
+	learningRate float64
+	command      string
+	checkpoint   trainingjob.Checkpoint
+	evaluation   trainingjob.Evaluation
+	keep         int
+	workers      int
+	floor        int
+	listen       string
+	pace         time.Duration
+	status       string // where to serve the page; "" nowhere
+}
+
+func newTrain() *cobra.Command {
+	var t training
+	c := &cobra.Command{
+		Use:   "train --model-file FILE|--model NAME --train-data-dir DIR --output DIR",
+		Short: "Train on this machine: one master, N worker processes",
+		Long: `Train on this machine, without a cluster: one master and N worker processes, with the
+same schedule, protocol and arithmetic as in a cluster. The result depends on the
+model, the data and the numbers below alone: not on the number of workers, nor on
+which of them are killed on the way.
+
+The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
+and what it is to model.json beside it. The same command again goes on where it was
+interrupted, to the same bits as if it had not been; a finished job is found done, and
+with a higher --num-epoch it goes on from its end.`,
+		Example: `  elastic-trainer data synth --output digits --records 10000
+  elastic-trainer train --model-file examples/models/mnist_functional_api.py \
+      --train-data-dir digits --output out --num-worker 2
+  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out`,
+		Args: cli.Wants(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("learning-rate") {
+				t.spec.Training.LearningRate = &t.learningRate
+			}
+			return t.run(cmd)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&t.spec.Name, "job-name", "local", "the job's name, for messages")
+	f.StringVar(&t.spec.Model.File, "model-file", "", "the model `file` (this or --model is needed)")
+	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
+	f.StringVar(&t.command, "worker-command", "", "compute with a framework of your own: the model file is a script then, and this command runs it, as in \"python3\"")
+	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
+	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
+	f.Int64Var(&t.evaluation.Steps, "evaluation-steps", 0, "steps between two evaluations of the validation data; 0: none on the way. Training waits meanwhile, and the model does not depend on it")
+	f.Int64Var(&t.evaluation.Epochs, "evaluation-epochs", 0, "epochs between two of them; 0: none on the way")
+	f.StringVar(&t.spec.Data.Format, "data-format", format.Default, format.Choice())
+	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
+	t.csv.register(f)
+	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records that are dealt out together")
+	f.IntVar(&t.spec.Training.Epochs, "num-epoch", 1, "passes over the data")
+	f.IntVar(&t.spec.Training.MinibatchSize, "minibatch-size", 10, "records of a gradient")
+	f.IntVar(&t.spec.Training.GradsToWait, "grads-to-wait", 2, "gradients averaged per step: the number of virtual workers")
+	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "of weights, order and dropout")
+	f.Float64Var(&t.learningRate, "learning-rate", 0, "overrides the model file's")
+	f.StringVar(&t.spec.Training.Aggregation, "aggregation", trainingjob.AggregationMaster, "where gradients are added: at the master, by allreduce between the workers, or auto, where it takes less time; the model is the same")
+	f.StringVarP(&t.spec.Output, "output", "o", "", "`directory` for the model (required)")
+	f.Int64Var(&t.checkpoint.Steps, "checkpoint-steps", 0, "steps between two checkpoints; 0: the steps of an epoch. There is one besides at the end, and one when the run is interrupted")
+	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "`directory` for checkpoints (default OUTPUT/checkpoints)")
+	f.IntVar(&t.keep, "keep-checkpoint-max", trainingjob.DefaultKeepCheckpoints, "the newest checkpoints to keep; 0: all")
+	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
+	f.IntVar(&t.floor, "min-worker", 1, "below so many workers the job waits")
+	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
+	f.StringVar(&t.status, "status-address", "", "serve the run's page and /metrics on this address, 127.0.0.1:0 on a free port; empty: nowhere. The page is left as report.html beside the model in any case")
+	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
+	t.register(c)
+	cli.Seed(c, "seed")
+	cli.NotNegative(c, "pace")
+	cli.Between(c, "num-worker", 1, trainingjob.MaxWorkers)
+	cli.Between(c, "min-worker", 1, trainingjob.MaxWorkers)
+	cli.Require(c, "train-data-dir", "output")
+	completeModel(c)
+	completeData(c, "train-data-dir", "validation-data-dir")
+	cli.CompleteDirectories(c, "output", "checkpoint-dir")
+	cli.CompleteFrom(c, "aggregation", trainingjob.Aggregations...)
+	cli.Exits(c, 0, "the model is trained")
+	cli.Exits(c, coordinator.ExitJobFailed, "the job failed, and would fail again")
+	cli.Exits(c, coordinator.ExitInterrupted, "interrupted; the same command goes on from there")
+	c.MarkFlagsOneRequired("model-file", "model")
+	c.MarkFlagsMutuallyExclusive("model-file", "model")
+	return c
+}
+
+func (t *training) run(cmd *cobra.Command) (err error) {
+	t.spec.Namespace = "default"
+	if t.spec.Command, err = elasticdl.Words(t.command); err != nil {
+		return cli.UsageError("--worker-command=%s: %s", t.command, err)
+	}
+	if t.evaluation != (trainingjob.Evaluation{}) {
+		t.spec.Evaluation = &t.evaluation
+	}
+	t.spec.Checkpoint, t.checkpoint.KeepMax = &t.checkpoint, &t.keep
+	// Workers are started elsewhere than where the paths were written.
+	for _, path := range []*string{&t.spec.Model.File, &t.spec.Output, &t.checkpoint.Directory} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	for _, path := range []*string{&t.spec.Data.Training, &t.spec.Data.Validation} {
+		if *path, err = absoluteData(*path); err != nil {
+			return err
+		}
+	}
+	if t.spec.Data.CSV, err = t.csv.finish(); err != nil {
+		return err
+	}
+	if problems := t.spec.Problems(); len(problems) > 0 {
+		return cli.UsageError("%s", problems[0])
+	}
+	if t.floor < 1 || t.workers < t.floor {
+		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
+	}
+	name, model, err := job.ReadModel(t.spec, t.options)
+	if err != nil {
+		return err
+	}
+	log, err := t.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if t.options.Threads == 0 && len(t.spec.Command) == 0 {
+		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
+	}
+	t.options.ScriptOutput, t.options.ScriptRestarts = labelled{cmd.ErrOrStderr(), "master"}, masterScriptRestarts
+	ctx := cmd.Context()
+	t.options.Memory = data.MemoryBytes() / int64(t.workers)
+	j, err := job.Load(ctx, t.spec, name, model, t.options)
+	if err != nil {
+		return cannotBegin(ctx, err)
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	progress := newProgress(cmd.OutOrStdout(), j)
+	progress.begin(t.workers)
+	text, err := json.Marshal(t.spec)
+	if err != nil {
+		return err
+	}
+	recorder := master.Record(j)
+	if t.status != "" {
+		page, err := web.Start(ctx, t.status, recorder, log)
+		if err != nil {
+			return fmt.Errorf("%w; choose another --status-address, port 0 finds a free one", err)
+		}
+		defer page.Close()
+		progress.served(page.URL())
+	}
+	if t.level != "debug" { // whose lines would go through the view
+		progress.watch(recorder)
+		defer progress.close()
+	}
+	result, err := local.Train(ctx, local.Config{
+		Job: j, JobJSON: text, ModelName: name, Min: t.floor, Max: t.workers, Output: t.spec.Output,
+		WorkerArgs: t.workerArgs(), WorkerLog: progress.log(cmd.ErrOrStderr()), Listen: t.listen, Reporter: progress, History: recorder, Log: quiet(log, t.level),
+	})
+	if err != nil {
+		return err
+	}
+	return progress.end(result)
+}
+
+// workerArgs hands on how to compute.
+func (t *training) workerArgs() []string {
+	level := t.level
+	if level == "info" {
+		level = "warn" // what workers do is in the master's lines
+	}
+	return []string{
+		"--threads", strconv.Itoa(t.options.Threads), "--kernel", t.options.Kernel, "--data-cache", strconv.FormatInt(t.options.Cache, 10),
+		"--pace", t.pace.String(), "--log-level", level, "--master-timeout", "5s",
+	}
+}
+
+func absoluteData(path string) (string, error) {
+	if path == "" || strings.Contains(path, "://") {
+		return path, nil
+	}
+	return filepath.Abs(path)
+}
+
+// cannotBegin is the error of a job that cannot be loaded: as in a cluster it would fail again, unless somebody has interrupted it.
+func cannotBegin(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &cli.ExitError{Code: coordinator.ExitInterrupted, Err: fmt.Errorf("interrupted before the job began: %w", err)}
+	}
+	return jobFailed(err)
+}
+
+// failed is the error of a run that did not end with a model.
+func failed(r master.Result) error {
+	switch r.Code {
+	case coordinator.ExitDone:
+		return nil
+	case coordinator.ExitInterrupted:
+		return &cli.ExitError{Code: r.Code, Err: fmt.Errorf("%s; the same command again goes on from there", r.Reason)}
+	}
+	return &cli.ExitError{Code: r.Code, Err: errors.New(r.Reason)}
+}

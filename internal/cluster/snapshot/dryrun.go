@@ -1,0 +1,116 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
+)
+
+// maxDryRuns bounds the requests that are under way at one time.
+const maxDryRuns = 8
+
+// DryRun asks the API server what it would store of the jobs' pods, with all that admits them there, webhooks and policies
+// too: by a create that is a dry run, one for each template. It returns the jobs with what was answered in their pods. Where
+// nothing may be created, or the answer depends on what is planned too, the pods are as they were, and what the API server
+// would do is computed. Nothing is changed in the cluster, nor in the jobs given.
+func DryRun(ctx context.Context, client *cluster.Client, jobs []forecast.Job) []forecast.Job {
+	asked := map[string]*reply{}
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, maxDryRuns)
+	jobs = forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod {
+		key := template(pod)
+		if asked[key] == nil {
+			r := &reply{}
+			asked[key] = r
+			asking.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				r.pod, r.err = client.Kubernetes().CoreV1().Pods(pod.Namespace).Create(ctx, request(pod.Pod), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			})
+		}
+		return pod
+	})
+	asking.Wait()
+	return forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod { return asked[template(pod)].of(pod) })
+}
+
+// reply is what the API server says of a template.
+type reply struct {
+	pod *corev1.Pod
+	err error
+}
+
+// template is equal for pods that the API server treats alike: they differ in their names and their index only.
+func template(pod forecast.Pod) string {
+	labels := maps.Clone(pod.Labels)
+	delete(labels, batchv1.JobCompletionIndexAnnotation)
+	text, err := json.Marshal([]any{pod.Namespace, labels, pod.Annotations, pod.Spec})
+	if err != nil {
+		return pod.Namespace + "/" + pod.Name
+	}
+	return string(text)
+}
+
+// request is the pod as it can be created before what belongs to it is: its ServiceAccount may be planned.
+func request(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.ObjectMeta = metav1.ObjectMeta{Namespace: pod.Namespace, GenerateName: "forecast-", Labels: pod.Labels, Annotations: pod.Annotations}
+	pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "", ""
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Image == "" { // of a job that is described rather than planned
+			pod.Spec.Containers[i].Image = "forecast"
+		}
+	}
+	return pod
+}
+
+// withoutRight matches what RBAC says, and later what depends on objects that may be planned, or on quotas, which count all pods.
+var (
+	withoutRight = regexp.MustCompile(`cannot create resource "pods"`)
+	computable   = regexp.MustCompile(`exceeded quota|no PriorityClass with name|RuntimeClass "[^"]*" not found|namespaces "[^"]*" not found|no API token found`)
+)
+
+// of is the pod with what was answered.
+func (r *reply) of(pod forecast.Pod) forecast.Pod {
+	switch {
+	case r.err == nil:
+		object := pod.DeepCopy()
+		account := object.Spec.ServiceAccountName
+		object.Labels, object.Annotations, object.Spec = r.pod.Labels, r.pod.Annotations, *r.pod.Spec.DeepCopy()
+		object.Spec.ServiceAccountName = account
+		if index, indexed := pod.Labels[batchv1.JobCompletionIndexAnnotation]; indexed {
+			object.Labels = maps.Clone(object.Labels)
+			object.Labels[batchv1.JobCompletionIndexAnnotation] = index
+		}
+		object.Spec.SchedulingGates = slices.DeleteFunc(object.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
+			return strings.HasPrefix(g.Name, kueue.GroupName+"/") // the forecast computes admission by the queue separately
+		})
+		pod.Pod, pod.Answered = object, true
+	case withoutRight.MatchString(r.err.Error()), computable.MatchString(r.err.Error()):
+	case apierrors.IsForbidden(r.err), apierrors.IsInvalid(r.err), apierrors.IsBadRequest(r.err) && !strings.Contains(r.err.Error(), "dry run"):
+		pod.Answered, pod.Refusal = true, &podadmission.Refusal{Message: refusal(r.err)}
+	}
+	return pod
+}
+
+// named is how an error begins that names the pod of the dry run.
+var named = regexp.MustCompile(`^(pods|Pod) "forecast-[^"]*" is (forbidden|invalid): `)
+
+func refusal(err error) string {
+	return named.ReplaceAllString(fmt.Sprint(err), "")
+}

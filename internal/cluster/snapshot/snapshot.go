@@ -1,0 +1,176 @@
+// Package snapshot reads a cluster as a forecast needs it. It promises few and cheap requests, all at the same time: one
+// LIST for each kind of object, answered from the API server's cache, without pods that have ended; and an error that
+// names every verb that is missing, of those that a forecast cannot go without. What the objects mean is package forecast's.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+)
+
+// NotEnded selects, by their fields, the pods that hold what they request, or wait for it.
+const NotEnded = "status.phase!=Succeeded,status.phase!=Failed"
+
+// ErrNoKueue says that the cluster does not know Kueue's kinds of objects.
+var ErrNoKueue = errors.New("the cluster has no Kueue")
+
+// ForbiddenError says what may not be read.
+type ForbiddenError struct {
+	Verbs []string // "list pods", "list clusterqueues.kueue.x-k8s.io"
+}
+
+func (e *ForbiddenError) Error() string {
+	return "not allowed: " + strings.Join(e.Verbs, ", ") + " (in the whole cluster)"
+}
+
+// Read reads nodes, pods and what decides about them. It fails where nodes, pods or priority classes cannot be read; what
+// a forecast can go without is named in Unread.
+func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, error) {
+	s := &forecast.Snapshot{AsOf: time.Now(), Jobs: map[types.NamespacedName]forecast.TrainingJob{}}
+	kube := client.Kubernetes()
+	l := &lists{}
+	list(ctx, client, l, "list nodes", kube.CoreV1().Nodes(), "", &s.Nodes)
+	list(ctx, client, l, "list pods", kube.CoreV1().Pods(""), NotEnded, &s.Pods)
+	list(ctx, client, l, "list priorityclasses.scheduling.k8s.io", kube.SchedulingV1().PriorityClasses(), "", &s.PriorityClasses)
+	optional(ctx, client, l, forecast.Budgets, "list poddisruptionbudgets.policy", kube.PolicyV1().PodDisruptionBudgets(""), &s.Budgets)
+	optional(ctx, client, l, forecast.Namespaces, "list namespaces", kube.CoreV1().Namespaces(), &s.Namespaces)
+	optional(ctx, client, l, forecast.LimitRanges, "list limitranges", kube.CoreV1().LimitRanges(""), &s.LimitRanges)
+	optional(ctx, client, l, forecast.ResourceQuotas, "list resourcequotas", kube.CoreV1().ResourceQuotas(""), &s.Quotas)
+	optional(ctx, client, l, forecast.RuntimeClasses, "list runtimeclasses.node.k8s.io", kube.NodeV1().RuntimeClasses(), &s.RuntimeClasses)
+	optional(ctx, client, l, forecast.Services, "list services", kube.CoreV1().Services(""), &s.Services)
+	optional(ctx, client, l, forecast.Replications, "list replicationcontrollers", kube.CoreV1().ReplicationControllers(""), &s.ReplicationControllers)
+	optional(ctx, client, l, forecast.ReplicaSets, "list replicasets.apps", kube.AppsV1().ReplicaSets(""), &s.ReplicaSets)
+	optional(ctx, client, l, forecast.StatefulSets, "list statefulsets.apps", kube.AppsV1().StatefulSets(""), &s.StatefulSets)
+	optional(ctx, client, l, forecast.DeviceClasses, "list deviceclasses.resource.k8s.io", kube.ResourceV1().DeviceClasses(), &s.Devices.Classes)
+	optional(ctx, client, l, forecast.ResourceSlices, "list resourceslices.resource.k8s.io", kube.ResourceV1().ResourceSlices(), &s.Devices.Slices)
+	optional(ctx, client, l, forecast.ResourceClaims, "list resourceclaims.resource.k8s.io", kube.ResourceV1().ResourceClaims(""), &s.Devices.Claims)
+	registration := kube.AdmissionregistrationV1()
+	optional(ctx, client, l, forecast.MutatingWebhooks, "list mutatingwebhookconfigurations.admissionregistration.k8s.io", registration.MutatingWebhookConfigurations(), &s.Webhooks.Mutating)
+	optional(ctx, client, l, forecast.ValidatingWebhooks, "list validatingwebhookconfigurations.admissionregistration.k8s.io", registration.ValidatingWebhookConfigurations(), &s.Webhooks.Validating)
+	optional(ctx, client, l, forecast.BatchJobs, "list jobs.batch", kube.BatchV1().Jobs(""), &s.BatchJobs)
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(l.forgone, func(a, b forecast.Unread) int { return strings.Compare(a.Verb, b.Verb) })
+	s.Unread = l.forgone
+	return s, nil
+}
+
+// ReadQueues reads Kueue's objects. Where Kueue is not installed it fails with ErrNoKueue.
+func ReadQueues(ctx context.Context, client *cluster.Client) (*forecast.Queues, error) {
+	q, k := &forecast.Queues{}, client.Kueue()
+	l := &lists{}
+	verb := func(plural string) string { return "list " + plural + "." + kueue.GroupName }
+	list(ctx, client, l, verb("clusterqueues"), k.ClusterQueues(), "", &q.ClusterQueues)
+	list(ctx, client, l, verb("localqueues"), k.LocalQueues(""), "", &q.LocalQueues)
+	list(ctx, client, l, verb("resourceflavors"), k.ResourceFlavors(), "", &q.Flavors)
+	list(ctx, client, l, verb("cohorts"), k.Cohorts(), "", &q.Cohorts)
+	list(ctx, client, l, verb("admissionchecks"), k.AdmissionChecks(), "", &q.AdmissionChecks)
+	list(ctx, client, l, verb("workloadpriorityclasses"), k.WorkloadPriorityClasses(), "", &q.PriorityClasses)
+	list(ctx, client, l, verb("workloads"), k.Workloads(""), "", &q.Workloads)
+	if err := l.wait(); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// ReadJob reads what a training job's ConfigMaps say. found is false where there are none, or they may not be read.
+func ReadJob(ctx context.Context, client *cluster.Client, name types.NamespacedName) (job forecast.TrainingJob, found bool) {
+	configMaps := client.Kubernetes().CoreV1().ConfigMaps(name.Namespace)
+	definition, err := cluster.Get(ctx, client, configMaps, trainingjob.ConfigMapName(name.Name))
+	if err != nil {
+		return job, false
+	}
+	if job.Workers, err = trainingjob.DecodeWorkers([]byte(definition.Data[trainingjob.WorkersKey])); err != nil {
+		return job, false
+	}
+	if status, err := cluster.Get(ctx, client, configMaps, trainingjob.StatusName(name.Name)); err == nil {
+		// A status that cannot be read says nothing of the job's progress, and the rest is known.
+		job.Status, _ = trainingjob.DecodeStatus(status)
+	}
+	return job, true
+}
+
+// lists are LISTs under way.
+type lists struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	denied  []string          // guarded by mu, as what follows
+	forgone []forecast.Unread // what a forecast can go without
+	missing bool              // Kueue's kinds
+	err     error
+}
+
+// optional is list for a kind that a forecast can go without: where it may not be listed, that is noted.
+func optional[T cluster.Object, L runtime.Object](ctx context.Context, client *cluster.Client, l *lists, kind forecast.Kind, verb string, from cluster.Listing[L], to *[]T) {
+	l.running.Go(func() {
+		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{})
+		if cluster.IsNotServed(err) {
+			return // an API server without the kind has no objects of it
+		}
+		if apierrors.IsForbidden(err) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.forgone = append(l.forgone, forecast.Unread{Kind: kind, Verb: verb})
+			return
+		}
+		if err == nil && objects == nil {
+			objects = []T{} // read, and there are none
+		}
+		*to = objects
+		l.note(verb, err)
+	})
+}
+
+// list reads all selected objects of a kind, beside others.
+func list[T cluster.Object, L runtime.Object](ctx context.Context, client *cluster.Client, l *lists, verb string, from cluster.Listing[L], fields string, to *[]T) {
+	l.running.Go(func() {
+		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{FieldSelector: fields})
+		*to = objects
+		l.note(verb, err)
+	})
+}
+
+// note keeps what has to be said of a LIST that failed.
+func (l *lists) note(verb string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+	case apierrors.IsForbidden(err):
+		l.denied = append(l.denied, verb)
+	case cluster.IsNotServed(err):
+		l.missing = true
+	case l.err == nil:
+		l.err = err
+	}
+}
+
+// wait is the end of all of them, and the first thing that has to be said about them.
+func (l *lists) wait() error {
+	l.running.Wait()
+	switch {
+	case l.err != nil:
+		return l.err
+	case len(l.denied) > 0:
+		slices.Sort(l.denied)
+		return &ForbiddenError{Verbs: l.denied}
+	case l.missing:
+		return ErrNoKueue
+	}
+	return nil
+}

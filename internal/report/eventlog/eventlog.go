@@ -1,0 +1,204 @@
+// Package eventlog is what happened in a scenario, as data: one JSON object per line, in the order in which it was
+// seen. Everything that is said about a run (checks, narration, the timeline picture) is a function of its log, so
+// that a log from another machine can be judged and drawn again. It is pure but for reading and writing lines.
+package eventlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+)
+
+// Event is one observation. Time is when the recorder saw it; exactly one of the others is set.
+type Event struct {
+	Time time.Time `json:"time"`
+
+	Node     *Node     `json:"node,omitempty"`
+	Pod      *Pod      `json:"pod,omitempty"`
+	Workload *Workload `json:"workload,omitempty"`
+	Job      *Job      `json:"job,omitempty"`
+	Stage    *Stage    `json:"stage,omitempty"`
+	Fault    *Fault    `json:"fault,omitempty"`
+	Plan     *Plan     `json:"plan,omitempty"`
+	Listing  *Listing  `json:"listing,omitempty"`
+	Answer   *Answer   `json:"answer,omitempty"`
+	Result   *Result   `json:"result,omitempty"`
+	Left     *Left     `json:"left,omitempty"`
+}
+
+// Node is a node that is there, from the start of the story or from this moment on.
+type Node struct {
+	Name   string            `json:"name"`
+	CPU    string            `json:"cpu"`             // allocatable, a quantity
+	Memory string            `json:"memory"`          // allocatable, a quantity
+	Other  map[string]string `json:"other,omitempty"` // allocatable of other resources
+	Lost   bool              `json:"lost,omitempty"`  // it is there no more
+}
+
+// Pod is the state of a job's pod at one moment.
+type Pod struct {
+	Name          string `json:"name"`
+	UID           string `json:"uid"`
+	Job           string `json:"job"`
+	Role          string `json:"role"` // "master" or "worker"; "task" for a pod of a queued task
+	PriorityClass string `json:"priority_class,omitempty"`
+	Node          string `json:"node,omitempty"` // "" until it is bound
+	Phase         string `json:"phase"`          // Kubernetes' PodPhase
+
+	Requests map[string]string `json:"requests,omitempty"` // quantities; told once
+
+	Unschedulable string `json:"unschedulable,omitempty"` // the scheduler's message while it finds no room
+	Disruption    string `json:"disruption,omitempty"`    // reason of the DisruptionTarget condition
+	Cause         string `json:"cause,omitempty"`         // its message
+	Deleting      bool   `json:"deleting,omitempty"`      // a deletion timestamp is set
+	Deleted       bool   `json:"deleted,omitempty"`       // the object is gone
+	ExitCode      *int32 `json:"exit_code,omitempty"`
+	Reason        string `json:"reason,omitempty"` // of the container's waiting or terminated state
+}
+
+// PreemptionByScheduler is Pod.Disruption of a pod that made room for a more important one.
+const PreemptionByScheduler = "PreemptionByScheduler"
+
+// PreemptionByQueue is Pod.Disruption of a pod whose workload lost its quota to a more important one. Replay sets it; a
+// watch of the pod alone does not show it.
+const PreemptionByQueue = "PreemptionByQueue"
+
+// Workload is the state of a Kueue workload at one moment.
+type Workload struct {
+	Name          string  `json:"name"`
+	UID           string  `json:"uid"`
+	Owners        []Owner `json:"owners,omitempty"` // one Job, or the pods of a group
+	Queue         string  `json:"queue"`            // the LocalQueue
+	PriorityClass string  `json:"priority_class,omitempty"`
+	Priority      int32   `json:"priority"`
+
+	ReservedIn string `json:"reserved_in,omitempty"` // the ClusterQueue; "" while it has no quota
+	Admitted   bool   `json:"admitted,omitempty"`
+	Finished   bool   `json:"finished,omitempty"`
+	Waits      string `json:"waits,omitempty"`     // why it has no quota
+	Evicted    string `json:"evicted,omitempty"`   // reason of the Evicted condition while it is true
+	Preempted  string `json:"preempted,omitempty"` // reason of the Preempted condition while it is true
+	Cause      string `json:"cause,omitempty"`     // message of the Evicted condition
+	Deleted    bool   `json:"deleted,omitempty"`   // the object is gone
+}
+
+// Owner is an object that a workload stands for.
+type Owner struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// EvictedByPreemption is Workload.Evicted of a workload that made room for a more important one.
+const EvictedByPreemption = "Preempted"
+
+// Job is what a job's master reported.
+type Job struct {
+	Name   string             `json:"name"`
+	Status trainingjob.Status `json:"status"`
+}
+
+// Stage is a step of the story: what the story does now.
+type Stage struct {
+	Name string `json:"name"`
+	Text string `json:"text,omitempty"` // for a reader
+}
+
+// Fault is something that the story breaks, or lets come back.
+type Fault struct {
+	Kind   FaultKind `json:"kind"`
+	Target string    `json:"target,omitempty"` // the pod's or node's name
+}
+
+// FaultKind says what is done.
+type FaultKind string
+
+// The faults.
+const (
+	PodDeleted      FaultKind = "pod deleted" // with its grace period
+	PodKilled       FaultKind = "pod killed"  // deleted without one
+	NodeStopped     FaultKind = "node stopped"
+	NodeDeleted     FaultKind = "node deleted" // the object, after it was stopped
+	NodeStarted     FaultKind = "node started"
+	APIServerKilled FaultKind = "API server killed"
+)
+
+// Plan is what `terraform plan` answered after a stage: addresses with their actions; none when nothing would change.
+type Plan struct {
+	After   string   `json:"after"`
+	Changes []string `json:"changes,omitempty"`
+}
+
+// Listing is what the API server answered to a label selector.
+type Listing struct {
+	Selector string   `json:"selector"`
+	Pods     []string `json:"pods"`
+}
+
+// Answer is what data.elastic_workloads said after a stage.
+type Answer struct {
+	After     string             `json:"after"`
+	Workloads []AnsweredWorkload `json:"workloads"`
+}
+
+// AnsweredWorkload is one workload in an Answer.
+type AnsweredWorkload struct {
+	Owner  string `json:"owner"` // the name of what it stands for
+	Queue  string `json:"queue"`
+	Phase  string `json:"phase"`
+	Reason string `json:"reason,omitempty"` // why it waits
+}
+
+// Result compares the final model of a job with an undisturbed run of the same flags.
+type Result struct {
+	Job               string        `json:"job"`
+	SHA256            string        `json:"sha256"`
+	UndisturbedSHA256 string        `json:"undisturbed_sha256"`
+	UndisturbedTook   time.Duration `json:"undisturbed_took_ns"`
+}
+
+// Left is what `terraform destroy` left behind, as kind/name; nothing when it did its work.
+type Left struct {
+	Objects []string `json:"objects,omitempty"`
+}
+
+// Write appends one event as a line.
+func Write(w io.Writer, event Event) error {
+	line, err := json.Marshal(event)
+	if err != nil {
+		return fmt.Errorf("write an event: %w", err)
+	}
+	if _, err := w.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write an event: %w", err)
+	}
+	return nil
+}
+
+// maxLine bounds a line of a log: a pod or a status is a few KiB.
+const maxLine = 4 << 20
+
+// Read reads a log. A line that is no event is an error with its number.
+func Read(r io.Reader) ([]Event, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	var events []Event
+	number := 0
+	for lines.Scan() {
+		number++
+		var event Event
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			return nil, fmt.Errorf("event log, line %d: %w", number, err)
+		}
+		events = append(events, event)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("event log, line %d: longer than %d bytes", number+1, maxLine)
+	} else if err != nil {
+		return nil, fmt.Errorf("event log, after line %d: %w", number, err)
+	}
+	return events, nil
+}

@@ -1,0 +1,215 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
+)
+
+// The clock of a replay: it stands still while workloads are tried, and goes on by this much before each step, and between the workloads of a
+// submitMany.
+const (
+	betweenSteps   = 3 * time.Second
+	betweenSubmits = time.Second
+)
+
+// maxCycles is beyond what any recording needs to come to rest; recordings that never do are not made.
+const maxCycles = 5_000
+
+// ErrRestless is returned by Replay for a scenario in which workloads evict each other without end.
+var ErrRestless = errors.New("it does not come to rest")
+
+// Replay gives a scenario's steps to the engine and returns what came of each: the outcomes of all steps that could be done, and an error naming
+// the first that could not. UIDs are taken from the scenario's outcomes.
+func Replay(s *Scenario) ([]Outcome, error) { return replaySteps(s, len(s.Steps)) }
+
+// replaySteps replays the first n steps.
+func replaySteps(s *Scenario, n int) ([]Outcome, error) {
+	r, err := newReplay(s)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]Outcome, 0, n)
+	for i := range n {
+		r.now = r.now.Add(betweenSteps)
+		at := r.seconds(r.now)
+		r.events = []Event{}
+		refused := i < len(s.Outcomes) && s.Outcomes[i].Error != nil
+		if !refused {
+			if err := r.step(&s.Steps[i]); err != nil {
+				return outcomes, fmt.Errorf("step %d (%s): %w", i, &s.Steps[i], err)
+			}
+		}
+		o := r.outcome(at)
+		if refused {
+			o.Error = s.Outcomes[i].Error
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, nil
+}
+
+// Difference replays a scenario and tells where it first differs from the recording, in the steps that may be asserted; empty if nowhere.
+func Difference(s *Scenario) string {
+	asserted := min(s.Asserted(), len(s.Outcomes))
+	got, err := replaySteps(s, asserted)
+	for i := range asserted {
+		if i >= len(got) {
+			return err.Error()
+		}
+		if d := s.Outcomes[i].Difference(&got[i]); d != "" {
+			return fmt.Sprintf("step %d (%s): %s", i, &s.Steps[i], d)
+		}
+	}
+	return ""
+}
+
+// namespace is where all workloads of a scenario live.
+const namespace = "default"
+
+// replay is a scenario under way.
+type replay struct {
+	engine     *quota.Engine
+	start, now time.Time
+	classes    map[string]int32
+	queues     map[string]kueue.ClusterQueueSpec
+	local      map[string]kueue.LocalQueueSpec
+	uids       map[string]string
+	// order has the names of the workloads as they came.
+	order   []string
+	tracked map[string]*tracked
+	events  []Event
+}
+
+// tracked is what the engine does not remember of a workload.
+type tracked struct {
+	spec      quota.Workload
+	evictions map[string]int32
+	why       *Why
+}
+
+func newReplay(s *Scenario) (*replay, error) {
+	if s.Format != Format {
+		return nil, fmt.Errorf("format %d is not known, only %d is", s.Format, Format)
+	}
+	r := &replay{
+		engine:  quota.New(configOf(s)),
+		start:   time.Unix(0, 0).UTC(),
+		now:     time.Unix(0, 0).UTC(),
+		classes: map[string]int32{}, queues: map[string]kueue.ClusterQueueSpec{}, local: map[string]kueue.LocalQueueSpec{},
+		uids: map[string]string{}, tracked: map[string]*tracked{},
+	}
+	for _, o := range s.Outcomes {
+		for name, w := range o.Workloads {
+			r.uids[name] = w.UID
+		}
+	}
+	for _, f := range s.Flavors {
+		r.engine.SetFlavor(f.Name, f.Spec)
+	}
+	for _, c := range s.PriorityClasses {
+		r.classes[c.Name] = c.Value
+	}
+	for _, c := range s.Cohorts {
+		r.engine.SetCohort(c.Name, c.Spec)
+	}
+	for _, q := range s.ClusterQueues {
+		spec := *q.Spec.DeepCopy()
+		if spec.NamespaceSelector == nil {
+			spec.NamespaceSelector = &metav1.LabelSelector{}
+		}
+		if err := r.setQueue(q.Name, spec); err != nil {
+			return nil, err
+		}
+	}
+	for _, l := range s.LocalQueues {
+		r.setLocal(l.Name, kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(l.ClusterQueue), StopPolicy: l.StopPolicy})
+	}
+	return r, r.rest()
+}
+
+func configOf(s *Scenario) quota.Config {
+	var config quota.Config
+	if s.FairSharing != nil {
+		config.FairSharing = &quota.FairSharing{}
+		for _, strategy := range s.FairSharing.PreemptionStrategies {
+			config.FairSharing.Strategies = append(config.FairSharing.Strategies, quota.PreemptionStrategy(strategy))
+		}
+	}
+	return config
+}
+
+func (r *replay) setQueue(name string, spec kueue.ClusterQueueSpec) error {
+	r.queues[name] = spec
+	return r.engine.SetClusterQueue(name, spec)
+}
+
+func (r *replay) setLocal(name string, spec kueue.LocalQueueSpec) {
+	r.local[name] = spec
+	r.engine.SetLocalQueue(types.NamespacedName{Namespace: namespace, Name: name}, spec)
+}
+
+func (r *replay) seconds(t time.Time) int64 { return int64(t.Sub(r.start) / time.Second) }
+
+func (r *replay) name(workload string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: workload}
+}
+
+// rest runs cycles until nothing changes any more. Evicted workloads give their quota back before the next cycle, and parked ones come back when
+// all heads were tried.
+func (r *replay) rest() error {
+	for range maxCycles {
+		result := r.engine.Cycle(r.now)
+		for i := range result.Decisions {
+			r.carryOut(&result.Decisions[i])
+		}
+		if !result.Settled {
+			continue
+		}
+		at, more := r.engine.RequeueAt()
+		if !more {
+			return nil
+		}
+		r.engine.Requeue(at)
+	}
+	return ErrRestless
+}
+
+// carryOut does what a controller would do with a decision, at once.
+func (r *replay) carryOut(d *quota.Decision) {
+	t := r.tracked[d.Workload.Name]
+	switch d.Kind {
+	case quota.Admit:
+		t.why = nil
+		if len(d.Checks) == 0 {
+			r.events = append(r.events, Event{Event: "Admitted", Workload: d.Workload.Name})
+		}
+	case quota.Evict:
+		r.evicted(d.Workload.Name, Event{Reason: d.Reason}, d.Message)
+	case quota.Preempt:
+		t.why = &Why{d.Reason, d.Message}
+		for _, target := range d.Targets {
+			if !target.Ongoing {
+				r.evicted(target.Workload.Name, Event{Reason: kueue.WorkloadEvictedByPreemption, PreemptionReason: target.Reason, By: d.Workload.Name}, target.Message)
+			}
+		}
+	case quota.Wait:
+		t.why = &Why{d.Reason, d.Message}
+	}
+}
+
+// evicted records an eviction and gives the quota back.
+func (r *replay) evicted(name string, e Event, message string) {
+	e.Event, e.Workload = "Evicted", name
+	r.events = append(r.events, e)
+	t := r.tracked[name]
+	t.evictions[e.Reason]++
+	t.why = &Why{kueue.WorkloadPending, message}
+	r.engine.Release(r.name(name))
+}

@@ -1,0 +1,240 @@
+// Package conformance compares the quota engine with recordings of a real Kueue: it reads them, gives their steps to the engine, and names the first
+// difference.
+//
+// A recording (format 1) is a scenario: flavors, priority classes, cohorts and queues, a list of steps such as "submit" or "stopPolicy", and for
+// each step the outcome: what Kueue did until it came to rest, and how every workload and queue stood then. There are two kinds, equal in form:
+// those of a running Kueue with an API server, and those of Kueue's own scheduler in one process with a fake clock. Recordings say themselves
+// which of their steps do not depend on timing and may be asserted. Fields that are not known are ignored.
+//
+// The package promises that Replay answers in the recordings' own form, and leaves deciding to package quota.
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+// Format is the version of the recordings that are understood.
+const Format = 1
+
+// Scenario is one recording.
+type Scenario struct {
+	Format      int    `json:"format"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Kueue is the release that answered.
+	Kueue string `json:"kueue,omitempty"`
+	// FairSharing is there when Kueue was configured for it.
+	FairSharing     *FairSharing    `json:"fairSharing,omitempty"`
+	Flavors         []Flavor        `json:"flavors"`
+	PriorityClasses []PriorityClass `json:"priorityClasses"`
+	Cohorts         []Cohort        `json:"cohorts"`
+	ClusterQueues   []ClusterQueue  `json:"clusterQueues"`
+	LocalQueues     []LocalQueue    `json:"localQueues"`
+	Steps           []Step          `json:"steps"`
+	// Outcomes has one entry for each of Steps.
+	Outcomes []Outcome `json:"outcomes"`
+	Checks   Checks    `json:"checks"`
+}
+
+// FairSharing is Kueue's fairSharing configuration.
+type FairSharing struct {
+	PreemptionStrategies []string `json:"preemptionStrategies,omitempty"`
+}
+
+// Flavor is a ResourceFlavor.
+type Flavor struct {
+	Name string                   `json:"name"`
+	Spec kueue.ResourceFlavorSpec `json:"spec"`
+}
+
+// PriorityClass is a WorkloadPriorityClass.
+type PriorityClass struct {
+	Name  string `json:"name"`
+	Value int32  `json:"value"`
+}
+
+// Cohort is a Cohort object.
+type Cohort struct {
+	Name string           `json:"name"`
+	Spec kueue.CohortSpec `json:"spec"`
+}
+
+// ClusterQueue is one without its namespaceSelector, which selects everything.
+type ClusterQueue struct {
+	Name string                 `json:"name"`
+	Spec kueue.ClusterQueueSpec `json:"spec"`
+}
+
+// LocalQueue leads to a ClusterQueue.
+type LocalQueue struct {
+	Name         string            `json:"name"`
+	ClusterQueue string            `json:"clusterQueue"`
+	StopPolicy   *kueue.StopPolicy `json:"stopPolicy,omitempty"`
+}
+
+// Op names what a step does.
+type Op string
+
+// The steps that are known.
+const (
+	Submit      Op = "submit"      // Workload
+	SubmitMany  Op = "submitMany"  // Workloads, one second apart
+	Finish      Op = "finish"      // Target
+	SetQuota    Op = "setQuota"    // ClusterQueue, Flavor, Resource, Set
+	StopPolicy  Op = "stopPolicy"  // ClusterQueue (or LocalQueue), Value
+	SetActive   Op = "setActive"   // Target, Value
+	SetPriority Op = "setPriority" // Target, PriorityClass
+)
+
+// Step is one thing that was done.
+type Step struct {
+	Op           Op              `json:"op"`
+	Workload     json.RawMessage `json:"workload,omitempty"` // a Workload to submit, or the name of one
+	Workloads    []Workload      `json:"workloads,omitempty"`
+	ClusterQueue string          `json:"clusterQueue,omitempty"`
+	LocalQueue   string          `json:"localQueue,omitempty"`
+	Flavor       string          `json:"flavor,omitempty"`
+	Resource     string          `json:"resource,omitempty"`
+	// Set has the fields of a quota that are replaced; null takes a limit away.
+	Set           map[string]*resource.Quantity `json:"set,omitempty"`
+	Value         json.RawMessage               `json:"value,omitempty"`
+	PriorityClass string                        `json:"priorityClass,omitempty"`
+}
+
+// Workload is one to submit: a single pod set named main in the fields of its own, or several in PodSets.
+type Workload struct {
+	Name          string `json:"name"`
+	Queue         string `json:"queue"`
+	PriorityClass string `json:"priorityClass"`
+	PodSet
+	PodSets []PodSet `json:"podSets,omitempty"`
+}
+
+// PodSet is a set of equal pods; Requests are those of one.
+type PodSet struct {
+	SetName      string              `json:"-"`
+	Count        int32               `json:"count"`
+	MinCount     *int32              `json:"minCount,omitempty"`
+	Requests     corev1.ResourceList `json:"requests"`
+	NodeSelector map[string]string   `json:"nodeSelector,omitempty"`
+	Tolerations  []corev1.Toleration `json:"tolerations,omitempty"`
+	Affinity     *corev1.Affinity    `json:"affinity,omitempty"`
+}
+
+// UnmarshalJSON reads a workload, whose pod sets have names while the workload's own fields are a pod set without one.
+func (w *Workload) UnmarshalJSON(text []byte) error {
+	type plain struct {
+		Name          string `json:"name"`
+		Queue         string `json:"queue"`
+		PriorityClass string `json:"priorityClass"`
+		PodSets       []struct {
+			Name string `json:"name"`
+			PodSet
+		} `json:"podSets"`
+		PodSet
+	}
+	var p plain
+	if err := json.Unmarshal(text, &p); err != nil {
+		return err
+	}
+	*w = Workload{Name: p.Name, Queue: p.Queue, PriorityClass: p.PriorityClass, PodSet: p.PodSet}
+	for _, s := range p.PodSets {
+		s.SetName = s.Name
+		w.PodSets = append(w.PodSets, s.PodSet)
+	}
+	return nil
+}
+
+// sets are the pod sets of a workload.
+func (w *Workload) sets() []PodSet {
+	if len(w.PodSets) > 0 {
+		return w.PodSets
+	}
+	one := w.PodSet
+	one.SetName = "main"
+	return []PodSet{one}
+}
+
+// submitted reads the workload of a submit step.
+func (s *Step) submitted() (w Workload, err error) {
+	if err := json.Unmarshal(s.Workload, &w); err != nil {
+		return w, fmt.Errorf("workload: %w", err)
+	}
+	if w.Name == "" {
+		return w, fmt.Errorf("workload: it has no name")
+	}
+	return w, nil
+}
+
+// target reads the name of the workload that a step is about.
+func (s *Step) target() (name string, err error) {
+	if err := json.Unmarshal(s.Workload, &name); err != nil || name == "" {
+		return "", fmt.Errorf("workload: want the name of one, got %s", s.Workload)
+	}
+	return name, nil
+}
+
+// String says what a step does, for messages.
+func (s *Step) String() string {
+	switch s.Op {
+	case Submit:
+		if w, err := s.submitted(); err == nil {
+			return fmt.Sprintf("%s %s", s.Op, w.Name)
+		}
+	case SubmitMany:
+		return fmt.Sprintf("%s of %d", s.Op, len(s.Workloads))
+	case Finish, SetActive, SetPriority:
+		if name, err := s.target(); err == nil {
+			return fmt.Sprintf("%s %s %s%s", s.Op, name, s.Value, s.PriorityClass)
+		}
+	case SetQuota:
+		return fmt.Sprintf("%s %s %s/%s", s.Op, s.ClusterQueue, s.Flavor, s.Resource)
+	case StopPolicy:
+		return fmt.Sprintf("%s %s%s %s", s.Op, s.ClusterQueue, s.LocalQueue, s.Value)
+	}
+	return string(s.Op)
+}
+
+// Checks say which steps do not depend on timing.
+type Checks struct {
+	// AssertedSteps: only steps before this index are asserted; nil: see the others.
+	AssertedSteps *int `json:"assertedSteps,omitempty"`
+	// The others are "equal", "differs from step N on", or something else for "not done".
+	ReplayedOnRealKueue string `json:"replayedOnRealKueue,omitempty"`
+	InProcessScheduler  string `json:"inProcessScheduler,omitempty"`
+}
+
+var differsFrom = regexp.MustCompile(`^differs from step (\d+)`)
+
+// Asserted is the number of steps that must match.
+func (s *Scenario) Asserted() int {
+	all := len(s.Steps)
+	if s.Checks.AssertedSteps != nil {
+		return max(0, min(all, *s.Checks.AssertedSteps))
+	}
+	// A step is good if either way of doing it again gave the same.
+	good, done := 0, false
+	for _, check := range []string{s.Checks.ReplayedOnRealKueue, s.Checks.InProcessScheduler} {
+		if check == "equal" {
+			return all
+		}
+		if m := differsFrom.FindStringSubmatch(check); m != nil {
+			n, err := strconv.Atoi(m[1])
+			if err == nil {
+				good, done = max(good, min(all, n)), true
+			}
+		}
+	}
+	if !done {
+		return all
+	}
+	return good
+}

@@ -1,0 +1,173 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
+)
+
+// step does what a step says, and lets the engine come to rest.
+func (r *replay) step(s *Step) error {
+	switch s.Op {
+	case Submit:
+		w, err := s.submitted()
+		if err != nil {
+			return err
+		}
+		if err := r.submit(&w); err != nil {
+			return err
+		}
+	case SubmitMany:
+		for i := range s.Workloads {
+			if i > 0 {
+				r.now = r.now.Add(betweenSubmits)
+			}
+			if err := r.submit(&s.Workloads[i]); err != nil {
+				return err
+			}
+			if err := r.rest(); err != nil {
+				return err
+			}
+		}
+	case Finish, SetActive, SetPriority:
+		if err := r.change(s); err != nil {
+			return err
+		}
+	case SetQuota:
+		if err := r.setQuota(s); err != nil {
+			return err
+		}
+	case StopPolicy:
+		if err := r.stop(s); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("the operation %q is not known", s.Op)
+	}
+	return r.rest()
+}
+
+func (r *replay) submit(w *Workload) error {
+	if _, there := r.tracked[w.Name]; there {
+		return fmt.Errorf("workload %s is there already", w.Name)
+	}
+	priority, known := r.classes[w.PriorityClass]
+	if !known && w.PriorityClass != "" {
+		return fmt.Errorf("workload %s: there is no priority class %q", w.Name, w.PriorityClass)
+	}
+	uid := r.uids[w.Name]
+	if uid == "" {
+		uid = w.Name
+	}
+	spec := quota.Workload{
+		NamespacedName: r.name(w.Name), UID: uid, JobUID: w.Name,
+		Created: r.now, Priority: priority, Queue: w.Queue,
+	}
+	for _, s := range w.sets() {
+		spec.PodSets = append(spec.PodSets, quota.PodSet{
+			Name: s.SetName, Count: s.Count, MinCount: s.MinCount, Requests: s.Requests,
+			NodeSelector: s.NodeSelector, NodeAffinity: scheduler.RequiredNodeAffinity(s.Affinity), Tolerations: s.Tolerations,
+		})
+	}
+	r.order = append(r.order, w.Name)
+	r.tracked[w.Name] = &tracked{spec: spec, evictions: map[string]int32{}}
+	r.engine.SetWorkload(spec)
+	return nil
+}
+
+// change finishes a workload or changes its spec.
+func (r *replay) change(s *Step) error {
+	name, err := s.target()
+	if err != nil {
+		return err
+	}
+	t, known := r.tracked[name]
+	if !known {
+		return fmt.Errorf("there is no workload %q", name)
+	}
+	switch s.Op {
+	case Finish:
+		r.engine.Finish(r.name(name))
+		r.events = append(r.events, Event{Event: "Finished", Workload: name, Reason: kueue.WorkloadFinishedReasonSucceeded})
+		return nil
+	case SetActive:
+		var active bool
+		if err := json.Unmarshal(s.Value, &active); err != nil {
+			return fmt.Errorf("value: want true or false, got %s", s.Value)
+		}
+		t.spec.Inactive = !active
+	case SetPriority:
+		priority, known := r.classes[s.PriorityClass]
+		if !known {
+			return fmt.Errorf("there is no priority class %q", s.PriorityClass)
+		}
+		t.spec.Priority = priority
+	}
+	r.engine.SetWorkload(t.spec)
+	return nil
+}
+
+func (r *replay) setQuota(s *Step) error {
+	old, known := r.queues[s.ClusterQueue]
+	if !known {
+		return fmt.Errorf("there is no ClusterQueue %q", s.ClusterQueue)
+	}
+	spec := *old.DeepCopy()
+	quotaOf := func() *kueue.ResourceQuota {
+		for _, g := range spec.ResourceGroups {
+			for _, f := range g.Flavors {
+				for i := range f.Resources {
+					if string(f.Name) == s.Flavor && string(f.Resources[i].Name) == s.Resource {
+						return &f.Resources[i]
+					}
+				}
+			}
+		}
+		return nil
+	}()
+	if quotaOf == nil {
+		return fmt.Errorf("ClusterQueue %s has no quota for %s in flavor %s", s.ClusterQueue, s.Resource, s.Flavor)
+	}
+	for field, value := range s.Set {
+		switch field {
+		case "nominalQuota":
+			if value == nil {
+				value = &resource.Quantity{}
+			}
+			quotaOf.NominalQuota = *value
+		case "borrowingLimit":
+			quotaOf.BorrowingLimit = value
+		case "lendingLimit":
+			quotaOf.LendingLimit = value
+		}
+	}
+	return r.setQueue(s.ClusterQueue, spec)
+}
+
+func (r *replay) stop(s *Step) error {
+	var policy kueue.StopPolicy
+	if err := json.Unmarshal(s.Value, &policy); err != nil {
+		return fmt.Errorf("value: want None, Hold or HoldAndDrain, got %s", s.Value)
+	}
+	if s.LocalQueue != "" {
+		spec, known := r.local[s.LocalQueue]
+		if !known {
+			return fmt.Errorf("there is no LocalQueue %q", s.LocalQueue)
+		}
+		spec.StopPolicy = &policy
+		r.setLocal(s.LocalQueue, spec)
+		return nil
+	}
+	old, known := r.queues[s.ClusterQueue]
+	if !known {
+		return fmt.Errorf("there is no ClusterQueue %q", s.ClusterQueue)
+	}
+	spec := *old.DeepCopy()
+	spec.StopPolicy = &policy
+	return r.setQueue(s.ClusterQueue, spec)
+}

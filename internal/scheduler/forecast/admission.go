@@ -1,0 +1,376 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
+)
+
+// maxCycles bounds the cycles that are run for one workload: those before it in its queue may be decided first, one in
+// each.
+const maxCycles = 1000
+
+// queues is Kueue's half of a forecast: the engine, kept at what is decided so far.
+type queues struct {
+	engine     *quota.Engine
+	objects    *Queues
+	namespaces []*corev1.Namespace
+	classes    map[string]int32 // values of WorkloadPriorityClasses
+	flavors    map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor
+	now        time.Time // later than any workload was made
+	asked      int       // how many planned workloads the engine has got
+	known      map[types.NamespacedName]*kueue.Workload
+	planned    map[types.NamespacedName]plannedPart
+	fair       bool // Kueue is configured for fair sharing
+	notes      *notes
+}
+
+// plannedPart is whose a planned workload is.
+type plannedPart struct {
+	number int // of the job
+	job    Job
+	part   Part
+}
+
+// admission is what a queue decides about a part.
+type admission struct {
+	queue    string // the ClusterQueue; "" where there is none
+	admitted bool
+	// Of an admitted part: how many of its pods start, the flavors of their quota and the checks that are to be awaited.
+	count   map[string]int32    // by pod set
+	given   map[string][]string // flavors by pod set
+	sets    []podSet
+	flavors []string // of all sets
+	checks  []string
+	borrows bool
+	evicted []evictedWorkload
+	// others are evicted for workloads that were ahead of it.
+	others   []evictedWorkload
+	why      string // of one that waits
+	ahead    []types.NamespacedName
+	hopeless bool // not even an empty queue would admit it
+}
+
+// evictedWorkload is one that loses its quota.
+type evictedWorkload struct {
+	name     types.NamespacedName
+	priority int32
+	reason   string // of the condition Preempted
+	// ahead is how many are before it when it is queued again.
+	ahead int
+}
+
+// podSet is pods of a part that are alike to Kueue, and what being admitted adds to them.
+type podSet struct {
+	name string
+	pods []int // their indices in the part
+}
+
+func newQueues(s *Snapshot, n *notes) *queues {
+	if s.Queues == nil {
+		return nil
+	}
+	var config quota.Config
+	// How Kueue is configured is not for everybody to read; that it shares fairly is seen by what it writes.
+	fair := slices.ContainsFunc(s.Queues.ClusterQueues, func(q *kueue.ClusterQueue) bool { return q.Status.FairSharing != nil })
+	if fair {
+		config.FairSharing = &quota.FairSharing{}
+	}
+	q := &queues{
+		engine: quota.New(config), fair: fair, objects: s.Queues, namespaces: s.Namespaces, classes: map[string]int32{}, now: s.AsOf, notes: n,
+		flavors: map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor{},
+		known:   map[types.NamespacedName]*kueue.Workload{}, planned: map[types.NamespacedName]plannedPart{},
+	}
+	for _, flavor := range s.Queues.Flavors {
+		q.engine.SetFlavor(flavor.Name, flavor.Spec)
+		q.flavors[kueue.ResourceFlavorReference(flavor.Name)] = flavor
+	}
+	for _, namespace := range s.Namespaces {
+		q.engine.SetNamespace(namespace.Name, namespace.Labels)
+	}
+	for _, check := range s.Queues.AdmissionChecks {
+		q.engine.SetAdmissionCheck(check.Name, meta.IsStatusConditionTrue(check.Status.Conditions, kueue.ConditionActive))
+	}
+	for _, cohort := range s.Queues.Cohorts {
+		q.engine.SetCohort(cohort.Name, cohort.Spec)
+	}
+	for _, queue := range s.Queues.ClusterQueues {
+		if err := q.engine.SetClusterQueue(queue.Name, queue.Spec); err != nil {
+			n.add(InvalidQueue, "ClusterQueue "+queue.Name, "%v; it counts as missing", err)
+		}
+	}
+	for _, queue := range s.Queues.LocalQueues {
+		q.engine.SetLocalQueue(types.NamespacedName{Namespace: queue.Namespace, Name: queue.Name}, queue.Spec)
+	}
+	for _, class := range s.Queues.PriorityClasses {
+		q.classes[class.Name] = class.Value
+	}
+	for _, w := range s.Queues.Workloads {
+		workload := quota.FromObject(w)
+		if workload.Finished {
+			continue
+		}
+		q.engine.SetWorkload(workload)
+		q.known[workload.NamespacedName] = w
+		if w.CreationTimestamp.After(q.now) {
+			q.now = w.CreationTimestamp.Time
+		}
+	}
+	return q
+}
+
+// forget takes the workloads of Jobs out that are gone when the planned one starts.
+func (q *queues) forget(gone func(*kueue.Workload) bool) {
+	for name, w := range q.known {
+		if gone(w) {
+			q.engine.DeleteWorkload(name)
+			delete(q.known, name)
+		}
+	}
+}
+
+// admit gives a part to its queue, and keeps what is decided.
+func (q *queues) admit(number int, job Job, part Part, priority int32) admission {
+	w, sets := q.workload(job, part, priority)
+	q.planned[w.NamespacedName] = plannedPart{number, job, part}
+	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}}
+	q.engine.SetWorkload(w)
+	now := q.now
+	for range maxCycles {
+		result := q.engine.Cycle(now)
+		for _, d := range result.Decisions {
+			if d.Workload == w.NamespacedName {
+				a.take(d)
+			}
+			a.evict(q, d, d.Workload == w.NamespacedName)
+		}
+		if a.admitted {
+			break
+		}
+		if result.Settled {
+			again, more := q.engine.RequeueAt()
+			if !more {
+				break
+			}
+			now = again // what was given back is offered again a moment later
+		}
+	}
+	if !a.admitted {
+		d := q.engine.Why(w.NamespacedName)
+		a.queue, a.why = d.ClusterQueue, strings.TrimSuffix(d.Message, ".")
+		if d.Cause == quota.Behind || d.Cause == quota.Alike {
+			a.why = "those before it find no quota either"
+		}
+		a.hopeless = d.Cause == quota.NoFit && q.hopeless(w)
+		if place, pending := q.engine.Position(w.NamespacedName); pending {
+			a.ahead = slices.Clone(q.engine.Pending(d.ClusterQueue)[:place])
+		}
+	}
+	for i := range a.evicted {
+		a.evicted[i].ahead, _ = q.engine.Position(a.evicted[i].name)
+	}
+	q.noteUnmodelled(w.NamespacedName, a)
+	return a
+}
+
+// hopeless says whether a workload would not even be admitted if it were the only one.
+func (q *queues) hopeless(w quota.Workload) bool {
+	objects := *q.objects
+	objects.Workloads = nil
+	alone := newQueues(&Snapshot{AsOf: q.now, Queues: &objects, Namespaces: q.namespaces}, &notes{})
+	answer := alone.engine.WhatIf(w, q.now)
+	return answer.Kind == quota.Wait && answer.Cause == quota.NoFit
+}
+
+// take is a decision about the part itself.
+func (a *admission) take(d quota.Decision) {
+	if d.Kind != quota.Admit {
+		return
+	}
+	a.admitted, a.queue, a.checks, a.borrows = true, d.ClusterQueue, d.Checks, d.Borrows > 0
+	for _, set := range d.Admission.PodSetAssignments {
+		a.count[string(set.Name)] = *set.Count
+		var given []string
+		for _, flavor := range set.Flavors {
+			given = append(given, string(flavor))
+		}
+		slices.Sort(given)
+		a.given[string(set.Name)] = slices.Compact(given)
+		a.flavors = append(a.flavors, given...)
+	}
+	slices.Sort(a.flavors)
+	a.flavors = slices.Compact(a.flavors)
+}
+
+// evict notes who loses quota, and gives it back at once: what is evicted stops, and nothing else is decided meanwhile.
+func (a *admission) evict(q *queues, d quota.Decision, ours bool) {
+	to := &a.others
+	if ours {
+		to = &a.evicted
+	}
+	if d.Kind == quota.Evict {
+		*to = append(*to, evictedWorkload{name: d.Workload, reason: d.Reason})
+		q.engine.Release(d.Workload)
+	}
+	for _, t := range d.Targets {
+		if !t.Ongoing {
+			*to = append(*to, evictedWorkload{name: t.Workload, priority: t.Priority, reason: t.Reason})
+		}
+		q.engine.Release(t.Workload)
+	}
+	if d.Kind == quota.Admit && !ours {
+		q.notes.add(OthersAdmitted, "Workload "+d.Workload.String(), "workload %s is ahead and about to be admitted; the places of its pods are not known", shortName(d.Workload.Namespace, d.Workload.Name))
+	}
+}
+
+// podsAreWorkloads are the nouns of jobs whose pods Kueue admits by itself: one by one, or as a group.
+var podsAreWorkloads = map[string]bool{
+	aTrainingJob: true, "job": true, "pod": true, "pod group": true, "Deployment": true, "ReplicaSet": true,
+	"StatefulSet": true, "LeaderWorkerSet": true,
+}
+
+// holdsUntilStopped says of a workload that it gives its quota back when its pods have stopped, as a Job does; a pod that is
+// a workload, or in the group of one, gives it back when it begins to stop.
+func (q *queues) holdsUntilStopped(name types.NamespacedName) bool {
+	if p, ok := q.planned[name]; ok {
+		return !podsAreWorkloads[p.job.Noun]
+	}
+	w := q.known[name]
+	return w != nil && !ownedByPods(w)
+}
+
+// workload is a part as Kueue would see it: the youngest of all.
+func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, []podSet) {
+	q.asked++
+	name := job.Name
+	if len(job.Stages) > 1 || len(job.Stages) == 1 && len(job.Stages[0]) > 1 {
+		name += "-" + strings.ReplaceAll(part.Pods[0].Role, " ", "-")
+	}
+	if part.Class != "" {
+		if value, found := q.classes[part.Class]; found {
+			priority = value
+		} else {
+			q.notes.add(MissingClass, "WorkloadPriorityClass "+part.Class, "WorkloadPriorityClass %s is not there: %s counts with the priority of its pods", part.Class, job)
+		}
+	}
+	w := quota.Workload{
+		// Not the name of any that is there: those are names of objects, and have no blanks.
+		NamespacedName: types.NamespacedName{Namespace: job.Namespace, Name: name + " (planned)"},
+		UID:            fmt.Sprintf("~%09d", q.asked), // after every other in what UIDs decide
+		Created:        q.now.Add(time.Duration(q.asked) * time.Second),
+		Priority:       priority, Queue: part.Queue,
+	}
+	sets := part.sets()
+	for _, set := range sets {
+		pod := &part.Pods[set.pods[0]].Spec
+		asked := quota.PodSet{
+			Name: set.name, Count: int32(len(set.pods)), //nolint:gosec // pods are in memory
+			Requests: scheduler.PodRequests(pod), NodeSelector: pod.NodeSelector,
+			NodeAffinity: scheduler.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
+		}
+		if part.Least > 0 {
+			asked.MinCount = new(int32(part.Least)) //nolint:gosec // a number of pods
+		}
+		w.PodSets = append(w.PodSets, asked)
+	}
+	return w, sets
+}
+
+// sets groups a part's pods by their pod set, in the order of the Workload's, or by their role's word: a master and its
+// floor are two sets, the pods of a task are one.
+func (p Part) sets() []podSet {
+	byName := map[string]*podSet{}
+	var named []string
+	for i, pod := range p.Pods {
+		name, _, _ := strings.Cut(pod.Role, " ")
+		switch {
+		case pod.Set != "":
+			name = pod.Set
+		case name == "the" || name == "pod":
+			name = string(kueue.DefaultPodSetName) // of a Job
+		}
+		if byName[name] == nil {
+			byName[name] = &podSet{name: name}
+			if pod.Set != "" {
+				named = append(named, name)
+			}
+		}
+		byName[name].pods = append(byName[name].pods, i)
+	}
+	sets := make([]podSet, 0, len(byName))
+	if len(p.Sets) > 0 {
+		named = slices.DeleteFunc(slices.Clone(p.Sets), func(name string) bool { return byName[name] == nil })
+	}
+	if len(named) < len(byName) {
+		named = slices.Sorted(maps.Keys(byName))
+	}
+	for _, name := range named {
+		sets = append(sets, *byName[name])
+	}
+	return sets
+}
+
+// started are the pods of an admitted part as its admission lets them start: with the flavors' node labels and
+// tolerations, and as many as were admitted.
+func (q *queues) started(part Part, a admission) []Pod {
+	var pods []Pod
+	for _, set := range a.sets {
+		for i, index := range set.pods {
+			if int32(i) >= a.count[set.name] { //nolint:gosec // pods are in memory
+				break
+			}
+			pod := part.Pods[index]
+			pod.Pod = pod.DeepCopy()
+			for _, name := range a.given[set.name] {
+				if flavor := q.flavors[kueue.ResourceFlavorReference(name)]; flavor != nil {
+					admitTo(&pod.Spec, flavor)
+				}
+			}
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortStableFunc(pods, func(a, b Pod) int { return cmp.Compare(part.index(a.Role), part.index(b.Role)) })
+	return pods
+}
+
+func (p Part) index(role string) int {
+	return slices.IndexFunc(p.Pods, func(pod Pod) bool { return pod.Role == role })
+}
+
+func admitTo(pod *corev1.PodSpec, flavor *kueue.ResourceFlavor) {
+	if len(flavor.Spec.NodeLabels) > 0 && pod.NodeSelector == nil {
+		pod.NodeSelector = map[string]string{}
+	}
+	maps.Copy(pod.NodeSelector, flavor.Spec.NodeLabels)
+	pod.Tolerations = append(slices.Clip(pod.Tolerations), flavor.Spec.Tolerations...)
+}
+
+// noteUnmodelled says what of Kueue's is not looked at, and may have decided otherwise about a workload.
+func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
+	if q.fair && (!a.admitted || len(a.evicted) > 0) {
+		q.notes.add(FairSharing, "", "Kueue shares fairly here, and is taken to preempt by its default strategies")
+	}
+	others := slices.ContainsFunc(q.engine.Pending(a.queue), func(name types.NamespacedName) bool { return name != workload })
+	for _, queue := range q.objects.ClusterQueues {
+		scope := queue.Spec.AdmissionScope
+		if others && queue.Name == a.queue && scope != nil && scope.AdmissionMode == kueue.UsageBasedAdmissionFairSharing {
+			q.notes.add(UsageBasedOrder, "ClusterQueue "+queue.Name, "ClusterQueue %s may order workloads by what their LocalQueues have used, which is not looked at", queue.Name)
+		}
+	}
+	for _, name := range a.flavors {
+		if flavor := q.flavors[kueue.ResourceFlavorReference(name)]; flavor != nil && flavor.Spec.TopologyName != nil {
+			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, which Kueue also looks at before it admits", name)
+		}
+	}
+}

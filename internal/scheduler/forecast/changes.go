@@ -1,0 +1,145 @@
+package forecast
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+// With is the cluster after objects that decide about pods were applied to it, as a file or a plan does with its jobs.
+// Objects of kinds that no forecast looks at are passed over.
+func (s *Snapshot) With(objects []runtime.Object) *Snapshot {
+	after := *s
+	queues := Queues{}
+	if s.Queues != nil {
+		queues = *s.Queues
+	}
+	queued := s.Queues != nil
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *corev1.Namespace:
+			after.Namespaces = put(after.Namespaces, o)
+		case *corev1.Service:
+			after.Services = put(after.Services, o)
+		case *corev1.LimitRange:
+			after.LimitRanges = put(after.LimitRanges, o)
+		case *corev1.ResourceQuota:
+			after.Quotas = put(after.Quotas, o)
+		case *schedulingv1.PriorityClass:
+			after.PriorityClasses = put(after.PriorityClasses, o)
+		case *nodev1.RuntimeClass:
+			after.RuntimeClasses = put(after.RuntimeClasses, o)
+		case *policyv1.PodDisruptionBudget:
+			after.Budgets = put(after.Budgets, o)
+		default:
+			queued = queues.put(object) || queued
+		}
+	}
+	if queued {
+		after.Queues = &queues
+	}
+	return &after
+}
+
+// put applies one of Kueue's objects, and says whether it is one.
+func (q *Queues) put(object runtime.Object) bool {
+	switch o := object.(type) {
+	case *kueue.ClusterQueue:
+		q.ClusterQueues = put(q.ClusterQueues, o)
+	case *kueue.LocalQueue:
+		q.LocalQueues = put(q.LocalQueues, o)
+	case *kueue.ResourceFlavor:
+		q.Flavors = put(q.Flavors, o)
+	case *kueue.Cohort:
+		q.Cohorts = put(q.Cohorts, o)
+	case *kueue.AdmissionCheck:
+		q.AdmissionChecks = put(q.AdmissionChecks, o)
+	case *kueue.WorkloadPriorityClass:
+		q.PriorityClasses = put(q.PriorityClasses, o)
+	default:
+		return false
+	}
+	return true
+}
+
+// put is a list with an object added, or in the place of the one with its name.
+func put[T metav1.Object](list []T, object T) []T {
+	list = slices.Clone(list)
+	if at := indexOf(list, object.GetNamespace(), object.GetName()); at >= 0 {
+		list[at] = object
+		return list
+	}
+	return append(list, object)
+}
+
+func indexOf[T metav1.Object](list []T, namespace, name string) int {
+	return slices.IndexFunc(list, func(o T) bool { return o.GetNamespace() == namespace && o.GetName() == name })
+}
+
+// Without is the cluster after objects were deleted from it: the pods and Workloads that are there for them are gone when
+// planned jobs start, and what they decide about pods is not decided any more.
+func (s *Snapshot) Without(deletions []Deletion) *Snapshot {
+	after := *s
+	after.Deletions = append(slices.Clip(s.Deletions), deletions...)
+	if s.Queues != nil {
+		queues := *s.Queues
+		after.Queues = &queues
+	}
+	for _, d := range deletions {
+		switch d.Kind {
+		case "Service":
+			after.Services = drop(after.Services, d)
+		case "LimitRange":
+			after.LimitRanges = drop(after.LimitRanges, d)
+		case "ResourceQuota":
+			after.Quotas = drop(after.Quotas, d)
+		case "PriorityClass":
+			after.PriorityClasses = drop(after.PriorityClasses, d)
+		case "RuntimeClass":
+			after.RuntimeClasses = drop(after.RuntimeClasses, d)
+		case "PodDisruptionBudget":
+			after.Budgets = drop(after.Budgets, d)
+		case "Namespace":
+			after.Namespaces = drop(after.Namespaces, d)
+			after.Pods = slices.DeleteFunc(slices.Clone(after.Pods), func(p *corev1.Pod) bool { return p.Namespace == d.Name })
+		}
+		if after.Queues != nil {
+			after.Queues.drop(d)
+		}
+	}
+	return &after
+}
+
+func (q *Queues) drop(d Deletion) {
+	switch d.Kind {
+	case "ClusterQueue":
+		q.ClusterQueues = drop(q.ClusterQueues, d)
+	case "LocalQueue":
+		q.LocalQueues = drop(q.LocalQueues, d)
+	case "ResourceFlavor":
+		q.Flavors = drop(q.Flavors, d)
+	case "Cohort":
+		q.Cohorts = drop(q.Cohorts, d)
+	case "AdmissionCheck":
+		q.AdmissionChecks = drop(q.AdmissionChecks, d)
+	case "WorkloadPriorityClass":
+		q.PriorityClasses = drop(q.PriorityClasses, d)
+	case "Namespace":
+		q.LocalQueues = slices.DeleteFunc(slices.Clone(q.LocalQueues), func(o *kueue.LocalQueue) bool { return o.Namespace == d.Name })
+		q.Workloads = slices.DeleteFunc(slices.Clone(q.Workloads), func(o *kueue.Workload) bool { return o.Namespace == d.Name })
+	}
+}
+
+func drop[T metav1.Object](list []T, d Deletion) []T {
+	if at := indexOf(list, d.Namespace, d.Name); at >= 0 {
+		return slices.Delete(slices.Clone(list), at, at+1)
+	}
+	return list
+}

@@ -1,0 +1,299 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+)
+
+// conclude puts together what all runs say.
+func (f *forecast) conclude(runs []*run) Answer {
+	number := f.number
+	job := f.jobs[number]
+	a := Answer{Noun: job.Noun, Namespace: job.Namespace, Name: job.Name, AsOf: f.snapshot.AsOf, Choices: len(runs)}
+	for _, other := range f.jobs[:number] {
+		a.Counting = append(a.Counting, other.String())
+	}
+	for _, other := range f.jobs[number+1:] {
+		a.Beside = append(a.Beside, other.String())
+	}
+	a.DryRun = job.answered()
+	asks := map[types.NamespacedName]bool{}
+	a.Queues = f.standings(number)
+	a.Pods = f.podForecasts(runs, number)
+	a.Alike = f.alike(a.Pods, number)
+	a.Evicts, a.MaySpareAll = f.evictions(runs, number, asks)
+	a.Outcome = a.outcome()
+	f.noteUnread(a, job)
+	for _, r := range runs {
+		if r.cut {
+			f.notes.add(TooManyChoices, "", "there are more equal choices than were followed to the end (%d)", len(runs))
+			break
+		}
+	}
+	f.noteFreedQuota(runs, a)
+	a.Approximate = f.notes.reasons
+	a.Asks = slices.SortedFunc(maps.Keys(asks), func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) })
+	return a
+}
+
+// noteFreedQuota says that pods which a quota rejects may be created when evictions have freed some of it.
+func (f *forecast) noteFreedQuota(runs []*run, a Answer) {
+	if !slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State == Rejected && p.passing }) {
+		return
+	}
+	for _, r := range runs {
+		for _, v := range r.lost {
+			if f.apiServer.Covers(v.pod.Object()) {
+				f.notes.add(QuotaMayFree, "Namespace "+v.pod.Namespace(), "when %s has stopped, its quota may let pods be created that are rejected now", f.podName(v.pod))
+				return
+			}
+		}
+	}
+}
+
+// spread adds to a pod's nodes those that are alike.
+func (f *forecast) spread(pod *PodForecast) {
+	all := slices.Clone(pod.Nodes)
+	for _, node := range pod.Nodes {
+		for _, other := range f.symmetry.alikes(node) {
+			if !slices.Contains(all, other) {
+				all = append(all, other)
+			}
+		}
+	}
+	pod.Others = max(pod.Others, len(all)-maxNodesNamed)
+	pod.Nodes = all[:min(len(all), maxNodesNamed)]
+}
+
+// noteSpecial says what of a planned pod is for others than kube-scheduler to decide, or not modelled.
+func (f *forecast) noteSpecial(pod *placement.Pod) {
+	of := f.podName(pod)
+	spec := &pod.Object().Spec
+	if name := spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+		f.notes.add(OtherScheduler, "scheduler "+name, "%s is placed by the scheduler %s, which is not known here", of, name)
+	}
+	if name := spec.NodeName; name != "" && f.cluster.Knows(name) && !f.roomFor(pod, name) {
+		f.notes.add(BoundDirectly, "Node "+name, "%s names node %s and is not scheduled: the kubelet rejects it if it does not fit there", of, name)
+	}
+	for _, text := range f.cluster.Approximate(pod) {
+		f.notes.add(NotModelled, "Pod "+of, "%s", text)
+	}
+}
+
+// roomFor says whether a pod fits on a node beside what runs there, by what they request.
+func (f *forecast) roomFor(pod *placement.Pod, node string) bool {
+	at := slices.IndexFunc(f.snapshot.Nodes, func(n *corev1.Node) bool { return n.Name == node })
+	left := f.snapshot.Nodes[at].Status.Allocatable.DeepCopy()
+	for _, other := range append(f.cluster.PodsOn(node), pod) {
+		for name, asked := range scheduler.PodRequests(&other.Object().Spec) {
+			has := left[name]
+			has.Sub(asked)
+			left[name] = has
+			if has.Sign() < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// noteUnread says where the answer depends on what could not be read.
+func (f *forecast) noteUnread(a Answer, job Job) {
+	for _, unread := range f.snapshot.Unread {
+		switch {
+		case job.answered() && (unread.Kind == LimitRanges || unread.Kind == RuntimeClasses || unread.Kind == MutatingWebhooks || unread.Kind == ValidatingWebhooks):
+		case unread.Kind == MutatingWebhooks || unread.Kind == ValidatingWebhooks:
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods; no dry run has asked them", unread.Kind, unread.Verb)
+		case unread.Kind == LimitRanges || unread.Kind == ResourceQuotas:
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods", unread.Kind, unread.Verb)
+		case unread.Kind == Services && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return len(p.Nodes) > 0 && p.spread }):
+			f.notes.add(NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
+		case slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return dependsOn(e, unread.Kind) }):
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide what becomes of evicted pods", unread.Kind, unread.Verb)
+		case unread.Kind == Budgets && slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Workload }):
+			f.notes.add(NotAllRead, string(unread.Kind), "PodDisruptionBudgets could not be read (%s), and may spare some of the victims", unread.Verb)
+		case unread.Kind == Namespaces && len(a.Queues) > 0 && f.queues != nil:
+			queue := f.queues.objects.clusterQueueOf(job.Namespace, a.Queues[0].Queue)
+			if queue != nil && queue.Spec.NamespaceSelector != nil && len(queue.Spec.NamespaceSelector.MatchLabels)+len(queue.Spec.NamespaceSelector.MatchExpressions) > 0 {
+				f.notes.add(NotAllRead, string(unread.Kind), "namespaces could not be read (%s), and ClusterQueue %s selects them by label", unread.Verb, queue.Name)
+			}
+		}
+	}
+}
+
+// dependsOn says whether what becomes of a victim depends on objects of a kind.
+func dependsOn(e Eviction, kind Kind) bool {
+	switch kind {
+	case ReplicaSets:
+		return e.OwnerKind == "Deployment" || e.OwnerKind == string(ReplicaSets)
+	case BatchJobs, StatefulSets, Replications:
+		return e.OwnerKind == string(kind)
+	default:
+		return false
+	}
+}
+
+func (f *forecast) standings(job int) []Standing {
+	var standings []Standing
+	for _, step := range f.steps {
+		if step.job != job {
+			continue
+		}
+		for _, r := range step.rulings {
+			s := Standing{
+				Queue: r.part.Queue, ClusterQueue: r.queue, Admitted: r.admitted, Flavors: r.flavors, Borrows: r.borrows,
+				Checks: r.checks, Why: r.why, Never: r.hopeless,
+			}
+			for _, pod := range r.part.Pods {
+				s.Roles = append(s.Roles, pod.Role)
+			}
+			for _, n := range r.count {
+				s.Pods += int(n)
+			}
+			for _, name := range r.ahead {
+				s.Ahead = append(s.Ahead, f.nameOf(name))
+			}
+			standings = append(standings, s)
+		}
+	}
+	return standings
+}
+
+// podForecasts join what the runs say of each planned pod. The first run's choices come first.
+func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
+	var pods []PodForecast
+	whys := map[string]string{} // by the word of a role: what is said of a worker holds for the others
+	for _, step := range f.steps {
+		if step.job != job {
+			continue
+		}
+		for _, placed := range step.order {
+			p := f.planned[placed]
+			pod := PodForecast{Role: p.Role, Optional: p.Optional, Victims: true, spread: len(placed.Object().Spec.TopologySpreadConstraints) == 0 && len(placed.Object().Labels) > 0}
+			for i, r := range runs {
+				theirs := r.fates[placed]
+				if i == 0 {
+					pod.State, pod.Others = theirs.state, theirs.others
+				}
+				if theirs.state != Starts {
+					pod.State = theirs.state // in some way it waits
+					pod.Why, pod.passing = f.why(r, placed, theirs, whys), theirs.passing
+					continue
+				}
+				for _, node := range theirs.nodes {
+					if !slices.Contains(pod.Nodes, node) {
+						pod.Nodes = append(pod.Nodes, node)
+					}
+				}
+				for _, v := range theirs.after {
+					pod.Victims = pod.Victims && v.by == p.Role
+					if name := f.podName(v.pod); !slices.Contains(pod.After, name) {
+						pod.After = append(pod.After, name)
+						pod.Grace = max(pod.Grace, grace(v.pod.Object()))
+					}
+				}
+			}
+			f.spread(&pod)
+			pod.Victims = pod.Victims && len(pod.After) > 0
+			if pod.State == Waits {
+				if why, never := placement.Never(placed.Object(), f.snapshot.Nodes); never {
+					pod.State, pod.Why = Unfit, why
+				}
+			}
+			f.noteSpecial(placed)
+			f.noteWebhooks(p.Pod)
+			f.noteDevices(placed, pod)
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// alike are the pods of a stage that only their numbers tell apart, where not the same becomes of all of them.
+func (f *forecast) alike(pods []PodForecast, job int) [][]string {
+	type row struct {
+		roles  []string
+		fates  map[string]bool
+		number int
+	}
+	rows := map[string]*row{}
+	at := 0
+	for stage, step := range f.steps {
+		if step.job != job {
+			continue
+		}
+		for _, placed := range step.order {
+			pod := pods[at]
+			at++
+			word, _, _ := strings.Cut(pod.Role, " ")
+			key := fmt.Sprintf("%d %s %d", stage, word, placed.Priority)
+			if rows[key] == nil {
+				rows[key] = &row{fates: map[string]bool{}, number: at}
+			}
+			rows[key].roles = append(rows[key].roles, pod.Role)
+			rows[key].fates[string(pod.State)+strings.Join(pod.Nodes, ",")+strings.Join(pod.After, ",")] = true
+		}
+	}
+	var alike [][]string
+	for _, r := range slices.SortedFunc(maps.Values(rows), func(a, b *row) int { return cmp.Compare(a.number, b.number) }) {
+		if len(r.fates) > 1 {
+			alike = append(alike, r.roles)
+		}
+	}
+	return alike
+}
+
+// why says what a planned pod waits for, in a run.
+func (f *forecast) why(r *run, pod *placement.Pod, its *fate, known map[string]string) string {
+	if its.state != Waits || its.why != "" {
+		return its.why
+	}
+	word, _, _ := strings.Cut(its.role, " ")
+	if why, said := known[word]; said {
+		return why
+	}
+	known[word] = whyNot(r.cluster.Explain(pod))
+	return known[word]
+}
+
+// maxNodesExplained bounds for how many nodes each is given its reason.
+const maxNodesExplained = 4
+
+func whyNot(e placement.Explanation) string {
+	if len(e.Nodes) == 0 || len(e.Nodes) > maxNodesExplained {
+		return strings.TrimSuffix(e.Message, ".")
+	}
+	var lines []string
+	for _, node := range e.Nodes {
+		lines = append(lines, node.String())
+	}
+	return strings.Join(lines, "; ")
+}
+
+// nameOf is what a workload stands for, as people know it.
+func (f *forecast) nameOf(workload types.NamespacedName) string {
+	if p, ok := f.queues.planned[workload]; ok {
+		return p.job.String()
+	}
+	if o := f.ownerOfWorkload(workload); o.kind != "" {
+		return o.String()
+	}
+	return "workload " + shortName(workload.Namespace, workload.Name)
+}
+
+// podName is namespace/name, and of a planned pod what it is of its job.
+func (f *forecast) podName(pod *placement.Pod) string {
+	if p, ok := f.planned[pod]; ok {
+		return p.Role + " of " + f.jobs[p.job].String()
+	}
+	return pod.String()
+}

@@ -1,0 +1,92 @@
+package forecast
+
+import (
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+// Group is pods that are alike, of a job that is described rather than planned.
+type Group struct {
+	Name  string // "worker"
+	Count int
+	// Least is how many of them the job cannot do without; the others come and go one by one.
+	Least int
+	// Follows says that they are made when all pods of the groups before them run, as a master makes its workers.
+	Follows  bool
+	Template corev1.PodTemplateSpec
+}
+
+// OfGroups is a job of such groups. A queue admits what is made together and cannot be done without as one workload, and
+// every other pod by itself.
+func OfGroups(namespace, name, queue, class string, groups []Group) Job {
+	job := Job{Noun: "job", Namespace: namespace, Name: name}
+	var stage Stage
+	var together Part
+	end := func() {
+		if len(together.Pods) > 0 {
+			stage = append(Stage{together}, stage...)
+		}
+		if len(stage) > 0 {
+			job.Stages = append(job.Stages, stage)
+		}
+		stage, together = nil, Part{Queue: queue, Class: class}
+	}
+	end()
+	for _, group := range groups {
+		if group.Follows {
+			end()
+		}
+		for i := range group.Count {
+			pod := Pod{Role: group.Name, Optional: i >= group.Least, Pod: podOf(group.Template, namespace, name+"-"+group.Name+"-"+strconv.Itoa(i))}
+			if group.Count > 1 {
+				pod.Role += " " + strconv.Itoa(i)
+			}
+			if pod.Optional && queue != "" {
+				stage = append(stage, Part{Pods: []Pod{pod}, Queue: queue, Class: class})
+			} else {
+				together.Pods = append(together.Pods, pod)
+			}
+		}
+	}
+	end()
+	return job
+}
+
+// OfBatchJob is the pods of a Job: as many as run at the same time.
+func OfBatchJob(of *batchv1.Job) Job {
+	pods := 1
+	if of.Spec.Parallelism != nil {
+		pods = int(*of.Spec.Parallelism)
+	}
+	if c := of.Spec.Completions; c != nil {
+		pods = min(pods, int(*c))
+	}
+	job := Job{Noun: aJob, Namespace: of.Namespace, Name: of.Name, Suspended: of.Spec.Suspend != nil && *of.Spec.Suspend}
+	part := Part{
+		Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel],
+		Pods: podsOfJob(of, pods),
+	}
+	if least, err := strconv.Atoi(of.Annotations[kueue.JobMinParallelismAnnotation]); err == nil && least > 0 {
+		part.Least = least
+	}
+	job.Stages = []Stage{{part}}
+	return job
+}
+
+// OfPod is one pod.
+func OfPod(pod *corev1.Pod) Job {
+	part := Part{
+		Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel],
+		Pods: []Pod{{Role: "the pod", Pod: pod}},
+	}
+	name := pod.Name
+	if name == "" {
+		name = strings.TrimSuffix(pod.GenerateName, "-")
+	}
+	return Job{Noun: "pod", Namespace: pod.Namespace, Name: name, Stages: []Stage{{part}}}
+}

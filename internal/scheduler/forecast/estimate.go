@@ -1,0 +1,129 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+)
+
+const (
+	// maxEnds bounds how many ends of running jobs are looked at, and asked for.
+	maxEnds = 16
+	// maxEstimateNodes bounds the clusters for which a time is estimated: every end that is looked at is a forecast.
+	maxEstimateNodes = 1000
+)
+
+// end is when a running job, or a pod, is expected to end.
+type end struct {
+	at   time.Time
+	from string
+	pods map[types.UID]bool
+}
+
+// estimate is when a job that waits is expected to start: after the first of the running jobs whose ends are known, and
+// those that end before it. nil where none of them helps.
+func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
+	ends := endsOf(s)
+	if len(ends) == 0 || len(s.Nodes) > maxEstimateNodes {
+		return nil
+	}
+	after := func(n int) bool {
+		a := decide(without(s, ends[:n+1]), jobs, number)
+		return a.Outcome == Fits
+	}
+	n := sort.Search(len(ends), after)
+	if n == len(ends) {
+		return nil
+	}
+	return &Estimate{At: ends[n].at, From: ends[n].from}
+}
+
+// endsOf are the ends that are known of what runs, the earliest first: those of training jobs by their progress since they
+// began, and those of pods with a deadline.
+func endsOf(s *Snapshot) []end {
+	var ends []end
+	jobs := map[types.NamespacedName]*end{}
+	began := map[types.NamespacedName]time.Time{}
+	for _, pod := range s.Pods {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		if o := ownerOf(pod); o.kind == aTrainingJob {
+			if jobs[o.key()] == nil {
+				jobs[o.key()] = &end{pods: map[types.UID]bool{}}
+			}
+			jobs[o.key()].pods[pod.UID] = true
+			if !isWorker(pod) && pod.Status.StartTime != nil {
+				began[o.key()] = pod.Status.StartTime.Time
+			}
+			continue
+		}
+		if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil && pod.Status.StartTime != nil {
+			ends = append(ends, end{
+				at:   pod.Status.StartTime.Add(time.Duration(*limit) * time.Second),
+				from: fmt.Sprintf("pod %s/%s has its deadline then", pod.Namespace, pod.Name), pods: map[types.UID]bool{pod.UID: true},
+			})
+		}
+	}
+	for name, e := range jobs {
+		status := s.Jobs[name].Status
+		since, known := began[name]
+		// A master that was started again has not done all of the steps itself.
+		if !known || status.Phase != trainingjob.PhaseRunning || status.Generation > 1 || status.StepsDone == 0 || !since.Before(s.AsOf) {
+			continue
+		}
+		pace := s.AsOf.Sub(since) / time.Duration(status.StepsDone)
+		e.at = s.AsOf.Add(pace * time.Duration(status.StepsTotal-status.StepsDone))
+		e.from = fmt.Sprintf("job %s is at step %d of %d, and ends then at its pace so far", shortName(name.Namespace, name.Name), status.StepsDone, status.StepsTotal)
+		ends = append(ends, *e)
+	}
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.from, b.from)) })
+	return ends[:min(len(ends), maxEnds)]
+}
+
+// without is the cluster when some of what runs has ended.
+func without(s *Snapshot, ended []end) *Snapshot {
+	gone := map[types.UID]bool{}
+	for _, e := range ended {
+		maps.Copy(gone, e.pods)
+	}
+	for _, pod := range s.Pods {
+		if controller := metav1.GetControllerOfNoCopy(pod); gone[pod.UID] && controller != nil {
+			gone[controller.UID] = true
+		}
+	}
+	rest := *s
+	rest.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(pod *corev1.Pod) bool { return gone[pod.UID] })
+	if s.Queues != nil {
+		queues := *s.Queues
+		queues.Workloads = slices.DeleteFunc(slices.Clone(queues.Workloads), func(w *kueue.Workload) bool {
+			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return gone[o.UID] })
+		})
+		rest.Queues = &queues
+	}
+	return &rest
+}
+
+// unknownEnds are training jobs that run and of which no status is known, for a forecast of what waits.
+func unknownEnds(s *Snapshot) []types.NamespacedName {
+	found := map[types.NamespacedName]bool{}
+	for _, pod := range s.Pods {
+		if o := ownerOf(pod); o.kind == aTrainingJob && pod.Spec.NodeName != "" {
+			if _, known := s.Jobs[o.key()]; !known {
+				found[o.key()] = true
+			}
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	return names[:min(len(names), maxEnds)]
+}

@@ -1,0 +1,407 @@
+// Package forecast says, before a job is made, what would become of it and of others: whether its queue would admit it,
+// where its pods would start and when, whom they would evict and what becomes of those. It joins the two halves of the
+// engine, quota (Kueue) and placement (kube-scheduler), over one snapshot of a cluster.
+//
+// It is pure: what a snapshot holds and which jobs are planned comes in, an answer goes out, as data and as text. It
+// promises that what then happens is one of the alternatives that the answer names, as long as the cluster is as it was
+// and nothing is named as approximate: where kube-scheduler chooses at random between equals, all of them are named.
+// It leaves to others how a snapshot is read (package snapshot) and what is made of an answer (package provider).
+package forecast
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
+)
+
+// mostRuns is in how many ways equal choices are followed at a time: enough for every small tie, and for the first of a
+// long row of them. Every run works on a copy of a large cluster, so that larger ones get fewer.
+func mostRuns(nodes int) int {
+	switch {
+	case nodes <= 20:
+		return 2048
+	case nodes <= 100:
+		return 256
+	case nodes <= 1000:
+		return 4
+	default:
+		return 1
+	}
+}
+
+// Make says what becomes of a job on a cluster. The jobs before it are planned as well, and come first.
+func Make(s *Snapshot, before []Job, job Job) Answer {
+	return of(s, append(slices.Clip(before), job), len(before))
+}
+
+// All says what becomes of each of some jobs that are made together: one after the other, or all at about the same time.
+func All(s *Snapshot, jobs []Job) []Answer {
+	answers := make([]Answer, 0, len(jobs))
+	for number := range jobs {
+		answers = append(answers, of(s, jobs, number))
+	}
+	return answers
+}
+
+// of says what becomes of one of some jobs.
+func of(s *Snapshot, jobs []Job, number int) Answer {
+	a := decide(s, jobs, number)
+	if a.Outcome == Pends && len(s.Nodes) <= maxEstimateNodes {
+		a.Estimate = estimate(s, jobs, number)
+		for _, name := range unknownEnds(s) {
+			if !slices.Contains(a.Asks, name) {
+				a.Asks = append(a.Asks, name)
+			}
+		}
+	}
+	return a
+}
+
+// decide is an answer without a time.
+func decide(s *Snapshot, jobs []Job, number int) Answer {
+	f := newForecast(s, jobs, number)
+	f.ask()
+	first := &run{
+		splitter: splitter{mostRuns(len(s.Nodes)), f.merged, f.distinct}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
+		lost: f.stopping, competitors: f.competitors(),
+	}
+	starts := []*run{first}
+	var together []*run
+	if first, rest := f.simultaneous(); len(first) > 1 {
+		// Jobs of one plan are made at about the same time, or one waits for the other: both may be.
+		together = f.through(f.take(starts[0].fork(), first...), rest)
+	}
+	runs := f.merged(append(f.through(starts, f.steps), together...))
+	return f.conclude(runs)
+}
+
+// through goes through steps, one after the other.
+func (f *forecast) through(runs []*run, steps []step) []*run {
+	for _, step := range steps {
+		var next []*run
+		for _, r := range runs {
+			next = append(next, f.take(r, step)...)
+		}
+		runs = f.merged(next)
+	}
+	return runs
+}
+
+// simultaneous are the first steps of the jobs, and all others.
+func (f *forecast) simultaneous() (first, rest []step) {
+	seen := map[int]bool{}
+	for _, step := range f.steps {
+		if seen[step.job] {
+			rest = append(rest, step)
+		} else {
+			first = append(first, step)
+		}
+		seen[step.job] = true
+	}
+	return first, rest
+}
+
+// forecast is the making of one answer.
+type forecast struct {
+	snapshot *Snapshot
+	jobs     []Job
+	number   int // of the job that is asked about
+	notes    *notes
+	devices  map[corev1.ResourceName]bool // resources that come from devices
+	queues   *queues
+	pods     []*corev1.Pod // those that are not gone when the jobs start
+	cluster  *placement.Cluster
+	symmetry *symmetry
+	// apiServer admits the planned pods, one after the other.
+	apiServer *podadmission.Controller
+	at        map[types.UID]located // where the cluster's pods are
+	stopping  []victim              // pods that are being deleted
+	planned   map[*placement.Pod]planned
+	staff     map[types.NamespacedName]staff
+	batchJobs map[types.UID]*batchv1.Job             // of the snapshot, once somebody asks
+	workloads map[types.NamespacedName][]*corev1.Pod // pods by what admitted them, once somebody asks
+	steps     []step
+}
+
+// located is a pod of the cluster on its node.
+type located struct {
+	pod  *placement.Pod
+	node string
+}
+
+// planned is a planned pod, and which job and part it is of.
+type planned struct {
+	job int
+	Pod
+}
+
+func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
+	notes := &notes{}
+	s, devices := withDevices(withControllers(s, jobs), notes)
+	f := &forecast{
+		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), number: number, notes: notes, devices: devices, pods: s.Pods,
+		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
+	}
+	gone := f.gone()
+	if len(gone) > 0 {
+		f.pods = slices.DeleteFunc(slices.Clone(s.Pods), func(pod *corev1.Pod) bool { return gone[pod.UID] })
+	}
+	namespaces := f.namespaces()
+	f.cluster = placement.New(placement.Snapshot{
+		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: namespaces, PriorityClasses: s.PriorityClasses,
+		Services: s.Services, ReplicationControllers: s.ReplicationControllers, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
+	})
+	f.apiServer = podadmission.New(podadmission.Cluster{
+		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,
+	}, f.pods)
+	f.symmetry = newSymmetry(s, f.cluster, f.jobs)
+	for _, node := range s.Nodes {
+		for _, pod := range f.cluster.PodsOn(node.Name) {
+			f.at[pod.Object().UID] = located{pod, node.Name}
+			if pod.Object().DeletionTimestamp != nil {
+				f.stopping = append(f.stopping, victim{pod: pod, node: node.Name, job: noJob})
+			}
+		}
+	}
+	f.staff = staffOf(f.pods)
+	if f.queues = newQueues(s, f.notes); f.queues != nil {
+		f.queues.forget(func(w *kueue.Workload) bool {
+			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool {
+				of := owner{kind: o.Kind, namespace: w.Namespace, name: o.Name}
+				return gone[o.UID] || f.makes(of) || f.deletes(of)
+			})
+		})
+	}
+	return f
+}
+
+// gone are the pods of jobs that planned ones take the place of.
+func (f *forecast) gone() map[types.UID]bool {
+	gone := map[types.UID]bool{}
+	for _, pod := range f.snapshot.Pods {
+		if slices.ContainsFunc(ownersOf(pod), func(o owner) bool { return f.makes(o) || f.deletes(o) }) {
+			gone[pod.UID] = true
+		}
+	}
+	return gone
+}
+
+// makes says whether a planned job takes the place of an owner of pods. Training jobs, tasks and Jobs share their names.
+func (f *forecast) makes(o owner) bool {
+	shared := o.kind == aTrainingJob || o.kind == aTask || o.kind == aJob
+	return slices.ContainsFunc(f.jobs, func(job Job) bool {
+		return !job.Grows && job.Key() == o.key() && (shared || strings.EqualFold(job.Noun, o.kind))
+	})
+}
+
+// deletes says whether the plan deletes an owner of pods.
+func (f *forecast) deletes(o owner) bool {
+	return slices.Contains(f.snapshot.Deletions, Deletion{Kind: o.kind, Namespace: o.namespace, Name: o.name})
+}
+
+const (
+	noJob = -1
+	// maxCompetitors bounds how many pods that wait already are tried whenever there is room.
+	maxCompetitors = 200
+)
+
+// competitors are the pods of the cluster that wait for room and are as important as the planned ones: they come first.
+func (f *forecast) competitors() []*placement.Pod {
+	least := int32(math.MaxInt32)
+	for pod := range f.planned {
+		least = min(least, pod.Priority)
+	}
+	var found []*placement.Pod
+	for _, pod := range f.cluster.Pending() {
+		o := pod.Object()
+		if pod.Priority >= least && len(o.Spec.SchedulingGates) == 0 && o.DeletionTimestamp == nil {
+			found = append(found, pod)
+		}
+	}
+	if len(found) > maxCompetitors {
+		f.notes.add(TooManyChoices, "", "%d pods that are as important wait for room; only the first %d of them are looked at", len(found), maxCompetitors)
+		found = found[:maxCompetitors]
+	}
+	return found
+}
+
+// ask gives every part that has a queue to it, and makes the steps. What is made by a master that its queue does not
+// let start never comes to its own queue.
+func (f *forecast) ask() {
+	for number, job := range f.jobs {
+		for _, note := range job.Approximate {
+			f.notes.add(NotModelled, job.Noun+" "+job.String(), "%s", note)
+		}
+		starts := true
+		uncreated := f.createObject(job)
+		for _, stage := range job.Stages {
+			step := step{job: number}
+			later := waves{}
+			for _, part := range stage {
+				ready := part.Pods
+				if !starts {
+					ready = nil
+				} else if part.Queue != "" {
+					ready = f.admit(&step, job, part)
+				}
+				for _, pod := range part.Pods {
+					at := slices.IndexFunc(ready, func(r Pod) bool { return r.Role == pod.Role })
+					switch {
+					case uncreated != nil:
+						placed, _ := f.enter(number, pod, false)
+						f.reject(placed, uncreated, &step)
+					case job.Suspended && part.Queue == "":
+						placed, _ := f.enter(number, pod, false)
+						step.suspended, step.order = append(step.suspended, placed), append(step.order, placed)
+					case at < 0:
+						placed, _ := f.enter(number, pod, false)
+						step.held, step.order = append(step.held, placed), append(step.order, placed)
+					case pod.Wave > 0:
+						f.create(number, ready[at], later.step(number, pod.Wave))
+					default:
+						f.create(number, ready[at], &step)
+					}
+				}
+				starts = starts && (len(ready) > 0 || part.optional())
+			}
+			f.steps = append(f.steps, later.after(step, f.planned)...)
+		}
+	}
+}
+
+// create gives a pod to the API server, and to a step what becomes of it there.
+func (f *forecast) create(job int, pod Pod, into *step) {
+	placed, refusal := f.enter(job, pod, true)
+	into.order = append(into.order, placed)
+	if refusal == nil {
+		into.pods = append(into.pods, placed)
+		return
+	}
+	f.reject(placed, refusal, into)
+}
+
+// createObject gives the object of a job to the API server, as far as quotas count such objects; nil where it is created.
+func (f *forecast) createObject(job Job) *podadmission.Refusal {
+	if _, isJob := job.Object.(*batchv1.Job); !isJob && job.Noun != aJob && job.Noun != aTask && job.Noun != aTrainingJob || job.Grows {
+		return nil
+	}
+	return f.apiServer.ChargeObject(job.Key().Namespace, "jobs.batch")
+}
+
+// reject keeps a pod that is not created.
+func (f *forecast) reject(pod *placement.Pod, refusal *podadmission.Refusal, into *step) {
+	if !slices.Contains(into.order, pod) {
+		into.order = append(into.order, pod)
+	}
+	into.rejected = append(into.rejected, rejection{pod, refusal})
+	if refusal.Passing && len(f.jobs) > 1 {
+		f.notes.add(QuotaOrder, "Namespace "+pod.Namespace(), "a quota has room for some of the pods only, and which of the jobs create theirs first is not known")
+	}
+}
+
+// admit asks a part's queue, and returns the pods that it lets start.
+func (f *forecast) admit(step *step, job Job, part Part) []Pod {
+	if f.queues == nil {
+		step.rulings = append(step.rulings, ruling{part, admission{why: "the cluster has no queues"}})
+		return nil
+	}
+	// Kueue counts what the API server adds to pods: requests of LimitRanges, overheads of RuntimeClasses.
+	part.Pods = slices.Clone(part.Pods)
+	for i, pod := range part.Pods {
+		part.Pods[i].Pod, _ = f.apiServer.Complete(f.withPresent(pod))
+	}
+	a := f.queues.admit(step.job, job, part, f.priorityOf(part))
+	step.rulings = append(step.rulings, ruling{part, a})
+	if !a.admitted || len(a.checks) > 0 {
+		return nil
+	}
+	return f.queues.started(part, a)
+}
+
+// enter makes a planned pod ready for scheduling, as the API server stores it. One that is created counts in its namespace's
+// quotas; the refusal says why it cannot be created.
+func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
+	object, refusal := f.apiServer.Complete(f.withPresent(pod))
+	if pod.Answered {
+		refusal = pod.Refusal
+	}
+	if refusal == nil && created {
+		refusal = f.apiServer.Charge(object)
+	}
+	placed := f.cluster.Pod(object)
+	pod.Pod = object
+	f.planned[placed] = planned{job, pod}
+	return placed, refusal
+}
+
+// withPresent is the pod without the classes and the namespace that are not there, where somebody else may make them before it.
+func (f *forecast) withPresent(pod Pod) *corev1.Pod {
+	object := *pod.Pod
+	if f.snapshot.RuntimeClasses == nil && object.Spec.RuntimeClassName != nil {
+		f.notes.add(NotAllRead, "RuntimeClass "+*object.Spec.RuntimeClassName, "RuntimeClass %s could not be read: it may add an overhead and a node selector", *object.Spec.RuntimeClassName)
+	}
+	if !f.snapshot.Open {
+		return &object
+	}
+	if name := object.Spec.PriorityClassName; !f.apiServer.HasPriorityClass(name) {
+		f.notes.add(MissingClass, "PriorityClass "+name, "PriorityClass %s is not there: its pods count with priority 0, and could not be made", name)
+		object.Spec.PriorityClassName = ""
+		object.Spec.Priority = new(int32)
+	}
+	if name := object.Spec.RuntimeClassName; name != nil && !f.apiServer.HasRuntimeClass(*name) {
+		f.notes.add(MissingClass, "RuntimeClass "+*name, "RuntimeClass %s is not there: its pods could not be made", *name)
+		object.Spec.RuntimeClassName = nil
+	}
+	return &object
+}
+
+// namespaces are those of the cluster and, where somebody else may make them before the jobs, those of the jobs. nil where
+// they could not be read.
+func (f *forecast) namespaces() []*corev1.Namespace {
+	namespaces := f.snapshot.Namespaces
+	if namespaces == nil || !f.snapshot.Open {
+		return namespaces
+	}
+	for _, job := range f.jobs {
+		if name := job.Key().Namespace; !slices.ContainsFunc(namespaces, func(n *corev1.Namespace) bool { return n.Name == name }) {
+			f.notes.add(MissingNamespace, "Namespace "+name, "namespace %s is not there: its labels, limits and quotas are not known", name)
+			namespaces = append(slices.Clip(namespaces), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+	}
+	return namespaces
+}
+
+// withControllers is the snapshot with what the jobs bring along that spreads pods.
+func withControllers(s *Snapshot, jobs []Job) *Snapshot {
+	with := *s
+	for _, job := range jobs {
+		with.Services = append(slices.Clip(with.Services), job.Services...)
+		with.ReplicaSets = append(slices.Clip(with.ReplicaSets), job.ReplicaSets...)
+		with.StatefulSets = append(slices.Clip(with.StatefulSets), job.StatefulSets...)
+	}
+	return &with
+}
+
+// priorityOf is a part's, where no class of its queue says it: that of the first pod set which names a class, else that of
+// its first pods.
+func (f *forecast) priorityOf(part Part) int32 {
+	if len(part.Pods) == 0 {
+		return 0
+	}
+	spec := &part.Pods[0].Spec
+	if part.PriorityClassName != "" {
+		spec = &corev1.PodSpec{PriorityClassName: part.PriorityClassName}
+	} else if at := slices.IndexFunc(part.Pods, func(p Pod) bool { return p.Spec.PriorityClassName != "" }); at >= 0 {
+		spec = &part.Pods[at].Spec
+	}
+	return f.apiServer.PriorityOf(spec)
+}

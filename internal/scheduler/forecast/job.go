@@ -1,0 +1,293 @@
+package forecast
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
+)
+
+// Job is one that is planned: the pods that it will consist of.
+type Job struct {
+	Noun            string // "training job", "task"
+	Namespace, Name string
+	// Stages follow one another: what is in a stage is made when all pods of those before it run.
+	Stages []Stage
+	// Grows says that its pods are added to the job of this name that is there. A job that is made takes the place of one
+	// that has its name: the pods and workloads of that are gone when it starts.
+	Grows bool
+	// Services, ReplicaSets and StatefulSets are made with the job, and spread its pods.
+	Services     []*corev1.Service
+	ReplicaSets  []*appsv1.ReplicaSet
+	StatefulSets []*appsv1.StatefulSet
+	// Suspended says that it is made suspended: without a queue it makes no pods until somebody resumes it.
+	Suspended bool
+	// Object is what a user applies to create the job, as it was read; nil for a job that is only described.
+	Object runtime.Object
+	// Approximate says, in a sentence each, what of the object is not known well enough to be exact about its pods.
+	Approximate []string
+}
+
+// Stage is what comes into being together.
+type Stage []Part
+
+// Part is pods that go one way: through a queue, which admits all of them or none, or straight to the scheduler, which
+// takes them one by one in their order.
+type Part struct {
+	Pods []Pod
+	// Queue is the LocalQueue, "" for none, and Class the WorkloadPriorityClass, "" for the pods' own priority.
+	Queue, Class string
+	// Least is how many of the pods the queue may admit them with (partial admission); 0 is all of them.
+	Least int
+	// PriorityClassName is the PriorityClass whose value is the Workload's priority, where Kueue does not take it from the
+	// first pod set that names one, and Class is empty.
+	PriorityClassName string
+	// Sets are the names of the Workload's pod sets in their order, where that is not the order of the pods.
+	Sets []string
+}
+
+// Pod is one that is planned, and what it is called in an answer.
+type Pod struct {
+	Role string // "master", "worker 0"
+	// Optional is a pod that its job can do without: a worker above the floor.
+	Optional bool
+	// Set is the name of the Workload's pod set that counts the pod. Where it is empty, the first word of Role is.
+	Set string
+	// Template is what a controller creates the pod from; nil for a pod that a user applies.
+	Template *corev1.PodTemplateSpec
+	// Wave orders the pods of one part: those of a wave are created when all pods of the waves before it run, or have
+	// ended if they are to end.
+	Wave int
+	// Ends is set for a pod that has to end before the next wave is created, as an initializer does.
+	Ends bool
+	// Answered says that the API server was asked about the pod, by a dry run: Pod is what it would store, or Refusal says why
+	// it would not.
+	Answered bool
+	Refusal  *podadmission.Refusal
+	*corev1.Pod
+}
+
+// MapPods is jobs with their pods changed. The jobs given stay as they are.
+func MapPods(jobs []Job, change func(Pod) Pod) []Job {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i].Stages = slices.Clone(jobs[i].Stages)
+		for j, stage := range jobs[i].Stages {
+			stage = slices.Clone(stage)
+			jobs[i].Stages[j] = stage
+			for k := range stage {
+				stage[k].Pods = slices.Clone(stage[k].Pods)
+				for l, pod := range stage[k].Pods {
+					stage[k].Pods[l] = change(pod)
+				}
+			}
+		}
+	}
+	return jobs
+}
+
+// optional says whether a job can do without a part.
+func (p Part) optional() bool {
+	return !slices.ContainsFunc(p.Pods, func(pod Pod) bool { return !pod.Optional })
+}
+
+// String names the job as others read it: its namespace is said unless it is the default one.
+func (j Job) String() string { return shortName(j.Namespace, j.Name) }
+
+func shortName(namespace, name string) string {
+	if namespace == "" || namespace == corev1.NamespaceDefault {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// Key is the job's namespace and name.
+func (j Job) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
+}
+
+// OfTrainingJob is the job that a definition describes: its master first and, when that runs, its workers; under a queue
+// the floor with the master, and every other worker by itself.
+func OfTrainingJob(d trainingjob.Definition) (Job, error) {
+	job := Job{Noun: aTrainingJob, Namespace: d.Job.Namespace, Name: d.Job.Name}
+	master, err := d.MasterTemplate()
+	if err != nil {
+		return job, fmt.Errorf("the master of %s: %w", d.Job.Name, err)
+	}
+	workers, err := ofWorkers(d)
+	if err != nil {
+		return job, err
+	}
+	job.Services = []*corev1.Service{d.Service()}
+	first := Part{Pods: []Pod{{Role: trainingjob.RoleMaster, Pod: podOfJob(master, job.Namespace, job.Name, job.Name+"-"+trainingjob.RoleMaster)}}}
+	if d.Queue == nil {
+		job.Stages = []Stage{{first}, {{Pods: workers}}}
+		return job, nil
+	}
+	floor := min(d.Min, len(workers))
+	first.Pods = append(first.Pods, workers[:floor]...)
+	first.Queue, first.Class = d.Queue.Name, d.Queue.FloorClass()
+	var burst Stage
+	for _, worker := range workers[floor:] {
+		burst = append(burst, Part{Pods: []Pod{worker}, Queue: d.Queue.Name, Class: d.Queue.PriorityClass})
+	}
+	job.Stages = []Stage{{first}, burst}
+	return job, nil
+}
+
+// WorkersToCome are the workers from number `from` on that a running job makes when it may have more of them, or
+// needs new ones.
+func WorkersToCome(d trainingjob.Definition, from int) (Job, error) {
+	job := Job{Noun: aTrainingJob, Namespace: d.Job.Namespace, Name: d.Job.Name, Grows: true}
+	workers, err := ofWorkers(d)
+	if err != nil || from >= len(workers) {
+		return job, err
+	}
+	if d.Queue == nil {
+		job.Stages = []Stage{{{Pods: workers[from:]}}}
+		return job, nil
+	}
+	var burst Stage
+	for _, worker := range workers[from:] {
+		burst = append(burst, Part{Pods: []Pod{worker}, Queue: d.Queue.Name, Class: d.Queue.PriorityClass})
+	}
+	job.Stages = []Stage{burst}
+	return job, nil
+}
+
+// ofWorkers are all workers of a job, in the order of their numbers.
+func ofWorkers(d trainingjob.Definition) ([]Pod, error) {
+	template, err := d.WorkerTemplate()
+	if err != nil {
+		return nil, fmt.Errorf("the workers of %s: %w", d.Job.Name, err)
+	}
+	w := trainingjob.Workers{Min: d.Min, Max: d.Max, FloorPriorityClassName: d.FloorPriorityClassName, Queue: d.Queue, Template: template}
+	ref := trainingjob.JobRef{Name: d.Job.Name, Namespace: d.Job.Namespace}
+	workers := make([]Pod, 0, d.Max)
+	for id := range d.Max {
+		pod := trainingjob.WorkerPod(w, ref, id, id < d.Min, "")
+		workers = append(workers, Pod{Role: trainingjob.RoleWorker + " " + strconv.Itoa(id), Optional: id >= d.Min, Pod: pod})
+	}
+	return workers, nil
+}
+
+// OfTask is a task's pods, all at once. flavors are those of its queue; see task.Given.
+func OfTask(t task.Task, flavors []map[string]string) (Job, error) {
+	job := Job{Noun: aTask, Namespace: t.Namespace, Name: t.Name}
+	t.SecretValues = nil // they decide nothing here, and their values are not known
+	objects, err := task.Render(t, task.Given{Flavors: flavors})
+	if err != nil {
+		return job, err
+	}
+	part := Part{Queue: t.Queue, Class: t.PriorityClass, Pods: podsOfJob(objects.Job, t.NumNodes)}
+	job.Stages = []Stage{{part}}
+	return job, nil
+}
+
+// podsOfJob are the first n pods of a Job, as its controller creates them: "the pod", or "pod 0" and so on.
+func podsOfJob(job *batchv1.Job, n int) []Pod {
+	indexed := job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
+	pods := make([]Pod, 0, n)
+	for i := range n {
+		pod := podOfJob(job.Spec.Template, job.Namespace, job.Name, job.Name+"-"+strconv.Itoa(i))
+		if indexed {
+			pod.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(i)
+		}
+		pods = append(pods, Pod{Role: "pod " + strconv.Itoa(i), Pod: pod})
+	}
+	if n == 1 {
+		pods[0].Role = "the pod"
+	}
+	return pods
+}
+
+// podOfJob is a pod with the labels that the Job controller adds, by which affinities and spread constraints may select it.
+func podOfJob(template corev1.PodTemplateSpec, namespace, job, name string) *corev1.Pod {
+	pod := podOf(template, namespace, name)
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	uid := "planned-" + job // not known before the Job is created
+	for key, value := range map[string]string{
+		batchv1.JobNameLabel: job, legacyJobNameLabel: job, batchv1.ControllerUidLabel: uid, legacyControllerUIDLabel: uid,
+	} {
+		pod.Labels[key] = value
+	}
+	return pod
+}
+
+// Labels of pods of Jobs from before they had a domain; the Job controller still sets them.
+const (
+	legacyJobNameLabel       = "job-name"
+	legacyControllerUIDLabel = "controller-uid"
+)
+
+func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod {
+	template = *template.DeepCopy()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations},
+		Spec:       template.Spec,
+	}
+}
+
+// Queued says whether some of the job goes through a queue.
+func (j Job) Queued() bool {
+	return slices.ContainsFunc(j.Stages, func(s Stage) bool {
+		return slices.ContainsFunc(s, func(p Part) bool { return p.Queue != "" })
+	})
+}
+
+// QueueIn puts every part of the job into a queue, each by itself.
+func (j *Job) QueueIn(queue string) {
+	stages := make([]Stage, len(j.Stages))
+	for i, stage := range j.Stages {
+		stages[i] = slices.Clone(stage)
+		for at := range stages[i] {
+			stages[i][at].Queue = queue
+		}
+	}
+	j.Stages = stages
+}
+
+// unmanaged are the namespaces in which Kueue queues nothing (managedJobsNamespaceSelector of its default configuration).
+var unmanaged = []string{metav1.NamespaceSystem, "kueue-system"}
+
+// queuedByDefault puts jobs that name no queue into their namespace's LocalQueue "default", as Kueue does.
+func queuedByDefault(queues *Queues, jobs []Job) []Job {
+	if queues == nil {
+		return jobs
+	}
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		namespace := jobs[i].Key().Namespace
+		hasDefault := slices.ContainsFunc(queues.LocalQueues, func(q *kueue.LocalQueue) bool {
+			return q.Namespace == namespace && q.Name == string(kueue.DefaultLocalQueueName)
+		})
+		if hasDefault && !jobs[i].Queued() && !slices.Contains(unmanaged, namespace) {
+			jobs[i].QueueIn(string(kueue.DefaultLocalQueueName))
+		}
+	}
+	return jobs
+}
+
+// answered says whether the API server was asked about all pods of the job.
+func (j Job) answered() bool {
+	all := true
+	MapPods([]Job{j}, func(pod Pod) Pod {
+		all = all && pod.Answered
+		return pod
+	})
+	return all
+}

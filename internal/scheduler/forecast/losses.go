@@ -1,0 +1,169 @@
+package forecast
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+)
+
+// loss is what an owner loses to others.
+type loss struct {
+	owner   owner
+	master  bool
+	workers int
+	pods    int
+	again   []string // the nodes on which its pods were made again
+	fails   string   // why it fails for good, of a Job
+}
+
+// losses are what owners lose to the scheduler for a job, in one run: a pod that was made again, and has found a place,
+// is not lost.
+func (f *forecast) losses(r *run, job int) map[owner]loss {
+	again := map[*placement.Pod]string{}
+	for _, one := range r.fates {
+		if one.instead != nil && one.bound != "" {
+			again[one.instead] = one.bound
+		}
+	}
+	losses, jobs := map[owner]loss{}, f.jobLosses(r)
+	for _, v := range r.lost {
+		if v.job != job || v.failed || v.queue && !f.single(v.pod) {
+			continue
+		}
+		object := v.pod.Object()
+		o := ownerOf(object)
+		l := losses[o]
+		l.owner = o
+		if job := f.batchJobOf(object); job != nil {
+			l.fails = jobs[job.UID].fails
+		}
+		switch node := again[v.pod]; {
+		case node != "":
+			l.again = append(l.again, node)
+		case isWorker(object):
+			l.workers++
+		default:
+			l.master = l.master || o.kind == aTrainingJob
+			l.pods++
+		}
+		losses[o] = l
+	}
+	return losses
+}
+
+// fate says what becomes of an owner in a run, and asks for what is not known of it.
+func (f *forecast) fate(r *run, l loss, asks map[types.NamespacedName]bool) string {
+	if l.owner.kind != aTrainingJob {
+		return l.fate(staff{}, 0)
+	}
+	if s, floor, isPlanned := f.plannedStaff(r, l.owner); isPlanned {
+		s.running += l.workers
+		return l.fate(s, floor)
+	}
+	s, floor := f.staff[l.owner.key()], 1
+	details, known := f.snapshot.Jobs[l.owner.key()]
+	switch {
+	case known:
+		s.all, floor = max(details.Workers.Max, s.running), details.Workers.Min
+	case l.workers > 0:
+		asks[l.owner.key()] = true
+	}
+	return l.fate(s, floor)
+}
+
+// plannedStaff is the workers of a job that is planned itself, as they are in a run, and its floor.
+func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned bool) {
+	at := slices.IndexFunc(f.jobs, func(job Job) bool { return !job.Grows && job.Noun == aTrainingJob && job.Key() == o.key() })
+	if at < 0 {
+		return s, 0, false
+	}
+	for pod, p := range f.planned {
+		if p.job != at || !isWorker(pod.Object()) {
+			continue
+		}
+		s.all++
+		if !p.Optional {
+			floor++
+		}
+		if its := r.fates[pod]; its != nil && its.bound != "" {
+			s.running++
+		}
+	}
+	return s, floor, true
+}
+
+// single says whether a pod is a workload by itself: its quota is taken away without anybody else's.
+func (f *forecast) single(pod *placement.Pod) bool {
+	return isWorker(pod.Object()) && pod.Object().Labels[kueue.PodGroupNameLabel] == ""
+}
+
+// staff is the workers that a training job has.
+type staff struct {
+	running, all int
+}
+
+// staffOf counts the workers of each training job: those that have a place, and all that are wanted, which includes those
+// that wait for one. A pod that is being deleted is not wanted any more.
+func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
+	found := map[types.NamespacedName]staff{}
+	for _, pod := range pods {
+		if !isWorker(pod) || pod.DeletionTimestamp != nil || pod.Labels[trainingjob.LabelJobName] == "" {
+			continue
+		}
+		o := ownerOf(pod)
+		s := found[o.key()]
+		s.all++
+		if pod.Spec.NodeName != "" {
+			s.running++
+		}
+		found[o.key()] = s
+	}
+	return found
+}
+
+// fate says what becomes of an owner that loses pods. A training job has a staff, and needs the floor of it.
+func (l loss) fate(s staff, floor int) string {
+	name := shortName(l.owner.namespace, l.owner.name)
+	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
+		return fmt.Sprintf("%s %s makes it again, and it starts on %s", l.owner.kind, name, strings.Join(l.again, ", "))
+	}
+	if l.fails != "" && l.owner.kind != aTrainingJob {
+		return fmt.Sprintf("%s %s fails: %s", l.owner.kind, name, l.fails)
+	}
+	switch l.owner.kind {
+	case "":
+		return "it is gone: nothing makes it again"
+	case aTrainingJob:
+		left := max(s.running-l.workers, 0)
+		switch {
+		case l.master:
+			return fmt.Sprintf("job %s stops until its master has a place again", name)
+		case left < floor:
+			return fmt.Sprintf("job %s waits with %d of %d workers, below its floor of %d", name, left, s.all, floor)
+		default:
+			return fmt.Sprintf("job %s goes on with %d of %d workers", name, left, s.all)
+		}
+	case aTask:
+		return fmt.Sprintf("task %s starts again when there is room", name)
+	case "DaemonSet":
+		return fmt.Sprintf("DaemonSet %s makes it again on its node", name)
+	default:
+		return fmt.Sprintf("%s %s makes it again, and it waits for room", l.owner.kind, name)
+	}
+}
+
+// requeued says what becomes of a workload that its queue has evicted.
+func requeued(what string, ahead int) string {
+	place := "first in line"
+	if ahead > 0 {
+		place = fmt.Sprintf("%d ahead of it", ahead)
+	}
+	return fmt.Sprintf("%s is queued again, %s", what, place)
+}

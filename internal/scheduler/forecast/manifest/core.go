@@ -1,0 +1,196 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+)
+
+// pod is a Pod, or its pod group with the first of its pods.
+func (s *Set) pod(object *unstructured.Unstructured) ([]forecast.Job, error) {
+	key, grouped := s.groupOf(object)
+	if !grouped {
+		pod, err := readPod(object)
+		if err != nil {
+			return nil, err
+		}
+		return []forecast.Job{forecast.OfPod(pod)}, nil
+	}
+	if s.read[key] {
+		return nil, nil
+	}
+	s.read[key] = true
+	job := forecast.Job{Noun: "pod group", Namespace: key.namespace, Name: key.name}
+	var pods []forecast.Pod
+	for _, each := range s.groups[key] {
+		each = each.DeepCopy()
+		each.SetNamespace(key.namespace)
+		pod, err := readPod(each)
+		if err != nil {
+			return nil, fmt.Errorf("pod %s of the group: %w", each.GetName(), err)
+		}
+		pods = append(pods, forecast.Pod{Role: pod.Name, Pod: pod})
+	}
+	part, err := groupPart(key.name, pods)
+	if err != nil {
+		return nil, err
+	}
+	job.Stages = []forecast.Stage{{part}}
+	return []forecast.Job{job}, nil
+}
+
+// groupOf names the pod group of a pod that Kueue manages.
+func (s *Set) groupOf(pod *unstructured.Unstructured) (objectKey, bool) {
+	labels := pod.GetLabels()
+	name := labels[kueue.PodGroupNameLabel]
+	return objectKey{"pod group", s.namespaceOf(pod), name}, name != "" && labels[kueue.QueueLabel] != ""
+}
+
+func readPod(object *unstructured.Unstructured) (*corev1.Pod, error) {
+	var pod corev1.Pod
+	if err := decode(object, &pod); err != nil {
+		return nil, err
+	}
+	pod.Spec.NodeName, pod.Status = specNodeName(&pod), corev1.PodStatus{} // as it was before it ran
+	pod.UID, pod.ResourceVersion, pod.OwnerReferences = "", "", nil
+	return &pod, nil
+}
+
+// specNodeName is the node that a user gave a pod. One that the scheduler gave it is that of a pod which has run.
+func specNodeName(pod *corev1.Pod) string {
+	if pod.Status.Phase != "" || pod.UID != "" {
+		return ""
+	}
+	return pod.Spec.NodeName
+}
+
+// groupPart is the Workload of a pod group (Kueue's pkg/controller/jobs/pod): its pods of one shape are one pod set, and it
+// is made when all pods are there, or with the first one if the group asks for fast admission.
+func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
+	first := pods[0]
+	part := forecast.Part{Queue: first.Labels[kueue.QueueLabel], Class: first.Labels[kueue.WorkloadPriorityClassLabel]}
+	text := first.Annotations[kueue.PodGroupTotalCountAnnotation]
+	total, err := strconv.Atoi(text)
+	if err != nil || total < 1 || total > MaxPods {
+		return part, fmt.Errorf("pod group %s: annotation %s is %q; it says of how many pods the group consists", name, kueue.PodGroupTotalCountAnnotation, text)
+	}
+	fast := first.Annotations[kueue.PodGroupFastAdmissionAnnotation] == "true"
+	for _, pod := range pods {
+		if pod.Labels[kueue.QueueLabel] != part.Queue {
+			return part, fmt.Errorf("pod group %s: its pods name the queues %s and %s", name, part.Queue, pod.Labels[kueue.QueueLabel])
+		}
+		if pod.Annotations[kueue.PodGroupTotalCountAnnotation] != text {
+			return part, fmt.Errorf("pod group %s: its pods do not agree on %s", name, kueue.PodGroupTotalCountAnnotation)
+		}
+		pod.Set = mainPodSet
+		if !fast {
+			pod.Set = roleHash(pod.Pod)
+		}
+		part.Pods = append(part.Pods, pod)
+	}
+	switch {
+	case len(pods) > total:
+		return part, fmt.Errorf("pod group %s has %d pods, and %s is %d: Kueue deletes the others", name, len(pods), kueue.PodGroupTotalCountAnnotation, total)
+	case len(pods) < total && !fast:
+		return part, fmt.Errorf("pod group %s has %d of %d pods: Kueue waits for the others before it queues them", name, len(pods), total)
+	}
+	for i := len(pods); i < total; i++ {
+		more := first
+		more.Pod = first.DeepCopy()
+		more.Name, more.Role, more.Set = fmt.Sprintf("%s-%d", first.Name, i), "another "+strconv.Itoa(i), mainPodSet
+		part.Pods = append(part.Pods, more)
+	}
+	return part, nil
+}
+
+// roleHash tells pods of a group apart by what the scheduler looks at (Kueue's utilpod.GenerateRoleHash).
+func roleHash(pod *corev1.Pod) string {
+	if hash := pod.Annotations[kueue.RoleHashAnnotation]; hash != "" {
+		return hash
+	}
+	shapes := func(containers []corev1.Container) []map[string]any {
+		var all []map[string]any
+		for _, c := range containers {
+			all = append(all, map[string]any{"resources": map[string]any{"requests": c.Resources.Requests}, "ports": c.Ports})
+		}
+		return all
+	}
+	spec := &pod.Spec
+	shape := map[string]any{
+		"initContainers": shapes(spec.InitContainers), "containers": shapes(spec.Containers), "nodeSelector": spec.NodeSelector,
+		"affinity": spec.Affinity, "tolerations": spec.Tolerations, "runtimeClassName": spec.RuntimeClassName, "priority": spec.Priority,
+		"topologySpreadConstraints": spec.TopologySpreadConstraints, "overhead": spec.Overhead, "resourceClaims": spec.ResourceClaims,
+	}
+	if spec.Resources != nil {
+		shape["resources"] = spec.Resources.Requests
+	}
+	text, err := json.Marshal(map[string]any{"spec": shape})
+	if err != nil { // what was decoded from JSON can be encoded
+		panic(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:8]
+}
+
+func (s *Set) job(object *unstructured.Unstructured) ([]forecast.Job, error) {
+	var job batchv1.Job
+	if err := decode(object, &job); err != nil {
+		return nil, err
+	}
+	if _, err := podsOfJob(&job.Spec); err != nil {
+		return nil, err
+	}
+	if err := finite(&job); err != nil {
+		return nil, err
+	}
+	return []forecast.Job{forecast.OfBatchJob(&job)}, nil
+}
+
+// finite is what the API server checks of a Job and a forecast depends on.
+func finite(job *batchv1.Job) error {
+	if isIndexed(&job.Spec) && job.Spec.Completions == nil {
+		return fmt.Errorf("spec.completions is missing, which an Indexed Job needs")
+	}
+	return nil
+}
+
+// cronJob is one run of a CronJob, as if its time had come.
+func (s *Set) cronJob(object *unstructured.Unstructured) ([]forecast.Job, error) {
+	var cron batchv1.CronJob
+	if err := decode(object, &cron); err != nil {
+		return nil, err
+	}
+	run := batchv1.Job{ObjectMeta: *cron.Spec.JobTemplate.ObjectMeta.DeepCopy(), Spec: *cron.Spec.JobTemplate.Spec.DeepCopy()}
+	run.Namespace, run.Name = cron.Namespace, cron.Name
+	if _, err := podsOfJob(&run.Spec); err != nil {
+		return nil, err
+	}
+	job := forecast.OfBatchJob(&run)
+	job.Noun = "CronJob"
+	// Earlier runs go on beside it, unless it takes their place.
+	job.Grows = cron.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent
+	return []forecast.Job{job}, nil
+}
+
+func (s *Set) replicationController(object *unstructured.Unstructured) ([]forecast.Job, error) {
+	var controller corev1.ReplicationController
+	if err := decode(object, &controller); err != nil {
+		return nil, err
+	}
+	if controller.Spec.Template == nil {
+		return nil, fmt.Errorf("spec.template is missing")
+	}
+	count, err := counted("spec.replicas", controller.Spec.Replicas, 1)
+	if err != nil {
+		return nil, err
+	}
+	job, err := podByPod("ReplicationController", controller.ObjectMeta, podSet{name: mainPodSet, count: count, template: *controller.Spec.Template})
+	return []forecast.Job{job}, err
+}

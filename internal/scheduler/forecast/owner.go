@@ -1,0 +1,63 @@
+package forecast
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+)
+
+// owner is what a pod belongs to.
+type owner struct {
+	kind            string // "training job", "task", "Job", "ReplicaSet"; "" for a pod of its own
+	namespace, name string
+}
+
+const (
+	aTrainingJob = "training job"
+	aTask        = "task"
+	aJob         = "Job"
+)
+
+// String is "training job low-prio-job"; "" for none.
+func (o owner) String() string {
+	if o.kind == "" {
+		return ""
+	}
+	return o.kind + " " + shortName(o.namespace, o.name)
+}
+
+func (o owner) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: o.namespace, Name: o.name}
+}
+
+// ownerOf tells by labels and owner references what a pod belongs to.
+func ownerOf(pod *corev1.Pod) owner {
+	o := owner{namespace: pod.Namespace}
+	controller := metav1.GetControllerOfNoCopy(pod)
+	switch {
+	case pod.Labels[trainingjob.LabelJobName] != "" && pod.Labels[trainingjob.LabelRole] != "":
+		o.kind, o.name = aTrainingJob, pod.Labels[trainingjob.LabelJobName]
+	case pod.Labels[task.LabelTask] != "":
+		o.kind, o.name = aTask, pod.Labels[task.LabelTask]
+	case controller != nil && controller.Kind == "ReplicaSet" && pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != "":
+		o.kind, o.name = "Deployment", strings.TrimSuffix(controller.Name, "-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
+	case controller != nil:
+		o.kind, o.name = controller.Kind, controller.Name
+	}
+	return o
+}
+
+// replaces says whether it makes a pod again that the scheduler evicted, and that then waits for room at once. The pods that Kueue manages one by one wait for quota first.
+func (o owner) replaces(pod *corev1.Pod) bool {
+	return o.kind != "" && o.kind != "Node" && !trainingjob.Managed(pod)
+}
+
+func isWorker(pod *corev1.Pod) bool {
+	return pod.Labels[trainingjob.LabelRole] == trainingjob.RoleWorker
+}

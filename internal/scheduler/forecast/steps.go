@@ -1,0 +1,211 @@
+package forecast
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
+)
+
+// step is a stage of a job, after its queue has been asked.
+type step struct {
+	job       int
+	pods      []*placement.Pod // they go to the scheduler
+	held      []*placement.Pod // they stay in their queue
+	rejected  []rejection
+	suspended []*placement.Pod // of a Job that is made suspended
+	rulings   []ruling
+	order     []*placement.Pod // all, as they are made
+	ends      []*placement.Pod // pods of earlier steps that have ended when this one begins
+}
+
+// rejection is a pod that the API server does not accept.
+type rejection struct {
+	pod *placement.Pod
+	why *podadmission.Refusal
+}
+
+// ruling is what a queue decided about a part.
+type ruling struct {
+	part Part
+	admission
+}
+
+// take goes through steps at one time in one run.
+func (f *forecast) take(r *run, steps ...step) []*run {
+	var lists [][]*placement.Pod
+	for _, s := range steps {
+		lists = append(lists, f.kinds(f.prepare(r, s))...)
+	}
+	if len(lists) == 0 {
+		return []*run{r}
+	}
+	var runs []*run
+	for _, settled := range r.place(lists...) {
+		runs = append(runs, f.replace(settled)...)
+	}
+	return runs
+}
+
+// kinds are pods by what they are: those of one kind are created in their order, and which kind comes first is open.
+func (f *forecast) kinds(pods []*placement.Pod) [][]*placement.Pod {
+	var lists [][]*placement.Pod
+	at := map[string]int{}
+	for _, pod := range pods {
+		kind, _, _ := strings.Cut(f.planned[pod].Role, " ") // of a master's workers the floor comes first
+		if _, known := at[kind]; !known {
+			at[kind] = len(lists)
+			lists = append(lists, nil)
+		}
+		lists[at[kind]] = append(lists[at[kind]], pod)
+	}
+	return lists
+}
+
+// prepare lets stop who makes room in queues, and returns the pods of a step that go to the scheduler.
+func (f *forecast) prepare(r *run, s step) []*placement.Pod {
+	r.job = s.job
+	mark := func(pod *placement.Pod, as fate) {
+		as.job, as.role = s.job, f.planned[pod].Role
+		r.fates[pod] = &as
+	}
+	if f.blocked(r, s) {
+		for _, pod := range s.order {
+			mark(pod, fate{state: Follows})
+		}
+		return nil
+	}
+	r.end(s.ends)
+	for _, pod := range s.held {
+		mark(pod, fate{state: Queued})
+	}
+	for _, one := range s.rejected {
+		mark(one.pod, fate{state: Rejected, why: one.why.Message, passing: one.why.Passing})
+	}
+	for _, pod := range s.suspended {
+		mark(pod, fate{state: Suspended})
+	}
+	for _, pod := range s.pods {
+		mark(pod, fate{state: Waits})
+	}
+	for _, ruling := range s.rulings {
+		f.stopEvicted(r, s, ruling)
+	}
+	return s.pods
+}
+
+// blocked says that pods of an earlier stage of the job have not started, without which these are not made.
+func (f *forecast) blocked(r *run, s step) bool {
+	for pod, p := range r.fates {
+		if planned, ok := f.planned[pod]; ok && p.job == s.job && !planned.Optional && p.state != Starts {
+			return true
+		}
+	}
+	return false
+}
+
+// stopEvicted lets the pods of workloads stop that lose their quota for a part. Where the quota is free only when they
+// have stopped, the part's pods start after them; else they may meet them on their nodes still.
+func (f *forecast) stopEvicted(r *run, s step, to ruling) {
+	for _, e := range slices.Concat(to.others, to.evicted) {
+		f.noteMissingPods(e.name)
+		holds := f.queues.holdsUntilStopped(e.name)
+		for _, l := range f.podsOf(r, e.name) {
+			r.stop(l.pod, l.node)
+			if !holds {
+				continue
+			}
+			for _, pod := range s.pods {
+				if to.part.index(f.planned[pod].Role) >= 0 {
+					r.fates[pod].after = append(r.fates[pod].after, victim{pod: l.pod, node: l.node, job: r.job, queue: true})
+				}
+			}
+		}
+	}
+}
+
+// podsOf are the pods of a workload that are on nodes, in a run.
+func (f *forecast) podsOf(r *run, workload types.NamespacedName) []located {
+	var found []located
+	if p, ok := f.queues.planned[workload]; ok {
+		for pod, fate := range r.fates {
+			if of := f.planned[pod]; fate.bound != "" && of.job == p.number && p.part.index(of.Role) >= 0 {
+				found = append(found, located{pod, fate.bound})
+			}
+		}
+		return found
+	}
+	for _, pod := range f.workloadPods(workload) {
+		if l, ok := f.at[pod.UID]; ok {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+func ownedByPods(w *kueue.Workload) bool {
+	return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" })
+}
+
+// replace makes the pods again that the scheduler has evicted and whose owners make them anew: they may find room
+// elsewhere, and may evict others in turn.
+func (f *forecast) replace(r *run) []*run {
+	runs := []*run{r}
+	for range maxRounds {
+		var next []*run
+		more := false
+		for _, one := range runs {
+			freed := f.stopFailed(one)
+			pods := f.replacements(one)
+			if freed {
+				pods = append(one.unbound(), pods...)
+			}
+			if len(pods) == 0 {
+				next = append(next, one)
+				continue
+			}
+			more = true
+			next = append(next, one.place(pods)...)
+		}
+		if runs = next; !more {
+			break
+		}
+	}
+	return runs
+}
+
+// replacements are new pods for victims that have none yet.
+func (f *forecast) replacements(r *run) []*placement.Pod {
+	replaced := map[*placement.Pod]bool{}
+	for _, one := range r.fates {
+		if one.instead != nil {
+			replaced[one.instead] = true
+		}
+	}
+	var pods []*placement.Pod
+	losses := f.jobLosses(r)
+	for _, v := range r.lost {
+		if !v.evicted() || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !f.remade(v.pod.Object(), losses) {
+			continue
+		}
+		pod := f.cluster.Pod(anew(v.pod.Object()))
+		r.fates[pod] = &fate{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// anew is a pod as its owner makes it again.
+func anew(pod *corev1.Pod) *corev1.Pod {
+	again := *pod
+	again.UID, again.Spec.NodeName = "", ""
+	again.Status = corev1.PodStatus{}
+	again.DeletionTimestamp, again.CreationTimestamp = nil, metav1.Time{}
+	return &again
+}

@@ -1,0 +1,186 @@
+package forecast
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+)
+
+// symmetry knows which nodes are alike: equal but for their names, with pods on them that are alike, and named by nobody.
+// What may happen on one of them may happen, in just the same way, on any other, so that one stands for all: only that is
+// followed, and what is found of it is said of all of them.
+type symmetry struct {
+	nodes  map[string]*corev1.Node
+	pods   func(node string) []*placement.Pod
+	named  map[string]bool // nodes that some pod names in its selectors
+	looks  map[string]int  // of each node, as far as somebody asked: equal numbers are equal looks
+	known  map[string]int  // numbers of looks
+	orbits map[int][]string
+	ofPods map[*placement.Pod]string // looks of pods, as far as somebody asked
+}
+
+// maxAlike bounds the clusters in which alike nodes are looked for: describing one takes some microseconds.
+const maxAlike = 1000
+
+// newSymmetry looks for nodes that pods name: those that are planned, wait, or may be made again.
+func newSymmetry(s *Snapshot, cluster *placement.Cluster, planned []Job) *symmetry {
+	y := &symmetry{
+		nodes: map[string]*corev1.Node{}, pods: cluster.Clone().PodsOn, named: map[string]bool{}, looks: map[string]int{}, known: map[string]int{}, ofPods: map[*placement.Pod]string{},
+	}
+	hosts := map[string]string{}
+	for _, node := range s.Nodes {
+		y.nodes[node.Name] = node
+		hosts[node.Name], hosts[node.Labels[corev1.LabelHostname]] = node.Name, node.Name
+	}
+	name := func(pod *corev1.Pod) {
+		for _, value := range namesNodes(&pod.Spec) {
+			if node, known := hosts[value]; known {
+				y.named[node] = true
+			}
+		}
+		y.named[pod.Status.NominatedNodeName] = true
+	}
+	for _, pod := range s.Pods {
+		if pod.Spec.NodeName == "" || ownerOf(pod).replaces(pod) {
+			name(pod)
+		}
+	}
+	for _, job := range planned {
+		for _, stage := range job.Stages {
+			for _, part := range stage {
+				for _, pod := range part.Pods {
+					name(pod.Pod)
+					y.named[pod.Spec.NodeName] = true
+				}
+			}
+		}
+	}
+	return y
+}
+
+// namesNodes are the values that a pod selects nodes by, among which may be the names of some.
+func namesNodes(spec *corev1.PodSpec) []string {
+	values := slices.Collect(maps.Values(spec.NodeSelector))
+	terms := func(selectors ...corev1.NodeSelectorTerm) {
+		for _, term := range selectors {
+			for _, e := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+				values = append(values, e.Values...)
+			}
+		}
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
+		return values
+	}
+	if required := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+		terms(required.NodeSelectorTerms...)
+	}
+	for _, preferred := range spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		terms(preferred.Preference)
+	}
+	return values
+}
+
+// look is a number for all that counts of a node but its name; two nodes of one look are alike.
+func (y *symmetry) look(name string) int {
+	if look, seen := y.looks[name]; seen {
+		return look
+	}
+	look := y.describe(name)
+	number, known := y.known[look]
+	if !known {
+		number = len(y.known)
+		y.known[look] = number
+	}
+	y.looks[name] = number
+	return number
+}
+
+func (y *symmetry) describe(name string) string {
+	look := "node " + name
+	if node := y.nodes[name]; node != nil && !y.named[name] && len(y.nodes) <= maxAlike {
+		labels := maps.Clone(node.Labels)
+		delete(labels, corev1.LabelHostname)
+		var pods []string
+		for _, pod := range y.pods(name) {
+			pods = append(pods, y.podLook(pod))
+		}
+		slices.Sort(pods)
+		text, err := json.Marshal([]any{labels, node.Spec.Taints, node.Spec.Unschedulable, node.Status.Allocatable, node.Status.Images, pods})
+		if err == nil {
+			look = string(text)
+		}
+	}
+	return look
+}
+
+// podLook is describePod, remembered.
+func (y *symmetry) podLook(pod *placement.Pod) string {
+	if look, known := y.ofPods[pod]; known {
+		return look
+	}
+	look := describePod(pod)
+	y.ofPods[pod] = look
+	return look
+}
+
+// describePod describes a pod on a node by all that decides about it and others, but its name.
+func describePod(pod *placement.Pod) string {
+	o := pod.Object()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %d %d %t %v %v", pod.Namespace(), pod.Priority, pod.Started.Unix(), o.DeletionTimestamp != nil, o.OwnerReferences, o.Labels)
+	requests := scheduler.PodRequests(&o.Spec)
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		quantity := requests[name]
+		fmt.Fprintf(&text, " %s=%s", name, quantity.String())
+	}
+	ports := slices.ContainsFunc(o.Spec.Containers, func(c corev1.Container) bool { return len(c.Ports) > 0 })
+	if o.Spec.Affinity != nil || ports || len(o.Spec.ResourceClaims) > 0 || len(o.Spec.InitContainers) > 0 {
+		rest, err := json.Marshal([]any{o.Spec.Affinity, o.Spec.Containers, o.Spec.InitContainers, o.Spec.ResourceClaims})
+		if err != nil {
+			return pod.String()
+		}
+		text.Write(rest)
+	}
+	return text.String()
+}
+
+// alikes are all nodes that are like one, itself included, in order.
+func (y *symmetry) alikes(name string) []string {
+	if y.orbits == nil {
+		y.orbits = map[int][]string{}
+		for node := range y.nodes {
+			look := y.look(node)
+			y.orbits[look] = append(y.orbits[look], node)
+		}
+		for _, nodes := range y.orbits {
+			slices.Sort(nodes)
+		}
+	}
+	if nodes := y.orbits[y.look(name)]; len(nodes) > 0 {
+		return nodes
+	}
+	return []string{name}
+}
+
+// images are the pods that a victim stands for: those of its look on its node, and on the nodes that are alike.
+func (y *symmetry) images(v victim) []victim {
+	var found []victim
+	look := y.podLook(v.pod)
+	for _, node := range y.alikes(v.node) {
+		for _, pod := range y.pods(node) {
+			if pod == v.pod || y.podLook(pod) == look {
+				other := v
+				other.pod, other.node = pod, node
+				found = append(found, other)
+			}
+		}
+	}
+	return found
+}

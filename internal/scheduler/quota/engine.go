@@ -1,0 +1,311 @@
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+// Config is Kueue's configuration, as far as it decides.
+type Config struct {
+	// FairSharing switches fair sharing on; nil: classical preemption.
+	FairSharing *FairSharing
+	// RequeueInterval is how long workloads that could not be admitted wait after a change that may help them; 0: Kueue's 1 s.
+	RequeueInterval time.Duration
+	// IgnoreUndeclared lets workloads ask for resources that their queue does not cover (resources.quotaCheckStrategy: IgnoreUndeclared).
+	IgnoreUndeclared bool
+}
+
+// FairSharing is Kueue's fairSharing configuration.
+type FairSharing struct {
+	// Strategies in order of use; empty: LessThanOrEqualToFinalShare, then LessThanInitialShare.
+	Strategies []PreemptionStrategy
+}
+
+// PreemptionStrategy is when fair sharing may evict a workload of another queue.
+type PreemptionStrategy string
+
+const (
+	// LessThanOrEqualToFinalShare means that the preemptor's share with its workload is at most the victim's without the victim.
+	LessThanOrEqualToFinalShare PreemptionStrategy = "LessThanOrEqualToFinalShare"
+	// LessThanInitialShare means that the preemptor's share with its workload is below the victim's as it is.
+	LessThanInitialShare PreemptionStrategy = "LessThanInitialShare"
+)
+
+// Engine holds the objects and the state that Kueue's scheduler carries from cycle to cycle. The zero value is not usable; see New.
+type Engine struct {
+	config Config
+
+	flavors     map[string]kueue.ResourceFlavorSpec
+	checks      map[string]bool // name to active
+	namespaces  map[string]labels.Set
+	cohorts     map[string]kueue.CohortSpec
+	queues      map[string]*queue
+	localQueues map[types.NamespacedName]*localQueue
+	workloads   map[types.NamespacedName]*workload
+	// members are the workloads that name a LocalQueue, whether it is there or not.
+	members map[types.NamespacedName]map[*workload]bool
+
+	// ordered holds the queues by name, and roots the cohort trees; both are made by rebuild.
+	ordered []*queue
+	nodes   map[string]*node
+	// stale is set by changes that rebuild must look at; touched names the cohorts and queues whose quota or place changed.
+	stale          bool
+	touchedCohorts map[string]bool
+	touchedQueues  map[string]bool
+
+	// suspects are workloads that may have to go because their queue was stopped or they were deactivated.
+	suspects map[*workload]bool
+
+	// cycle counts the cycles in which something was tried.
+	cycle int64
+	// retries are the trees whose inadmissible workloads are to be queued again, and when; a zero time: an interval after the next cycle.
+	retries map[retry]time.Time
+	// settled has what the cycles tried since something was last reported or decided: what comes again will come forever.
+	settled map[string]bool
+}
+
+// localQueue is a LocalQueue. It is replaced, not changed.
+type localQueue struct {
+	spec kueue.LocalQueueSpec
+}
+
+// stopped tells whether its workloads are kept out of the ClusterQueue.
+func (l *localQueue) stopped() bool {
+	return l.spec.StopPolicy != nil && *l.spec.StopPolicy != kueue.None
+}
+
+// New returns an engine that knows nothing yet.
+func New(config Config) *Engine {
+	if config.RequeueInterval == 0 {
+		config.RequeueInterval = time.Second // Kueue's requeueBatchPeriod
+	}
+	return &Engine{
+		config:         config,
+		flavors:        map[string]kueue.ResourceFlavorSpec{},
+		checks:         map[string]bool{},
+		namespaces:     map[string]labels.Set{},
+		cohorts:        map[string]kueue.CohortSpec{},
+		queues:         map[string]*queue{},
+		localQueues:    map[types.NamespacedName]*localQueue{},
+		workloads:      map[types.NamespacedName]*workload{},
+		members:        map[types.NamespacedName]map[*workload]bool{},
+		nodes:          map[string]*node{},
+		touchedCohorts: map[string]bool{},
+		touchedQueues:  map[string]bool{},
+		retries:        map[retry]time.Time{},
+		settled:        map[string]bool{},
+		suspects:       map[*workload]bool{},
+	}
+}
+
+// SetFlavor adds or changes a ResourceFlavor.
+func (e *Engine) SetFlavor(name string, spec kueue.ResourceFlavorSpec) {
+	e.changed()
+	old, known := e.flavors[name]
+	e.flavors[name] = spec
+	e.stale = e.stale || !known
+	if !known || !equality.Semantic.DeepEqual(old, spec) {
+		for _, q := range e.queues {
+			if q.offers(name) {
+				e.retryLater(q)
+			}
+		}
+	}
+}
+
+// DeleteFlavor removes a ResourceFlavor; queues that list it become inactive.
+func (e *Engine) DeleteFlavor(name string) {
+	e.changed()
+	delete(e.flavors, name)
+	e.stale = true
+}
+
+// SetNamespace adds or changes the labels of a namespace. Namespaces that were never set have none but the one with their name.
+func (e *Engine) SetNamespace(name string, set map[string]string) {
+	e.changed()
+	if old, known := e.namespaces[name]; known && maps.Equal(old, set) {
+		return
+	}
+	e.namespaces[name] = maps.Clone(set)
+	for _, q := range e.queues {
+		if q.selector != nil && q.selector.Matches(labels.Set(set)) {
+			e.retryLater(q)
+		}
+	}
+}
+
+// SetAdmissionCheck adds or changes an AdmissionCheck; queues that name an inactive or missing one are inactive.
+func (e *Engine) SetAdmissionCheck(name string, active bool) {
+	e.changed()
+	if old, known := e.checks[name]; known && old == active {
+		return
+	}
+	e.checks[name] = active
+	e.stale = true
+	for _, q := range e.queues {
+		if active && q.requires(name) {
+			e.retryLater(q)
+		}
+	}
+}
+
+// DeleteAdmissionCheck removes an AdmissionCheck.
+func (e *Engine) DeleteAdmissionCheck(name string) {
+	e.changed()
+	delete(e.checks, name)
+	e.stale = true
+}
+
+// SetCohort adds or changes a Cohort object. (Cohorts that are only named need not be set.)
+func (e *Engine) SetCohort(name string, spec kueue.CohortSpec) {
+	e.changed()
+	if old, known := e.cohorts[name]; known && old.ParentName != spec.ParentName {
+		e.touchedCohorts[string(old.ParentName)] = true
+	}
+	e.cohorts[name] = spec
+	e.touchedCohorts[name] = true
+	e.stale = true
+	e.retryCohort(name)
+}
+
+// DeleteCohort removes a Cohort object; queues that name it go on as members of a cohort without quota and parent.
+func (e *Engine) DeleteCohort(name string) {
+	e.changed()
+	old, known := e.cohorts[name]
+	if !known {
+		return
+	}
+	delete(e.cohorts, name)
+	e.touchedCohorts[name] = true
+	e.touchedCohorts[string(old.ParentName)] = true
+	e.stale = true
+}
+
+// SetClusterQueue adds or changes a ClusterQueue. It fails if the namespace selector is malformed.
+func (e *Engine) SetClusterQueue(name string, spec kueue.ClusterQueueSpec) error {
+	selector, err := metav1.LabelSelectorAsSelector(spec.NamespaceSelector)
+	if err != nil {
+		return fmt.Errorf("ClusterQueue %s: spec.namespaceSelector: %w", name, err)
+	}
+	e.changed()
+	q, known := e.queues[name]
+	switch {
+	case !known:
+		q = newQueue(name)
+		e.queues[name] = q
+		e.touchedQueues[name] = true
+	case q.spec.CohortName != spec.CohortName:
+		e.touchedCohorts[string(q.spec.CohortName)] = true
+		e.touchedQueues[name] = true
+	case !equality.Semantic.DeepEqual(q.spec.ResourceGroups, spec.ResourceGroups):
+		e.touchedQueues[name] = true
+	}
+	specChanged := !known || !equality.Semantic.DeepEqual(q.spec, spec)
+	restarted := q.stopped()
+	q.configure(spec, selector)
+	restarted = restarted && !q.stopped()
+	e.stale = true
+	if !known || restarted || q.stopped() {
+		for _, w := range e.inClusterQueue(name) {
+			e.suspects[w] = true
+			switch {
+			case !known:
+				e.attach(w)
+				e.enqueueNew(w)
+			case restarted && w.Held == kueue.WorkloadEvictedByClusterQueueStopped:
+				w.Held = ""
+				e.enqueue(w)
+			}
+		}
+	}
+	if specChanged {
+		e.retryLater(q)
+	}
+	return nil
+}
+
+// DeleteClusterQueue removes a ClusterQueue. What its workloads held is forgotten with it.
+func (e *Engine) DeleteClusterQueue(name string) {
+	e.changed()
+	q, known := e.queues[name]
+	if !known {
+		return
+	}
+	for _, w := range slices.Clone(q.reserved) {
+		e.detach(w)
+	}
+	for _, w := range slices.Concat(q.waiting.items, slices.Collect(maps.Keys(q.parked))) {
+		q.remove(w)
+	}
+	e.touchedCohorts[string(q.spec.CohortName)] = true
+	delete(e.queues, name)
+	e.stale = true
+}
+
+// SetLocalQueue adds or changes a LocalQueue.
+func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueSpec) {
+	e.changed()
+	l, known := e.localQueues[name]
+	if known && reflect.DeepEqual(l.spec, spec) {
+		return
+	}
+	moved := known && l.spec.ClusterQueue != spec.ClusterQueue
+	l = &localQueue{spec}
+	e.localQueues[name] = l
+	for _, w := range e.inLocalQueue(name) {
+		e.suspects[w] = true
+		if l.stopped() || moved {
+			e.dequeue(w)
+		}
+		if !l.stopped() && w.Held == kueue.WorkloadEvictedByLocalQueueStopped {
+			w.Held = ""
+		}
+		e.enqueueNew(w)
+	}
+}
+
+// DeleteLocalQueue removes a LocalQueue; its pending workloads wait for it to come back.
+func (e *Engine) DeleteLocalQueue(name types.NamespacedName) {
+	e.changed()
+	delete(e.localQueues, name)
+	for _, w := range e.inLocalQueue(name) {
+		e.dequeue(w)
+	}
+}
+
+// inLocalQueue lists the workloads that name a LocalQueue, oldest first.
+func (e *Engine) inLocalQueue(name types.NamespacedName) []*workload {
+	found := slices.Collect(maps.Keys(e.members[name]))
+	slices.SortFunc(found, byAge)
+	return found
+}
+
+// inClusterQueue lists the workloads whose LocalQueue leads to a ClusterQueue, or that hold quota of it, oldest first.
+func (e *Engine) inClusterQueue(name string) []*workload {
+	var found []*workload
+	for _, w := range e.workloads {
+		l := e.localQueues[w.localQueue()]
+		if l != nil && string(l.spec.ClusterQueue) == name || w.Reservation != nil && string(w.Reservation.Admission.ClusterQueue) == name {
+			found = append(found, w)
+		}
+	}
+	slices.SortFunc(found, byAge)
+	return found
+}
+
+// changed notes that something was reported: the next cycle may decide otherwise than the last.
+func (e *Engine) changed() {
+	if len(e.settled) > 0 {
+		clear(e.settled)
+	}
+}

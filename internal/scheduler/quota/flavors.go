@@ -1,0 +1,273 @@
+package quota
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+// search looks for flavors. counts, one per pod set, asks for fewer pods than the workload wants; nil: all. Usage of the tree is as it is.
+type search struct {
+	engine *Engine
+	w      *workload
+	q      *queue
+	// explain makes assign keep what it looked at.
+	explain bool
+}
+
+const resourcePods = "pods"
+
+// assign gives every pod set a flavor for each of its resources, or says why not (Kueue's flavorassigner, assignFlavors).
+func (s *search) assign(counts []int32) assignment {
+	a := assignment{scan: &scan{generation: s.q.generation, cycle: s.engine.cycle, shape: s.w.shape}}
+	for _, members := range s.groups() {
+		if !s.assignGroup(&a, members, counts) {
+			break
+		}
+	}
+	a.mode = fits
+	for i := range a.sets {
+		a.mode = min(a.mode, a.sets[i].mode())
+	}
+	if len(a.sets) == 0 {
+		a.mode = noFit
+	}
+	return a
+}
+
+// groups are the indexes of the pod sets that get flavors together.
+func (s *search) groups() [][]int {
+	var groups [][]int
+	named := map[string]int{}
+	for i := range s.w.sets {
+		name := s.w.sets[i].Group
+		if name == "" {
+			groups = append(groups, []int{i})
+			continue
+		}
+		if at, known := named[name]; known {
+			groups[at] = append(groups[at], i)
+			continue
+		}
+		named[name] = len(groups)
+		groups = append(groups, []int{i})
+	}
+	return groups
+}
+
+// assignGroup adds the pod sets of a group to the assignment. It returns false if one got nothing, which ends the search.
+func (s *search) assignGroup(a *assignment, members []int, counts []int32) bool {
+	sets := make([]assignedSet, len(members))
+	var together []request
+	for i, at := range members {
+		of := &s.w.sets[at]
+		count := of.count
+		if counts != nil && count != 0 {
+			count = counts[at]
+		}
+		sets[i] = assignedSet{of: of, count: count, requests: scaled(of, count)}
+		if s.q.group(resourcePods) != nil {
+			sets[i].requests = setRequest(sets[i].requests, resourcePods, Amount(count))
+		}
+		for _, r := range sets[i].requests {
+			together = addRequest(together, r)
+		}
+	}
+	chosen, reasons := s.chooseAll(a, members, together)
+	complete := true
+	for i := range sets {
+		set := &sets[i]
+		set.reasons = reasons
+		for _, c := range chosen {
+			if slices.ContainsFunc(set.requests, func(r request) bool { return r.resource == c.resource }) {
+				set.chosen = append(set.chosen, c)
+			}
+		}
+		a.add(set)
+		complete = complete && (len(set.requests) == 0 || len(set.chosen) > 0)
+	}
+	return complete
+}
+
+// chooseAll picks the flavors of all resources of a group of pod sets; none if there is a resource for which there is none.
+func (s *search) chooseAll(a *assignment, members []int, requests []request) (chosen []choice, reasons []string) {
+	for _, r := range requests {
+		group := s.q.group(r.resource)
+		if group == nil && (r.amount == 0 || s.engine.config.IgnoreUndeclared) {
+			continue
+		}
+		if slices.ContainsFunc(chosen, func(c choice) bool { return c.resource == r.resource }) {
+			continue // with its resource group
+		}
+		if group == nil {
+			return nil, []string{fmt.Sprintf("resource %s unavailable in ClusterQueue", r.resource)}
+		}
+		found, why := s.choose(a, members, group, r.resource, requests)
+		if len(found) == 0 {
+			return nil, why
+		}
+		chosen = append(chosen, found...)
+		reasons = append(reasons, why...)
+	}
+	return chosen, reasons
+}
+
+// choose walks the flavors of a resource group, from where the last search stopped, and picks one for all of the group's resources
+// (Kueue's flavorassigner, findFlavorForPodSets). Reasons are given unless the pick fits.
+func (s *search) choose(a *assignment, members []int, group *resourceGroup, first string, requests []request) ([]choice, []string) {
+	var best []choice
+	bestOffer := offer{gradeNoFit, math.MaxInt}
+	bestTrial := -1
+	var reasons []string
+	attempted := -1
+	for at := s.w.scan.next(members[0], first); at < len(group.flavors); at++ {
+		attempted = at
+		flavor := group.flavors[at]
+		if verdict, why := s.barred(members, flavor); verdict != "" {
+			reasons = append(reasons, why)
+			s.tried(a, members, FlavorTrial{Flavor: flavor, Verdict: verdict, Reasons: []string{why}})
+			continue
+		}
+		choices, whole, why := s.try(a, group, flavor, requests)
+		reasons = append(reasons, why...)
+		s.tried(a, members, FlavorTrial{Flavor: flavor, Verdict: whole.grade.verdict(), Borrows: whole.borrows, Reasons: why})
+		if !s.q.keepsSearching(whole) {
+			best, bestOffer, bestTrial = choices, whole, len(a.trials)-1
+			break
+		}
+		if whole.betterThan(bestOffer, s.q.preference()) {
+			best, bestOffer, bestTrial = choices, whole, len(a.trials)-1
+		}
+	}
+	if attempted == len(group.flavors)-1 {
+		attempted = -1
+	}
+	for i := range best {
+		best[i].stop = attempted
+	}
+	if bestTrial >= 0 && s.explain {
+		a.trials[bestTrial].Chosen = true
+	}
+	if bestOffer.grade == gradeFit {
+		return best, nil
+	}
+	return best, reasons
+}
+
+func (s *search) barred(members []int, flavor string) (FlavorVerdict, string) {
+	for _, at := range members {
+		if verdict, why := s.engine.barred(s.w.sets[at].PodSet, flavor); verdict != "" {
+			return verdict, why
+		}
+	}
+	return "", ""
+}
+
+func (s *search) tried(a *assignment, members []int, trial FlavorTrial) {
+	if !s.explain {
+		return
+	}
+	for _, at := range members {
+		trial.PodSets = append(trial.PodSets, s.w.sets[at].Name)
+	}
+	a.trials = append(a.trials, trial)
+}
+
+// try offers a flavor for all resources of a group; the whole is as good as the worst of them.
+func (s *search) try(a *assignment, group *resourceGroup, flavor string, requests []request) (choices []choice, whole offer, reasons []string) {
+	whole = offer{gradeFit, 0}
+	for _, r := range requests {
+		if !slices.Contains(group.covers, r.resource) {
+			continue
+		}
+		p := s.q.tree.number[pair{flavor, r.resource}]
+		one, why := s.fit(p, amountIn(a.usage, p), r.amount)
+		if why != "" {
+			reasons = append(reasons, why)
+		}
+		if whole.betterThan(one, s.q.preference()) {
+			whole = one
+		}
+		choices = append(choices, choice{resource: r.resource, flavor: flavor, pair: p, grade: one.grade, borrows: one.borrows})
+	}
+	if whole.grade == gradeNoFit {
+		choices = nil
+	}
+	return choices, whole, reasons
+}
+
+// fit tells how an amount of a pair could be had, on top of what earlier pod sets take (Kueue's flavorassigner, fitsResourceQuota).
+func (s *search) fit(p int, before, amount Amount) (offer, string) {
+	q, t := s.q, s.q.tree.pairs[p]
+	resource := resourceName(t)
+	all := before.plus(amount)
+	if most := q.potential(p); all > most {
+		return offer{gradeNoFit, 0}, fmt.Sprintf(
+			"insufficient quota for %s in flavor %s, previously considered podsets requests (%s) + current podset request (%s) > maximum capacity (%s)",
+			t.resource, t.flavor, before.text(resource), amount.text(resource), most.text(resource))
+	}
+	height, below := q.heightFor(p, all)
+	free := max(0, q.available(p))
+	if all <= free {
+		return offer{gradeFit, height}, ""
+	}
+	why := fmt.Sprintf("insufficient unused quota for %s in flavor %s, %s more needed", t.resource, t.flavor, all.minus(free).text(resource))
+	own, _ := q.cellAt(p)
+	if own.nominal < all && !below && !s.preemptsWhileBorrowing() {
+		return offer{gradeNoFit, height}, why
+	}
+	grade, height := s.simulate(p, all)
+	return offer{grade, height}, why
+}
+
+// preemptsWhileBorrowing tells whether the queue may preempt for quota that it has to borrow.
+func (s *search) preemptsWhileBorrowing() bool {
+	return !s.q.neverBorrowsByPreemption() || s.engine.config.FairSharing != nil && s.q.reclaimPolicy() != kueue.PreemptionPolicyNever
+}
+
+// simulate tries preemption for one pair alone.
+func (s *search) simulate(p int, all Amount) (grade, int) {
+	hunt := s.engine.hunt(s.w, s.q, []int{p}, []pairAmount{{p, all}})
+	victims := hunt.victims()
+	if len(victims) == 0 {
+		height, _ := s.q.heightFor(p, all)
+		return gradeNoCandidates, height
+	}
+	for _, v := range victims {
+		v.w.lift()
+	}
+	height, _ := s.q.heightFor(p, all)
+	for _, v := range victims {
+		v.w.put()
+	}
+	for _, v := range victims {
+		if v.w.heldIn == s.q {
+			return gradePreempt, height
+		}
+	}
+	return gradeReclaim, height
+}
+
+func setRequest(requests []request, resource string, amount Amount) []request {
+	for i := range requests {
+		if requests[i].resource == resource {
+			requests[i].amount = amount
+			return requests
+		}
+	}
+	at, _ := slices.BinarySearchFunc(requests, resource, func(r request, name string) int { return resourceOrder(r.resource, name) })
+	return slices.Insert(requests, at, request{resource, amount})
+}
+
+func addRequest(requests []request, r request) []request {
+	for i := range requests {
+		if requests[i].resource == r.resource {
+			requests[i].amount = requests[i].amount.plus(r.amount)
+			return requests
+		}
+	}
+	at, _ := slices.BinarySearchFunc(requests, r.resource, func(r request, name string) int { return resourceOrder(r.resource, name) })
+	return slices.Insert(requests, at, r)
+}

@@ -1,0 +1,60 @@
+package quota
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+)
+
+// FromObject takes what the engine must know from a Workload object.
+func FromObject(o *kueue.Workload) Workload {
+	w := Workload{
+		NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name},
+		UID:            string(o.UID),
+		JobUID:         o.Labels[kueue.JobUIDLabel],
+		Created:        o.CreationTimestamp.Time,
+		Queue:          string(o.Spec.QueueName),
+		Inactive:       o.Spec.Active != nil && !*o.Spec.Active,
+		Gated:          o.Annotations[kueue.AdmissionGatedByAnnotation],
+		Finished:       meta.IsStatusConditionTrue(o.Status.Conditions, kueue.WorkloadFinished),
+	}
+	if o.Spec.Priority != nil {
+		w.Priority = *o.Spec.Priority
+	}
+	for i := range o.Spec.PodSets {
+		w.PodSets = append(w.PodSets, podSetOf(&o.Spec.PodSets[i], o.Status.ReclaimablePods))
+	}
+	if reserved := meta.FindStatusCondition(o.Status.Conditions, kueue.WorkloadQuotaReserved); reserved != nil && reserved.Status == "True" && o.Status.Admission != nil {
+		w.Reservation = &Reservation{
+			Admission: *o.Status.Admission,
+			At:        reserved.LastTransitionTime.Time,
+			Admitted:  meta.IsStatusConditionTrue(o.Status.Conditions, kueue.WorkloadAdmitted),
+		}
+	}
+	if evicted := meta.FindStatusCondition(o.Status.Conditions, kueue.WorkloadEvicted); evicted != nil && evicted.Status == "True" {
+		w.Evicted, w.EvictedAt = evicted.Reason, evicted.LastTransitionTime.Time
+	}
+	if requeued := meta.FindStatusCondition(o.Status.Conditions, kueue.WorkloadRequeued); requeued != nil && requeued.Status == "False" {
+		w.Held = requeued.Reason
+	}
+	return w
+}
+
+func podSetOf(o *kueue.PodSet, reclaimable []kueue.ReclaimablePod) PodSet {
+	pod := &o.Template.Spec
+	s := PodSet{
+		Name: string(o.Name), Count: o.Count, MinCount: o.MinCount, Requests: scheduler.PodRequests(pod),
+		NodeSelector: pod.NodeSelector, NodeAffinity: scheduler.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
+	}
+	if o.TopologyRequest != nil && o.TopologyRequest.PodSetGroupName != nil {
+		s.Group = *o.TopologyRequest.PodSetGroupName
+	}
+	for _, r := range reclaimable {
+		if r.Name == o.Name {
+			s.Reclaimable = r.Count
+		}
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+)
+
+// The roles of pods, and their pod sets in a queue.
+const (
+	masterRole = trainingjob.RoleMaster
+	workerRole = trainingjob.RoleWorker
+)
+
+func (e *elastic) makeMaster() {
+	e.master = e.newPod(e, masterRole, 0, e.masterName(e.masters), &e.spec.Master, e.spec.Master.PriorityClass, e.group)
+	e.masters++
+}
+
+func (e *elastic) makeWorker(id int, floor bool, w *workload) {
+	class := e.spec.Workers.PriorityClass
+	if floor && e.spec.Workers.FloorPriorityClass != "" {
+		class = e.spec.Workers.FloorPriorityClass
+	}
+	name := trainingjob.WorkerName(e.name, id)
+	if e.group != nil && floor {
+		name = e.floorName(id)
+	}
+	p := e.newPod(e, workerRole, id, name, &e.spec.Workers.Pod, class, w)
+	p.floor = floor
+	e.workers = append(e.workers, p)
+	e.lastID = max(e.lastID, id)
+}
+
+// makeFloor makes the master and the floor of a job under a queue, those that are missing; they wait there to be admitted.
+func (e *elastic) makeFloor() {
+	if e.master == nil {
+		e.makeMaster()
+	}
+	for id := range e.min {
+		if e.worker(id) == nil {
+			e.makeWorker(id, true, e.group)
+			e.tell(e.podState(e.worker(id)))
+		}
+	}
+	e.group.kinds = e.groupPods()
+}
+
+func (e *elastic) worker(id int) *pod {
+	if at := slices.IndexFunc(e.workers, func(p *pod) bool { return p.number == id }); at >= 0 {
+		return e.workers[at]
+	}
+	return nil
+}
+
+// ready are the workers that compute.
+func (e *elastic) ready() []*pod {
+	var all []*pod
+	for _, p := range e.workers {
+		if p.joined && p.phase == running {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// groupPods are the pods of master and floor, of which a queue knows their workload.
+func (e *elastic) groupPods() []eventlog.Owner {
+	owners := []eventlog.Owner{{Kind: "Pod", Name: e.masterName(max(e.masters-1, 0))}}
+	for id := range e.min {
+		owners = append(owners, eventlog.Owner{Kind: "Pod", Name: e.floorName(id)})
+	}
+	return owners
+}
+
+func (e *elastic) masterName(n int) string {
+	return fmt.Sprintf("%s-%d", trainingjob.MasterName(e.name), n)
+}
+
+// floorName is of a pod that a Job makes, not the master.
+func (e *elastic) floorName(id int) string {
+	return fmt.Sprintf("%s-%d", trainingjob.FloorName(e.name), id)
+}

@@ -1,0 +1,144 @@
+package simulator
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
+)
+
+// node is a node and what is on it.
+type node struct {
+	id     int
+	name   string
+	group  *scenariofile.NodeGroup
+	object *corev1.Node
+
+	capacity, free []int64 // by number of the simulation's resources
+	pods           []*pod
+	lost           bool // or not there yet, or no more
+	coming         bool // the autoscaler has asked for it
+	touched        bool // something left it since the scheduler looked
+	stamp          int  // of its being empty
+	failures       int  // stamp of its next failure
+}
+
+// amountOf is a quantity as a whole number: thousandths of cpu, units of everything else.
+func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// newNode makes the n-th node of a group, which is not there yet.
+func (s *simulation) newNode(group *scenariofile.NodeGroup, n int) *node {
+	allocatable := corev1.ResourceList(group.Allocatable)
+	labels := map[string]string{corev1.LabelHostname: group.NodeName(n)}
+	for key, value := range group.Labels {
+		labels[key] = value
+	}
+	made := &node{id: len(s.allNodes), name: group.NodeName(n), group: group, lost: true, object: &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: group.NodeName(n), Labels: labels},
+		Spec:       corev1.NodeSpec{Taints: group.Taints},
+		Status:     corev1.NodeStatus{Allocatable: allocatable, Capacity: allocatable},
+	}}
+	made.capacity = make([]int64, len(s.resources))
+	for i, name := range s.resources {
+		made.capacity[i] = amountOf(name, allocatable[name])
+	}
+	made.free = slices.Clone(made.capacity)
+	s.allNodes = append(s.allNodes, made)
+	s.nodes[made.name] = made
+	return made
+}
+
+// joins makes a node part of the cluster.
+func (s *simulation) joins(n *node) {
+	s.cluster.AddNode(n.object)
+	s.begins(n)
+}
+
+// begins counts a node that the cluster has from now on.
+func (s *simulation) begins(n *node) {
+	n.lost = false
+	s.tally.grow(n.capacity, 1)
+	s.touch(n)
+	s.emptied(n)
+	s.logNode(n)
+	if f := s.scenario.Failures; f != nil {
+		n.failures++
+		s.agenda.add(event{at: s.now + s.dice.exponential(f.MeanTimeBetween), kind: nodeLost, subject: n.id, detail: int(f.Repair), stamp: n.failures})
+	}
+}
+
+// leaves takes a node out of the cluster. What runs on it is gone at once.
+func (s *simulation) leaves(n *node) {
+	s.tally.grow(n.capacity, -1)
+	s.cluster.RemoveNode(n.name)
+	n.lost = true
+	n.failures++
+	s.logNode(n)
+	for _, p := range slices.Clone(n.pods) {
+		p.leaving, p.why = true, nodeGone
+		s.gone(p)
+	}
+}
+
+func (s *simulation) touch(n *node) {
+	if !n.touched {
+		n.touched = true
+		s.touched = append(s.touched, n)
+	}
+}
+
+// take and giveBack count a pod's room on a node.
+func (n *node) take(p *pod) {
+	n.pods = append(n.pods, p)
+	n.stamp++
+	for i, amount := range p.shape.requests {
+		n.free[i] -= amount
+	}
+}
+
+func (n *node) giveBack(p *pod) {
+	at := slices.Index(n.pods, p)
+	n.pods = slices.Delete(n.pods, at, at+1)
+	for i, amount := range p.shape.requests {
+		n.free[i] += amount
+	}
+}
+
+// emptied lets the autoscaler see a node without pods.
+func (s *simulation) emptied(n *node) {
+	if a := n.group.Autoscale; a != nil && len(n.pods) == 0 && !n.lost {
+		n.stamp++
+		s.agenda.add(event{at: s.now + Time(a.Idle), kind: nodeIdle, subject: n.id, stamp: n.stamp})
+	}
+}
+
+func (s *simulation) logNode(n *node) {
+	if s.log == nil {
+		return
+	}
+	state := eventlog.Node{Name: n.name, Lost: n.lost}
+	for name, amount := range n.object.Status.Allocatable {
+		switch name {
+		case corev1.ResourceCPU:
+			state.CPU = amount.String()
+		case corev1.ResourceMemory:
+			state.Memory = amount.String()
+		case corev1.ResourcePods:
+		default:
+			if state.Other == nil {
+				state.Other = map[string]string{}
+			}
+			state.Other[string(name)] = amount.String()
+		}
+	}
+	s.write(eventlog.Event{Node: &state})
+}

@@ -1,0 +1,198 @@
+package simulator
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+)
+
+// enqueue lets a pod wait for the scheduler.
+func (s *simulation) enqueue(p *pod) {
+	h := p.shape
+	h.waiting.add(p)
+	h.news = append(h.news, p)
+	s.open(h)
+}
+
+// list notes that pods of a shape wait.
+func (s *simulation) list(h *shape) {
+	if !h.listed {
+		h.listed = true
+		s.listed = append(s.listed, h)
+	}
+}
+
+// open has a shape's pods tried.
+func (s *simulation) open(h *shape) {
+	s.list(h)
+	if !h.open {
+		h.open = true
+		s.opened = append(s.opened, h)
+	}
+}
+
+// dequeue takes a pod out of whatever it waits in.
+func (s *simulation) dequeue(p *pod) {
+	p.shape.waiting.remove(p)
+	p.shape.awaiting.remove(p)
+	s.ready = slices.DeleteFunc(s.ready, func(other *pod) bool { return other == p })
+}
+
+// reopen has those shapes tried again for which there may be room on the nodes that something left, or that are new.
+func (s *simulation) reopen() {
+	if len(s.touched) == 0 {
+		return
+	}
+	s.listed = slices.DeleteFunc(s.listed, func(h *shape) bool {
+		h.listed = !h.waiting.empty() || !h.awaiting.empty()
+		return !h.listed
+	})
+	for _, h := range s.listed {
+		if h.wide || slices.ContainsFunc(s.touched, h.mayFit) {
+			h.awaitingTried = false
+			s.open(h)
+		}
+	}
+	for _, n := range s.touched {
+		n.touched = false
+	}
+	s.touched = s.touched[:0]
+}
+
+// mayFit says whether a node has room for a pod of the shape if everything that is less important went away. If not, the scheduler need not be asked.
+func (h *shape) mayFit(n *node) bool {
+	if n.lost {
+		return false
+	}
+	for i, asked := range h.requests {
+		if asked == 0 || asked <= n.free[i] {
+			continue
+		}
+		room := n.free[i]
+		for _, p := range n.pods {
+			if p.shape.priority < h.priority {
+				room += p.shape.requests[i]
+			}
+		}
+		if asked > room {
+			return false
+		}
+	}
+	return true
+}
+
+// schedule tries the pods that wait, the most important first and among equals the oldest, and says whether anything came of it.
+func (s *simulation) schedule() (acted bool) {
+	for {
+		s.reopen()
+		p := s.candidate()
+		if p == nil {
+			return acted
+		}
+		acted = s.try(p) || acted
+	}
+}
+
+// candidate is the pod to be tried next; nil when there is none.
+func (s *simulation) candidate() *pod {
+	var best *pod
+	consider := func(p *pod) {
+		if best == nil || cmp.Or(cmp.Compare(best.shape.priority, p.shape.priority), cmp.Compare(p.id, best.id)) < 0 {
+			best = p
+		}
+	}
+	for _, p := range s.ready {
+		consider(p)
+	}
+	kept := s.opened[:0]
+	for _, h := range s.opened {
+		switch {
+		case !h.awaiting.empty() && !h.awaitingTried:
+			consider(h.awaiting.first())
+		case !h.waiting.empty():
+			consider(h.waiting.first())
+		default:
+			h.open = false
+			continue
+		}
+		kept = append(kept, h)
+	}
+	s.opened = kept
+	return best
+}
+
+// try asks the scheduler about a pod and does what it says.
+func (s *simulation) try(p *pod) (acted bool) {
+	h := p.shape
+	waited := p.victims > 0
+	if at := slices.Index(s.ready, p); at >= 0 {
+		s.ready = slices.Delete(s.ready, at, at+1)
+		h.waiting.add(p)
+		s.list(h)
+	}
+	s.tries++
+	decision := s.cluster.Schedule(p.place)
+	switch decision.Kind {
+	case placement.Bound:
+		s.bind(p, s.nodes[decision.Node])
+		return true
+	case placement.Preempts:
+		s.preempt(p, decision)
+		return true
+	}
+	if waited {
+		h.awaitingTried = true
+		return false
+	}
+	h.open = false
+	s.opened = slices.DeleteFunc(s.opened, func(other *shape) bool { return other == h })
+	s.refuse(h, p)
+	return false
+}
+
+// preempt makes room for a pod.
+func (s *simulation) preempt(p *pod, decision placement.Decision) {
+	victims := make([]*pod, len(decision.Victims))
+	for i, place := range decision.Victims {
+		victims[i] = s.byPlace[place]
+	}
+	s.note(p, func() string { return s.cluster.Explain(p.place).Message })
+	s.cluster.Preempt(p.place, decision.Node, decision.Victims)
+	p.shape.waiting.remove(p)
+	p.shape.awaiting.add(p)
+	p.victims = len(victims)
+	for _, v := range victims {
+		v.awaitedBy = append(v.awaitedBy, p)
+	}
+	for _, v := range victims {
+		s.stop(v, outranked)
+	}
+}
+
+// refuse tells the pods of a shape that there is no room.
+func (s *simulation) refuse(h *shape, p *pod) {
+	if s.log == nil {
+		h.news = h.news[:0]
+		return
+	}
+	if len(h.news) == 0 {
+		return
+	}
+	h.verdict = s.cluster.Explain(p.place).Message
+	for _, waiting := range h.news {
+		if waiting.phase == pending {
+			s.note(waiting, func() string { return h.verdict })
+		}
+	}
+	h.news = h.news[:0]
+}
+
+// note logs why a pod waits, the first time.
+func (s *simulation) note(p *pod, why func() string) {
+	if s.log == nil || p.waits {
+		return
+	}
+	p.waits, p.noted = true, why()
+	s.logPod(p)
+}

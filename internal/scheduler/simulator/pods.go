@@ -1,0 +1,251 @@
+package simulator
+
+import (
+	"strconv"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
+)
+
+// phase is how far a pod is.
+type phase uint8
+
+const (
+	gated   phase = iota // waits for quota
+	pending              // waits for room
+	starting
+	running
+	ended
+)
+
+// ending is how a pod ends, or why it is asked to.
+type ending uint8
+
+const (
+	completed ending = iota // its work is done
+	retired                 // its job wants it no more
+	outranked               // the scheduler gave its room to a more important pod
+	unquoted                // its queue took the quota back
+	nodeGone                // its node was lost
+)
+
+// exitAskedTo is the exit code of a process that ends because of SIGTERM.
+const exitAskedTo = 143
+
+// pod is one pod.
+type pod struct {
+	id     int
+	name   string
+	owner  owner
+	role   string
+	number int // a worker's
+	class  string
+	floor  bool
+
+	behaviour *scenariofile.Pod
+	shape     *shape
+	place     *placement.Pod // nil until it may be scheduled
+	quota     *workload      // whose quota it uses; nil: none
+
+	phase   phase
+	node    *node
+	created Time
+	leaving bool // asked to end
+	why     ending
+	stamp   int
+
+	ran    bool // it has begun to run
+	joined bool // it is a worker that computes, when the job does
+
+	waits     bool   // the scheduler said that there is no room
+	noted     string // … in these words
+	victims   int    // that it waits for
+	awaitedBy []*pod // who wait for its end
+	scaled    *scaler
+}
+
+// owner is a job, which is told what becomes of its pods.
+type owner interface {
+	arrives()
+	podRuns(p *pod)
+	podLeaves(p *pod) // it was asked to end, by somebody else
+	podEnded(p *pod)  // it is gone, and why says how
+	timer(e event)
+	admitted(w *workload)
+	evicted(w *workload)
+	about() *job
+	priority() int32
+	unfinished() // the simulation has ended, and the job has not
+}
+
+// bound says whether the pod has a node.
+func (p *pod) bound() bool { return p.phase == starting || p.phase == running }
+
+// newPod makes a pod. With a workload it is gated until that has quota.
+func (s *simulation) newPod(o owner, role string, number int, name string, behaviour *scenariofile.Pod, class string, w *workload) *pod {
+	p := &pod{
+		id: len(s.pods), name: name, owner: o, role: role, number: number, class: class,
+		behaviour: behaviour, created: s.now, quota: w, phase: gated,
+	}
+	s.pods = append(s.pods, p)
+	s.logPod(p)
+	if w == nil || w.holds() {
+		s.ungate(p)
+	}
+	return p
+}
+
+// schedulerSees is how long after its making the scheduler has a pod: no time to speak of, but what follows from another thing is later than it.
+const schedulerSees = 1
+
+// ungate lets the scheduler have a pod.
+func (s *simulation) ungate(p *pod) {
+	var selection flavorSelection
+	if p.quota != nil {
+		selection = p.quota.selection(s, p.role)
+		p.quota.pods++
+	}
+	p.shape = s.shapeOf(p.behaviour, p.class, selection)
+	place := *p.shape.template
+	place.Name, place.Created = p.name, s.clock(p.created)
+	p.place, p.phase = &place, pending
+	s.byPlace[p.place] = p
+	s.agenda.add(event{at: s.now + schedulerSees, kind: podSeen, subject: p.id, stamp: p.stamp})
+}
+
+// bind puts a pod on a node.
+func (s *simulation) bind(p *pod, n *node) {
+	s.dequeue(p)
+	p.place.Started = s.clock(s.now)
+	s.cluster.AddPod(p.place, n.name)
+	n.take(p)
+	p.node, p.phase, p.noted = n, starting, ""
+	s.tally.take(p.shape.requests, 1, s.counted(p))
+	s.logPod(p)
+	if p.behaviour.Starts == 0 {
+		s.runs(p)
+		return
+	}
+	s.agenda.add(event{at: s.now + Time(p.behaviour.Starts), kind: podStarts, subject: p.id, stamp: p.stamp})
+}
+
+func (s *simulation) runs(p *pod) {
+	p.phase, p.ran = running, true
+	s.logPod(p)
+	p.owner.podRuns(p)
+}
+
+// stop asks a pod to end. One that is on no node is gone at once, one that has not started too.
+func (s *simulation) stop(p *pod, why ending) {
+	if p.phase == ended || p.leaving {
+		return
+	}
+	p.leaving, p.why = true, why
+	p.stamp++
+	if why == outranked {
+		s.tally.preemptions++
+	}
+	if !p.bound() {
+		s.gone(p)
+		return
+	}
+	s.cluster.Evict(p.place, p.node.name)
+	s.logPod(p)
+	if why != retired {
+		p.owner.podLeaves(p)
+	}
+	if stops := Time(*p.behaviour.Stops); p.phase == running && stops > 0 {
+		s.agenda.add(event{at: s.now + stops, kind: podStops, subject: p.id, stamp: p.stamp})
+		return
+	}
+	s.gone(p)
+}
+
+// complete ends a pod whose work is done.
+func (s *simulation) complete(p *pod) {
+	if p.phase == ended {
+		return
+	}
+	p.why = completed
+	s.gone(p)
+}
+
+// gone takes an ended pod from its node, tells whoever waited for that, and its job.
+func (s *simulation) gone(p *pod) {
+	if p.phase == ended {
+		return
+	}
+	p.stamp++
+	if p.place != nil {
+		delete(s.byPlace, p.place)
+		if p.bound() {
+			p.node.giveBack(p)
+			s.tally.take(p.shape.requests, -1, s.counted(p))
+			if !p.node.lost {
+				s.cluster.RemovePod(p.place, p.node.name)
+				s.touch(p.node)
+				s.emptied(p.node)
+			}
+		} else {
+			s.dequeue(p)
+			s.cluster.Denominate(p.place)
+		}
+	}
+	p.phase = ended
+	for _, preemptor := range p.awaitedBy {
+		if preemptor.victims--; preemptor.victims == 0 && preemptor.phase == pending {
+			preemptor.shape.awaiting.remove(preemptor)
+			s.ready = append(s.ready, preemptor)
+		}
+	}
+	s.logPod(p)
+	if p.quota != nil && p.place != nil {
+		s.leavesQuota(p)
+	}
+	s.pods[p.id] = nil // a trace's millions need not be remembered
+	p.owner.podEnded(p)
+}
+
+// counted is what a pod holds of the resource by which work is counted; nothing if it does not compute.
+func (s *simulation) counted(p *pod) int64 {
+	if p.role == masterRole {
+		return 0
+	}
+	return p.shape.requests[s.weighed]
+}
+
+func (s *simulation) logPod(p *pod) {
+	if s.log == nil {
+		return
+	}
+	state := eventlog.Pod{Name: p.name, UID: strconv.Itoa(p.id), Job: p.owner.about().name, Role: p.role, PriorityClass: p.class, Phase: "Pending"}
+	if p.node != nil {
+		state.Node = p.node.name
+	}
+	if p.phase == running {
+		state.Phase = "Running"
+	}
+	if p.phase <= pending && !p.waits && !p.leaving {
+		state.Requests = requestsText(p.behaviour)
+	}
+	state.Unschedulable = p.noted
+	if p.leaving {
+		state.Deleting = true
+		if p.why == outranked {
+			state.Disruption, state.Cause = eventlog.PreemptionByScheduler, p.noted
+			state.Unschedulable = ""
+		}
+	}
+	if p.phase == ended {
+		switch {
+		case p.why == completed:
+			state.Phase, state.ExitCode, state.Reason = "Succeeded", new(int32(0)), "Completed"
+		case p.ran && p.why != nodeGone:
+			state.Phase, state.ExitCode, state.Reason, state.Deleted = "Failed", new(int32(exitAskedTo)), "Error", true
+		default:
+			state.Deleted = true
+		}
+	}
+	s.write(eventlog.Event{Pod: &state})
+}

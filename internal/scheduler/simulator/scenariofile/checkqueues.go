@@ -1,0 +1,105 @@
+package scenariofile
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/validation"
+)
+
+// Namespace is where everything is: a scenario has no other.
+const Namespace = "default"
+
+func (c *checker) checkQueues() {
+	s := c.s
+	names(c, "resourceFlavors", s.ResourceFlavors, func(f ResourceFlavor) string { return f.Name })
+	names(c, "cohorts", s.Cohorts, func(o Cohort) string { return o.Name })
+	clusterQueues := names(c, "clusterQueues", s.ClusterQueues, func(q ClusterQueue) string { return q.Name })
+	c.queues = names(c, "localQueues", s.LocalQueues, func(q LocalQueue) string { return q.Name })
+	flavors := map[string]bool{}
+	for i, f := range s.ResourceFlavors {
+		flavors[f.Name] = true
+		c.refused(fmt.Sprintf("resourceFlavors[%d]", i), validation.ValidateResourceFlavor(&kueue.ResourceFlavor{ObjectMeta: meta(f.Name, ""), Spec: f.ResourceFlavorSpec}))
+	}
+	for i, o := range s.Cohorts {
+		c.refused(fmt.Sprintf("cohorts[%d]", i), validation.ValidateCohort(&kueue.Cohort{ObjectMeta: meta(o.Name, ""), Spec: o.CohortSpec}))
+	}
+	for i := range s.ClusterQueues {
+		q := &s.ClusterQueues[i]
+		path := fmt.Sprintf("clusterQueues[%d]", i)
+		if q.NamespaceSelector == nil {
+			q.NamespaceSelector = &metav1.LabelSelector{}
+		}
+		c.refused(path, validation.ValidateClusterQueue(&kueue.ClusterQueue{ObjectMeta: meta(q.Name, ""), Spec: q.ClusterQueueSpec}))
+		for g, group := range q.ResourceGroups {
+			for f, flavor := range group.Flavors {
+				c.known(fmt.Sprintf("%s.resourceGroups[%d].flavors[%d].name", path, g, f), string(flavor.Name), "resource flavor", flavors)
+			}
+		}
+		if q.AdmissionChecksStrategy != nil {
+			c.problem(below(path, "admissionChecksStrategy"), "cannot be simulated: nobody here answers admission checks")
+		}
+	}
+	for i, q := range s.LocalQueues {
+		path := fmt.Sprintf("localQueues[%d]", i)
+		c.refused(path, validation.ValidateLocalQueue(&kueue.LocalQueue{ObjectMeta: meta(q.Name, Namespace), Spec: q.LocalQueueSpec}))
+		if q.ClusterQueue == "" {
+			c.problem(path, "names no cluster queue")
+		}
+		c.known(below(path, "clusterQueue"), string(q.ClusterQueue), "cluster queue", clusterQueues)
+	}
+	c.checkCycles()
+}
+
+func meta(name, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace}
+}
+
+// refused tells what Kueue would refuse. The fields of an object's spec stand beside its name here.
+func (c *checker) refused(path string, errs field.ErrorList) {
+	for _, err := range errs {
+		at := err.Field
+		if at == "metadata.name" {
+			continue // told already
+		}
+		at = strings.TrimPrefix(strings.TrimPrefix(at, "spec"), ".")
+		text := err.ErrorBody()
+		if at == "" {
+			c.problem(path, "%s", text)
+			continue
+		}
+		c.problem(below(path, at), "%s", text)
+	}
+}
+
+// checkCycles refuses cohorts that are above themselves: Kueue would stop every queue in them, so that nothing could be simulated.
+func (c *checker) checkCycles() {
+	parent, at := map[string]string{}, map[string]int{}
+	for i, o := range c.s.Cohorts {
+		parent[o.Name], at[o.Name] = string(o.ParentName), i
+	}
+	walk := map[string]int{} // by which walk a cohort was come by first
+	for i, o := range c.s.Cohorts {
+		name := o.Name
+		for name != "" && walk[name] == 0 {
+			walk[name] = i + 1
+			name = parent[name]
+		}
+		if name == "" || walk[name] != i+1 {
+			continue
+		}
+		// This walk has come back to where it was.
+		way := []string{name}
+		for above := parent[name]; above != name && len(way) < maxWay; above = parent[above] {
+			way = append(way, above)
+		}
+		c.problem(fmt.Sprintf("cohorts[%d].parentName", at[name]), "leads back to itself: %s → %s", strings.Join(way, " → "), name)
+	}
+}
+
+// maxWay is how many cohorts of a cycle are told.
+const maxWay = 10

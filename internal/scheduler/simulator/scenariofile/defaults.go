@@ -1,0 +1,79 @@
+package scenariofile
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// What is meant where nothing is said: Kubernetes' own defaults.
+const (
+	defaultGrace       = Duration(30_000)
+	defaultPodsPerNode = 110
+)
+
+// Complete fills in what a job leaves out.
+func (j *Job) Complete() {
+	if g := j.Gang; g != nil {
+		if g.Pods == 0 {
+			g.Pods = 1
+		}
+		g.complete()
+		if g.Stops == nil {
+			g.Stops = g.TerminationGracePeriod
+		}
+	}
+	if e := j.Elastic; e != nil {
+		w := &e.Workers
+		if w.Min == 0 {
+			w.Min = 1
+		}
+		if w.Max == 0 {
+			w.Max = w.Min
+		}
+		for _, p := range []*Pod{&e.Master, &w.Pod} {
+			p.complete()
+			if p.Stops == nil {
+				p.Stops = new(Duration)
+			}
+		}
+	}
+}
+
+func (p *Pod) complete() {
+	if p.TerminationGracePeriod == nil {
+		p.TerminationGracePeriod = new(defaultGrace)
+	}
+}
+
+// Complete fills in what a node group leaves out.
+func (g *NodeGroup) Complete() {
+	if _, given := g.Allocatable[corev1.ResourcePods]; !given && g.Allocatable != nil {
+		g.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(defaultPodsPerNode, resource.DecimalSI)
+	}
+}
+
+// NodeName is the name of the group's n-th node, from 0.
+func (g NodeGroup) NodeName(n int) string {
+	if g.Count == nil {
+		return g.Name
+	}
+	return fmt.Sprintf("%s-%d", g.Name, n)
+}
+
+// JobName is the name of the n-th of a repeated job, from 0.
+func (j Job) JobName(n int) string {
+	if j.Repeat == nil {
+		return j.Name
+	}
+	return fmt.Sprintf("%s-%d", j.Name, n)
+}
+
+// Templates are what the job's pods are made from.
+func (j Job) Templates() []*Pod {
+	if j.Gang != nil {
+		return []*Pod{&j.Gang.Pod}
+	}
+	return []*Pod{&j.Elastic.Master, &j.Elastic.Workers.Pod}
+}

@@ -1,0 +1,249 @@
+// Package scenariofile is a simulation as a file: the nodes, classes, queues and jobs of a cluster, and what happens to it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
+//
+// It promises that a scenario which Parse returns can be simulated: everything that is named is there, nothing contradicts itself, sizes and times
+// are within bounds; and that what is wrong is told with file, line and column, before much memory is used. How the queues' objects are written is
+// Kueue's own API, and its rules are those of package kueue/validation.
+package scenariofile
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+)
+
+// Scenario is one simulation.
+type Scenario struct {
+	// Name of the scenario, a title for people.
+	Name string `json:"name"`
+	// Description says what it shows.
+	Description string `json:"description"`
+	// Seed of everything that is drawn at random; another one is another run of the same scenario.
+	Seed uint64 `json:"seed"`
+	// Until ends the simulation at this time; 0: when every job has ended, or nothing can happen any more.
+	Until Duration `json:"until"`
+
+	Nodes                   []NodeGroup             `json:"nodes"`
+	PriorityClasses         []PriorityClass         `json:"priorityClasses"`
+	WorkloadPriorityClasses []WorkloadPriorityClass `json:"workloadPriorityClasses"`
+	ResourceFlavors         []ResourceFlavor        `json:"resourceFlavors"`
+	Cohorts                 []Cohort                `json:"cohorts"`
+	ClusterQueues           []ClusterQueue          `json:"clusterQueues"`
+	LocalQueues             []LocalQueue            `json:"localQueues"`
+	// FairSharing switches Kueue's fair sharing on.
+	FairSharing bool `json:"fairSharing"`
+
+	Jobs []Job `json:"jobs"`
+	// Trace adds the jobs of a recorded cluster, and its nodes where none are listed above.
+	Trace *Trace `json:"trace"`
+
+	Faults []Fault `json:"faults"`
+	// Failures of nodes at random, besides those above.
+	Failures *Failures `json:"failures"`
+
+	// Stages are what a narrator says meanwhile; nothing follows from them.
+	Stages []Stage `json:"stages"`
+}
+
+// Resources are amounts by resource name.
+type Resources map[corev1.ResourceName]resource.Quantity
+
+// NodeGroup is a number of equal nodes.
+type NodeGroup struct {
+	// Name of the node, or with a count the beginning of their names: NAME-0, NAME-1 and so on.
+	Name string `json:"name"`
+	// Count of nodes; nil: one, with just that name.
+	Count *int `json:"count"`
+	// Allocatable is what pods can have. "pods" is 110 where it is left out.
+	Allocatable Resources         `json:"allocatable"`
+	Labels      map[string]string `json:"labels"`
+	Taints      []corev1.Taint    `json:"taints"`
+	// Autoscale lets the group grow and shrink with what waits; Count is what is there at the start.
+	Autoscale *Autoscale `json:"autoscale"`
+}
+
+// Autoscale is a node group that an autoscaler sizes: a pod that fits nowhere brings another node, and a node without pods leaves.
+type Autoscale struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+	// Provision is how long it takes from the decision until the node is ready, a minute or more in a cloud.
+	Provision Duration `json:"provision"`
+	// Idle is how long a node stays without pods before it is removed. Cluster Autoscaler waits 10m.
+	Idle Duration `json:"idle"`
+}
+
+// PriorityClass is kube-scheduler's.
+type PriorityClass struct {
+	Name  string `json:"name"`
+	Value int32  `json:"value"`
+	// PreemptionPolicy is PreemptLowerPriority or Never; "" is the former.
+	PreemptionPolicy corev1.PreemptionPolicy `json:"preemptionPolicy"`
+}
+
+// WorkloadPriorityClass is Kueue's.
+type WorkloadPriorityClass struct {
+	Name  string `json:"name"`
+	Value int32  `json:"value"`
+}
+
+// ResourceFlavor is Kueue's object: a name, and beside it the fields of its spec.
+type ResourceFlavor struct {
+	Name                     string `json:"name"`
+	kueue.ResourceFlavorSpec `json:",inline"`
+}
+
+// Cohort is Kueue's object.
+type Cohort struct {
+	Name             string `json:"name"`
+	kueue.CohortSpec `json:",inline"`
+}
+
+// ClusterQueue is Kueue's object. Without a namespaceSelector it serves every namespace: a scenario has only one.
+type ClusterQueue struct {
+	Name                   string `json:"name"`
+	kueue.ClusterQueueSpec `json:",inline"`
+}
+
+// LocalQueue is Kueue's object, in the only namespace.
+type LocalQueue struct {
+	Name                 string `json:"name"`
+	kueue.LocalQueueSpec `json:",inline"`
+}
+
+// Job is something that is submitted, computes, and ends: either elastic or a gang.
+type Job struct {
+	Name string `json:"name"`
+	// Submit is when it is submitted, since the start.
+	Submit Duration `json:"submit"`
+	// Repeat submits it again and again, as NAME-0, NAME-1 and so on.
+	Repeat  *Repeat  `json:"repeat"`
+	Elastic *Elastic `json:"elastic"`
+	Gang    *Gang    `json:"gang"`
+}
+
+// Repeat is a stream of equal jobs.
+type Repeat struct {
+	Count int      `json:"count"`
+	Every Duration `json:"every"`
+	// Random makes Every the mean of exponentially distributed distances: arrivals that know nothing of each other.
+	Random bool `json:"random"`
+}
+
+// Pod is what a pod asks for and how it behaves.
+type Pod struct {
+	Requests Resources `json:"requests"`
+	// PriorityClass is kube-scheduler's; "" has value 0.
+	PriorityClass string `json:"priorityClass"`
+	// Labels are what other pods' affinity is about.
+	Labels       map[string]string   `json:"labels"`
+	NodeSelector map[string]string   `json:"nodeSelector"`
+	Tolerations  []corev1.Toleration `json:"tolerations"`
+	Affinity     *corev1.Affinity    `json:"affinity"`
+	// TerminationGracePeriod is how long it may go on after it was asked to end; nil: 30s.
+	TerminationGracePeriod *Duration `json:"terminationGracePeriod"`
+	// Starts is how long it takes from being bound to a node until it runs: image, volumes, process.
+	Starts Duration `json:"starts"`
+	// Stops is how long it takes to end once asked, at most the grace period. nil: of an elastic job's pods at once, because they end with the
+	// minibatch in hand; of a gang's pods the whole grace period, because a shell that runs a program does not hear the signal.
+	Stops *Duration `json:"stops"`
+}
+
+// Gang is a job that computes only while all its pods run: a plain pod, a queued task, a PyTorch job. A pod that is lost is made again; what was
+// computed since the last checkpoint is lost with it.
+type Gang struct {
+	// Pods of the gang; 0 is 1.
+	Pods int `json:"pods"`
+	Pod  `json:",inline"`
+	// Runs is how long it computes when nothing disturbs it.
+	Runs Duration `json:"runs"`
+	// CheckpointEvery is how much computing lies between two checkpoints; 0: there are none, and it starts over.
+	CheckpointEvery Duration `json:"checkpointEvery"`
+	// Restart is how long it takes to go on after an interruption, before anything new is computed: rendezvous, loading the checkpoint.
+	Restart Duration `json:"restart"`
+	// Queue is the LocalQueue that it waits in; "": none, its pods are made at once.
+	Queue string `json:"queue"`
+	// WorkloadPriorityClass counts in the queue; "" is the pods' priority.
+	WorkloadPriorityClass string `json:"workloadPriorityClass"`
+}
+
+// Elastic is an elastic training job: a master, and workers that come and go as there is room. It follows the rules of the real master
+// (internal/trainer/protocol/coordinator).
+type Elastic struct {
+	Master  Pod     `json:"master"`
+	Workers Workers `json:"workers"`
+	// Steps are all updates of the model.
+	Steps int64 `json:"steps"`
+	Speed Speed `json:"speed"`
+	// CheckpointEvery is the time between two checkpoints, which count only when no worker survives; 0: there are none.
+	CheckpointEvery Duration `json:"checkpointEvery"`
+	// Queue is where it waits for quota; nil: it is not queued.
+	Queue *ElasticQueue `json:"queue"`
+	// Resize changes the number of workers while it runs, as somebody who edits the configuration does.
+	Resize []Resize `json:"resize"`
+}
+
+// Workers are the workers' pods.
+type Workers struct {
+	// Min is the floor: with fewer workers nothing is computed. 0 is 1.
+	Min int `json:"min"`
+	// Max is how many there are when there is room. 0 is Min.
+	Max int `json:"max"`
+	Pod `json:",inline"`
+	// FloorPriorityClass is kube-scheduler's class of the first Min workers; "" is PriorityClass.
+	FloorPriorityClass string `json:"floorPriorityClass"`
+	// Joins is how long a running worker takes until it computes: data, connection, state.
+	Joins Duration `json:"joins"`
+}
+
+// Speed is how fast a job computes with a number of workers. Either StepsPerSecond is given, measured; or GradsToWait and Gradient, and it follows
+// from how the master deals: a step lasts as long as the worker with the most virtual workers takes, ⌈GradsToWait ÷ workers⌉ gradients.
+type Speed struct {
+	// StepsPerSecond by number of workers; between two of them linear, beyond the last constant.
+	StepsPerSecond map[int]Rate `json:"stepsPerSecond"`
+	// GradsToWait is the number of gradients (virtual workers) of a step.
+	GradsToWait int `json:"gradsToWait"`
+	// Gradient is how long one takes.
+	Gradient Duration `json:"gradient"`
+	// Overhead is what a step takes besides: communication, the update.
+	Overhead Duration `json:"overhead"`
+}
+
+// ElasticQueue is where an elastic job waits for quota: master and floor together, every worker above the floor by itself.
+type ElasticQueue struct {
+	// Name of the LocalQueue.
+	Name string `json:"name"`
+	// WorkloadPriorityClass of each worker above the floor.
+	PriorityClass string `json:"priorityClass"`
+	// FloorPriorityClass is the WorkloadPriorityClass of master and floor; "" is PriorityClass.
+	FloorPriorityClass string `json:"floorPriorityClass"`
+}
+
+// Resize is a new size of an elastic job.
+type Resize struct {
+	At  Duration `json:"at"` // since the start
+	Min int      `json:"min"`
+	Max int      `json:"max"`
+}
+
+// Fault is the loss of a node: its pods are gone at once, as when a cloud's node controller takes the Node object away.
+type Fault struct {
+	At   Duration `json:"at"`
+	Node string   `json:"node"`
+	// Returns is how long it stays away; 0: for ever.
+	Returns Duration `json:"returns"`
+}
+
+// Stage is a step of the story, in the log and in the picture.
+type Stage struct {
+	At   Duration `json:"at"`
+	Name string   `json:"name"`
+	Text string   `json:"text"`
+}
+
+// Failures are losses of nodes at random.
+type Failures struct {
+	// MeanTimeBetween two failures of one node.
+	MeanTimeBetween Duration `json:"meanTimeBetween"`
+	// Repair is how long the node stays away.
+	Repair Duration `json:"repair"`
+}

@@ -1,0 +1,122 @@
+// Package metric measures how well a model answers. What a metric needs to know of the records is a fixed number of
+// integers: records that were answered right, and for the area under a curve two histograms. Integers are added over records,
+// minibatches, virtual workers and ranges in any order with equal result, so that a metric does not depend on who measured
+// what; its value is computed from the sums alone, once.
+//
+// It promises equal values on every processor. Losses are not counted but added, in an order that is others' to keep.
+package metric
+
+import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+
+// Set is the metrics of one model. The zero value counts nothing.
+type Set struct {
+	metrics []placed
+	kinds   []placed // what is counted, each once, in the order of the counts
+	size    int
+}
+
+// placed is a metric, and where its counts begin.
+type placed struct {
+	graph.Metric
+	at int
+}
+
+// New returns the metrics of a model. The first count is that of the right answers, as graph.MetricOf the model's loss has
+// them, whatever the model's metrics are.
+func New(m *graph.Model) Set {
+	var s Set
+	s.place(graph.Metric{Kind: graph.MetricOf(m.Loss)})
+	for _, metric := range m.Metrics {
+		s.metrics = append(s.metrics, placed{metric, s.place(metric)})
+	}
+	return s
+}
+
+// Shares returns metrics that somebody else counts: each is a share of the records, and has a count of its own, in their
+// order. The first is taken for that of the right answers; without any there is one count all the same, which stays 0.
+func Shares(names []string) Set {
+	s := Set{size: max(1, len(names))}
+	for i, name := range names {
+		s.metrics = append(s.metrics, placed{graph.Metric{Name: name, Kind: graph.Accuracy}, i})
+	}
+	return s
+}
+
+// place finds or makes room for what a metric counts. Two metrics that differ by their names share it.
+func (s *Set) place(m graph.Metric) int {
+	m.Name = ""
+	for _, k := range s.kinds {
+		if k.Metric == m {
+			return k.at
+		}
+	}
+	at := s.size
+	s.kinds = append(s.kinds, placed{m, at})
+	s.size += size(m.Kind)
+	return at
+}
+
+func size(k graph.MetricKind) int {
+	if k == graph.AUC {
+		return 2 * aucBuckets
+	}
+	return 1 // squared errors have no right answers; theirs stays 0
+}
+
+// Size is how many integers a count has.
+func (s Set) Size() int { return s.size }
+
+// Labelled counts a record with a class number.
+func (s Set) Labelled(counts []int64, output []float32, label int) {
+	for _, k := range s.kinds {
+		if k.Kind == graph.Accuracy && Largest(output) == label {
+			counts[k.at]++
+		}
+	}
+}
+
+// Targeted counts a record with one output and one target.
+func (s Set) Targeted(counts []int64, output, target float32) {
+	for _, k := range s.kinds {
+		switch k.Kind {
+		case graph.BinaryAccuracy:
+			if (output > float32(k.Threshold)) == (target > 0.5) {
+				counts[k.at]++
+			}
+		case graph.AUC:
+			aucCount(counts[k.at:k.at+2*aucBuckets], output, target != 0)
+		}
+	}
+}
+
+// Largest is the class that an output layer's values answer with: the index of the largest, the first of equals.
+func Largest(values []float32) int {
+	best := 0
+	for i, v := range values {
+		if v > values[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// Values are the model's metrics by their names, of so many records with that mean loss and those counts.
+func (s Set) Values(loss float64, counts []int64, records int) map[string]float64 {
+	values := map[string]float64{}
+	for _, m := range s.metrics {
+		switch m.Kind {
+		case graph.SquaredError:
+			values[m.Name] = loss // the loss that it goes with is the same
+		case graph.AUC:
+			values[m.Name] = aucValue(counts[m.at : m.at+2*aucBuckets])
+		default:
+			values[m.Name] = float64(counts[m.at]) / float64(records)
+		}
+	}
+	return values
+}
+
+// Accuracy is the share of the records that were answered right; 0 where the loss knows no right answers.
+func (s Set) Accuracy(counts []int64, records int) float64 {
+	return float64(counts[0]) / float64(records)
+}

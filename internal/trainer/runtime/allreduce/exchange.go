@@ -1,0 +1,220 @@
+// Package allreduce adds the gradients of a step between the workers of a round, without the master: a direct
+// reduce-scatter and all-gather. Each worker sends every owner that owner's slice of the sums it holds, whole subtrees of
+// the fixed tree (package reduce); the owner finishes the tree for its slice and sends the finished slice to everybody.
+// Whoever has all slices has the sum of the step, with the bits that the master would have added it to.
+//
+// It promises that what it delivers is the sum of all virtual workers of the step, whatever was lost, late or sent twice
+// on the way, and it says whom it cannot send to. Who takes part, which step is computed and what happens when somebody
+// dies is decided elsewhere (package coordinator), and reaches it as rounds and relays.
+package allreduce
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+)
+
+// Config is what an exchange is made with.
+type Config struct {
+	Self           int    // this worker's number
+	Host           string // where others reach this process
+	Token          string // the job's: what workers show each other
+	Layout         Layout
+	VirtualWorkers func(step int64) int   // of a step; at least 1, and 0 where there is no such step
+	Most           int                    // the most that any step has
+	Add            func(dst, a []float32) // dst[i] ← dst[i] + a[i], rounded once
+	// At is told of the points that a step passes, from whatever goroutine; tests end the process there. It may be nil.
+	At  func(p Point, step int64)
+	Log *slog.Logger
+}
+
+// Point is a moment of a step at which a worker may die.
+type Point int
+
+// The points, in the order of a step.
+const (
+	BeforeSending  Point = iota // it has computed what it was dealt, and sent nothing of it
+	SentSome                    // an owner has been sent its slice
+	BeforeFinished              // it has finished its own slice, and sent nothing of that
+	FinishedSome                // somebody has been sent the finished slice
+	BeforeApplying              // it has the whole sum
+	BeforeSaying                // it has applied it, and not said so
+	AfterSaying
+)
+
+// Peer is another worker.
+type Peer struct {
+	Worker      int
+	Address     string // host:port
+	Certificate []byte // PEM
+}
+
+// Round is who computes a step together.
+type Round struct {
+	Number    int64 // of two, the higher one counts
+	Step      int64
+	Owners    []int // in the order of their slices
+	Listeners []int // are sent finished slices too
+}
+
+// Complaint is that a peer cannot be sent to.
+type Complaint struct {
+	Round  int64
+	Peer   int
+	Reason string
+}
+
+// Traffic is what an exchange has sent: values, and everything around them but TLS's and TCP's own.
+type Traffic struct{ Payload, Framing int64 }
+
+// maxOwners bounds what a peer can make us allocate for slices.
+const maxOwners = 4096
+
+// keptSteps is how many steps may be half gathered: a worker that joins waits for its state meanwhile.
+const keptSteps = 16
+
+// Exchange is one worker's part in the exchange. It is safe for concurrent use.
+type Exchange struct {
+	cfg     Config
+	self    Peer
+	server  *wire.Server
+	ctx     context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+	wake    chan struct{} // capacity 1
+
+	payload, sent atomic.Int64 // bytes
+
+	mu         sync.Mutex
+	changed    *sync.Cond // the round, or the end
+	round      Round
+	tree       *reduce.Tree // of the slice that is ours in this round
+	stats      [][]float32  // of it, by virtual worker
+	measured   []*wirepb.Measured
+	peers      map[int]Peer
+	links      map[int]*link
+	step       int64 // slices of steps before are of no use
+	gathered   map[int64]*gathering
+	sums       []Sum
+	complaints []Complaint
+}
+
+// New returns an exchange that takes part in nothing yet, and listens on a free port of cfg.Host. It makes a certificate
+// for itself: others know this process by it, and it knows them by the job's token. Close ends it.
+func New(cfg Config) (*Exchange, error) {
+	if cfg.At == nil {
+		cfg.At = func(Point, int64) {}
+	}
+	own, err := trainingjob.NewCredentials(rand.Reader, time.Now(), fmt.Sprintf("worker-%d", cfg.Self))
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(cfg.Host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("listen for other workers: %w", err)
+	}
+	e := &Exchange{
+		cfg: cfg, self: Peer{Worker: cfg.Self, Address: listener.Addr().String(), Certificate: own.Certificate},
+		wake: make(chan struct{}, 1), tree: reduce.NewTree(cfg.Add, nil),
+		peers: map[int]Peer{}, links: map[int]*link{}, gathered: map[int64]*gathering{},
+	}
+	e.ctx, e.end = context.WithCancel(context.Background())
+	e.changed = sync.NewCond(&e.mu)
+	credentials := wire.Credentials{Certificate: own.Certificate, PrivateKey: own.PrivateKey, Token: cfg.Token}
+	if e.server, err = wire.NewServer(credentials, cfg.Log, e.serve); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	e.running.Go(func() {
+		if err := e.server.Serve(listener); err != nil && e.ctx.Err() == nil {
+			cfg.Log.Error("other workers cannot reach this one any more", "error", err)
+		}
+	})
+	return e, nil
+}
+
+// Close ends all connections and waits for their goroutines.
+func (e *Exchange) Close() {
+	e.end()
+	e.mu.Lock()
+	e.changed.Broadcast()
+	e.mu.Unlock()
+	e.server.Stop(0)
+	e.running.Wait()
+}
+
+// Self is how others reach this worker.
+func (e *Exchange) Self() Peer { return e.self }
+
+// Wake is signalled when Next or Complaint may have something new.
+func (e *Exchange) Wake() <-chan struct{} { return e.wake }
+
+func (e *Exchange) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next returns the sum of a step that has become whole, each once, or false.
+func (e *Exchange) Next() (Sum, bool) {
+	return take(e, &e.sums)
+}
+
+// Complaint returns whom it could not send to, each once, or false.
+func (e *Exchange) Complaint() (Complaint, bool) {
+	return take(e, &e.complaints)
+}
+
+// take removes the first of a queue of the exchange's.
+func take[T any](e *Exchange, queue *[]T) (first T, there bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(*queue) == 0 {
+		return first, false
+	}
+	first, *queue = (*queue)[0], (*queue)[1:]
+	return first, true
+}
+
+// Traffic is what has been sent until now.
+func (e *Exchange) Traffic() Traffic {
+	payload := e.payload.Load()
+	return Traffic{Payload: payload, Framing: e.sent.Load() - payload}
+}
+
+// Know takes how peers are reached.
+func (e *Exchange) Know(peers []Peer) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range peers {
+		if old, known := e.peers[p.Worker]; known && old.Address != p.Address {
+			e.unlink(p.Worker) // another process under the same number
+		}
+		e.peers[p.Worker] = p
+	}
+}
+
+// Applied says that the state is at a step: slices of those before are of no use any more.
+func (e *Exchange) Applied(step int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.step = step
+	for s := range e.gathered {
+		if s < step {
+			delete(e.gathered, s)
+		}
+	}
+	e.sums = slices.DeleteFunc(e.sums, func(s Sum) bool { return s.Step < step })
+}

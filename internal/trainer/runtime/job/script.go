@@ -1,0 +1,58 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/metric"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/framework"
+)
+
+// script starts the job's command, which computes with a framework of its own, and returns what identifies it. Of the
+// graph there is only what others read: names and metrics.
+func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessage, error) {
+	t := j.Spec.Training
+	beside := filepath.Dir(o.Resolve(j.Spec.Model.File))
+	if info, err := os.Stat(beside); err != nil || !info.IsDir() {
+		beside = "" // on a worker's node: the script has come from the master
+	}
+	n, err := framework.Start(ctx, framework.Options{
+		Command: j.Spec.Command, Name: name, Script: j.ModelText, Beside: beside,
+		Seed: t.Seed, MinibatchSize: t.MinibatchSize, LearningRate: t.LearningRate, Threads: scriptThreads(o.Threads),
+		Restarts: o.ScriptRestarts, Output: o.ScriptOutput, Finite: j.Kernel.Finite,
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.Network = n
+	d := n.Description()
+	j.Report = &modelfile.Report{}
+	j.Graph = &graph.Model{Name: d.Model, Optimizer: graph.Optimizer{Kind: graph.OptimizerKind(d.Optimizer)}, Feed: graph.Feed{Raw: true}}
+	for _, name := range d.Metrics {
+		j.Graph.Metrics = append(j.Graph.Metrics, graph.Metric{Name: name, Kind: graph.Accuracy})
+	}
+	j.Metrics = metric.Shares(d.Metrics)
+	return json.Marshal(struct {
+		Command      []string `json:"command"`
+		Script       string   `json:"script"`
+		LearningRate *float64 `json:"learning_rate,omitempty"`
+		Description  any      `json:"description"`
+	}{j.Spec.Command, string(j.ModelText), t.LearningRate, n.Lineage()})
+}
+
+// scriptThreads is the number of threads that a script computes with: the given one, or what its environment says, or one.
+// Sums depend on how many threads share them, so that the default cannot follow the machine: two workers would disagree.
+func scriptThreads(given int) int {
+	if given > 0 {
+		return given
+	}
+	if n, err := strconv.Atoi(os.Getenv("OMP_NUM_THREADS")); err == nil && n > 0 {
+		return n
+	}
+	return 1
+}

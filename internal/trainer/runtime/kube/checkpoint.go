@@ -1,0 +1,92 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+)
+
+// What stands in ConfigMap NAME-model of a job without an output directory until its model is there: the newest state.
+const (
+	checkpointKey     = "checkpoint.safetensors"
+	checkpointStepKey = "checkpoint.step"
+	withdrawnKey      = "withdrawn.safetensors" // what was not to be gone on from
+)
+
+// headerRoom is what a checkpoint may have besides its tensors.
+const headerRoom = 64 << 10
+
+// KeepsCheckpoints implements master.Store.
+func (s Store) KeepsCheckpoints(bytes int) bool {
+	return s.Output != nil || bytes+headerRoom <= trainingjob.MaxModelConfigMapBytes
+}
+
+// Checkpoints implements master.Store. The ConfigMap is the job's own, so that whatever it holds is of the job's lineage
+// or refused when it is read.
+func (s Store) Checkpoints(lineage string) ([]master.StoredCheckpoint, error) {
+	if s.Output != nil {
+		return s.Output.Checkpoints(lineage)
+	}
+	configMap, err := s.configMap(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	file, there := configMap.BinaryData[checkpointKey]
+	if !there {
+		return nil, nil
+	}
+	path := checkpointPath(configMap)
+	step, err := strconv.ParseInt(configMap.Data[checkpointStepKey], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%s: its step: %w", path, err)
+	}
+	return []master.StoredCheckpoint{{Step: step, Path: path, Read: func() ([]byte, error) { return file, nil }}}, nil
+}
+
+// WithdrawCheckpoints implements master.Store. There is one, and the job begins anew without it.
+func (s Store) WithdrawCheckpoints(ctx context.Context, lineage string, steps []int64) ([]string, error) {
+	if s.Output != nil {
+		return s.Output.WithdrawCheckpoints(ctx, lineage, steps)
+	}
+	configMap, err := s.configMap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	step, err := strconv.ParseInt(configMap.Data[checkpointStepKey], 10, 64)
+	if file, there := configMap.BinaryData[checkpointKey]; there && err == nil && slices.Contains(steps, step) {
+		configMap.BinaryData = map[string][]byte{withdrawnKey: file}
+		return []string{checkpointPath(configMap)}, s.put(ctx, configMap)
+	}
+	return nil, nil
+}
+
+func checkpointPath(configMap *corev1.ConfigMap) string {
+	return fmt.Sprintf("configmap://%s/%s/%s", configMap.Namespace, configMap.Name, checkpointKey)
+}
+
+// SaveCheckpoint implements master.Store. A final model is not overwritten: nothing follows it in the same job.
+func (s Store) SaveCheckpoint(ctx context.Context, name master.CheckpointName, file []byte, check func(context.Context) error) error {
+	if s.Output != nil {
+		return s.Output.SaveCheckpoint(ctx, name, file, check)
+	}
+	configMap, err := s.configMap(ctx)
+	if err != nil {
+		return err
+	}
+	if configMap.Data[store.InfoFile] != "" {
+		return nil
+	}
+	if err := check(ctx); err != nil {
+		return err
+	}
+	configMap.BinaryData = map[string][]byte{checkpointKey: file}
+	configMap.Data = map[string]string{checkpointStepKey: strconv.FormatInt(name.Step, 10)}
+	return s.put(ctx, configMap)
+}

@@ -1,0 +1,383 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+)
+
+// Launcher runs workers as pods; under a queue, those above the floor. It implements master.Launcher.
+type Launcher struct {
+	cluster *Cluster
+	address string // of the master, for workers
+	log     *slog.Logger
+	events  chan coordinator.Event
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	// Of requests that change something, which Close awaits for a while: a cut one may or may not have been carried out.
+	requests context.Context
+	giveUp   context.CancelFunc
+	running  sync.WaitGroup
+
+	mu       sync.Mutex
+	workers  trainingjob.Workers // the newest workers.json
+	asked    string              // the newest request for a checkpoint
+	creating map[int]*creation
+	floor    floorPods
+}
+
+// creation is a worker pod that is being made.
+type creation struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// closeTimeout bounds how long Close waits for requests under way.
+const closeTimeout = 5 * time.Second
+
+// Start reads workers.json and the worker pods that are there already, and watches both. The returned events are the
+// pods'; lastWorker is the highest number ever used.
+func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l *Launcher, existing []coordinator.PodChanged, lastWorker int, err error) {
+	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(requests)
+	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}, floor: floorPods{}}
+	begun := l // an error's return says that there is no launcher
+	defer func() {
+		if err != nil {
+			begun.Close()
+		}
+	}()
+	configMap, err := c.Config(ctx)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if l.workers, err = trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey])); err != nil {
+		return nil, nil, 0, err
+	}
+	l.asked = configMap.Annotations[trainingjob.AnnotationCheckpoint] // of the master before
+	if l.Queued() {
+		if err := c.mustBeManaged(ctx); err != nil {
+			return nil, nil, 0, err
+		}
+	}
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
+		return nil, nil, 0, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
+	}
+	lastWorker = -1
+	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err == nil {
+		lastWorker = n
+	}
+	pods, err := c.pods(ctx, c.ofWorkers)
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("list the worker pods: %w", err)
+	}
+	for i := range pods.Items {
+		for _, e := range l.changes(&pods.Items[i]) {
+			existing = append(existing, e)
+			lastWorker = max(lastWorker, e.Worker)
+			if l.Queued() && !e.Floor && e.State == coordinator.PodEnded && e.Disrupted {
+				l.Delete(e.Worker) // it lost its master, which was evicted: nobody looks at it any more
+			}
+		}
+	}
+	informer := l.watch("pods", c.ofWorkers, &corev1.Pod{}, cache.ResourceEventHandlerFuncs{
+		AddFunc:    l.podSeen,
+		UpdateFunc: func(_, pod any) { l.podSeen(pod) },
+		DeleteFunc: l.podGone,
+	})
+	l.running.Go(func() { l.missed(pods, informer) })
+	byName := func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", trainingjob.ConfigMapName(c.Job.Name)).String()
+	}
+	l.watch("configmaps", byName, &corev1.ConfigMap{}, cache.ResourceEventHandlerFuncs{
+		AddFunc:    l.configSeen,
+		UpdateFunc: func(_, configMap any) { l.configSeen(configMap) },
+	})
+	return l, existing, lastWorker, nil
+}
+
+// Size is the floor and the greatest number of workers as of now.
+func (l *Launcher) Size() (floor, most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers.Min, l.workers.Max
+}
+
+// Queued says whether the job is under a queue.
+func (l *Launcher) Queued() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.workers.Queue != nil
+}
+
+// missed reports the pods that were gone before the watch began: nobody else would.
+func (l *Launcher) missed(pods *corev1.PodList, informer cache.SharedInformer) {
+	if !cache.WaitForCacheSync(l.ctx.Done(), informer.HasSynced) {
+		return
+	}
+	for i := range pods.Items {
+		if _, there, err := informer.GetStore().Get(&pods.Items[i]); err == nil && !there {
+			l.podGone(&pods.Items[i])
+		}
+	}
+}
+
+// watch lists and watches until Close.
+func (l *Launcher) watch(resource string, options func(*metav1.ListOptions), of runtime.Object, handler cache.ResourceEventHandler) cache.SharedInformer {
+	informer := l.cluster.informer(resource, options, of, handler)
+	l.running.Go(func() { informer.RunWithContext(l.ctx) })
+	return informer
+}
+
+// Events implements master.Launcher.
+func (l *Launcher) Events() <-chan coordinator.Event { return l.events }
+
+func (l *Launcher) emit(e coordinator.Event) {
+	select {
+	case l.events <- e:
+	case <-l.ctx.Done():
+	}
+}
+
+func (l *Launcher) podSeen(o any) {
+	for _, e := range l.changes(o.(*corev1.Pod)) {
+		l.emit(e)
+	}
+}
+
+func (l *Launcher) podGone(o any) {
+	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = unknown.Obj
+	}
+	if pod, ok := o.(*corev1.Pod); ok {
+		for _, e := range l.changes(pod) {
+			l.emit(gone(e))
+		}
+	}
+}
+
+// gone is the end of a pod of which nothing more will be heard.
+func gone(e coordinator.PodChanged) coordinator.PodChanged {
+	e.State, e.Terminating, e.Disrupted = coordinator.PodEnded, true, true
+	return e
+}
+
+// changes are what the sight of a pod tells: nothing for a worker of the floor's that has been replaced.
+func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
+	e, ok := podEvent(pod)
+	if !ok {
+		return nil
+	}
+	if !e.Floor || e.Name == "" {
+		return []coordinator.PodChanged{e}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.floor.changes(pod, e)
+}
+
+func (l *Launcher) configSeen(o any) {
+	configMap := o.(*corev1.ConfigMap)
+	l.mu.Lock()
+	asked := configMap.Annotations[trainingjob.AnnotationCheckpoint]
+	again := asked != "" && asked != l.asked
+	l.asked = asked
+	l.mu.Unlock()
+	if again {
+		l.emit(coordinator.CheckpointAsked{})
+	}
+	workers, err := trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey]))
+	err = errors.Join(l.cluster.verify(configMap), err)
+	if forged := (*trainingjob.ForgedError)(nil); errors.As(err, &forged) {
+		l.cluster.notify(coordinator.Notice{Warning: true, Reason: "WorkersIgnored", Message: err.Error() + ". The workers stay as they were"})
+	}
+	if err != nil {
+		l.log.Warn("the new workers.json is ignored", "error", err)
+		return
+	}
+	l.mu.Lock()
+	l.workers = workers
+	l.mu.Unlock()
+	l.emit(coordinator.Resize{Min: workers.Min, Max: workers.Max})
+}
+
+// podEvent is a pod as the coordinator sees it.
+func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
+	id, ok := trainingjob.WorkerID(pod)
+	if !ok {
+		return coordinator.PodChanged{}, false
+	}
+	e := coordinator.PodChanged{Worker: id, Floor: pod.Labels[trainingjob.LabelFloor] == "true", Terminating: pod.DeletionTimestamp != nil}
+	if _, ours := pod.Labels[trainingjob.LabelWorkerID]; !ours {
+		e.Name = pod.Name // its Job has named it
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			e.Terminating, e.Disrupted = true, true
+			e.Preempted = e.Preempted || c.Reason == corev1.PodReasonPreemptionByScheduler
+		}
+	}
+	if _, evicted := trainingjob.Evicted(pod); evicted {
+		e.Terminating, e.Preempted = true, true
+	}
+	e.Disrupted = e.Disrupted || e.Terminating
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		e.State = coordinator.PodRunning
+	case corev1.PodSucceeded, corev1.PodFailed:
+		e.State = coordinator.PodEnded
+		e.Disrupted = e.Disrupted || endedFromOutside(pod)
+	default:
+		e.State = coordinator.PodPending
+	}
+	if e.State != coordinator.PodRunning {
+		e.Reason = trainingjob.PodReason(pod, nil)
+	}
+	return e, true
+}
+
+// endedFromOutside: asked to stop (143), or killed by something else than the memory limit.
+func endedFromOutside(pod *corev1.Pod) bool {
+	for _, s := range pod.Status.ContainerStatuses {
+		if t := s.State.Terminated; t != nil {
+			return t.ExitCode == coordinator.ExitInterrupted || (t.ExitCode == 137 && t.Reason != "OOMKilled")
+		}
+	}
+	return pod.Status.Reason == "NodeLost" || pod.Status.Reason == "Shutdown" || pod.Status.Reason == "Terminated"
+}
+
+// Create implements master.Launcher: it tries until the pod exists or is no longer wanted, and says why it does not.
+func (l *Launcher) Create(worker int, floor bool) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	this := &creation{cancel: cancel, done: make(chan struct{})}
+	l.mu.Lock()
+	l.creating[worker] = this
+	l.mu.Unlock()
+	l.running.Go(func() {
+		defer close(this.done)
+		defer cancel()
+		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
+			err := l.create(ctx, worker, floor)
+			if err == nil || apierrors.IsAlreadyExists(err) || ctx.Err() != nil {
+				break
+			}
+			l.log.Warn("a worker pod cannot be created; trying again", "worker", worker, "error", err)
+			l.emit(coordinator.PodChanged{Worker: worker, Floor: floor, State: coordinator.PodPending, Reason: err.Error()})
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+			}
+		}
+		l.mu.Lock()
+		delete(l.creating, worker)
+		l.mu.Unlock()
+	})
+}
+
+// create makes one pod. The Job is looked at before: a deleted or suspended one gets no more workers.
+func (l *Launcher) create(ctx context.Context, worker int, floor bool) error {
+	c := l.cluster
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
+		return fmt.Errorf("look at the Job before a worker is created: %w", err)
+	}
+	switch {
+	case job.UID != c.Job.UID || job.DeletionTimestamp != nil:
+		return fmt.Errorf("no more workers: Job %s is being deleted", c.Job.Name)
+	case job.Spec.Suspend != nil && *job.Spec.Suspend:
+		return fmt.Errorf("no more workers until Job %s is resumed: it is suspended", c.Job.Name)
+	}
+	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err != nil || n < worker {
+		if err := l.rememberNumber(ctx, worker); err != nil {
+			return fmt.Errorf("write the highest worker number to the Job: %w", err)
+		}
+	}
+	l.mu.Lock()
+	pod := trainingjob.WorkerPod(l.workers, c.Job, worker, floor, l.address)
+	l.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	requests, cancel := context.WithTimeout(l.requests, requestTimeout)
+	defer cancel()
+	created := &corev1.Pod{}
+	if err := c.core.Post().Namespace(c.Namespace).Resource("pods").Body(pod).Do(requests).Into(created); err != nil {
+		return err
+	}
+	if l.Queued() && !trainingjob.Managed(created) {
+		l.emit(coordinator.Unhealthy{Reason: (&UnmanagedError{c.Namespace}).Error()})
+	}
+	return nil
+}
+
+func (l *Launcher) rememberNumber(ctx context.Context, worker int) error {
+	return l.cluster.patch(ctx, l.cluster.batch, "jobs", l.cluster.Job.Name, map[string]any{"metadata": map[string]any{
+		"uid": l.cluster.Job.UID, "annotations": map[string]string{trainingjob.AnnotationLastWorkerID: strconv.Itoa(worker)},
+	}})
+}
+
+// Delete implements master.Launcher. A creation under way is ended first, so that it cannot come after.
+func (l *Launcher) Delete(worker int) {
+	l.mu.Lock()
+	creating := l.creating[worker]
+	l.mu.Unlock()
+	l.running.Go(func() {
+		if creating != nil {
+			creating.cancel()
+			<-creating.done
+		}
+		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
+			err := l.delete(worker)
+			switch {
+			case err == nil || l.requests.Err() != nil:
+				return
+			case apierrors.IsNotFound(err):
+				// No watch will tell of the end of a pod that never was.
+				l.emit(coordinator.PodChanged{Worker: worker, State: coordinator.PodEnded, Terminating: true, Disrupted: true})
+				return
+			}
+			l.log.Warn("a worker pod cannot be deleted; trying again", "worker", worker, "error", err)
+			select {
+			case <-time.After(wait):
+			case <-l.requests.Done():
+			}
+		}
+	})
+}
+
+func (l *Launcher) delete(worker int) error {
+	ctx, cancel := context.WithTimeout(l.requests, requestTimeout)
+	defer cancel()
+	name := trainingjob.WorkerName(l.cluster.Job.Name, worker)
+	l.mu.Lock()
+	if pod := l.floor[worker]; pod != nil {
+		name = pod.Name
+	}
+	l.mu.Unlock()
+	return l.cluster.core.Delete().Namespace(l.cluster.Namespace).Resource("pods").Name(name).Do(ctx).Error()
+}
+
+// Close stops watching and creating. Requests that are under way, and deletions, are awaited for a while.
+func (l *Launcher) Close() {
+	l.cancel()
+	patience := time.AfterFunc(closeTimeout, l.giveUp)
+	defer patience.Stop()
+	defer l.giveUp()
+	l.running.Wait()
+}

@@ -1,0 +1,117 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+)
+
+// floorPods are the newest pod of every worker of the floor's, by its number: the Job that makes them again uses the
+// numbers again, while the pod before may still be seen.
+type floorPods map[int]*corev1.Pod
+
+// changes are what the sight of a pod tells, e at most. A pod that follows another says that this one has ended.
+func (f floorPods) changes(pod *corev1.Pod, e coordinator.PodChanged) []coordinator.PodChanged {
+	before := f[e.Worker]
+	if before == nil || before.UID == pod.UID {
+		f[e.Worker] = pod
+		return []coordinator.PodChanged{e}
+	}
+	// Created in one second, the one that is on its way out is the older: the Job makes none beside another that lives.
+	if pod.CreationTimestamp.Before(&before.CreationTimestamp) || e.Terminating || e.State == coordinator.PodEnded {
+		return nil
+	}
+	f[e.Worker] = pod
+	last, _ := podEvent(before)
+	return []coordinator.PodChanged{gone(last), e}
+}
+
+// UnmanagedError is a job under a queue in a namespace whose pods Kueue leaves alone. No restart of the master mends it.
+type UnmanagedError struct{ Namespace string }
+
+func (e *UnmanagedError) Error() string {
+	return fmt.Sprintf("Kueue does not manage pods in namespace %s: it has not marked those of this job, which would run outside of its queue; "+
+		"have Kueue's integration \"pod\" enabled for the namespace (integrations.frameworks and managedJobsNamespaceSelector of Kueue's configuration), or leave attribute queue out", e.Namespace)
+}
+
+// mustBeManaged is an error when Kueue has not marked the master's own pod.
+func (c *Cluster) mustBeManaged(ctx context.Context) error {
+	pod, err := c.ownPod(ctx)
+	if err != nil {
+		return err
+	}
+	if !trainingjob.Managed(pod) {
+		return &UnmanagedError{c.Namespace}
+	}
+	return nil
+}
+
+func (c *Cluster) ownPod(ctx context.Context) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	if err := c.get(ctx, c.core, "pods", c.Pod, pod); err != nil {
+		return nil, fmt.Errorf("read the master's own pod %s/%s: %w", c.Namespace, c.Pod, err)
+	}
+	return pod, nil
+}
+
+// StopCause says why the master is asked to stop, as far as the API server can be asked.
+func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) {
+	pod, err := c.ownPod(ctx)
+	if err != nil {
+		return coordinator.Replaced, err
+	}
+	if _, evicted := trainingjob.Evicted(pod); evicted {
+		return coordinator.Evicted, nil
+	}
+	job := &batchv1.Job{}
+	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
+		return coordinator.Replaced, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
+	}
+	if job.UID == c.Job.UID && job.Spec.Suspend != nil && *job.Spec.Suspend {
+		return coordinator.Suspended, nil
+	}
+	return coordinator.Replaced, nil
+}
+
+// Finish ends the group of a job that is over, for good or not. Kueue takes a group for finished when all of its pods
+// have succeeded; until then it holds its quota, and the floor's Job makes every other worker again. So the master's
+// pod is marked as one that is not replaced, and the floor stopped where a worker of it has not succeeded. Without a
+// queue there is nothing to do.
+func (c *Cluster) Finish(ctx context.Context) error {
+	master, err := c.ownPod(ctx)
+	if err != nil {
+		return err
+	}
+	if trainingjob.GroupOf(master.Labels) == "" {
+		return nil
+	}
+	final := map[string]any{"metadata": map[string]any{"annotations": map[string]string{kueue.RetriableInGroupAnnotation: "false"}}}
+	if err := c.patch(ctx, c.core, "pods", c.Pod, final); err != nil {
+		return fmt.Errorf("mark the master's pod %s/%s as the last of its group: %w", c.Namespace, c.Pod, err)
+	}
+	pods, err := c.pods(ctx, c.ofWorkers)
+	if err != nil {
+		return fmt.Errorf("list the workers of the floor: %w", err)
+	}
+	rest := false
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		rest = rest || (trainingjob.GroupOf(p.Labels) != "" && p.Status.Phase != corev1.PodSucceeded)
+	}
+	if !rest {
+		return nil
+	}
+	name := trainingjob.FloorName(c.Job.Name)
+	suspend := map[string]any{"spec": map[string]any{"suspend": true}}
+	if err := c.patch(ctx, c.batch, "jobs", name, suspend); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("stop the floor's Job %s/%s: %w", c.Namespace, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+)
+
+// Reporter writes the newest status to ConfigMap NAME-status and notices as Events of the Job. It implements
+// master.Reporter: its methods never wait for the API server.
+type Reporter struct {
+	cluster *Cluster
+	log     *slog.Logger
+	status  chan trainingjob.Status // the newest only
+	notices chan coordinator.Notice
+	closing chan struct{}
+	done    sync.WaitGroup
+	ctx     context.Context // ends a while after Close was called
+	giveUp  context.CancelFunc
+}
+
+const (
+	statusRetry  = 2 * time.Second
+	lastStatus   = 10 * time.Second // the final status and the last Events may take so long
+	noticesQueue = 64
+)
+
+// atMostEvery are the least times between two Events of what may happen very often; the status says of each.
+var atMostEvery = map[string]time.Duration{
+	coordinator.ReasonEvaluated:    time.Minute,
+	coordinator.ReasonCheckpointed: 10 * time.Minute,
+}
+
+// Of all Events together so many are written at once, and so many a second after that: a worker that comes and goes as fast
+// as it can must not keep the API server busy. What is left out is in the log.
+const (
+	eventsBurst     = 100
+	eventsPerSecond = 2
+)
+
+// NewReporter starts a reporter; Close writes what is left.
+func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
+	r := &Reporter{cluster: c, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
+	r.ctx, r.giveUp = context.WithCancel(context.Background())
+	r.done.Go(r.writeStatuses)
+	r.done.Go(r.writeNotices)
+	return r
+}
+
+// Status implements master.Reporter.
+func (r *Reporter) Status(s trainingjob.Status) {
+	for {
+		select {
+		case r.status <- s:
+			return
+		default:
+		}
+		select {
+		case <-r.status: // an older one that has not been written
+		default:
+		}
+	}
+}
+
+// Notice implements master.Reporter. With many of them at once the newest are left out: they are in the log.
+func (r *Reporter) Notice(n coordinator.Notice) {
+	select {
+	case r.notices <- n:
+	default:
+	}
+}
+
+// Close waits until the newest status is written, and the Events, for a while.
+func (r *Reporter) Close() {
+	close(r.closing)
+	patience := time.AfterFunc(lastStatus, r.giveUp)
+	defer patience.Stop()
+	defer r.giveUp()
+	r.done.Wait()
+}
+
+func (r *Reporter) writeStatuses() {
+	for {
+		select {
+		case s := <-r.status:
+			r.writeUntilDone(s)
+		case <-r.closing:
+			select {
+			case s := <-r.status:
+				r.writeUntilDone(s)
+			default:
+			}
+			return
+		}
+	}
+}
+
+// writeUntilDone writes a status, or the newer one that has come meanwhile.
+func (r *Reporter) writeUntilDone(s trainingjob.Status) {
+	closing := r.closing
+	for {
+		err := r.write(s)
+		if err == nil {
+			return
+		}
+		r.log.Warn("the status cannot be written; trying again", "error", err)
+		retry := time.NewTimer(statusRetry)
+		select {
+		case s = <-r.status:
+		case <-retry.C:
+		case <-closing:
+			closing = nil // at once, then at the usual pace
+		case <-r.ctx.Done():
+			retry.Stop()
+			return
+		}
+		retry.Stop()
+	}
+}
+
+func (r *Reporter) write(s trainingjob.Status) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"data": map[string]string{trainingjob.StatusKey: string(text)}}
+	return r.cluster.patch(r.ctx, r.cluster.core, "configmaps", trainingjob.StatusName(r.cluster.Job.Name), data)
+}
+
+func (r *Reporter) writeNotices() {
+	written, limit := map[string]time.Time{}, rate.NewLimiter(eventsPerSecond, eventsBurst)
+	write := func(n coordinator.Notice) {
+		if now := time.Now(); now.Sub(written[n.Reason]) >= atMostEvery[n.Reason] && limit.Allow() {
+			written[n.Reason] = now
+			r.writeNotice(n)
+		}
+	}
+	for {
+		select {
+		case n := <-r.notices:
+			write(n)
+		case <-r.closing:
+			for {
+				select {
+				case n := <-r.notices:
+					write(n)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *Reporter) writeNotice(n coordinator.Notice) {
+	c := r.cluster
+	kind := corev1.EventTypeNormal
+	if n.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	now := metav1.Now()
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: c.Namespace, Name: fmt.Sprintf("%s.%x", c.Job.Name, now.UnixNano())},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: c.Namespace, Name: c.Job.Name, UID: c.Job.UID},
+		Reason:         n.Reason, Message: n.Message, Type: kind,
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: "elastic-trainer"}, ReportingController: "elastic-trainer", ReportingInstance: c.Pod,
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, requestTimeout)
+	defer cancel()
+	if err := c.core.Post().Namespace(c.Namespace).Resource("events").Body(event).Do(ctx).Error(); err != nil {
+		r.log.Warn("an Event cannot be written", "event", n.Reason, "error", err)
+	}
+}

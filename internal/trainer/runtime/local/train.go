@@ -1,0 +1,77 @@
+// Package local trains on one machine without a cluster: the supervisor runs the master in its own process and the
+// workers as children, with the same coordinator, protocol and arithmetic as in a cluster.
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+)
+
+// Config is what a local run is started with.
+type Config struct {
+	Job        *job.Job
+	JobJSON    []byte
+	ModelName  string
+	Min, Max   int
+	Output     string   // directory
+	WorkerArgs []string // passed to every worker
+	WorkerLog  io.Writer
+	Listen     string // host:port; port 0 chooses a free one
+	Reporter   master.Reporter
+	History    *history.Recorder // of the job; see master.Record
+	Log        *slog.Logger
+}
+
+// Train runs a job to its end. The same command again goes on where it was interrupted, and finds a finished job finished.
+func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
+	files := store.Directory{Root: cfg.Output, KeepCheckpoints: cfg.Job.Spec.Keep()}
+	if c := cfg.Job.Spec.Checkpoint; c != nil {
+		files.CheckpointRoot = c.Directory
+	}
+	dir := files.Dir(cfg.Job.Identity.Job)
+	fence, err := NewFence(dir)
+	if err != nil {
+		return master.Result{}, err
+	}
+	defer func() { err = errors.Join(err, fence.Close()) }()
+	made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(cfg.Job.Spec.Name))
+	if err != nil {
+		return master.Result{}, err
+	}
+	credentials := wire.Credentials(made)
+	secrets := filepath.Join(dir, ".credentials")
+	if err := credentials.Save(secrets); err != nil {
+		return master.Result{}, fmt.Errorf("save the job's credentials: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(secrets)) }()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return master.Result{}, fmt.Errorf("listen for workers on %s: %w; choose another --listen, port 0 finds a free one", cfg.Listen, err)
+	}
+	args := append([]string{"worker", "--master", listener.Addr().String(), "--credentials", secrets}, cfg.WorkerArgs...)
+	launcher := NewLauncher(args, cfg.WorkerLog)
+	defer launcher.Close()
+	return master.Run(ctx, master.Config{
+		Job: cfg.Job, JobJSON: cfg.JobJSON, ModelName: cfg.ModelName, Min: cfg.Min, Max: cfg.Max, LastWorker: -1,
+		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: cfg.Reporter, History: cfg.History, Store: files, Log: cfg.Log,
+	})
+}
+
+// Interrupted says whether a run ended because it was asked to.
+func Interrupted(r master.Result) bool { return r.Code == coordinator.ExitInterrupted }

@@ -1,0 +1,171 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/checkpoint"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+)
+
+// CheckpointName is what identifies a checkpoint in a store.
+type CheckpointName struct {
+	Lineage    string
+	Step       int64
+	Job        string // digest of the job whose master writes it: two may be of one lineage
+	Generation int64  // of that master
+	// Trusted is a step up to which nothing is doubted. The newest checkpoint up to there is kept, however many there are:
+	// those after it may be withdrawn.
+	Trusted int64
+}
+
+// StoredCheckpoint is one that a store has.
+type StoredCheckpoint struct {
+	Step int64
+	Path string // for messages
+	Read func() ([]byte, error)
+}
+
+type writtenCheckpoint struct {
+	step int64
+	err  error
+}
+
+// checkpointTimeout bounds the writing of one.
+const checkpointTimeout = 60 * time.Second
+
+// goOnFromCheckpoint takes the newest whole checkpoint of the job's lineage, and returns its step; 0 without one. What
+// is wrong with those that it cannot take is said, and they are left where they are.
+func (m *Master) goOnFromCheckpoint() int64 {
+	id := m.cfg.Job.Identity
+	stored, err := m.cfg.Store.Checkpoints(id.Lineage)
+	if err != nil {
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointsNotRead", Message: fmt.Sprintf("the checkpoints cannot be listed: %v", err)})
+	}
+	slices.SortFunc(stored, func(a, b StoredCheckpoint) int { return int(b.Step - a.Step) })
+	for _, s := range stored {
+		if s.Step > m.cfg.Job.Schedule.Steps() {
+			continue // of a job with more epochs
+		}
+		c, state, err := m.restore(s)
+		if err != nil {
+			m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointRefused", Message: fmt.Sprintf("checkpoint %s is passed over: %v", s.Path, err)})
+			continue
+		}
+		m.state = state
+		m.last = m.measuredAt(c.Step, c.LossSum, c.Counts)
+		m.kept = c.Step
+		m.notice(coordinator.Notice{Reason: "Resumed", Message: fmt.Sprintf("training goes on from step %d of %d, whose checkpoint is %s", c.Step, m.cfg.Job.Schedule.Steps(), s.Path)})
+		m.takeEvaluations(c.Step, c.Evaluations, c.Validation)
+		return c.Step
+	}
+	return 0
+}
+
+func (m *Master) restore(s StoredCheckpoint) (checkpoint.Checkpoint, []float32, error) {
+	file, err := s.Read()
+	if err != nil {
+		return checkpoint.Checkpoint{}, nil, err
+	}
+	c, err := checkpoint.Decode(file)
+	if err != nil {
+		return checkpoint.Checkpoint{}, nil, err
+	}
+	if want := m.cfg.Job.Identity.Lineage; c.Lineage != want || c.Step != s.Step {
+		return checkpoint.Checkpoint{}, nil, fmt.Errorf("it is of step %d of lineage %.12s, and its name says step %d of lineage %.12s", c.Step, c.Lineage, s.Step, want)
+	}
+	state := make([]float32, m.network.StateSize())
+	return c, state, m.network.Restore(state, c.Tensors)
+}
+
+// checkpoint writes the current state beside the loop.
+func (m *Master) checkpoint(step, trusted int64) {
+	id := m.cfg.Job.Identity
+	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation(), Trusted: trusted}
+	last, before, state := m.last, m.evaluations.before(step), slices.Clone(m.state)
+	m.saving.Go(func() {
+		ctx, cancel := context.WithTimeout(m.writing, checkpointTimeout)
+		defer cancel()
+		m.files.Lock() // the model's files are written one after the other with these
+		defer m.files.Unlock()
+		file, err := checkpoint.Encode(checkpoint.Checkpoint{
+			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Evaluations: before, Validation: id.Validation, Tensors: m.network.Snapshot(state),
+		})
+		if err == nil {
+			err = m.cfg.Store.SaveCheckpoint(ctx, name, file, m.cfg.Fence.Check)
+		}
+		m.checkpointed <- writtenCheckpoint{step, err}
+	})
+}
+
+func (m *Master) checkpointWritten(w writtenCheckpoint) {
+	if w.err != nil {
+		m.step(coordinator.CheckpointNotWritten{Step: w.step, Reason: w.err.Error()})
+		return
+	}
+	m.kept, m.written = w.step, append(m.written, w.step)
+	m.cfg.History.Checkpointed()
+	m.log.Info("wrote a checkpoint", "step", w.step)
+	m.cfg.Reporter.Notice(coordinator.Notice{Reason: coordinator.ReasonCheckpointed, Message: fmt.Sprintf("the state of step %d of %d is in a checkpoint", w.step, m.cfg.Job.Schedule.Steps())})
+	m.step(coordinator.CheckpointWritten{Step: w.step})
+}
+
+// withdraw marks what this master has written since a machine may have computed wrongly, when nothing is written any more,
+// so that no later master goes on from it.
+func (m *Master) withdraw(ctx context.Context) {
+	if m.withdrawAfter == nil {
+		return
+	}
+	select {
+	case w := <-m.checkpointed: // it was under way when the loop ended
+		if w.err == nil {
+			m.written = append(m.written, w.step)
+		}
+	default:
+	}
+	doubted := slices.DeleteFunc(m.written, func(step int64) bool { return step <= *m.withdrawAfter })
+	if len(doubted) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkpointTimeout)
+	defer cancel()
+	err := m.cfg.Fence.Check(ctx)
+	var paths []string
+	if err == nil {
+		paths, err = m.cfg.Store.WithdrawCheckpoints(ctx, m.cfg.Job.Identity.Lineage, doubted)
+	}
+	if err != nil {
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointsNotWithdrawn", Message: fmt.Sprintf("the checkpoints after step %d may hold what was computed wrongly and cannot be withdrawn: %v; remove them before the job is started again", *m.withdrawAfter, err)})
+	}
+	for _, path := range paths {
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointWithdrawn", Message: fmt.Sprintf("checkpoint %s may hold what was computed wrongly: it has another name now, and no run goes on from it", path)})
+	}
+}
+
+// checkpointEvery is the number of steps between two checkpoints: an epoch's where the job says nothing. 0: the store
+// has no place for them.
+func (m *Master) checkpointEvery(stateBytes int) int64 {
+	if !m.cfg.Store.KeepsCheckpoints(stateBytes) {
+		return 0
+	}
+	if c := m.cfg.Job.Spec.Checkpoint; c != nil && c.Steps > 0 {
+		return c.Steps
+	}
+	return m.cfg.Job.Schedule.StepsPerEpoch()
+}
+
+// measuredAt is how well the step before a state went, from what is kept of it.
+func (m *Master) measuredAt(step int64, lossSum float64, counts []int64) nn.Result {
+	if step == 0 {
+		return nn.Result{}
+	}
+	if size := m.cfg.Job.Metrics.Size(); len(counts) != size { // the model file's metrics were others then: they are not of the lineage
+		known := counts
+		counts = make([]int64, size)
+		copy(counts[:1], known) // the right answers
+	}
+	return nn.Result{Records: m.cfg.Job.Schedule.Step(step - 1).Records, LossSum: lossSum, Counts: counts}
+}

@@ -1,0 +1,187 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+)
+
+// connection is one worker's stream.
+type connection struct {
+	worker      int
+	node        string
+	numerics    int
+	address     string // where other workers reach it; owned by the loop, as what follows
+	certificate []byte
+	knows       map[int]string // other workers, and where it has been told that they are
+	queue       *wire.Queue
+	end         context.CancelCauseFunc // ends the stream at once, whatever is being sent
+	heard       atomic.Bool
+	fetching    atomic.Bool // its state has been asked for
+	subscribed  bool        // it is sent every update; owned by the loop
+	said        bool        // it has said its last word, or been told it; owned by the loop
+}
+
+// input is what a stream's goroutine hands to the loop: a message, with the gradient or the state that it carries, or
+// the stream's end.
+type input struct {
+	conn     *connection
+	message  *wirepb.Message
+	gradient []float32
+	rows     []gradient.Rows // of the gradient
+	state    []float32
+	ended    error
+}
+
+// serve is the life of one stream: one goroutine sends what the loop has queued, and another receives. Both may be
+// blocked by a worker that neither reads nor writes; they end with the stream, and the stream when serve returns.
+func (m *Master) serve(stream grpc.ServerStream) error {
+	ctx, end := context.WithCancelCause(stream.Context())
+	defer end(nil)
+	first, err := begins(stream)
+	if err != nil {
+		return err
+	}
+	join := first.GetJoin()
+	if join == nil {
+		return fmt.Errorf("a worker began with %T", first.Kind)
+	}
+	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), knows: map[int]string{}, queue: wire.NewQueue(queueUpdates), end: end}
+	if !m.hand(input{conn: c, message: first}) {
+		return errEnded
+	}
+	m.streams.Go(func() {
+		select {
+		case <-m.ended: // whatever has been queued is sent, and then the stream ends
+			c.queue.Close()
+		case <-ctx.Done():
+		}
+	})
+	m.streams.Go(func() {
+		end(c.queue.Run(ctx, stream)) // all is said, or nothing more can be
+	})
+	m.streams.Go(func() {
+		err := m.receive(stream, c)
+		end(err)
+		m.hand(input{conn: c, ended: err})
+	})
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
+		return status.Error(codes.Aborted, err.Error())
+	}
+	return nil
+}
+
+// begins is the first message of a stream that is no heartbeat: these overtake all others.
+func begins(stream grpc.ServerStream) (*wirepb.Message, error) {
+	for {
+		f := &wire.Frame{}
+		if err := stream.RecvMsg(f); err != nil {
+			return nil, err
+		}
+		f.Release()
+		if f.Message.GetHeartbeat() == nil {
+			return f.Message, nil
+		}
+	}
+}
+
+var errEnded = errors.New("the master has ended")
+
+// hand gives the loop an input, unless it has ended.
+func (m *Master) hand(i input) bool {
+	select {
+	case m.in <- i:
+		return true
+	case <-m.ended:
+		return false
+	}
+}
+
+// receive hands whole messages to the loop until the stream ends. The end in good order is io.EOF.
+func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
+	var sum, state wire.Assembly
+	n := m.network
+	for {
+		f := &wire.Frame{}
+		if err := stream.RecvMsg(f); err != nil {
+			return err
+		}
+		c.heard.Store(true)
+		i := input{conn: c, message: f.Message}
+		g, s := f.Message.GetGradient(), f.Message.GetState()
+		switch {
+		case g != nil:
+			span := int(g.Hi) - int(g.Lo)
+			if span < 1 || span > m.cfg.Job.Spec.Training.GradsToWait || len(g.LossSums) != span || len(g.Counts) != span*m.cfg.Job.Metrics.Size() || len(g.Hashes) != span {
+				f.Release()
+				return protocolErrorf("a gradient of virtual workers %d to %d with %d losses and %d counts", g.Lo, g.Hi, len(g.LossSums), len(g.Counts))
+			}
+			unpacked := n.TrainableSize() + span*n.StatsSize()
+			packed, err := gradient.PackedLen(m.tables, g.Rows, span*m.cfg.Job.Spec.Training.MinibatchSize)
+			if err == nil {
+				i.gradient, err = sum.Add(f, g.Piece, unpacked+packed, m.buffers.Get)
+			}
+			f.Release()
+			if err != nil {
+				return protocolErrorf("a gradient: %v", err)
+			}
+			if i.gradient == nil {
+				continue // more pieces follow
+			}
+			if i.rows, err = gradient.Unpack(m.tables, g.Rows, i.gradient[unpacked:]); err != nil {
+				return protocolErrorf("a gradient: %v", err)
+			}
+		case s != nil && c.fetching.Load():
+			var err error
+			i.state, err = state.Add(f, s.Piece, n.StateSize(), func() []float32 { return make([]float32, n.StateSize()) })
+			f.Release()
+			if err != nil {
+				return protocolErrorf("a state: %v", err)
+			}
+			if i.state == nil {
+				continue
+			}
+			c.fetching.Store(false)
+		default:
+			f.Release()
+		}
+		if f.Message.GetHeartbeat() != nil {
+			continue
+		}
+		if !m.hand(i) {
+			return io.EOF
+		}
+	}
+}
+
+// protocolError is what no worker sends that works as it should.
+type protocolError struct{ reason string }
+
+func (e *protocolError) Error() string { return "it sent " + e.reason }
+
+func protocolErrorf(format string, args ...any) error {
+	return &protocolError{fmt.Sprintf(format, args...)}
+}
+
+// heard lists the workers from whom anything came since the last call.
+func (m *Master) heard() []int {
+	var ids []int
+	for id, c := range m.conns {
+		if c.heard.Swap(false) {
+			ids = append(ids, id)
+		}
+		c.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{Generation: m.cfg.Fence.Generation()}}})
+	}
+	return ids
+}

@@ -1,0 +1,221 @@
+package master
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
+)
+
+// do carries out one effect.
+func (m *Master) do(e coordinator.Effect) {
+	switch e := e.(type) {
+	case coordinator.Accept:
+		m.accept()
+	case coordinator.AcceptEvaluation:
+		m.evaluations.parts[e.Part] = m.evaluations.hand
+	case coordinator.Evaluated:
+		m.evaluated(e.Step)
+	case coordinator.Publish:
+		m.publish(e)
+	case coordinator.Round:
+		m.beginRound(e)
+	case coordinator.Relay:
+		m.relay(e)
+	case coordinator.Advance:
+		m.advance(e.Step)
+	case coordinator.Assign:
+		if c := m.conns[e.Worker]; c != nil {
+			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Assign{Assign: &wirepb.Assign{Step: e.Step, VirtualWorkers: narrow(e.VirtualWorkers)}}})
+		}
+	case coordinator.Evaluate:
+		m.evaluate(e)
+	case coordinator.SendState:
+		m.sendState(e.Worker)
+	case coordinator.SendUpdates:
+		m.sendUpdates(e.Worker, e.From)
+	case coordinator.Subscribe:
+		if c := m.conns[e.Worker]; c != nil {
+			c.subscribed = true
+		}
+	case coordinator.FetchState:
+		if c := m.conns[e.Worker]; c != nil {
+			c.fetching.Store(true)
+			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Fetch{Fetch: &wirepb.Fetch{}}})
+		}
+	case coordinator.TakeState:
+		m.takeState(e.Step, e.Hash, m.fetched)
+	case coordinator.Refuse:
+		if c := m.conns[e.Worker]; c != nil {
+			m.log.Warn("refused a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
+			m.refuse(c, e.Reason)
+		}
+	case coordinator.Disconnect:
+		if c := m.conns[e.Worker]; c != nil {
+			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
+			m.cfg.History.Met(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the stream's end will be no news
+			c.said, c.subscribed = true, false
+			c.end(errors.New(e.Reason))
+		}
+	case coordinator.Dismiss:
+		if c := m.conns[e.Worker]; c != nil {
+			c.said = true
+			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}})
+			c.queue.Close()
+		}
+	case coordinator.CreatePod:
+		m.cfg.Launcher.Create(e.Worker, e.Floor)
+	case coordinator.DeletePod:
+		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
+		m.cfg.Launcher.Delete(e.Worker)
+	case coordinator.Checkpoint:
+		m.checkpoint(e.Step, e.Trusted)
+	case coordinator.Withdraw:
+		m.withdrawAfter = &e.After
+	case coordinator.SaveModel:
+		m.save()
+	case coordinator.Report:
+		m.report(true)
+	case coordinator.Notice:
+		m.notice(e)
+	case coordinator.Exit:
+		m.result = &Result{Code: e.Code, Reason: e.Reason, Model: m.info}
+	default:
+		panic(fmt.Sprintf("master: unknown effect %T", e))
+	}
+}
+
+func narrow(vs []int) []int32 {
+	out := make([]int32, len(vs))
+	for i, v := range vs {
+		out[i] = int32(v)
+	}
+	return out
+}
+
+// accept gives the gradient in hand to the tree.
+func (m *Master) accept() {
+	g := &m.inHand
+	n := m.network
+	for i := range g.span.Len() {
+		v := g.span.Lo + i
+		m.results[v] = g.results[i]
+		copy(m.stats[v], g.floats[n.TrainableSize()+i*n.StatsSize():])
+	}
+	if err := m.tree.Add(g.span, gradient.Sum{Dense: g.floats[:n.TrainableSize()], Rows: g.rows}); err != nil {
+		panic("master: " + err.Error()) // the coordinator accepts each virtual worker once
+	}
+	g.floats = nil
+}
+
+// publish sends the sum to everybody, then applies it here too: the workers' time is the scarcer one.
+func (m *Master) publish(e coordinator.Publish) {
+	n := m.network
+	k := m.cfg.Job.Schedule.Minibatches(e.Step)
+	sum, _ := m.tree.Sum() // it is whole: the coordinator publishes what it has accepted
+	rows := gradient.Counts(sum.Rows)
+	floats := make([]float32, 0, n.TrainableSize()+k*n.StatsSize())
+	floats = append(floats, sum.Dense...)
+	for v := range k {
+		floats = append(floats, m.stats[v]...)
+	}
+	floats = gradient.AppendPacked(floats, sum.Rows)
+	if len(m.updates) == retainedUpdates {
+		m.updates = slices.Delete(m.updates, 0, 1)
+	}
+	m.observe(e.Step, k)
+	m.updates = append(m.updates, update{step: e.Step, floats: floats, rows: rows, measured: measured(m.last)})
+	for id, c := range m.conns {
+		if c.subscribed {
+			m.sendUpdate(c, m.updates[len(m.updates)-1], e.Next[id], e.Hash)
+		}
+	}
+	m.log.Debug("published", "step", e.Step)
+	if err := worker.ApplyUpdate(n, m.state, floats, rows, e.Step); err != nil {
+		m.pending = append(m.pending, coordinator.Unhealthy{Reason: err.Error()})
+	}
+	m.resetTree(e.Step + 1)
+	if e.Hash {
+		m.pending = append(m.pending, coordinator.StateHash{Worker: -1, Step: e.Step + 1, Hash: m.ownHash()})
+	}
+}
+
+// sendUpdate queues an update; a worker whose queue is full starts again from a state when it reads again.
+func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
+	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured, Rows: u.rows}}}
+	if !c.queue.SendTensor(message, u.floats, nil) {
+		c.queue.Drop()
+		m.log.Warn("a worker reads too slowly; it gets a fresh state", "worker", c.worker, "node", c.node)
+		m.pending = append(m.pending, coordinator.Overflow{Worker: c.worker})
+	}
+}
+
+func (m *Master) sendState(id int) {
+	c := m.conns[id]
+	if c == nil {
+		return
+	}
+	c.subscribed = true
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toldAll(m.evaluations.all), Validation: m.cfg.Job.Identity.Validation}}}
+	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
+}
+
+// fetched is a worker's state, received in full.
+type fetched struct {
+	floats      []float32
+	last        *wirepb.Measured
+	evaluations []trainingjob.Measurement
+	validation  string // what these were made on
+}
+
+// takeState goes on from another state than the master's own, of which the updates before are not known.
+func (m *Master) takeState(step int64, hash string, f fetched) {
+	m.state, m.hash, m.hashStep, m.updates = f.floats, hash, step, nil
+	for _, c := range m.conns {
+		c.subscribed = false // the updates to come are of another state than theirs
+	}
+	m.evaluations.began = time.Time{}
+	m.takeEvaluations(step, f.evaluations, f.validation)
+	m.last = m.measuredAt(step, f.last.GetLossSum(), f.last.GetCounts())
+	m.resetTree(step)
+}
+
+// resetTree begins to gather the gradients of a step, if there is one.
+func (m *Master) resetTree(step int64) {
+	if step < m.cfg.Job.Schedule.Steps() {
+		m.tree.Reset(m.cfg.Job.Schedule.Minibatches(step))
+	}
+}
+
+// measured is what travels with a state or an update of how well the last step went.
+func measured(r nn.Result) *wirepb.Measured {
+	return &wirepb.Measured{LossSum: r.LossSum, Counts: r.Counts}
+}
+
+// sendUpdates brings a worker that is a little behind up to date.
+func (m *Master) sendUpdates(id int, from int64) {
+	c := m.conns[id]
+	if c == nil {
+		return
+	}
+	c.subscribed = true
+	for _, u := range m.updates {
+		if u.step >= from {
+			m.sendUpdate(c, u, nil, false)
+		}
+	}
+}
+
+func (m *Master) refuse(c *connection, reason string) {
+	c.said, c.subscribed = true, false
+	m.gaveUp[c.worker] = reason // it ends for it
+	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
+	c.queue.Close()
+}

@@ -1,0 +1,156 @@
+package master
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/evaluation"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
+)
+
+// Of the evaluations of a run the newest are kept: they travel with every state and stand in every status.
+const (
+	mostEvaluations     = 1000
+	evaluationsInStatus = 50
+)
+
+// evaluations are those of the run up to now. Every worker remembers them too, so that they are not lost with a master. One
+// that is due at the state from which somebody goes on is made again, to the same result.
+type evaluations struct {
+	parts []nn.Result // of the one in hand, by range of the validation data
+	hand  nn.Result   // the part that the current event is about
+	began time.Time   // the one in hand; zero while there is none
+
+	all  []trainingjob.Measurement // by step
+	last nn.Result                 // of the last one
+	took time.Duration             // all of them, by this master
+}
+
+// takeEvaluations goes on from those that came with a state of step. Those that were made on other validation data would say
+// nothing beside the ones to come.
+func (m *Master) takeEvaluations(step int64, all []trainingjob.Measurement, madeOn string) {
+	m.evaluations.all = all
+	if madeOn != m.cfg.Job.Identity.Validation {
+		m.evaluations.all = nil
+		if len(all) > 0 {
+			m.notice(coordinator.Notice{Warning: true, Reason: "EvaluationsLeftOut", Message: fmt.Sprintf(
+				"model.json leaves out %s up to step %d: the validation data were others then", wording.Number(len(all), "evaluation"), step)})
+			return
+		}
+	}
+	m.sayWhatIsMissing(step)
+}
+
+// sayWhatIsMissing tells of evaluations before a step that are asked for and were not made.
+func (m *Master) sayWhatIsMissing(step int64) {
+	j, have := m.cfg.Job, m.evaluations.all
+	if len(j.Parts) == 0 || len(have) >= mostEvaluations { // of so many the oldest are not kept
+		return
+	}
+	made := map[int64]bool{}
+	for _, e := range have {
+		made[e.Step] = true
+	}
+	missing, first := 0, int64(0)
+	for s := int64(1); s < step; s++ {
+		if j.Spec.Evaluation.Due(s, j.Schedule.StepsPerEpoch()) && !made[s] {
+			if missing++; missing == 1 {
+				first = s
+			}
+		}
+	}
+	if missing > 0 {
+		m.notice(coordinator.Notice{Warning: true, Reason: "EvaluationsMissing", Message: fmt.Sprintf(
+			"model.json lacks %s before step %d, the first of step %d: they were not made when these steps were computed", wording.Number(missing, "evaluation"), step, first)})
+	}
+}
+
+// before lists those of the states before the one at step.
+func (e *evaluations) before(step int64) []trainingjob.Measurement {
+	return slices.DeleteFunc(slices.Clone(e.all), func(m trainingjob.Measurement) bool { return m.Step >= step })
+}
+
+// newestOf are the last of them, for a status.
+func newestOf(all []trainingjob.Measurement) []trainingjob.Measurement {
+	return slices.Clone(all[max(0, len(all)-evaluationsInStatus):])
+}
+
+func told(m trainingjob.Measurement) *wirepb.Evaluation {
+	return &wirepb.Evaluation{Step: m.Step, Loss: m.Loss, Records: m.Records, Metrics: m.Metrics}
+}
+
+// toldAll is what travels with a state.
+func toldAll(all []trainingjob.Measurement) []*wirepb.Evaluation {
+	out := make([]*wirepb.Evaluation, len(all))
+	for i, m := range all {
+		out[i] = told(m)
+	}
+	return out
+}
+
+// heardOf is the inverse of toldAll.
+func heardOf(all []*wirepb.Evaluation) []trainingjob.Measurement {
+	var out []trainingjob.Measurement
+	for _, e := range all[max(0, len(all)-mostEvaluations):] {
+		out = append(out, trainingjob.Measurement{Step: e.Step, Loss: e.Loss, Records: e.Records, Metrics: e.Metrics})
+	}
+	return out
+}
+
+// evaluate has a worker evaluate ranges.
+func (m *Master) evaluate(e coordinator.Evaluate) {
+	if m.evaluations.began.IsZero() {
+		m.evaluations.began = time.Now()
+	}
+	if c := m.conns[e.Worker]; c != nil {
+		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluate{Evaluate: &wirepb.Evaluate{Step: e.Step, Parts: narrow(e.Parts)}}})
+	}
+}
+
+// takePart offers the answer for a range to the coordinator.
+func (m *Master) takePart(c *connection, e *wirepb.Evaluated) {
+	parts := m.cfg.Job.Parts
+	if size := m.cfg.Job.Metrics.Size(); e.Part < 0 || int(e.Part) >= len(parts) || len(e.Counts) != size || math.IsNaN(e.LossSum) || math.IsInf(e.LossSum, 0) ||
+		e.Records != parts[e.Part].Hi-parts[e.Part].Lo {
+		m.breaks(c, fmt.Sprintf("sent an answer for part %d of %d of the validation data with %d records, %d counts of %d and a loss of %v", e.Part, len(parts), e.Records, len(e.Counts), size, e.LossSum))
+		return
+	}
+	m.evaluations.hand = nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}
+	m.step(coordinator.EvaluationPart{Worker: c.worker, Step: e.Step, Part: int(e.Part)})
+}
+
+// evaluated takes the result of an evaluation, and says it.
+func (m *Master) evaluated(step int64) {
+	e := &m.evaluations
+	measured, sum := evaluation.Measure(step, m.cfg.Job.Metrics, e.parts)
+	took := time.Since(e.began)
+	e.last, e.took, e.began = sum, e.took+took, time.Time{}
+	e.all = append(e.before(step), measured)
+	e.all = e.all[max(0, len(e.all)-mostEvaluations):]
+	for _, c := range m.conns {
+		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluation{Evaluation: told(measured)}})
+	}
+	message := fmt.Sprintf("step %d of %d, on %d records of validation data: %s", step, m.cfg.Job.Schedule.Steps(), measured.Records, inWords(measured))
+	if step == m.cfg.Job.Schedule.Steps() { // the status of the job that is done says it
+		m.log.Info(message, "seconds", took.Seconds())
+		return
+	}
+	m.notice(coordinator.Notice{Reason: coordinator.ReasonEvaluated, Message: message})
+}
+
+// inWords is "loss 0.1234, accuracy 0.9600".
+func inWords(e trainingjob.Measurement) string {
+	words := []string{fmt.Sprintf("loss %.6g", e.Loss)}
+	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+		words = append(words, fmt.Sprintf("%s %.4f", name, e.Metrics[name]))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,213 @@
+package master
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
+)
+
+// offered is the sum that the event in hand is about.
+type offered struct {
+	span    reduce.Span
+	floats  []float32 // the dense sum, then each virtual worker's statistics; nil once the tree has taken it
+	rows    []gradient.Rows
+	results []nn.Result
+}
+
+// take turns what a stream said into an event.
+func (m *Master) take(i input) {
+	c := i.conn
+	if i.ended != nil {
+		if m.conns[c.worker] != c {
+			return // replaced by a newer stream of the same worker
+		}
+		delete(m.conns, c.worker)
+		if broke := (*protocolError)(nil); !c.said {
+			m.step(coordinator.Lost{Worker: c.worker, Reason: endReason(i.ended), Fault: errors.As(i.ended, &broke)})
+		} else {
+			m.step(coordinator.Lost{Worker: c.worker, Reason: coordinator.LostInOrder})
+		}
+		return
+	}
+	if join := i.message.GetJoin(); join != nil {
+		m.join(c, join)
+		return
+	}
+	if m.conns[c.worker] != c {
+		if i.gradient != nil {
+			m.buffers.Put(i.gradient)
+		}
+		return
+	}
+	switch k := i.message.Kind.(type) {
+	case *wirepb.Message_Hello:
+		h := k.Hello
+		c.address, c.certificate = h.Address, h.Certificate
+		delete(m.gaveUp, c.worker)
+		m.step(coordinator.Hello{
+			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
+			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics, Validation: h.Validation},
+			Machine:  coordinator.Machine{Node: c.node, CPU: h.Cpu, Kernel: h.Kernel}, InHand: spans(h.InHand),
+		})
+	case *wirepb.Message_State:
+		if i.state == nil {
+			m.log.Warn("a worker sent a state that nobody had asked for", "worker", c.worker, "node", c.node)
+			return
+		}
+		m.fetched = fetched{floats: i.state, last: k.State.Last, evaluations: heardOf(k.State.Evaluations), validation: k.State.Validation}
+		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state)})
+		m.fetched = fetched{}
+	case *wirepb.Message_Applied:
+		m.said(k.Applied)
+		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
+	case *wirepb.Message_Gradient:
+		m.takeGradient(c, k.Gradient, i)
+	case *wirepb.Message_Evaluated:
+		m.takePart(c, k.Evaluated)
+	case *wirepb.Message_StateHash:
+		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
+	case *wirepb.Message_Answer:
+		a := k.Answer
+		m.step(coordinator.Gradient{Worker: c.worker, Step: a.Step, Lo: int(a.VirtualWorker), Hi: int(a.VirtualWorker) + 1, Hashes: []uint32{a.Hash}, HashAlone: true})
+	case *wirepb.Message_Unreachable:
+		u := k.Unreachable
+		m.step(coordinator.Unreachable{Worker: c.worker, Peer: int(u.Peer), Round: u.Round, Reason: u.Reason})
+	case *wirepb.Message_Leaving:
+		if k.Leaving.AfterStep {
+			m.step(coordinator.Leaving{Worker: c.worker})
+			return
+		}
+		c.said = true
+		m.step(coordinator.Left{Worker: c.worker})
+	case *wirepb.Message_Problem:
+		p := k.Problem
+		m.log.Warn("a worker has a problem", "worker", c.worker, "node", c.node, "reason", p.Reason)
+		if p.Fatal {
+			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+			return
+		}
+		c.said = true
+		if p.Again {
+			m.step(coordinator.Lost{Worker: c.worker, Reason: "ended its stream: " + p.Reason, Fault: true})
+			return
+		}
+		m.tell(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+		m.gaveUp[c.worker] = p.Reason
+		m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})
+	default:
+		m.log.Warn("a worker sent what only masters say", "worker", c.worker, "message", fmt.Sprintf("%T", k))
+	}
+}
+
+func spans(of []*wirepb.Span) []coordinator.Span {
+	var s []coordinator.Span
+	for _, span := range of {
+		s = append(s, coordinator.Span{Lo: int(span.Lo), Hi: int(span.Hi)})
+	}
+	return s
+}
+
+// explained adds a worker's last words to the end of its pod, which knows its exit code alone.
+func (m *Master) explained(e coordinator.Event) coordinator.Event {
+	pod, ok := e.(coordinator.PodChanged)
+	if !ok || pod.State != coordinator.PodEnded {
+		return e
+	}
+	if words := m.gaveUp[pod.Worker]; words != "" && !strings.Contains(pod.Reason, words) {
+		pod.Reason = strings.TrimPrefix(pod.Reason+": "+words, ": ")
+	}
+	delete(m.gaveUp, pod.Worker)
+	return pod
+}
+
+func endReason(err error) string {
+	if errors.Is(err, io.EOF) || status.Code(err) == codes.Canceled {
+		return "was lost: its stream ended"
+	}
+	return fmt.Sprintf("was lost: %v", err)
+}
+
+// join answers the first message of a stream with the job. Every worker holds the same token, so what a stream says of
+// itself is believed only as far as it harms nobody else: it neither takes a connected worker's number, nor ends the master.
+func (m *Master) join(c *connection, join *wirepb.Join) {
+	if g := m.cfg.Fence.Generation(); join.Generation > g {
+		// Whether another master has taken over, the fence finds out by itself. A worker that knows one looks for it.
+		m.turnAway(c, fmt.Sprintf("it knows a master of generation %d, and this one of generation %d still holds the job", join.Generation, g))
+		return
+	}
+	if m.conns[c.worker] != nil {
+		// If it is the same worker, its older stream ends in a second at most, by silence, and it comes again.
+		m.turnAway(c, fmt.Sprintf("worker %d is connected", c.worker))
+		return
+	}
+	m.conns[c.worker] = c
+	files := m.cfg.Job.Files()
+	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
+		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName,
+		DataFiles: inJSON(files.Training), ValidationFiles: inJSON(files.Validation),
+	}}})
+}
+
+// turnAway ends a stream that never became a worker's. Its worker may come again.
+func (m *Master) turnAway(c *connection, reason string) {
+	m.log.Warn("turned a worker's stream away", "worker", c.worker, "node", c.node, "reason", reason)
+	c.end(errors.New(reason))
+}
+
+// inJSON is a list of files for a message; nothing for none.
+func inJSON(files []data.File) []byte {
+	if len(files) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(files)
+	if err != nil {
+		panic(err) // strings and numbers only
+	}
+	return text
+}
+
+// takeGradient offers a gradient to the coordinator; if it is the first answer, Accept gives it to the tree.
+func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
+	m.inHand = offered{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: i.gradient, rows: i.rows}
+	records, counts := m.cfg.Job.Schedule, m.cfg.Job.Metrics.Size()
+	for i := range g.LossSums {
+		m.inHand.results = append(m.inHand.results, nn.Result{LossSum: g.LossSums[i], Counts: g.Counts[i*counts : (i+1)*counts]})
+	}
+	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), m.inHand.span) {
+		m.breaks(c, fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span))
+	} else {
+		m.step(coordinator.Gradient{Worker: c.worker, Step: g.Step, Lo: int(g.Lo), Hi: int(g.Hi), Hashes: g.Hashes})
+	}
+	if m.inHand.floats != nil {
+		m.buffers.Put(m.inHand.floats)
+		m.inHand.floats = nil
+	}
+}
+
+// breaks ends the stream of a worker that broke the protocol.
+func (m *Master) breaks(c *connection, reason string) {
+	c.said, c.subscribed = true, false
+	c.end(errors.New(reason))
+	m.step(coordinator.Lost{Worker: c.worker, Reason: reason, Fault: true})
+}
+
+// ownHash is the hash of the state, computed once for each step at which it is asked for.
+func (m *Master) ownHash() string {
+	if step := m.core.StateStep(); m.hashStep != step {
+		m.hash, m.hashStep = worker.Hash(m.state), step
+	}
+	return m.hash
+}

@@ -1,0 +1,306 @@
+// Package master runs a training job: it feeds the coordinator with what happens (streams, pods, time, signals) and
+// carries out what it decides. It holds the state, adds the gradients along the tree, and writes the result.
+//
+// One goroutine owns everything; streams, files and the API server are served by others that talk to it through
+// channels. What runs where the workers are (pods or local processes), what keeps a second master away and where the
+// status goes are given to it as Launcher, Fence and Reporter.
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
+)
+
+// Launcher starts and ends workers. Its methods return at once; what becomes of a worker comes as PodChanged events
+// from Events. A worker that cannot be started stays pending, with the reason, and is tried again.
+type Launcher interface {
+	Create(worker int, floor bool)
+	Delete(worker int)
+	Events() <-chan coordinator.Event // PodChanged and Resize
+}
+
+// Fence keeps every other master of the job away while this one runs.
+type Fence interface {
+	Generation() int64
+	// Lost delivers the reason, once, when another master has taken over.
+	Lost() <-chan string
+	// Check says whether this master is still the one, where that can be found out.
+	Check(ctx context.Context) error
+}
+
+// Reporter tells others how the job is. Its methods return at once.
+type Reporter interface {
+	Status(s trainingjob.Status)
+	Notice(n coordinator.Notice)
+}
+
+// Config is what a master is started with.
+type Config struct {
+	Job         *job.Job
+	JobJSON     []byte // as the workers are to load it
+	ModelName   string // of the model file, for messages
+	Min, Max    int
+	Queued      bool // the floor's workers are made by somebody else, and admitted together with this master
+	LastWorker  int  // the highest worker number ever used, −1 for none
+	Existing    []coordinator.PodChanged
+	Listener    net.Listener
+	Credentials wire.Credentials
+	Launcher    Launcher
+	Fence       Fence
+	Reporter    Reporter
+	History     *history.Recorder // of the job, see Record, where others watch it; nil: nobody does
+	Store       Store
+	Log         *slog.Logger
+}
+
+// Times and counts that suit a data centre; see protocol.md for what follows from them.
+const (
+	tick            = 100 * time.Millisecond
+	lateTick        = 500 * time.Millisecond
+	silentTicks     = 10
+	retainedUpdates = 4
+	hashEvery       = 100
+	checkEvery      = 1000
+	maxFailures     = 6
+	statusEvery     = 2 * time.Second
+	queueUpdates    = 8
+)
+
+// Result is how a run ended.
+type Result struct {
+	Code   int // of the process
+	Reason string
+	Model  *ModelInfo // of a job that is done
+	Report string     // where its page is; "" where there is none
+}
+
+// Master is a running job.
+type Master struct {
+	cfg     Config
+	log     *slog.Logger
+	network job.Network
+	tables  []gradient.Table // the network's
+	core    *coordinator.Coordinator
+
+	in      chan input
+	ended   chan struct{} // closed when the loop has ended
+	conns   map[int]*connection
+	gaveUp  map[int]string      // a worker's last words, until its pod has ended
+	pending []coordinator.Event // caused by effects; they come before the next from outside
+
+	state       []float32
+	hash        string // of state at hashStep
+	hashStep    int64
+	tree        *reduce.Tree
+	results     []nn.Result // of the step in hand, by virtual worker
+	stats       [][]float32
+	inHand      offered         // what the current event is about
+	fetched     fetched         // likewise
+	newestSaid  *wirepb.Applied // of the steps that workers do between themselves
+	updates     []update        // the newest, oldest first
+	buffers     *wire.Buffers
+	evaluations evaluations
+
+	last          nn.Result          // of the last step
+	dirty         bool               // something changed since the history was told
+	newest        trainingjob.Status // that it was told
+	stale         bool               // and that has not been reported
+	reported      time.Time
+	began         time.Time
+	info          *ModelInfo
+	finished      *ModelInfo // the model of an earlier run of the job, to be evaluated on other data than then; nil: there is none
+	unfit         string     // why the final model could never be kept
+	saved         chan savedModel
+	kept          int64   // the step of the newest checkpoint
+	written       []int64 // the steps of those that this master has written
+	withdrawAfter *int64  // what was written after that step is not to be gone on from
+	checkpointed  chan writtenCheckpoint
+	saving        sync.WaitGroup
+	files         sync.Mutex         // held while one is written
+	writing       context.Context    // of that
+	giveUp        context.CancelFunc // writing, when the loop has ended
+	streams       sync.WaitGroup     // their goroutines
+	result        *Result
+}
+
+// update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of the
+// embedding tables, packed.
+type update struct {
+	step     int64
+	floats   []float32
+	rows     []int32 // how many of each table
+	measured *wirepb.Measured
+}
+
+// StoppedError is the cause of Run's context where it is known why the master is asked to stop.
+type StoppedError coordinator.StopCause
+
+func (e StoppedError) Error() string { return coordinator.StopCause(e).String() }
+
+// Run trains until the job is done, has failed, or ctx ends (SIGTERM, with StoppedError as its cause where more is known). An error is a master that could not run at all.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	if cfg.History == nil {
+		cfg.History = Record(cfg.Job)
+	}
+	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now()}
+	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	defer m.giveUp()
+	var err error
+	if m.finished, err = cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
+		return Result{}, err
+	}
+	if m.finished != nil && m.isEvaluated(m.finished) {
+		return m.alreadyDone(ctx)
+	}
+	if err := m.prepare(); err != nil {
+		return Result{}, errors.Join(err, cfg.Listener.Close())
+	}
+	if m.finished != nil {
+		if reason := m.cannotEvaluateFinished(); reason != "" {
+			return m.notEvaluated(ctx, reason)
+		}
+	}
+	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve, wire.CountBytes(&cfg.History.Received, &cfg.History.Sent))
+	if err != nil {
+		return Result{}, err
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(cfg.Listener) }()
+	m.loop(ctx, served)
+	close(m.ended)
+	if m.result.Code != coordinator.ExitDone {
+		m.giveUp() // otherwise the last checkpoint may still be on its way
+	}
+	server.Stop(lastWords)
+	m.streams.Wait()
+	m.saving.Wait()
+	m.withdraw(ctx)
+	m.saveReport(ctx)
+	return *m.result, nil
+}
+
+// prepare makes the state that the run begins with, the newest checkpoint's or that of step 0, and the coordinator.
+func (m *Master) prepare() error {
+	j := m.cfg.Job
+	k := j.Spec.Training.GradsToWait
+	m.state = make([]float32, m.network.StateSize())
+	m.network.Init(m.state, j.Spec.Training.Seed)
+	m.tables = m.network.Tables()
+	m.buffers = wire.NewBuffers(m.network.TrainableSize() + k*m.network.StatsSize() + gradient.LongestPacked(m.tables, k*j.Spec.Training.MinibatchSize))
+	m.tree = reduce.NewTree(j.Kernel.Add, func(s gradient.Sum) { m.buffers.Put(s.Dense) })
+	m.results = make([]nn.Result, k)
+	m.stats = make([][]float32, k)
+	for v := range m.stats {
+		m.stats[v] = make([]float32, m.network.StatsSize())
+	}
+	m.evaluations.parts = make([]nn.Result, len(j.Parts))
+	size, err := m.modelBytes()
+	if err != nil {
+		return err
+	}
+	step := m.goOnFromCheckpoint()
+	m.resetTree(step)
+	m.core = coordinator.New(coordinator.Config{
+		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
+		EvaluatesAt: func(step int64) bool { return j.Spec.Evaluation.Due(step, j.Schedule.StepsPerEpoch()) },
+		Identity:    j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
+		AllReduce: m.allReduce(), FirstRound: worker.FirstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
+	})
+	if err := m.cfg.Store.Fits(size); err != nil {
+		m.unfit = err.Error()
+	}
+	return nil
+}
+
+// loop is the one goroutine that owns the job.
+func (m *Master) loop(ctx context.Context, served <-chan error) {
+	for _, e := range m.cfg.Existing {
+		m.step(e)
+	}
+	if m.unfit != "" {
+		m.step(coordinator.Unhealthy{Reason: m.unfit})
+	}
+	m.step(coordinator.Start{})
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	last := time.Now()
+	stop := ctx.Done()
+	for m.result == nil {
+		m.setAlarm(alarm)
+		select {
+		case <-alarm.C:
+			m.step(m.clock())
+		case i := <-m.in:
+			m.take(i)
+		case e := <-m.cfg.Launcher.Events():
+			m.step(m.explained(e))
+		case <-ticker.C:
+			now := time.Now() // the ticker's own time is when it was due
+			m.step(coordinator.Tick{Heard: m.heard(), Late: now.Sub(last) > tick+lateTick})
+			last = now
+			m.cfg.History.Tick()
+			m.report(false)
+		case w := <-m.checkpointed:
+			m.checkpointWritten(w)
+		case s := <-m.saved:
+			m.modelSaved(s)
+		case reason := <-m.cfg.Fence.Lost():
+			m.step(coordinator.GenerationLost{Reason: reason})
+		case err := <-served:
+			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("the master's server ended: %v", err)})
+		case <-stop:
+			stop = nil
+			m.log.Info("asked to stop; the step in hand is published first", "step", m.core.StepsDone())
+			var why StoppedError // none where nobody knows
+			errors.As(context.Cause(ctx), &why)
+			m.step(coordinator.Stop{Cause: coordinator.StopCause(why)})
+		}
+	}
+}
+
+// clock is the time, for the coordinator.
+func (m *Master) clock() coordinator.Event { return coordinator.Clock{At: time.Since(m.began)} }
+
+// setAlarm sets a timer for when the coordinator wants to be told the time.
+func (m *Master) setAlarm(t *time.Timer) {
+	if at, ok := m.core.Deadline(); ok {
+		t.Reset(at - time.Since(m.began))
+	} else {
+		t.Stop()
+	}
+}
+
+// step feeds the coordinator and carries out what it decides, and what follows from that.
+func (m *Master) step(e coordinator.Event) {
+	m.pending = append(m.pending, m.clock(), e)
+	for len(m.pending) > 0 && m.result == nil {
+		e := m.pending[0]
+		m.pending = m.pending[1:]
+		m.cfg.History.Met(e)
+		for _, effect := range m.core.Step(e) {
+			m.do(effect)
+		}
+		m.dirty = true
+	}
+}
+
+// lastWords is how long streams may take to end when the master does.
+const lastWords = 2 * time.Second

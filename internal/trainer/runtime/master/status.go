@@ -1,0 +1,185 @@
+package master
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
+)
+
+// observe keeps what the status says of the step just published: sums in the order of virtual workers.
+func (m *Master) observe(step int64, k int) {
+	m.last = nn.Result{}
+	for v := range k {
+		m.last.Add(m.results[v])
+	}
+	m.last.Records = m.cfg.Job.Schedule.Step(step).Records
+	m.cfg.History.Stepped(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
+}
+
+// Record begins the history of a job.
+func Record(j *job.Job) *history.Recorder {
+	t := j.Spec.Training
+	return history.NewRecorder(history.Job{
+		Name: j.Spec.Name, Model: j.Graph.Name, Epochs: t.Epochs, Records: int(j.Training.Records()), Minibatch: t.MinibatchSize,
+		GradsToWait: t.GradsToWait, Digest: j.Identity.Job, Kernel: j.Kernel.Name,
+	})
+}
+
+// notice passes on what a person should see.
+func (m *Master) notice(n coordinator.Notice) {
+	if n.Warning {
+		m.log.Warn(n.Message, "event", n.Reason)
+	} else {
+		m.log.Info(n.Message, "event", n.Reason)
+	}
+	m.tell(n)
+}
+
+// tell passes on what has been logged already.
+func (m *Master) tell(n coordinator.Notice) {
+	m.cfg.History.Noticed(n)
+	m.cfg.Reporter.Notice(n)
+}
+
+// report says what the status is where it changed: the history is told at every tick, the reporter at once when now is
+// set, and else at most every two seconds.
+func (m *Master) report(now bool) {
+	if m.dirty || now {
+		m.dirty, m.stale = false, true
+		m.newest = m.cfg.History.Reported(m.status())
+	}
+	if now || (m.stale && time.Since(m.reported) >= statusEvery) {
+		m.stale, m.reported = false, time.Now()
+		m.cfg.Reporter.Status(m.newest)
+	}
+}
+
+var phases = map[coordinator.Phase]trainingjob.Phase{
+	coordinator.Waiting:    trainingjob.PhaseWaiting,
+	coordinator.Running:    trainingjob.PhaseRunning,
+	coordinator.Evaluating: trainingjob.PhaseEvaluating,
+	coordinator.Saving:     trainingjob.PhaseEvaluating,
+	coordinator.CannotSave: trainingjob.PhaseCannotSave,
+	coordinator.Dismissing: trainingjob.PhaseSucceeded,
+	coordinator.Done:       trainingjob.PhaseSucceeded,
+	coordinator.Failed:     trainingjob.PhaseFailed,
+}
+
+// status is the job as others see it.
+func (m *Master) status() trainingjob.Status {
+	if m.info != nil {
+		return m.withWorkers(m.finishedStatus())
+	}
+	c := m.core.Status()
+	j := m.cfg.Job
+	s := trainingjob.Status{
+		Phase: phases[c.Phase], Message: c.Reason, Generation: m.cfg.Fence.Generation(),
+		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
+		JobDigest: j.Identity.Job, CheckpointStep: m.kept, Evaluations: newestOf(m.evaluations.all),
+	}
+	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be taken up again
+		s.Phase = trainingjob.PhaseWaiting
+		s.Message = "the master was stopped; the job goes on when it is started again"
+	}
+	if m.allReduce() != nil {
+		s.Aggregation = aggregation(c)
+	}
+	if m.last.Records > 0 {
+		s.Loss, s.Metrics = m.means(m.last)
+	}
+	s = m.withWorkers(s)
+	ready := func(w coordinator.WorkerStatus) bool { return w.State == coordinator.WorkerReady }
+	if c.Phase == coordinator.Waiting || c.Phase == coordinator.Evaluating && !slices.ContainsFunc(c.Workers, ready) {
+		s.Message = cmp.Or(c.Reason, waitingFor(c))
+	}
+	return s
+}
+
+func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
+	if m.core == nil {
+		return s
+	}
+	c := m.core.Status()
+	s.Preemptions = c.Preemptions
+	for _, w := range c.Workers {
+		switch {
+		case w.State == coordinator.WorkerReady, w.State == coordinator.WorkerJoining:
+			s.WorkersRunning++
+		case m.info != nil:
+			continue // it was dismissed, or nobody waits for it any more
+		default:
+			s.WorkersPending++
+		}
+		s.Workers = append(s.Workers, trainingjob.WorkerStatus{
+			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(m.cfg.Job.Spec.Name, w.Worker)), State: string(w.State), Reason: w.Reason, Gradients: w.Gradients,
+		})
+	}
+	return s
+}
+
+// mostMissing is how many kinds of missing workers are named in a status.
+const mostMissing = 4
+
+// waitingFor says which workers are missing, and why: those together that are alike.
+func waitingFor(c coordinator.Status) string {
+	ready := 0
+	var alike []string
+	missing := map[string][]int{}
+	for _, w := range c.Workers {
+		if w.State == coordinator.WorkerReady {
+			ready++
+			continue
+		}
+		how := string(w.State)
+		if w.Reason != "" {
+			how += " (" + w.Reason + ")"
+		}
+		if missing[how] == nil {
+			alike = append(alike, how)
+		}
+		missing[how] = append(missing[how], w.Worker)
+	}
+	text := fmt.Sprintf("%d of at least %d workers are ready", ready, c.Min)
+	for i, how := range alike {
+		if i == mostMissing {
+			others := 0
+			for _, how := range alike[i:] {
+				others += len(missing[how])
+			}
+			return text + fmt.Sprintf("; and %d others are missing", others)
+		}
+		separator, are := "; ", "are"
+		if i == 0 {
+			separator = ": "
+		}
+		if len(missing[how]) == 1 {
+			are = "is"
+		}
+		text += fmt.Sprintf("%s%s %s %s", separator, coordinator.Named(missing[how]), are, how)
+	}
+	return text
+}
+
+// finishedStatus is the status of a job that is done.
+func (m *Master) finishedStatus() trainingjob.Status {
+	steps := m.cfg.Job.Schedule.Steps()
+	loss := m.info.Loss
+	s := trainingjob.Status{
+		Phase: trainingjob.PhaseSucceeded, Generation: m.cfg.Fence.Generation(), Epoch: m.cfg.Job.Spec.Training.Epochs - 1,
+		StepsDone: steps, StepsTotal: steps, Loss: &loss, ModelSHA256: m.info.SHA256, JobDigest: m.info.Job, OutputFiles: m.info.Files, Metrics: m.info.Metrics, Evaluations: newestOf(m.info.Evaluations),
+	}
+	return s
+}
+
+// means are loss and metrics over the records of a result.
+func (m *Master) means(r nn.Result) (*float64, map[string]float64) {
+	loss := r.LossSum / float64(r.Records)
+	return &loss, m.cfg.Job.Metrics.Values(loss, r.Counts, r.Records)
+}

@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"context"
+	"slices"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/evaluation"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+)
+
+// mostEvaluations is how many are remembered, the newest: they travel with every state.
+const mostEvaluations = 1000
+
+// evaluating is the evaluation in hand.
+type evaluating struct {
+	step  int64   // of the state that is evaluated; the state at hand may not be there yet
+	parts []int32 // that are dealt and not begun
+}
+
+// dealParts adds ranges of the validation data to what is to be done.
+func (w *worker) dealParts(e *wirepb.Evaluate) error {
+	if w.evaluating.step != e.Step {
+		w.evaluating = evaluating{step: e.Step}
+	}
+	for _, p := range e.Parts {
+		if p < 0 || int(p) >= len(w.job.Parts) {
+			return protocolErrorf("the master dealt part %d of %d of the validation data", p, len(w.job.Parts))
+		}
+		w.evaluating.parts = append(w.evaluating.parts, p)
+	}
+	return nil
+}
+
+// mayEvaluate reports whether there is a part to evaluate, and the state to evaluate it at.
+func (w *worker) mayEvaluate() bool {
+	return len(w.evaluating.parts) > 0 && w.evaluating.step == w.step
+}
+
+// evaluateNext evaluates the next part in hand while the data of the one behind it are read.
+func (s *session) evaluateNext(ctx context.Context) error {
+	p := s.evaluating.parts[0]
+	s.evaluating.parts = s.evaluating.parts[1:]
+	if rest := s.evaluating.parts; len(rest) > 0 {
+		next := s.job.Parts[rest[0]]
+		s.job.Validation.Prefetch(next.File, next.Lo, next.Hi)
+	}
+	r, err := evaluation.Range(ctx, s.job.Network, s.state, s.validation, s.job.Parts[p], s.job.Spec.LargestMinibatch())
+	if err != nil {
+		if ctx.Err() != nil {
+			return s.leave()
+		}
+		return s.report(err)
+	}
+	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluated{Evaluated: &wirepb.Evaluated{
+		Step: s.step, Part: p, LossSum: r.LossSum, Counts: r.Counts, Records: int64(r.Records),
+	}}})
+	return nil
+}
+
+// remember keeps what an evaluation gave; one that was made again comes again.
+func (w *worker) remember(e *wirepb.Evaluation) {
+	w.evaluations = slices.DeleteFunc(w.evaluations, func(old *wirepb.Evaluation) bool { return old.Step >= e.Step })
+	w.evaluations = append(w.evaluations[max(0, len(w.evaluations)+1-mostEvaluations):], e)
+}

@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+)
+
+// sum is a gradient that this worker has computed, of some virtual workers of the current step. It is kept until the
+// update of the step is there, sent or not: a master that dies takes what it was sent along, and the next one is sent it
+// again.
+type sum struct {
+	span    reduce.Span
+	message *wirepb.Gradient
+	floats  []float32
+	users   atomic.Int32 // who still needs floats: this worker, and each queue that it is to be sent by
+	buffers *wire.Buffers
+}
+
+func (g *sum) release() {
+	if g.users.Add(-1) == 0 {
+		g.buffers.Put(g.floats)
+	}
+}
+
+// gather takes the sums out of the tree: the fewest that cover what has been computed of the current step. Sums of a step
+// that others have completed stay there until the tree is used again: sent now they would count for another step.
+func (w *worker) gather() []*sum {
+	if w.planned != w.step {
+		return nil
+	}
+	n := w.job.Network
+	first := len(w.inHand)
+	for _, span := range w.tree.Spans() {
+		of := w.tree.Take(span)
+		g := &wirepb.Gradient{Step: w.step, Lo: int32(span.Lo), Hi: int32(span.Hi)}
+		floats := of.Dense[:n.TrainableSize()+span.Len()*n.StatsSize()]
+		for i := range span.Len() {
+			v := span.Lo + i
+			g.LossSums = append(g.LossSums, w.results[v].LossSum)
+			g.Counts = append(g.Counts, w.results[v].Counts...)
+			g.Hashes = append(g.Hashes, w.hashes[v])
+			copy(floats[n.TrainableSize()+i*n.StatsSize():], w.stats[v])
+		}
+		g.Rows, floats = gradient.Counts(of.Rows), gradient.AppendPacked(floats, of.Rows)
+		kept := &sum{span: span, message: g, floats: floats, buffers: w.buffers}
+		kept.users.Store(1)
+		w.inHand = append(w.inHand, kept)
+	}
+	return w.inHand[first:]
+}
+
+// forget is the end of the step that the sums in hand are of.
+func (w *worker) forget() {
+	for _, g := range w.inHand {
+		g.release()
+	}
+	w.inHand, w.again = nil, 0
+}
+
+// send queues a sum. A worker's queue takes whatever it computes: the master answers each step.
+func (s *session) send(g *sum) {
+	g.users.Add(1)
+	s.queue.SendTensor(&wirepb.Message{Kind: &wirepb.Message_Gradient{Gradient: g.message}}, g.floats, g.release)
+}
+
+// sendGradients sends what has been computed since the last call.
+func (s *session) sendGradients() {
+	for _, g := range s.gather() {
+		s.send(g)
+	}
+}
+
+// sendAgain sends the sums in hand that another master asks for, once, and returns what is left to be computed.
+func (s *session) sendAgain(vs []int32) []int32 {
+	if s.again == 0 {
+		return vs
+	}
+	asked := func(g *sum) bool {
+		for v := g.span.Lo; v < g.span.Hi; v++ {
+			if !slices.Contains(vs, int32(v)) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, g := range s.inHand[:s.again] {
+		if asked(g) {
+			s.send(g)
+			vs = slices.DeleteFunc(slices.Clone(vs), func(v int32) bool { return g.span.Lo <= int(v) && int(v) < g.span.Hi })
+		}
+	}
+	s.again = 0
+	return vs
+}

@@ -1,0 +1,108 @@
+// Package worker computes virtual workers for a master. A worker holds the whole state and applies every update
+// itself; what it computes is decided by (step, virtual worker) alone, so it may be killed, replaced or computed
+// twice without any effect on the result.
+//
+// It decides nothing about membership: it says what it holds, does what it is dealt, and answers.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/allreduce"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
+)
+
+// Config is what a worker is started with.
+type Config struct {
+	Master      string // host:port
+	ID          int
+	Credentials wire.Credentials
+	Node        string // for messages
+	Build       string
+	Job         job.Options
+	// MasterTimeout is how long a worker without a master tries to find one. 120 s suit a master that is re-created
+	// by its Job.
+	MasterTimeout time.Duration
+	// Pace makes every gradient last at least as long, so that N workers on a few processors behave as on N. 0 is
+	// full speed.
+	Pace time.Duration
+	// PeerHost is where other workers reach this one, if gradients are added between them. "" is the address by which it
+	// reaches the master.
+	PeerHost string
+	// At is told of the points that a step passes between workers; tests end the process there. It may be nil.
+	At  func(p allreduce.Point, step int64)
+	Log *slog.Logger
+}
+
+// How a worker ends other than by dismissal.
+var (
+	// ErrLeft: it was asked to stop (SIGTERM) and has left in good order. Its process exits 143.
+	ErrLeft = errors.New("left in good order")
+	// ErrMasterGone: no master answered for Config.MasterTimeout. Its process exits 143 too.
+	ErrMasterGone = errors.New("the master is gone")
+)
+
+// RefusedError is a master's word that this worker cannot take part.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return "the master refused this worker: " + e.Reason }
+
+// errDismissed ends a session whose master has no more work.
+var errDismissed = errors.New("dismissed")
+
+// Between two attempts to reach a master: doubled each time, with jitter, so that a thousand workers do not come at once.
+const (
+	firstRetry   = 20 * time.Millisecond
+	longestRetry = time.Second
+)
+
+// Run works for a master until it dismisses the worker (nil), refuses it, or ctx ends.
+func Run(ctx context.Context, cfg Config) error {
+	w := &worker{cfg: cfg, log: cfg.Log.With("worker", cfg.ID), planned: -1}
+	defer w.close()
+	alone, retry := time.Now(), firstRetry
+	for {
+		began := time.Now()
+		met, err := w.session(ctx)
+		if met {
+			alone = time.Now()
+		}
+		if time.Since(began) > longestRetry {
+			retry = firstRetry // it was no attempt that failed at once
+		}
+		var refused *RefusedError
+		var broken *brokenError
+		switch {
+		case errors.Is(err, errDismissed):
+			return nil
+		case errors.As(err, &refused), errors.As(err, &broken), errors.Is(err, ErrLeft):
+			return err
+		case ctx.Err() != nil:
+			return ErrLeft
+		case time.Since(alone) > cfg.MasterTimeout:
+			return fmt.Errorf("%w: %s did not answer for %v: %w", ErrMasterGone, cfg.Master, cfg.MasterTimeout, err)
+		}
+		level := slog.LevelDebug
+		if errors.Is(err, errSuperseded) {
+			level = slog.LevelWarn
+		}
+		w.log.Log(ctx, level, "the stream to the master ended; trying again", "master", cfg.Master, "error", err)
+		select {
+		case <-time.After(retry/2 + rand.N(retry)):
+		case <-ctx.Done():
+			return ErrLeft
+		}
+		retry = min(2*retry, longestRetry)
+	}
+}
+
+// brokenError is a fault of this worker or of what it was given: another attempt would meet it again.
+type brokenError struct{ error }
+
+func (e *brokenError) Unwrap() error { return e.error }

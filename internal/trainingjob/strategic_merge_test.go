@@ -1,4 +1,0 @@
-package trainingjob_test
-
-// The tests make pod templates with overrides.
-import _ "github.com/elastic-training/terraform-provider-elastic/internal/trainingjob/strategicmerge"

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane/components"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue"
+)
+
+// containerShim is the name under which the node agent re-executes this binary to enter a mount namespace.
+const containerShim = "container-shim"
+
+// runComponent is what the supervisor and the node agent re-execute this binary for. It is not part of the command
+// tree: a component parses its own flags. done is false when args name no component.
+func runComponent(args []string) (code int, done bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch name := args[0]; name {
+	case controlplane.Etcd, controlplane.APIServer, controlplane.ControllerManager, controlplane.Scheduler:
+		return components.Run(name, args[1:]), true
+	case controlplane.NodeAgent:
+		if err := runNodeAgent(args[1:]); err != nil {
+			fmt.Fprintf(os.Stderr, "node-agent: %v\n", err)
+			return cli.Failed, true
+		}
+		return 0, true
+	case controlplane.QueueController:
+		if err := runQueueController(args[1:]); err != nil {
+			fmt.Fprintf(os.Stderr, "queue-controller: %v\n", err)
+			return cli.Failed, true
+		}
+		return 0, true
+	case containerShim:
+		return fakekubelet.ShimMain(args[1:]), true
+	}
+	return 0, false
+}
+
+func runNodeAgent(args []string) error {
+	flags := flag.NewFlagSet(controlplane.NodeAgent, flag.ContinueOnError)
+	path := flags.String("config", "", "file with the agent's configuration, a fakekubelet.Config as JSON")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	content, err := os.ReadFile(*path)
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	var config fakekubelet.Config
+	if err := json.Unmarshal(content, &config); err != nil {
+		return fmt.Errorf("configuration %q: %w", *path, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return fakekubelet.Run(ctx, config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+}
+
+func runQueueController(args []string) error {
+	var config fakekueue.Config
+	flags := flag.NewFlagSet(controlplane.QueueController, flag.ContinueOnError)
+	flags.StringVar(&config.AdminKubeconfig, "admin-kubeconfig", "", "kubeconfig with which the API and the webhooks are installed")
+	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "the controller's own kubeconfig")
+	flags.IntVar(&config.WebhookPort, "webhook-port", 0, "port of the webhooks on 127.0.0.1")
+	flags.StringVar(&config.CertFile, "tls-cert-file", "", "certificate of the webhooks")
+	flags.StringVar(&config.KeyFile, "tls-private-key-file", "", "its key")
+	flags.StringVar(&config.CAFile, "ca-file", "", "the authority that signed it")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return fakekueue.Run(ctx, config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+}

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+)
+
+// dirVariable is the environment variable that gives --dir its default.
+const dirVariable = "SIMCLUSTER_DIR"
+
+// NewRoot returns the root command with all of its commands.
+func NewRoot() *cobra.Command {
+	var dir string
+	root := &cobra.Command{
+		Use:   "simcluster",
+		Short: "A real Kubernetes control plane with simulated nodes, on this machine",
+		Long: `simcluster runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler ` + controlplane.KubernetesVersion + `
+from this one binary, and a node agent in the kubelets' place: nodes have the capacity
+that you declare, and their containers are local processes. It needs no root, no
+container engine and no network; nothing listens beyond 127.0.0.1. Linux only.
+
+Everything is kept in one directory (--dir, or $` + dirVariable + `); "down" stops the
+cluster and the next "up" goes on where it stopped.`,
+		Example: `  export $(simcluster up)          # three nodes of 4 CPU and 15 GiB; sets KUBECONFIG
+  kubectl get nodes
+  simcluster up --image elastic-trainer=bin/elastic-trainer --image '*'=host
+  simcluster node stop node-2      # the machine dies
+  simcluster logs my-pod -f
+  simcluster down`,
+		Version: controlplane.KubernetesVersion,
+	}
+	root.SetVersionTemplate("simcluster with Kubernetes {{.Version}}\n")
+	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "state `directory` of the cluster; also $"+dirVariable)
+	cli.CompleteDirectories(root, "dir")
+	layout := func() (controlplane.Layout, error) { return controlplane.NewLayout(dir) }
+	root.AddCommand(upCommand(layout), downCommand(layout), statusCommand(layout), nodeCommand(layout), logsCommand(layout))
+	cli.Configure(root)
+	return root
+}
+
+func defaultDir() string {
+	if dir := os.Getenv(dirVariable); dir != "" {
+		return dir
+	}
+	return ".simcluster"
+}
+
+// A layoutFunc gives the cluster's layout once the flags are parsed.
+type layoutFunc func() (controlplane.Layout, error)
+
+// exitNotRunning is that of `status` and others where there is no cluster to ask; systemctl status has the same.
+const exitNotRunning = 3
+
+// next is a command line on the same cluster, to be typed as it is.
+func next(l controlplane.Layout, words string) string {
+	if usual, err := controlplane.NewLayout(defaultDir()); err == nil && usual.Dir == l.Dir {
+		return "`simcluster " + words + "`"
+	}
+	dir := l.Dir
+	if strings.ContainsFunc(dir, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return "`simcluster " + words + " --dir " + dir + "`"
+}
+
+// plain are characters that need no quotes in a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
+
+// runningCluster returns layout and status of the cluster, or the error with which commands end where none runs.
+func runningCluster(layout layoutFunc) (controlplane.Layout, controlplane.Status, error) {
+	l, err := layout()
+	if err != nil {
+		return l, controlplane.Status{}, err
+	}
+	status, err := controlplane.ReadStatus(l)
+	switch {
+	case errors.Is(err, controlplane.ErrNoCluster):
+		err = &cli.ExitError{Code: exitNotRunning, Err: fmt.Errorf("no cluster was ever started in %s; %s starts one", l.Dir, next(l, "up"))}
+	case err == nil && status.Phase == controlplane.PhaseStopped:
+		err = &cli.ExitError{Code: exitNotRunning, Err: fmt.Errorf("the cluster in %s is not running; %s starts it as it was", l.Dir, next(l, "up"))}
+	}
+	return l, status, err
+}
+
+func downCommand(layout layoutFunc) *cobra.Command {
+	var remove bool
+	command := &cobra.Command{
+		Use:   "down",
+		Short: "Stop the cluster; its state stays",
+		Long: `Stop everything in order: containers, scheduler, controller manager, API server, etcd.
+The state directory stays, so that "up" goes on from there, unless --delete is given.
+--delete removes what the cluster has made; files that others put there stay.`,
+		Example: `  simcluster down
+  simcluster down --delete    # the next up begins with an empty cluster`,
+		Args: cli.Wants(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			l, err := layout()
+			if err != nil {
+				return err
+			}
+			return down(command.Context(), command, l, remove)
+		},
+	}
+	command.Flags().BoolVar(&remove, "delete", false, "remove the cluster's state too")
+	return command
+}
+
+func down(ctx context.Context, command *cobra.Command, l controlplane.Layout, remove bool) error {
+	stopped, err := controlplane.Down(ctx, l)
+	if err != nil {
+		return err
+	}
+	_, err = controlplane.ReadStatus(l)
+	kept := err == nil
+	if err != nil && !errors.Is(err, controlplane.ErrNoCluster) {
+		return err
+	}
+	switch {
+	case !kept:
+		command.PrintErrf("no cluster runs in %s, and none was ever started there; %s starts one\n", l.Dir, next(l, "up"))
+		return nil
+	case remove:
+		left, err := l.Remove()
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			command.PrintErrf("the cluster is stopped and its files are removed; what else is in %s stays: %s\n", l.Dir, strings.Join(left, ", "))
+			return nil
+		}
+		command.PrintErrf("the cluster is stopped, and %s is removed; %s starts an empty one\n", l.Dir, next(l, "up"))
+	case stopped:
+		command.PrintErrf("the cluster in %s is stopped; %s goes on where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
+	default:
+		command.PrintErrf("no cluster runs in %s: it is stopped already; %s goes on where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
+	}
+	return nil
+}

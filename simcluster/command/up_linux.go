@@ -1,0 +1,250 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"reflect"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+)
+
+// upFlags are the declaration as flags. What was not given comes from the last start, or is the default.
+type upFlags struct {
+	nodes          int
+	cpu            string
+	memory         string
+	allocatableCPU string
+	groups         []string
+	port           int
+	images         []string
+	mounts         string
+	queueing       bool
+	schedulerOnly  bool
+	foreground     bool
+}
+
+func upCommand(layout layoutFunc) *cobra.Command {
+	var flags upFlags
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start the cluster, or go on where it was stopped",
+		Long: `Start the cluster and return when it can be used: the API server answers, the scheduler
+is ready and all nodes take pods. The cluster goes on in the background until
+"simcluster down". With --foreground the command stays and ^C stops the cluster; when
+the process ends, however it ends, nothing is left behind.
+
+The state directory must be new, empty, or that of an earlier start.
+
+Progress goes to stderr and the line KUBECONFIG=… to stdout, so that
+"export $(simcluster up)" works. What is not given is as it was at the last start in
+this directory.
+
+A --node-group is written name=…,count=…,cpu=…,memory=…,allocatable-cpu=… and, as often
+as need be, resource:NAME=…, label:NAME=…, taint:KEY=VALUE:EFFECT.`,
+		Example: `  export $(simcluster up)
+  simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
+  simcluster up --node-group name=cpu,count=2,cpu=4 \
+      --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:gpu=t4
+  simcluster up --queueing`,
+		Args: cli.Wants(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			l, err := layout()
+			if err != nil {
+				return err
+			}
+			return up(command, l, flags)
+		},
+	}
+	defaults := controlplane.DefaultNodes()
+	set := command.Flags()
+	set.IntVar(&flags.nodes, "nodes", defaults.Count, "number of nodes")
+	set.StringVar(&flags.cpu, "cpu", defaults.CPU, "declared CPUs of each node; the host need not have them")
+	set.StringVar(&flags.memory, "memory", defaults.Memory, "declared memory of each node")
+	set.StringVar(&flags.allocatableCPU, "allocatable-cpu", defaults.AllocatableCPU, "CPUs of each node that are left for pods; all of them when only --cpu is given")
+	set.StringArrayVar(&flags.groups, "node-group", nil, "nodes of one kind, in place of --nodes, --cpu, --memory and --allocatable-cpu; may be repeated")
+	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free one and keeps it")
+	set.StringArrayVar(&flags.images, "image", nil, "run this executable for this image, as in elastic-trainer=bin/elastic-trainer; '*'=host runs any other image's command as it is; may be repeated")
+	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), auto")
+	set.BoolVar(&flags.queueing, "queueing", false, "serve Kueue's API (kueue.x-k8s.io/v1beta2) and let Jobs and pods that name a queue wait in it; without it nothing is installed")
+	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run no controllers and no nodes: what is created stays as it is, but for the scheduler's decisions")
+	set.BoolVar(&flags.foreground, "foreground", false, "stay, and stop the cluster at the end")
+	cli.CompleteFrom(command, "mounts", controlplane.MountsAuto, controlplane.MountsNamespace, controlplane.MountsRewrite)
+	cli.CompleteFiles(command, "image")
+	return command
+}
+
+func up(command *cobra.Command, layout controlplane.Layout, flags upFlags) error {
+	config, err := declaration(command, layout, flags)
+	if err != nil {
+		return err
+	}
+	switch running, err := alreadyRunning(command, layout, config); {
+	case err != nil:
+		return err
+	case running:
+		return nil
+	case flags.foreground:
+		return superviseHere(command, layout, config)
+	default:
+		return superviseDetached(command, layout)
+	}
+}
+
+// declaration merges the flags that were given into what was declared at the last start, or into the default.
+func declaration(command *cobra.Command, layout controlplane.Layout, flags upFlags) (controlplane.Config, error) {
+	config, kept, err := controlplane.LoadConfig(layout)
+	if err != nil {
+		return config, err
+	}
+	if !kept {
+		config = controlplane.DefaultConfig()
+	}
+	given := command.Flags().Changed
+	if given("port") {
+		config.Port = flags.port
+	}
+	if given("mounts") {
+		config.Mounts = flags.mounts
+	}
+	if given("queueing") {
+		config.Queueing = flags.queueing
+	}
+	if given("scheduler-only") {
+		config.SchedulerOnly = flags.schedulerOnly
+	}
+	if given("image") {
+		config.Images = map[string]string{}
+		for _, text := range flags.images {
+			name, path, err := controlplane.ParseImage(text)
+			if err != nil {
+				return config, cli.UsageError("%w", err)
+			}
+			config.Images[name] = path
+		}
+	}
+	if config.Nodes, err = declaredNodes(given, flags, config.Nodes); err != nil {
+		return config, cli.UsageError("%w", err)
+	}
+	if err := config.Validate(); err != nil {
+		return config, cli.UsageError("%w", err)
+	}
+	return config, nil
+}
+
+func declaredNodes(given func(flag string) bool, flags upFlags, last []controlplane.NodeGroup) ([]controlplane.NodeGroup, error) {
+	simple := given("nodes") || given("cpu") || given("memory") || given("allocatable-cpu")
+	switch {
+	case simple && given("node-group"):
+		return nil, errors.New("--node-group takes the place of --nodes, --cpu, --memory and --allocatable-cpu; give one or the other")
+	case given("node-group"):
+		var groups []controlplane.NodeGroup
+		for _, text := range flags.groups {
+			group, err := controlplane.ParseNodeGroup(text)
+			if err != nil {
+				return nil, err
+			}
+			groups = append(groups, group)
+		}
+		return groups, nil
+	case !simple:
+		return last, nil
+	}
+	group := controlplane.DefaultNodes()
+	if len(last) == 1 && last[0].Name == group.Name {
+		group = last[0]
+	}
+	if given("nodes") {
+		group.Count = flags.nodes
+	}
+	if given("memory") {
+		group.Memory = flags.memory
+	}
+	if given("cpu") {
+		group.CPU, group.AllocatableCPU = flags.cpu, ""
+	}
+	if given("allocatable-cpu") {
+		group.AllocatableCPU = flags.allocatableCPU
+	}
+	return []controlplane.NodeGroup{group}, nil
+}
+
+// alreadyRunning says so when the cluster runs, and refuses to pretend that a different declaration took effect.
+func alreadyRunning(command *cobra.Command, layout controlplane.Layout, config controlplane.Config) (bool, error) {
+	supervised, err := controlplane.Supervised(layout)
+	if err != nil || !supervised {
+		return false, err
+	}
+	current, _, err := controlplane.LoadConfig(layout)
+	if err != nil {
+		return true, err
+	}
+	if !reflect.DeepEqual(current, config) {
+		return true, fmt.Errorf("the cluster in %s is running with another declaration than this; %s first", layout.Dir, next(layout, "down"))
+	}
+	command.PrintErrf("the cluster in %s is running already; %s shows it, %s stops it\n", layout.Dir, next(layout, "status"), next(layout, "down"))
+	printKubeconfig(layout)
+	return true, nil
+}
+
+func printKubeconfig(layout controlplane.Layout) {
+	fmt.Println("KUBECONFIG=" + layout.AdminKubeconfig())
+}
+
+// superviseHere runs the cluster in this process until it is told to stop.
+func superviseHere(command *cobra.Command, layout controlplane.Layout, config controlplane.Config) error {
+	// Whoever reads the progress may go away before the cluster does. (Notify rather than Ignore: children inherit
+	// what is ignored.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program's own file, which runs the components: %w", err)
+	}
+	return controlplane.Supervise(command.Context(), controlplane.Options{
+		Layout:     layout,
+		Config:     config,
+		Executable: executable,
+		Progress:   os.Stderr,
+	}, func() { printKubeconfig(layout) })
+}
+
+// superviseDetached starts this command line again with --foreground in a session of its own, shows what it says until
+// the cluster is ready, and leaves it alone.
+func superviseDetached(command *cobra.Command, layout controlplane.Layout) error {
+	if err := layout.Create(); err != nil {
+		return err
+	}
+	supervisor, err := startSupervisor(layout)
+	if err != nil {
+		return err
+	}
+	log, err := os.Open(layout.Log(supervisorLog))
+	if err != nil {
+		return fmt.Errorf("reading the supervisor's log: %w", err)
+	}
+	defer log.Close() //nolint:errcheck // It is only read.
+	ended := make(chan error, 1)
+	go func() { ended <- supervisor.Wait() }()
+	ready, err := follow(command.Context(), log, ended, os.Stdout, os.Stderr)
+	switch {
+	case err != nil:
+		return err
+	case ready:
+		command.PrintErrf("use it:  export KUBECONFIG=%s\n         kubectl get nodes, or %s\nstop it: %s\n", layout.AdminKubeconfig(), next(layout, "status"), next(layout, "down"))
+		return nil
+	case command.Context().Err() != nil:
+		// ^C while it starts: the supervisor has a session of its own and did not hear it.
+		if err := supervisor.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("stopping the supervisor: %w", err)
+		}
+		<-ended
+		return context.Cause(command.Context())
+	}
+	return nil
+}

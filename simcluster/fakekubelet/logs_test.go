@@ -1,0 +1,104 @@
+package fakekubelet
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLogReading(t *testing.T) {
+	log, err := createContainerLog(filepath.Join(t.TempDir(), "0.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", maxLineBytes+10)
+	log.capture("stdout", strings.NewReader("one\ntwo\n"+long+"\nlast"))
+	log.capture("stderr", strings.NewReader("problem\n"))
+	all := logOptions{tailLines: -1, limitBytes: -1}
+	for name, c := range map[string]struct {
+		change func(*logOptions)
+		want   string
+	}{
+		"everything":                          {func(*logOptions) {}, "one\ntwo\n" + long + "\nlast\nproblem\n"},
+		"the last lines":                      {func(o *logOptions) { o.tailLines = 2 }, "last\nproblem\n"},
+		"a long line counts once":             {func(o *logOptions) { o.tailLines = 3 }, long + "\nlast\nproblem\n"},
+		"no lines":                            {func(o *logOptions) { o.tailLines = 0 }, ""},
+		"more lines than there are":           {func(o *logOptions) { o.tailLines = 99 }, "one\ntwo\n" + long + "\nlast\nproblem\n"},
+		"a number of bytes":                   {func(o *logOptions) { o.limitBytes = 6 }, "one\ntw"},
+		"one stream":                          {func(o *logOptions) { o.stream = "stderr" }, "problem\n"},
+		"nothing before a time in the future": {func(o *logOptions) { o.since = time.Now().Add(time.Hour) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := all
+			c.change(&options)
+			var out bytes.Buffer
+			if err := printLog(&out, log.path, options); err != nil {
+				t.Fatal(err)
+			}
+			if out.String() != c.want {
+				t.Errorf("got %.60q, want %.60q", out.String(), c.want)
+			}
+		})
+	}
+	t.Run("following ends with the container", func(t *testing.T) {
+		var out bytes.Buffer
+		flushed := make(chan struct{}, 100)
+		done := make(chan error, 1)
+		options := all
+		options.tailLines = 1
+		go func() {
+			done <- followLog(t.Context(), &out, func() { flushed <- struct{}{} }, log.path, log, options)
+		}()
+		<-flushed
+		log.write("stdout", tagFull, []byte("later"))
+		log.close()
+		if err := <-done; err != nil || out.String() != "problem\nlater\n" {
+			t.Errorf("got %q, %v", out.String(), err)
+		}
+	})
+}
+
+func FuzzParseLogLine(f *testing.F) {
+	f.Add([]byte("2026-01-01T00:00:00.000000000Z stdout F text of a line"))
+	f.Add([]byte("nonsense"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		line, err := parseLogLine(text)
+		if err == nil && !bytes.HasSuffix(text, line.text) {
+			t.Errorf("%q gives the text %q", text, line.text)
+		}
+	})
+}
+
+func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
+	log, err := createContainerLog(filepath.Join(t.TempDir(), "0.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 3 * maxLogBytes / maxLineBytes
+	line := bytes.Repeat([]byte("x"), maxLineBytes-10)
+	var out bytes.Buffer
+	done := make(chan error, 1)
+	caughtUp := make(chan struct{}, 2*lines)
+	go func() {
+		done <- followLog(t.Context(), &out, func() { caughtUp <- struct{}{} }, log.path, log, logOptions{tailLines: -1, limitBytes: -1})
+	}()
+	<-caughtUp
+	for i := range lines {
+		log.write("stdout", tagFull, line)
+		if i%100 == 0 {
+			<-caughtUp // one generation is kept; who reads more slowly than that loses lines, as with a kubelet
+		}
+	}
+	log.close()
+	if err := <-done; err != nil || out.Len() != lines*(len(line)+1) {
+		t.Errorf("%d bytes were followed, of %d: %v", out.Len(), lines*(len(line)+1), err)
+	}
+	for _, path := range []string{log.path, log.path + ".1"} {
+		if info, err := os.Stat(path); err != nil || info.Size() > maxLogBytes+2*maxLineBytes {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+}
