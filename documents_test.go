@@ -78,7 +78,7 @@ var cited = regexp.MustCompile("`((?:Test|Fuzz)\\w+|[\\w-]+_[\\w-]+\\.txt)`")
 func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	for _, root := range []string{"e2e", "internal"} {
+	for _, root := range []string{"e2e", "internal", "simcluster"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err

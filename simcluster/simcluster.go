@@ -45,7 +45,7 @@ type Options struct {
 	Images map[string]string
 	// Mounts is one of controlplane's Mounts constants; empty: that of the last start in Dir, or MountsAuto.
 	Mounts string
-	// Queueing has the queue controller run (package queueing); false: as at the last start in Dir, or not.
+	// Queueing has the queue controller run (package fakekueue); false: as at the last start in Dir, or not.
 	Queueing bool
 	// SchedulerOnly leaves out the controllers and the nodes; false: as at the last start in Dir, or not.
 	SchedulerOnly bool

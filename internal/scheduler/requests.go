@@ -1,5 +1,5 @@
 // Package scheduler has what its parts share. Package quota decides who gets quota, by Kueue's rules; package placement
-// says where pods can go, by kube-scheduler's; package forecast joins the two; package conform holds the former to
+// says where pods can go, by kube-scheduler's; package forecast joins the two; package conformance holds the former to
 // recordings of a real Kueue. All are pure.
 package scheduler
 

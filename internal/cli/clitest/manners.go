@@ -1,4 +1,4 @@
-// Package clitest holds programs to the manners that package commandline gives them and that are agreed between them: texts that can be read
+// Package clitest holds programs to the manners that package cli gives them and that are agreed between them: texts that can be read
 // in a terminal, examples that are command lines, and flags of one name for one thing. It also asks what a shell would offer.
 package clitest
 

@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/conformance"
 )
 
-var recordings = filepath.Join("..", "..", "scheduling", "conform", "testdata")
+var recordings = filepath.Join("..", "..", "scheduler", "conformance", "testdata")
 
 // call runs a command line and returns what it printed and its error.
 func call(t *testing.T, args ...string) (string, error) {

@@ -26,7 +26,7 @@
 // It promises
 //
 //   - exactness: the decisions of a real Kueue with default feature gates and waitForPodsReady off, quirks included: victims and their order, flavors,
-//     counts, requeueing, and the texts of conditions. Recordings of the real thing are replayed against it (package conform).
+//     counts, requeueing, and the texts of conditions. Recordings of the real thing are replayed against it (package conformance).
 //   - determinism: equal calls give equal results. Where Kueue leaves a choice to the order of a Go map, the smaller UID, then the smaller name, comes first.
 //   - an explanation for every decision, as data with reasons that are constants, and as a sentence.
 //

@@ -18,7 +18,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the runs log into testdata instead of comparing with it; read the difference before committing it")
 
-var examples = filepath.Join("..", "..", "examples", "scenarios")
+var examples = filepath.Join("..", "..", "..", "examples", "scenarios")
 
 func read(t testing.TB, path string) *scenariofile.Scenario {
 	t.Helper()

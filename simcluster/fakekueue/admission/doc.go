@@ -4,5 +4,5 @@
 //
 // The decisions are functions from an object to a patch or to a list of errors (Kueue v0.19, pkg/controller/jobs/job and
 // jobs/pod, *_webhook.go; pkg/webhooks). Handler serves them; which requests come here is said by the webhook
-// configurations (package queueing, webhooks.go). It keeps nothing and writes nothing.
+// configurations (package fakekueue, webhooks.go). It keeps nothing and writes nothing.
 package admission

@@ -4,7 +4,7 @@
 //
 // It promises Kueue v0.19's own names, conditions, reasons and messages (pkg/controller/jobframework, jobs/job,
 // jobs/pod, pkg/workload, pkg/podset), because users and their tools read them. Whether a workload gets quota is
-// internal/scheduler/quota's; reading and writing objects is package queueing's.
+// internal/scheduler/quota's; reading and writing objects is package fakekueue's.
 //
 // Left out: topology-aware placement, workload slices (elastic-job), prebuilt workloads, MultiKueue.
 package workload
