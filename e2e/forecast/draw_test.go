@@ -86,7 +86,7 @@ resource "elastic_training_job" "job" {
   name      = "job"
   namespace = %q
   image     = "elastic-trainer:test"
-  model     = { file = file(%q) }
+  model     = { content = file(%q) }
   data      = { training = "synthetic://digits?records=2000&seed=1", records_per_task = 100 }
   training  = { minibatch_size = 10, grads_to_wait = %d, epochs = 10000 }
   master    = { %s }
@@ -103,7 +103,7 @@ resource "elastic_task" "job" {
   name                = "job"
   namespace           = %q
   image               = "host"
-  trainer_image       = "elastic-trainer:test"
+  supervisor_image       = "elastic-trainer:test"
   run                 = "exec sleep 100000"
   num_nodes           = %d
   cpus                = %q

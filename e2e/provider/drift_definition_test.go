@@ -33,14 +33,14 @@ func definitionOf(t *testing.T, name string) asked {
 	maps.Copy(a, plainOf(t, d.Settings))
 	workers := a["workers"].(map[string]any)
 	workers["min"], workers["max"] = float64(d.Min), float64(d.Max)
-	for key, value := range map[string]any{"command": a["command"], "floor_priority_class_name": d.FloorPriorityClassName} {
+	for key, value := range map[string]any{"command": a["command"], "min_priority_class_name": d.FloorPriorityClassName} {
 		if value != nil && value != "" {
 			workers[key] = value
 		}
 	}
 	a["model"] = map[string]any{"name": d.Job.Model.Name}
 	if d.ModelText != "" {
-		a["model"] = map[string]any{"file": d.ModelText}
+		a["model"] = map[string]any{"content": d.ModelText}
 	}
 	for _, key := range []string{"command", "name", "namespace"} { // the last two are the objects' own
 		delete(a, key)
@@ -72,7 +72,7 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 		Model   struct{ File string }
 		Workers struct {
 			Min, Max               int
-			FloorPriorityClassName string `json:"floor_priority_class_name"`
+			FloorPriorityClassName string `json:"min_priority_class_name"`
 			Command                []string
 		}
 	}
@@ -216,22 +216,22 @@ var driftingJobs = []string{
 	data     = { training = "/data/train", validation = "/data/test", format = "tfrecord", codec = "tf_example", records_per_task = 100 }
 	training = { epochs = 2, minibatch_size = 10, grads_to_wait = 4, seed = 3, learning_rate = 0.25, aggregation = "master" }
 	output     = "/output"
-	checkpoint = { steps = 5, keep_max = 2, directory = "/output/kept" }
-	evaluation = { steps = 3, epochs = 1 }
+	checkpoint = { interval_steps = 5, max_to_keep = 2, directory = "/output/kept" }
+	evaluation = { interval_steps = 3, interval_epochs = 1 }
 	volumes = [
-	  { name = "output", mount_path = "/output", pvc = "models", mount = "master", read_only = false },
+	  { name = "output", mount_path = "/output", claim_name = "models", mount_on = "master", read_only = false },
 	  { name = "data", mount_path = "/data", host_path = "/srv/data" },
 	  { name = "scratch", mount_path = "/scratch", empty_dir = { medium = "Memory", size_limit = "64Mi" } },
-	  { name = "words", mount_path = "/words", config_map = "words", mount = "workers" },
+	  { name = "words", mount_path = "/words", config_map = "words", mount_on = "workers" },
 	]
-	master  = {` + driftingPod + "\n}\nworkers = {\n min = 2\n max = 3\n floor_priority_class_name = \"system-node-critical\"" + driftingPod + `
+	master  = {` + driftingPod + "\n}\nworkers = {\n min = 2\n max = 3\n min_priority_class_name = \"system-node-critical\"" + driftingPod + `
 	}`, `
 	image    = "registry.invalid/nobody:0"
-	model    = { file = "x = 1\n" }
-	data     = { training = "/data/train", format = "csv", records_per_task = 100, csv = { columns = { x = ["length"] }, words = { length = ["a"] } } }
+	model    = { content = "x = 1\n" }
+	data     = { training = "/data/train", format = "csv", records_per_task = 100, csv = { columns = { x = ["length"] }, vocabularies = { length = ["a"] } } }
 	training = { minibatch_size = 10, grads_to_wait = 4 }
 	workers  = { max = 2, command = ["python3"] }
-	volumes  = [{ name = "data", mount_path = "/data", pvc = "data" }]`,
+	volumes  = [{ name = "data", mount_path = "/data", claim_name = "data" }]`,
 }
 
 // untried are attributes that this test does not change: labels, annotations and the deadline are the Job's own, in no

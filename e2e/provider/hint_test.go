@@ -16,7 +16,7 @@ func TestAJobThatCannotStartIsAWarning(t *testing.T) {
 	}{
 		"no-image": {`image = "registry.invalid/no-such/image:1"`, []string{"container master: ErrImagePull", "check the image's name, and image_pull_secrets"}},
 		"no-node":  {strings.TrimSpace(nowhere), []string{"cannot be scheduled", "didn't match Pod's node affinity/selector"}},
-		"no-claim": {`volumes = [{ name = "out", mount_path = "/out", pvc = "no-such-claim", mount = "master" }]`, []string{`persistentvolumeclaim "no-such-claim" not found`}},
+		"no-claim": {`volumes = [{ name = "out", mount_path = "/out", claim_name = "no-such-claim", mount_on = "master" }]`, []string{`persistentvolumeclaim "no-such-claim" not found`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTerminal(t)

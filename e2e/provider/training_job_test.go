@@ -295,8 +295,8 @@ const everyAttribute = `
 	training = { epochs = 3, minibatch_size = 5, grads_to_wait = 4, seed = 7, learning_rate = 0.25 }
 	volumes = [
 	  { name = "data", mount_path = "/data", host_path = "/srv/data", read_only = true },
-	  { name = "output", mount_path = "/output", pvc = "models", mount = "master" },
-	  { name = "words", mount_path = "/words", config_map = "words", mount = "workers" },
+	  { name = "output", mount_path = "/output", claim_name = "models", mount_on = "master" },
+	  { name = "words", mount_path = "/words", config_map = "words", mount_on = "workers" },
 	  { name = "scratch", mount_path = "/scratch", empty_dir = { medium = "Memory", size_limit = "1024Mi" } },
 	]
 	master = {
@@ -416,7 +416,7 @@ func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
 			  input = { name = "unknown", text = ` + strconv.Quote(modelFile()) + `, n = 10, class = null, labels = { a = "b" }, cpu = "1000m", path = "/data" }
 			}
 			` + strings.Replace(trainingJob("x", `
-			  model    = { file = terraform_data.later.output.text }
+			  model    = { content = terraform_data.later.output.text }
 			  training = { minibatch_size = terraform_data.later.output.n, learning_rate = terraform_data.later.output.n }
 			  labels   = terraform_data.later.output.labels
 			  volumes  = [{ name = "data", mount_path = terraform_data.later.output.path, host_path = terraform_data.later.output.path }]
@@ -429,8 +429,8 @@ func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
 	nothingLeft(t, "unknown")
 	steps(t, resource.TestStep{ // what would have been refused, had it been known
 		Config: asAdmin("") + "resource \"terraform_data\" \"later\" {\n  input = \"x = (\"\n}\n" +
-			trainingJob("unknown-file", "model = { file = terraform_data.later.output }"),
-		ExpectError: says("Not a model file that can be trained", "model.file:", "elastic-trainer model"),
+			trainingJob("unknown-file", "model = { content = terraform_data.later.output }"),
+		ExpectError: says("Not a model file that can be trained", "model.content:", "elastic-trainer model"),
 	})
 	nothingLeft(t, "unknown-file")
 }
@@ -441,10 +441,10 @@ func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 		"no workers":                           {"workers = { min = 0, max = 2 }", "between 1 and"},
 		"a synthetic data set that is none":    {`data = { training = "synthetic://digts", records_per_task = 1 }`, "there is no such synthetic data set"},
 		"no records":                           {`data = { training = "synthetic://digits?records=0", records_per_task = 1 }`, `records="0" is not a number from 1`},
-		"a model file with a mistake":          {`model = { file = "import tensorflow as tf\n\ntf.keras.layers.Dens(10)\n" }`, "model.file:3"},
+		"a model file with a mistake":          {`model = { content = "import tensorflow as tf\n\ntf.keras.layers.Dens(10)\n" }`, "model.content:3"},
 		"data of another kind":                 {`data = { training = "hdfs://name/x", records_per_task = 1 }`, "this version reads files, directories, s3://, gs://, synthetic://"},
 		"a volume without a source":            {`volumes = [{ name = "a", mount_path = "/a" }]`, "0 sources"},
-		"a volume over the job's files":        {`volumes = [{ name = "a", mount_path = "/etc/elastic", pvc = "a" }]`, "own files"},
+		"a volume over the job's files":        {`volumes = [{ name = "a", mount_path = "/etc/elastic", claim_name = "a" }]`, "own files"},
 		"a quantity that is none":              {`workers = { max = 1, resources = { requests = { memory = "4GB" } } }`, "did you mean"},
 		"a limit below its request":            {`master = { resources = { requests = { cpu = "2" }, limits = { cpu = "1" } } }`, "cannot be below"},
 		"an affinity with a misspelled field":  {`master = { affinity = jsonencode({ nodeAffinty = {} }) }`, "nodeAffinty"},
@@ -488,7 +488,7 @@ func TestTrainingJobUsesThePriorityClassesOfItsConfiguration(t *testing.T) {
 			}
 			` + trainingJob("classes", `
 			master  = { priority_class_name = elastic_priority_class.test.name }
-			workers = { max = 1, priority_class_name = elastic_priority_class.test.name, floor_priority_class_name = elastic_priority_class.test.name }`),
+			workers = { max = 1, priority_class_name = elastic_priority_class.test.name, min_priority_class_name = elastic_priority_class.test.name }`),
 		ConfigPlanChecks: plannedJob(plancheck.ResourceActionCreate),
 		Check: func(*terraform.State) error {
 			class := liveClass(t, "of-the-job")

@@ -36,7 +36,7 @@ func withTrainer(t *testing.T) (configuration, image string) {
 
 // digits is a model file of the tutorial's kind, on the synthetic digits.
 const digits = `
-	model = { file = <<-EOT
+	model = { content = <<-EOT
 	import tensorflow as tf
 
 	def custom_model():

@@ -286,7 +286,7 @@ func TestTheSettingsOfAJobsPodsReachThem(t *testing.T) {
 	name, r := "pod-settings", newTerminal(t)
 	config := func(user int) string {
 		return asAdmin("") + trainingJob(name, fmt.Sprintf(`
-			volumes = [{ name = "data", mount_path = "/data", empty_dir = {}, mount = "workers" }]
+			volumes = [{ name = "data", mount_path = "/data", empty_dir = {}, mount_on = "workers" }]
 			master  = {
 			  node_selector    = { nowhere = "nobody" }
 			  security_context = { run_as_user = 1000, read_only_root_filesystem = false, capabilities = { add = ["SYS_NICE", "IPC_LOCK"] } }

@@ -41,7 +41,7 @@ func TestAGangStartsFailsAndRestartsTogether(t *testing.T) {
 	}
 	config := block(ns, "gang", fmt.Sprintf(`
   num_nodes     = 3
-  trainer_image = "elastic-trainer"
+  supervisor_image = "elastic-trainer"
   recovery      = { max_restarts_on_errors = 1 }
   volumes       = [{ name = "shared", mount_path = "/shared", host_path = %q }]
   setup         = "echo setup >> /shared/log"
@@ -124,7 +124,7 @@ func TestAGangThatIsSuspendedRunsAgainWhenItIsAdmitted(t *testing.T) {
 	ns := namespace(t)
 	config := block(ns, "gang", `
   num_nodes     = 2
-  trainer_image = "elastic-trainer"
+  supervisor_image = "elastic-trainer"
   run           = "exec sleep 600"
 `)
 	suspend := func(value bool) {

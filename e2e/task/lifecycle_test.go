@@ -37,7 +37,7 @@ func TestValuesThatAreKnownOnlyWhenApplied(t *testing.T) {
 	attributes := block(ns, "unknown", `
 		run          = terraform_data.x.output.run
 		accelerators = terraform_data.x.output.gpus
-		envs         = { A = terraform_data.x.output.env }
+		env         = { A = terraform_data.x.output.env }
 		num_nodes    = terraform_data.x.output.nodes`)
 	steps(t,
 		resource.TestStep{

@@ -28,7 +28,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 	}
 	config := block(ns, "parts", fmt.Sprintf(`
   num_nodes          = 2
-  trainer_image      = "elastic-trainer"
+  supervisor_image      = "elastic-trainer"
   secrets_wo         = { TOKEN = "hidden" }
   secrets_wo_version = 1
   wait_for           = "running"

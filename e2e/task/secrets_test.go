@@ -35,7 +35,7 @@ func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 			run: |
 			  test "$(printf %%s "$TOKEN" | sha256sum | cut -d' ' -f1)" = "$EXPECTED" && echo the same && sleep 600
 			EOT
-			envs               = { EXPECTED = %q }
+			env               = { EXPECTED = %q }
 			secrets_wo         = { TOKEN = var.token }
 			secrets_wo_version = %d
 			image              = "debian"

@@ -40,7 +40,7 @@ func TestATaskThatSaysSoIsAdmittedWhereRestrictedIsEnforced(t *testing.T) {
 	ns := namespace(t)
 	enforce(t, ns, "restricted")
 	steps(t, resource.TestStep{
-		Config:            block(ns, "gang", "num_nodes = 2\n trainer_image = \"elastic-trainer\"\n run = \"true\"\n wait_for = \"succeeded\"\n"+restricted),
+		Config:            block(ns, "gang", "num_nodes = 2\n supervisor_image = \"elastic-trainer\"\n run = \"true\"\n wait_for = \"succeeded\"\n"+restricted),
 		ConfigPlanChecks:  planned(plancheck.ResourceActionCreate),
 		ConfigStateChecks: []statecheck.StateCheck{state("phase", text("Succeeded"))},
 	})

@@ -23,7 +23,7 @@ func TestOtherSpellingsChangeNothing(t *testing.T) {
 			  memory    = <"1" | "1Gi" | "1024Mi">
 			  recovery  = { recover_on_exit_codes = <[2, 3] | [3, 2] | [2, 3]> }
 			  image     = <null | "docker.io/library/debian:stable-slim" | null>
-			  envs      = <null | {} | null>
+			  env      = <null | {} | null>
 
 			  termination_grace_period_seconds = <null | 30 | null>
 			  pod_overrides                    = <null | jsonencode({}) | "{ \"spec\": {} }">
@@ -39,7 +39,7 @@ func TestOtherSpellingsChangeNothing(t *testing.T) {
 			  master    = <null | { termination_grace_period_seconds = 30 } | {}>
 			  workers   = { max = 1, resources = { requests = <{ cpu = "1", memory = "1Gi" } | { cpu = "1000m", memory = "1024Mi" } | { cpu = "1.0", memory = "1Gi" }> } }
 
-			  checkpoint = <null | { keep_max = 3 } | {}>
+			  checkpoint = <null | { max_to_keep = 3 } | {}>
 			}`)
 		var b strings.Builder
 		for {

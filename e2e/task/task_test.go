@@ -155,7 +155,7 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 		Config: block(ns, "hello", `
 			setup    = "echo prepared > state"
 			run      = "cat state; echo \"hi, $WHO on $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES\"; cat data/words"
-			envs     = { WHO = "you" }
+			env     = { WHO = "you" }
 			workdir  = { "data/words" = "from the workdir\n" }
 			wait_for = "succeeded"`),
 		ConfigPlanChecks: planned(plancheck.ResourceActionCreate),
@@ -291,7 +291,7 @@ func TestATaskFromAFile(t *testing.T) {
 		},
 		resource.TestStep{ // the same by attributes is no other task
 			Config: block(ns, "from-file", `
-				envs = { A = "b" }
+				env = { A = "b" }
 				accelerators = "T4:4"
 				cpus = "2+"
 				labels = { team = "vision", more = "yes" }
@@ -308,7 +308,7 @@ func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 	for refusal, c := range map[string]struct{ lines, says string }{
 		"a key that is none":         {file("run: echo\nrun_: x"), "yaml:2: unknown key run_; did you mean run?"},
 		"what the file says too":     {file("run: echo\nresources:\n  cpus: 2") + `cpus = "4"`, "cpus is said by the task file too"},
-		"a variable that is too":     {file("run: echo\nenvs:\n  A: b") + `envs = { A = "c" }`, `envs["A"] is said by the task file too`},
+		"a variable that is too":     {file("run: echo\nenvs:\n  A: b") + `env = { A = "c" }`, `env["A"] is said by the task file too`},
 		"a secret's value":           {file("run: echo\nsecrets:\n  TOKEN: abc"), "secrets.TOKEN has its value in the file"},
 		"a file without run":         {file("setup: echo"), "run is empty; say what the task runs"},
 		"an unknown accelerator":     {`accelerators = "T5:4"`, `accelerator "T5" is unknown; the nearest names are T4`},
@@ -316,7 +316,7 @@ func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 		"accelerators of a number":   {`accelerators = 4`, "neither text nor a list of texts"},
 		"an amount that is none":     {`memory = "lots"`, "memory"},
 		"an exit code that is none":  {`recovery = { recover_on_exit_codes = [137] }`, "used too much memory or was killed"},
-		"a name of a pod's variable": {`envs = { SKYPILOT_NODE_RANK = "1" }`, "which the task sets itself"},
+		"a name of a pod's variable": {`env = { SKYPILOT_NODE_RANK = "1" }`, "which the task sets itself"},
 		"Kueue's label":              {`labels = { "kueue.x-k8s.io/queue-name" = "q" }`, "say it by queue"},
 		"values without a version":   {`secrets_wo = { A = "b" }`, "secrets_wo_version"},
 	} {

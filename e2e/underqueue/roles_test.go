@@ -122,7 +122,7 @@ func (p place) doWhatTheGuidesSay(as *providertest.Recorder) {
 				run                  = "true"
 				num_nodes            = 2
 				service_account_name = "elastic-master"
-				trainer_image        = %q
+				supervisor_image        = %q
 				secrets_wo           = { TOKEN = "x" }
 				secrets_wo_version   = 1
 				labels               = %s

@@ -66,7 +66,7 @@ resource "elastic_workload_priority_class" "urgent" {
 
 locals {
   # Copy examples/models along with this folder.
-  model = { file = file("${path.module}/../models/mnist_functional_api.py") }
+  model = { content = file("${path.module}/../models/mnist_functional_api.py") }
 
   # Without a directory of records on the nodes the jobs train on digits that the trainer draws itself.
   volumes = var.data_host_path == null ? [] : [

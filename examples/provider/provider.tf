@@ -25,7 +25,7 @@ resource "elastic_priority_class" "low" {
 resource "elastic_training_job" "digits" {
   name     = "digits"
   image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
-  model    = { name = "mnist" } # or { file = file("model.py") }
+  model    = { name = "mnist" } # or { content = file("model.py") }
   data     = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
   training = { minibatch_size = 10, grads_to_wait = 4 }
 

@@ -14,7 +14,7 @@ provider "elastic" {
 resource "elastic_training_job" "pytorch" {
   name  = "pytorch"
   image = "registry.example.com/team/elastic-pytorch:1" # made of ./Dockerfile
-  model = { file = file("${path.module}/mnist.py") }
+  model = { content = file("${path.module}/mnist.py") }
 
   data = {
     training         = "synthetic://digits?records=10000&seed=1"

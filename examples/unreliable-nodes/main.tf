@@ -30,7 +30,7 @@ resource "elastic_training_job" "survivor" {
   name      = "survivor"
   namespace = var.namespace
   image     = var.image
-  model     = { file = file("${path.module}/../models/mnist_functional_api.py") } # copy examples/models along
+  model     = { content = file("${path.module}/../models/mnist_functional_api.py") } # copy examples/models along
   volumes   = local.volumes
 
   data = {

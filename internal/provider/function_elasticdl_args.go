@@ -17,7 +17,7 @@ func newElasticdlArgs() function.Function {
 		name:    "elasticdl_args",
 		summary: "The arguments of elastic_training_job for an ElasticDL command line",
 		describes: "What the command line of ElasticDL's tutorial on elastic scheduling says, as attributes of `elastic_training_job`: " +
-			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are what the resource takes, and `model_file` is the path whose text is `model.file`. " +
+			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are what the resource takes, and `model_file` is the path whose text is `model.content`. " +
 			"Flags that are left out have that client's defaults. What the client refused is refused, with the flag's name; an unknown flag comes with the one that was probably meant.\n\n" +
 			"| flag | result |\n|---|---|\n" +
 			"| `--job_name` | `name` |\n" +
@@ -52,7 +52,7 @@ func elasticdlResult(a elasticdl.Arguments) types.Object {
 	workers := elasticdlPod(a.Worker)
 	workers["min"], workers["max"] = types.Int64Value(1), types.Int64Value(a.Workers)
 	volume := objectValue(map[string]attr.Value{
-		"name": types.StringValue(a.VolumeName), "mount_path": types.StringValue(a.MountPath), "pvc": types.StringValue(elasticdl.Claim),
+		"name": types.StringValue(a.VolumeName), "mount_path": types.StringValue(a.MountPath), "claim_name": types.StringValue(elasticdl.Claim),
 	})
 	volumes := types.ListNull(volume.Type(context.Background()))
 	if a.VolumeName != "" {

@@ -52,7 +52,7 @@ func skypilotResult(t task.Task, warnings []skypilot.Problem) types.Object {
 		"run":            textOrNull(t.Run),
 		"setup":          textOrNull(t.Setup),
 		"num_nodes":      types.Int64Value(int64(t.NumNodes)),
-		"envs":           texts(t.Envs),
+		"env":            texts(t.Envs),
 		"image":          textOrNull(t.Image),
 		"accelerators":   acceleratorsValue(t.Accelerators, t.Ordered),
 		"cpus":           textOrNull(t.CPUs),
@@ -86,7 +86,7 @@ func skypilotRecovery(r task.Recovery) types.Object {
 func skypilotVolumes(volumes []task.Volume) types.List {
 	of := func(v task.Volume) types.Object {
 		return objectValue(map[string]attr.Value{
-			"name": types.StringValue(v.Name), "mount_path": types.StringValue(v.MountPath), "pvc": types.StringValue(v.PVC),
+			"name": types.StringValue(v.Name), "mount_path": types.StringValue(v.MountPath), "claim_name": types.StringValue(v.PVC),
 		})
 	}
 	kind := types.ObjectType{AttrTypes: attributeTypesOf(of(task.Volume{}))}

@@ -103,7 +103,7 @@ func TestElasticdlArgsFunction(t *testing.T) {
 		}
 	}
 	var volumes []tftypes.Value
-	if err := at(t, got, "volumes").As(&volumes); err != nil || len(volumes) != 1 || !at(t, volumes[0], "pvc").Equal(str("fileserver-claim")) {
+	if err := at(t, got, "volumes").As(&volumes); err != nil || len(volumes) != 1 || !at(t, volumes[0], "claim_name").Equal(str("fileserver-claim")) {
 		t.Errorf("volumes are %v (%v)", volumes, err)
 	}
 	if got, _ := call(t, "elasticdl_args", str(line)); !at(t, got, "volumes").IsNull() {
@@ -190,7 +190,7 @@ run: |
 	for path, want := range map[string]tftypes.Value{
 		"name": str("low"), "run": str("echo hi\n"), "setup": tftypes.NewValue(tftypes.String, nil), "num_nodes": number(2),
 		"accelerators": str("T4:4"), "cpus": str("4+"), "memory": tftypes.NewValue(tftypes.String, nil),
-		"queue": str("user-queue"), "priority_class": str("low-priority"), "labels.team": str("vision"), "envs.A": str("b"),
+		"queue": str("user-queue"), "priority_class": str("low-priority"), "labels.team": str("vision"), "env.A": str("b"),
 		"pod_overrides": str(`{"spec":{"runtimeClassName":"nvidia"}}`),
 	} {
 		if value := at(t, got, path); !value.Equal(want) {

@@ -244,8 +244,8 @@ func sound() map[string][]map[string]any {
 		"data":     map[string]any{"training": "synthetic://digits?records=1000&seed=1", "validation": "synthetic://digits?records=100&seed=2", "records_per_task": 100},
 		"training": map[string]any{"minibatch_size": 10, "grads_to_wait": 2},
 		"master":   pod(nil), "workers": pod(map[string]any{"min": 1, "max": 2}),
-		"output": "/output", "checkpoint": map[string]any{"steps": 5, "keep_max": 2}, "evaluation": map[string]any{"epochs": 1},
-		"volumes": []any{map[string]any{"name": "output", "mount_path": "/output", "pvc": "models", "mount": "master"}},
+		"output": "/output", "checkpoint": map[string]any{"interval_steps": 5, "max_to_keep": 2}, "evaluation": map[string]any{"interval_epochs": 1},
+		"volumes": []any{map[string]any{"name": "output", "mount_path": "/output", "claim_name": "models", "mount_on": "master"}},
 	}
 	return map[string][]map[string]any{
 		"elastic_priority_class":          {{"name": "x", "value": 1}},

@@ -153,7 +153,7 @@ func volumeAttributes(readOnly string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},
 		"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
-		"pvc":        schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `pvc`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
+		"claim_name": schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `claim_name`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
 		"host_path":  schema.StringAttribute{MarkdownDescription: "A path of the node.", Optional: true},
 		"config_map": schema.StringAttribute{MarkdownDescription: "Name of a ConfigMap.", Optional: true},
 		"empty_dir": schema.SingleNestedAttribute{

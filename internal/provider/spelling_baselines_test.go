@@ -87,21 +87,21 @@ func volumeSpellings() map[string]spelling {
 		if source == "empty_dir" {
 			volume["empty_dir"] = entries{}
 		} else {
-			volume[source] = map[string]any{"host_path": "/x", "pvc": "x", "config_map": "x"}[source]
+			volume[source] = map[string]any{"host_path": "/x", "claim_name": "x", "config_map": "x"}[source]
 		}
 		return entries{"volumes": items{volume}}
 	}
 	return map[string]spelling{
 		"volumes": alike(items{nil, items{}}, items{
-			items{entries{"name": "a", "mount_path": "/a", "pvc": "a"}, entries{"name": "b", "mount_path": "/b", "pvc": "b"}},
-			items{entries{"name": "b", "mount_path": "/b", "pvc": "b"}, entries{"name": "a", "mount_path": "/a", "pvc": "a"}},
+			items{entries{"name": "a", "mount_path": "/a", "claim_name": "a"}, entries{"name": "b", "mount_path": "/b", "claim_name": "b"}},
+			items{entries{"name": "b", "mount_path": "/b", "claim_name": "b"}, entries{"name": "a", "mount_path": "/a", "claim_name": "a"}},
 		}, items{
-			items{entries{"name": "a", "mount_path": "/a", "pvc": "a"}},
-			items{entries{"name": "a", "mount_path": "/a", "pvc": "a", "host_path": "", "config_map": ""}},
-		}).but(items{entries{"name": "a", "mount_path": "/a", "pvc": "a"}}),
-		"volumes[].name":                 one(aName, "other").given(from("pvc")),
-		"volumes[].mount_path":           alike(items{"/data", "/data/"}).but("/other").given(from("pvc")),
-		"volumes[].pvc":                  one(aName, "y").given(from("pvc")),
+			items{entries{"name": "a", "mount_path": "/a", "claim_name": "a"}},
+			items{entries{"name": "a", "mount_path": "/a", "claim_name": "a", "host_path": "", "config_map": ""}},
+		}).but(items{entries{"name": "a", "mount_path": "/a", "claim_name": "a"}}),
+		"volumes[].name":                 one(aName, "other").given(from("claim_name")),
+		"volumes[].mount_path":           alike(items{"/data", "/data/"}).but("/other").given(from("claim_name")),
+		"volumes[].claim_name":           one(aName, "y").given(from("claim_name")),
 		"volumes[].host_path":            alike(items{"/x", "/x/", "/y/../x"}).given(from("host_path")).but("/y"),
 		"volumes[].config_map":           one(aName, "y").given(from("config_map")),
 		"volumes[].empty_dir":            alike(items{entries{}, entries{"medium": nil}}).given(from("empty_dir")).but(entries{"medium": "Memory"}),
@@ -185,7 +185,7 @@ func taskBaseline() baseline {
 			"run":                             alike(items{"echo", "echo\n"}).but("sleep"),
 			"setup":                           alike(items{nil, ""}, items{"pip", "pip\n"}).but("pip"),
 			"num_nodes":                       byDefault(1, 2),
-			"envs":                            alike(items{nil, entries{}}).but(entries{"A": "b"}),
+			"env":                             alike(items{nil, entries{}}).but(entries{"A": "b"}),
 			"workdir":                         alike(items{nil, entries{}}).but(entries{"a.py": "b"}),
 			"image":                           byDefault(task.DefaultImage, "debian"),
 			"image_pull_policy":               alike(items{nil, "IfNotPresent"}).but("Always"),
@@ -210,8 +210,8 @@ func taskBaseline() baseline {
 				with: entries{"secrets_wo": entries{"TOKEN": "a"}, "secrets_wo_version": 1},
 			},
 			"secrets_wo_version":               one(aNumber, 2).given(entries{"secrets_wo": entries{"TOKEN": "a"}, "secrets_wo_version": 1}),
-			"volumes[].read_only":              byDefault(false, true).given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "pvc": "a"}}}),
-			"trainer_image":                    byDefault(task.DefaultTrainerImage("test"), "another").given(entries{"num_nodes": 2}),
+			"volumes[].read_only":              byDefault(false, true).given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "claim_name": "a"}}}),
+			"supervisor_image":                 byDefault(task.DefaultTrainerImage("test"), "another").given(entries{"num_nodes": 2}),
 			"priority_class_name":              one(aName, "high"),
 			"node_selector":                    alike(items{nil, entries{}}).but(entries{"a": "b"}),
 			"runtime_class_name":               one(aName, "gvisor"),
@@ -261,8 +261,8 @@ func trainingJobBaseline() baseline {
 		return all
 	}
 	output := entries{"output": "/out"}
-	script := entries{"model": entries{"file": "x = 1"}, "workers.command": items{"python3", "-u"}}
-	csv := entries{"data.format": "csv", "data.csv": entries{"words": entries{"a": items{"b"}}}}
+	script := entries{"model": entries{"content": "x = 1"}, "workers.command": items{"python3", "-u"}}
+	csv := entries{"data.format": "csv", "data.csv": entries{"vocabularies": entries{"a": items{"b"}}}}
 	return baseline{
 		config: entries{
 			"name": "low", "image": "trainer:1", "model": entries{"name": "mnist"}, "master": entries{},
@@ -272,9 +272,9 @@ func trainingJobBaseline() baseline {
 		spellings: together(jobSpellings(), volumeSpellings(), pods("master", podSpellings(resources("0.1", "1Gi"))), pods("workers", podSpellings(resources("1", "4Gi"))), map[string]spelling{
 			"image":             one("short names and tags are the node's to resolve", "trainer:2"),
 			"image_pull_policy": alike(items{nil, "IfNotPresent"}).but("Always"),
-			"model":             alike(items{entries{"name": "mnist"}, entries{"name": "mnist", "file": nil}}).but(entries{"name": "iris"}),
+			"model":             alike(items{entries{"name": "mnist"}, entries{"name": "mnist", "content": nil}}).but(entries{"name": "iris"}),
 			"model.name":        one(aName, "iris"),
-			"model.file":        one(aText+": it decides the model's bits", "def f(): pass").given(script),
+			"model.content":     one(aText+": it decides the model's bits", "def f(): pass").given(script),
 
 			"data": alike(items{
 				entries{"training": "/data/train", "records_per_task": 100}, entries{"training": "/data/train/", "records_per_task": 100, "format": "recordio", "codec": "bytes", "csv": entries{}},
@@ -284,9 +284,9 @@ func trainingJobBaseline() baseline {
 			"data.validation":       alike(items{"/data/test", "/data/test/."}).but("/data/other"),
 			"data.format":           byDefault("recordio", "tfrecord"),
 			"data.codec":            byDefault("bytes", "tf_example"),
-			"data.csv":              alike(items{nil, entries{}, entries{"columns": entries{}, "words": entries{}}}).but(entries{"words": entries{"a": items{"b"}}}).given(entries{"data.format": "csv"}),
+			"data.csv":              alike(items{nil, entries{}, entries{"columns": entries{}, "vocabularies": entries{}}}).but(entries{"vocabularies": entries{"a": items{"b"}}}).given(entries{"data.format": "csv"}),
 			"data.csv.columns":      alike(items{nil, entries{}}).but(entries{"a": items{"b"}}).given(csv),
-			"data.csv.words":        one("the order of words is that of their numbers", entries{"a": items{"c"}}).given(csv),
+			"data.csv.vocabularies": one("the order of words is that of their numbers", entries{"a": items{"c"}}).given(csv),
 			"data.records_per_task": one(aNumber, 50),
 
 			"training":                alike(items{entries{"minibatch_size": 10}, entries{"minibatch_size": 10, "epochs": 1, "aggregation": "master"}}).but(entries{"minibatch_size": 10, "epochs": 2}),
@@ -297,29 +297,29 @@ func trainingJobBaseline() baseline {
 			"training.learning_rate":  one(aNumber+", and without it the model file's", 0.5),
 			"training.aggregation":    byDefault("master", "allreduce"),
 
-			"master":                            alike(items{nil, entries{}, entries{"termination_grace_period_seconds": 30}, entries{"resources": resources("100m", "1024Mi"), "env": entries{}}}).but(entries{"priority_class_name": "high"}),
-			"workers":                           alike(items{entries{"max": 2}, entries{"max": 2, "min": 1, "resources": resources("1000m", "4096Mi"), "tolerations": items{}}}).but(entries{"max": 3}),
-			"workers.max":                       one(aNumber, 3),
-			"workers.min":                       byDefault(1, 2),
-			"workers.floor_priority_class_name": alike(items{nil, "low"}).but("high").given(entries{"workers.priority_class_name": "low"}),
-			"workers.command":                   one("the words of a command are in order, and an empty one is refused", items{"python3"}).given(script),
+			"master":                          alike(items{nil, entries{}, entries{"termination_grace_period_seconds": 30}, entries{"resources": resources("100m", "1024Mi"), "env": entries{}}}).but(entries{"priority_class_name": "high"}),
+			"workers":                         alike(items{entries{"max": 2}, entries{"max": 2, "min": 1, "resources": resources("1000m", "4096Mi"), "tolerations": items{}}}).but(entries{"max": 3}),
+			"workers.max":                     one(aNumber, 3),
+			"workers.min":                     byDefault(1, 2),
+			"workers.min_priority_class_name": alike(items{nil, "low"}).but("high").given(entries{"workers.priority_class_name": "low"}),
+			"workers.command":                 one("the words of a command are in order, and an empty one is refused", items{"python3"}).given(script),
 
-			"output":               alike(items{"/out", "/out/"}).but("/other").given(output),
-			"checkpoint":           alike(items{nil, entries{}, entries{"keep_max": 3}, entries{"directory": "/out/checkpoints"}}).but(entries{"steps": 5}).given(output),
-			"checkpoint.steps":     one(aNumber+", and without it an epoch's", 5).given(entries{"checkpoint": entries{}}),
-			"checkpoint.keep_max":  byDefault(3, 4).given(entries{"checkpoint": entries{}}),
-			"checkpoint.directory": alike(items{nil, "/out/checkpoints", "/out/checkpoints/"}).but("/c").given(entries{"checkpoint": entries{}, "output": "/out"}),
-			"evaluation":           one("without it there is none on the way, and an empty one is refused", entries{"steps": 5}),
-			"evaluation.steps":     one(aNumber, 5).given(entries{"evaluation": entries{"epochs": 1}}),
-			"evaluation.epochs":    one(aNumber, 5).given(entries{"evaluation": entries{"epochs": 1}}),
+			"output":                     alike(items{"/out", "/out/"}).but("/other").given(output),
+			"checkpoint":                 alike(items{nil, entries{}, entries{"max_to_keep": 3}, entries{"directory": "/out/checkpoints"}}).but(entries{"interval_steps": 5}).given(output),
+			"checkpoint.interval_steps":  one(aNumber+", and without it an epoch's", 5).given(entries{"checkpoint": entries{}}),
+			"checkpoint.max_to_keep":     byDefault(3, 4).given(entries{"checkpoint": entries{}}),
+			"checkpoint.directory":       alike(items{nil, "/out/checkpoints", "/out/checkpoints/"}).but("/c").given(entries{"checkpoint": entries{}, "output": "/out"}),
+			"evaluation":                 one("without it there is none on the way, and an empty one is refused", entries{"interval_steps": 5}),
+			"evaluation.interval_steps":  one(aNumber, 5).given(entries{"evaluation": entries{"interval_epochs": 1}}),
+			"evaluation.interval_epochs": one(aNumber, 5).given(entries{"evaluation": entries{"interval_epochs": 1}}),
 
 			"queue":                      alike(items{entries{"name": "q", "priority_class": "a"}, entries{"name": "q", "priority_class": "a", "floor_priority_class": "a"}}).but(entries{"name": "r"}),
 			"queue.name":                 one(aName, "r").given(entries{"queue": entries{"name": "q"}}),
 			"queue.priority_class":       one(aName, "b").given(entries{"queue": entries{"name": "q"}}),
 			"queue.floor_priority_class": alike(items{nil, "a"}).but("b").given(entries{"queue": entries{"name": "q", "priority_class": "a"}}),
 
-			"volumes[].read_only": alike(items{nil, true}).but(false).given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "pvc": "a", "mount": "workers"}}}),
-			"volumes[].mount":     byDefault("all", "master").given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "pvc": "a"}}}),
+			"volumes[].read_only": alike(items{nil, true}).but(false).given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "claim_name": "a", "mount_on": "workers"}}}),
+			"volumes[].mount_on":  byDefault("all", "master").given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "claim_name": "a"}}}),
 		}),
 	}
 }

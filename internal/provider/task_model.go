@@ -31,7 +31,7 @@ type taskModel struct {
 	Run               types.String  `tfsdk:"run"`
 	Setup             types.String  `tfsdk:"setup"`
 	NumNodes          types.Int64   `tfsdk:"num_nodes"`
-	Envs              types.Map     `tfsdk:"envs"`
+	Envs              types.Map     `tfsdk:"env"`
 	Workdir           types.Map     `tfsdk:"workdir"`
 	Image             types.String  `tfsdk:"image"`
 	Accelerators      types.Dynamic `tfsdk:"accelerators"`
@@ -45,7 +45,7 @@ type taskModel struct {
 	SecretsWO         types.Map     `tfsdk:"secrets_wo"`
 	SecretsWOVersion  types.Int64   `tfsdk:"secrets_wo_version"`
 
-	TrainerImage                  types.String `tfsdk:"trainer_image"`
+	TrainerImage                  types.String `tfsdk:"supervisor_image"`
 	PriorityClassName             types.String `tfsdk:"priority_class_name"`
 	NodeSelector                  types.Map    `tfsdk:"node_selector"`
 	Tolerations                   types.List   `tfsdk:"tolerations"`
@@ -124,7 +124,7 @@ func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
 	o.text("memory", &t.Memory, m.Memory)
 	o.text("queue", &t.Queue, m.Queue)
 	o.text("priority_class", &t.PriorityClass, m.PriorityClass)
-	o.texts("envs", &t.Envs, envs)
+	o.texts("env", &t.Envs, envs)
 	o.texts("labels", &t.Labels, r.texts(m.Labels))
 	o.texts("workdir", &t.Workdir, r.texts(m.Workdir))
 	if n := m.NumNodes; !n.IsNull() && !n.IsUnknown() {

@@ -108,7 +108,7 @@ func taskReplacements() []replacement[task.Task] {
 		{"run", isTheRun, func(t task.Task) any { return t.Run }},
 		{"setup", isTheRun, func(t task.Task) any { return t.Setup }},
 		{"num_nodes", ofTheQueue, func(t task.Task) any { return t.NumNodes }},
-		{"envs", ofThePod, func(t task.Task) any { return t.Envs }},
+		{"env", ofThePod, func(t task.Task) any { return t.Envs }},
 		{"workdir", isTheRun, func(t task.Task) any { return t.Workdir }},
 		{"image", ofThePod, func(t task.Task) any { return t.Image }},
 		{"accelerators", ofTheQueue, func(t task.Task) any {
@@ -128,7 +128,7 @@ func taskReplacements() []replacement[task.Task] {
 		{"volumes", ofThePod, func(t task.Task) any { return t.Volumes }},
 		{"image_pull_policy", ofThePod, func(t task.Task) any { return t.ImagePullPolicy }},
 		{"image_pull_secrets", ofThePod, func(t task.Task) any { return t.ImagePullSecrets }},
-		{"trainer_image", ofThePod, func(t task.Task) any { return t.TrainerImage }},
+		{"supervisor_image", ofThePod, func(t task.Task) any { return t.TrainerImage }},
 		{"priority_class_name", ofThePod, func(t task.Task) any { return t.PriorityClassName }},
 		{"node_selector", ofThePod, func(t task.Task) any { return t.NodeSelector }},
 		{"tolerations", ofThePod, func(t task.Task) any { return t.Tolerations }},

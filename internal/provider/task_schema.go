@@ -52,7 +52,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			Optional:            true,
 			Computed:            true,
 		},
-		"envs": schema.MapAttribute{
+		"env": schema.MapAttribute{
 			MarkdownDescription: "Environment of the commands. It stands in the state as it is: no place for secrets. It is added to that of the file.",
 			ElementType:         types.StringType,
 			Optional:            true,
@@ -127,7 +127,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			Optional:            true,
 			NestedObject:        schema.NestedAttributeObject{Attributes: volumeAttributes("Whether it is mounted read-only; false by default.")},
 		},
-		"trainer_image": computed(nonEmptyText("Image of the program that starts the pods of several nodes together; that of this provider's release by default. " +
+		"supervisor_image": computed(nonEmptyText("Image of the program that starts the pods of several nodes together; that of this provider's release by default. " +
 			"Of no effect with one node.")),
 		"priority_class_name":  nameAttribute("PriorityClass of the pods, kube-scheduler's, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),
 		"node_selector":        nodeSelectorAttribute("Labels of the nodes that the pods may run on."),

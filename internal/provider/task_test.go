@@ -32,7 +32,7 @@ func drawTask(t *rapid.T) task.Task {
 		Name: "low", Namespace: "default", Run: oneOf("run", "echo\n", "sleep 1"), Setup: oneOf("setup", "", "echo setup"),
 		NumNodes: rapid.IntRange(1, 3).Draw(t, "num_nodes"), Image: oneOf("image", "debian", "python:3"), TrainerImage: "trainer",
 		ImagePullPolicy: corev1.PullPolicy(oneOf("pull", "", "Always")),
-		Envs:            drawTexts(t, "envs"), Queue: oneOf("queue", "", "user-queue"), PriorityClass: oneOf("class", "", "low-priority"),
+		Envs:            drawTexts(t, "env"), Queue: oneOf("queue", "", "user-queue"), PriorityClass: oneOf("class", "", "low-priority"),
 		CPUs: oneOf("cpus", "", "4", "4+"), Memory: oneOf("memory", "", "32", "512Mi"), PriorityClassName: oneOf("pod class", "", "high"),
 		NodeSelector: drawTexts(t, "node_selector"), ServiceAccountName: oneOf("account", "", "runner"), RuntimeClassName: oneOf("runtime", "", "gvisor"),
 	}
@@ -218,7 +218,7 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	for _, at := range a.contradicted {
 		said = append(said, at.String())
 	}
-	if want := []string{"run", `envs["A"]`, "num_nodes"}; !slices.Equal(said, want) {
+	if want := []string{"run", `env["A"]`, "num_nodes"}; !slices.Equal(said, want) {
 		t.Fatalf("said twice are %v, want %v", said, want)
 	}
 }

@@ -35,7 +35,7 @@ func classesOf(d trainingjob.Definition) []classUse {
 	return []classUse{
 		{path.Root("master").AtName("priority_class_name"), d.Master.PriorityClassName},
 		{path.Root("workers").AtName("priority_class_name"), d.Workers.PriorityClassName},
-		{path.Root("workers").AtName("floor_priority_class_name"), d.FloorPriorityClassName},
+		{path.Root("workers").AtName("min_priority_class_name"), d.FloorPriorityClassName},
 	}
 }
 

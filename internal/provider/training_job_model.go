@@ -47,7 +47,7 @@ type observedModel struct {
 }
 
 type trainedModel struct {
-	File types.String `tfsdk:"file"`
+	File types.String `tfsdk:"content"`
 	Name types.String `tfsdk:"name"`
 }
 
@@ -62,7 +62,7 @@ type dataModel struct {
 
 type csvModel struct {
 	Columns types.Map `tfsdk:"columns"`
-	Words   types.Map `tfsdk:"words"`
+	Words   types.Map `tfsdk:"vocabularies"`
 }
 
 type runModel struct {
@@ -93,20 +93,20 @@ type podModel struct {
 type workersModel struct {
 	Min                    types.Int64  `tfsdk:"min"`
 	Max                    types.Int64  `tfsdk:"max"`
-	FloorPriorityClassName types.String `tfsdk:"floor_priority_class_name"`
+	FloorPriorityClassName types.String `tfsdk:"min_priority_class_name"`
 	Command                types.List   `tfsdk:"command"`
 	podModel
 }
 
 type checkpointModel struct {
-	Steps     types.Int64  `tfsdk:"steps"`
-	KeepMax   types.Int64  `tfsdk:"keep_max"`
+	Steps     types.Int64  `tfsdk:"interval_steps"`
+	KeepMax   types.Int64  `tfsdk:"max_to_keep"`
 	Directory types.String `tfsdk:"directory"`
 }
 
 type evaluationModel struct {
-	Steps  types.Int64 `tfsdk:"steps"`
-	Epochs types.Int64 `tfsdk:"epochs"`
+	Steps  types.Int64 `tfsdk:"interval_steps"`
+	Epochs types.Int64 `tfsdk:"interval_epochs"`
 }
 
 type jobQueueModel struct {
@@ -130,13 +130,13 @@ type tolerationModel struct {
 
 type jobVolumeModel struct {
 	volumeModel
-	Mount types.String `tfsdk:"mount"`
+	Mount types.String `tfsdk:"mount_on"`
 }
 
 type volumeModel struct {
 	Name      types.String `tfsdk:"name"`
 	MountPath types.String `tfsdk:"mount_path"`
-	PVC       types.String `tfsdk:"pvc"`
+	PVC       types.String `tfsdk:"claim_name"`
 	HostPath  types.String `tfsdk:"host_path"`
 	ConfigMap types.String `tfsdk:"config_map"`
 	EmptyDir  types.Object `tfsdk:"empty_dir"`

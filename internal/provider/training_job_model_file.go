@@ -17,7 +17,7 @@ func checkModelFile(d trainingjob.Definition) diag.Diagnostics {
 	if d.ModelText == "" || len(d.Job.Command) > 0 {
 		return diags
 	}
-	at := path.Root("model").AtName("file")
+	at := path.Root("model").AtName("content")
 	_, report, err := modelfile.Load(at.String(), []byte(d.ModelText), modelfile.Options{LearningRate: d.Job.Training.LearningRate})
 	if err != nil {
 		diags.AddAttributeError(at, "Not a model file that can be trained", fmt.Sprintf("%s.\n\n"+

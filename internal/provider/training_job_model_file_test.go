@@ -20,9 +20,9 @@ func TestAModelFileIsReadWhenItIsPlanned(t *testing.T) {
 	}{
 		"a model file":                  {text: mnist},
 		"a built-in model":              {text: ""},
-		"a file that does not parse":    {text: "x = (\n", wants: "model.file:"},
+		"a file that does not parse":    {text: "x = (\n", wants: "model.content:"},
 		"a layer that is not there":     {text: strings.Replace(mnist, "layers.Dense(", "layers.Dens(", 1), wants: "Dens"},
-		"a file without a model":        {text: "import tensorflow as tf\n", wants: "model.file: "},
+		"a file without a model":        {text: "import tensorflow as tf\n", wants: "model.content: "},
 		"a script of another framework": {text: "import torch\n", command: []string{"python3"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -107,7 +107,7 @@ func replacements(queued bool) []replacement[trainingjob.Definition] {
 	}
 	return append(all, []replacement[trainingjob.Definition]{
 		{"workers.min", ofTheFloor, func(d trainingjob.Definition) any { return d.Min }},
-		{"workers.floor_priority_class_name", ofTheFloor, func(d trainingjob.Definition) any { return d.FloorPriorityClassName }},
+		{"workers.min_priority_class_name", ofTheFloor, func(d trainingjob.Definition) any { return d.FloorPriorityClassName }},
 	}...)
 }
 

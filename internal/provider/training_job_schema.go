@@ -116,8 +116,8 @@ func trainingJobModelAttribute() schema.Attribute {
 		MarkdownDescription: "What is trained: a model file, or a built-in model. Changing it replaces the job.",
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
-			"file": nonEmptyText("Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`."),
-			"name": nonEmptyText("A built-in model, instead of `file`: `" + strings.Join(zoo.Names(), "`, `") + "`. `elastic-trainer model NAME` shows its layers and what its records hold, and with `--source` its file."),
+			"content": nonEmptyText("Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`."),
+			"name":    nonEmptyText("A built-in model, instead of `file`: `" + strings.Join(zoo.Names(), "`, `") + "`. `elastic-trainer model NAME` shows its layers and what its records hold, and with `--source` its file."),
 		},
 	}
 }
@@ -162,7 +162,7 @@ func trainingJobDataAttribute() schema.Attribute {
 						Optional:            true,
 						ElementType:         types.ListType{ElemType: types.StringType},
 					},
-					"words": schema.MapAttribute{
+					"vocabularies": schema.MapAttribute{
 						MarkdownDescription: "Columns whose cells are words, which stand for their position in the list, 0 for the first: `{ species = [\"setosa\", \"versicolor\", \"virginica\"] }`.",
 						Optional:            true,
 						ElementType:         types.ListType{ElemType: types.StringType},
@@ -236,9 +236,9 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		Default:             int64default.StaticInt64(1),
 		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
 	}
-	attributes["floor_priority_class_name"] = nameAttribute("Priority class of the first `min` workers; should be above `priority_class_name`.")
+	attributes["min_priority_class_name"] = nameAttribute("Priority class of the first `min` workers; should be above `priority_class_name`.")
 	attributes["command"] = schema.ListAttribute{
-		MarkdownDescription: "Compute with a framework of your own, such as PyTorch: `model.file` is a script then, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
+		MarkdownDescription: "Compute with a framework of your own, such as PyTorch: `model.content` is a script then, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
 			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master runs the same. The job has the same schedule, membership and restarts, and the bits that the framework promises. The root file system is read-only; `TMPDIR` and `HOME` name a directory that can be written to. See the guide *Elastic PyTorch*. Changing it replaces the job.",
 		ElementType: types.StringType,
 		Optional:    true,
@@ -254,7 +254,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 func trainingJobQueueAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Where the job waits for quota under Kueue. The master and the first `workers.min` workers are admitted, and evicted, together; every worker above them is queued by itself, so that the queue takes workers one by one and the job shrinks instead of being evicted. " +
-			"When the queue evicts master and floor, the rest leaves too, and the job goes on when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.floor_priority_class_name` replaces the job; the floor keeps the pods' settings that the job was made with. Changing it replaces the job.",
+			"When the queue evicts master and floor, the rest leaves too, and the job goes on when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.min_priority_class_name` replaces the job; the floor keeps the pods' settings that the job was made with. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
@@ -283,8 +283,8 @@ func trainingJobEvaluationAttribute() schema.Attribute {
 			"The model does not depend on it. Each result is an Event; all are in the job's status and in `model.json`. Needs `data.validation`. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
-			"steps":  between("Steps between two evaluations (ElasticDL's `--evaluation_steps`).", "epochs"),
-			"epochs": between("Epochs between two evaluations.", "steps"),
+			"interval_steps":  between("Steps between two evaluations (ElasticDL's `--evaluation_steps`).", "interval_epochs"),
+			"interval_epochs": between("Epochs between two evaluations.", "interval_steps"),
 		},
 	}
 }
@@ -294,12 +294,12 @@ func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 		MarkdownDescription: "When the whole state is written, and where: an interrupted job goes on from its newest checkpoint, to the same bits as if it had not been interrupted. " +
 			"While a worker lives nothing is lost that checkpoints could bring back. One is written besides when the master is asked to stop, and after the last step, so that a job with more epochs can follow. Changing it replaces the job, and the new one goes on from the checkpoints that it finds.",
 		Attributes: map[string]schema.Attribute{
-			"steps": schema.Int64Attribute{
+			"interval_steps": schema.Int64Attribute{
 				MarkdownDescription: "Steps between two checkpoints (ElasticDL's `--checkpoint_steps`). By default there is one at the end of each epoch.",
 				Optional:            true,
 				Validators:          []validator.Int64{int64validator.AtLeast(1)},
 			},
-			"keep_max": schema.Int64Attribute{
+			"max_to_keep": schema.Int64Attribute{
 				MarkdownDescription: "How many of the newest are kept (`--keep_checkpoint_max`); 0 keeps all. 3 by default: where one is damaged the one before it is used. Without `output` there is one.",
 				Optional:            true,
 				Validators:          []validator.Int64{int64validator.Between(0, math.MaxInt32)},
@@ -343,7 +343,7 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 
 func trainingJobVolumesAttribute() schema.Attribute {
 	attributes := volumeAttributes("Whether it is mounted read-only; by default it is on workers, which only read data, and is not on the master, which writes the output.")
-	attributes["mount"] = schema.StringAttribute{
+	attributes["mount_on"] = schema.StringAttribute{
 		MarkdownDescription: "Which pods mount it: `all` (default), `master` or `workers`.",
 		Optional:            true,
 		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},

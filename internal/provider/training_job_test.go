@@ -191,7 +191,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 	if rapid.Bool().Draw(t, "has checkpoints") {
 		d.Job.Checkpoint = &trainingjob.Checkpoint{Steps: 100, Directory: rapid.SampledFrom([]string{"", "/checkpoints"}).Draw(t, "directory")}
 		if rapid.Bool().Draw(t, "keeps some") {
-			d.Job.Checkpoint.KeepMax = new(rapid.IntRange(0, 5).Draw(t, "keep_max"))
+			d.Job.Checkpoint.KeepMax = new(rapid.IntRange(0, 5).Draw(t, "max_to_keep"))
 		}
 	}
 	d.Job.Training.Aggregation = rapid.SampledFrom(append([]string{""}, trainingjob.Aggregations...)).Draw(t, "aggregation")

@@ -38,7 +38,7 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 		return isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
 	}
 	addProblems(&resp.Diagnostics, definition.Problems(), known)
-	if isKnown(req.Config.Raw, "model.file") && isKnown(req.Config.Raw, "workers.command") {
+	if isKnown(req.Config.Raw, "model.content") && isKnown(req.Config.Raw, "workers.command") {
 		resp.Diagnostics.Append(checkModelFile(definition)...)
 	}
 	for _, p := range definition.Warnings() {

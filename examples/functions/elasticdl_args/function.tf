@@ -29,7 +29,7 @@ locals {
 resource "elastic_training_job" "low" {
   name     = local.low.name
   image    = local.low.image
-  model    = { file = file("${path.module}/${local.low.model_file}") } # examples/models/mnist_functional_api.py
+  model    = { content = file("${path.module}/${local.low.model_file}") } # examples/models/mnist_functional_api.py
   data     = local.low.data
   training = local.low.training
   master   = local.low.master

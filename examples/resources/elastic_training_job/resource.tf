@@ -3,7 +3,7 @@
 resource "elastic_training_job" "digits" {
   name  = "digits"
   image = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
-  model = { name = "mnist" } # or { file = file("model.py") }: an ElasticDL model file, as it is
+  model = { name = "mnist" } # or { content = file("model.py") }: an ElasticDL model file, as it is
 
   data = {
     training         = "synthetic://digits?records=10000&seed=1" # or a path in the image or in a volume
@@ -30,9 +30,9 @@ resource "elastic_training_job" "digits" {
   }
 
   output     = "/output/digits"
-  checkpoint = { steps = 500, keep_max = 3 } # an interrupted job goes on from the newest whole one, to the same bits
-  evaluation = { epochs = 1 }                # of the validation data: Events, status and model.json tell the results
-  volumes    = [{ name = "output", mount_path = "/output", pvc = "models", mount = "master" }]
+  checkpoint = { interval_steps = 500, max_to_keep = 3 } # an interrupted job goes on from the newest whole one, to the same bits
+  evaluation = { interval_epochs = 1 }                   # of the validation data: Events, status and model.json tell the results
+  volumes    = [{ name = "output", mount_path = "/output", claim_name = "models", mount_on = "master" }]
 }
 
 # One job for each learning rate, under names that are made: digits-rate- and five letters. Each has an hour, and an apply

@@ -27,7 +27,7 @@ resource "elastic_priority_class" "low" {
 
 locals {
   # Copy examples/models along with this folder.
-  model = { file = file("${path.module}/../../models/mnist_functional_api.py") }
+  model = { content = file("${path.module}/../../models/mnist_functional_api.py") }
 
   # Without a directory of records on the nodes the jobs train on digits that the trainer draws itself.
   volumes = var.data_host_path == null ? [] : [

@@ -280,7 +280,7 @@ func TestWhatIsRenderedIsTaken(t *testing.T) {
 		task.TrainerImage = "trainer"
 		task.Recovery.RecoverOnExitCodes = rapid.SliceOfNDistinct(rapid.IntRange(1, 255).Filter(func(c int) bool { return c != exitKilled }), 0, 20, rapid.ID[int]).Draw(t, "codes")
 		task.Recovery.MaxRestartsOnErrors = rapid.IntRange(0, 1<<40).Draw(t, "restarts")
-		task.Envs = rapid.MapOfN(rapid.StringMatching(`[A-Z_]{1,4}`), rapid.StringMatching(`[$()A-Z]{0,8}`), 0, 4).Draw(t, "envs")
+		task.Envs = rapid.MapOfN(rapid.StringMatching(`[A-Z_]{1,4}`), rapid.StringMatching(`[$()A-Z]{0,8}`), 0, 4).Draw(t, "env")
 		task.CPUs = rapid.SampledFrom([]string{"", "4", "4+", "0.5"}).Draw(t, "cpus")
 		if problems := task.Problems(); len(problems) > 0 {
 			t.Fatalf("problems: %v", problems)

@@ -35,9 +35,9 @@ type Task struct {
 	ImagePullPolicy  corev1.PullPolicy `json:"image_pull_policy,omitempty"`
 	ImagePullSecrets []string          `json:"image_pull_secrets,omitempty"`
 	// TrainerImage holds the supervisor of a gang; of no effect with one node.
-	TrainerImage string `json:"trainer_image,omitempty"`
+	TrainerImage string `json:"supervisor_image,omitempty"`
 
-	Envs map[string]string `json:"envs,omitempty"`
+	Envs map[string]string `json:"env,omitempty"`
 	// Secrets are environment variables whose values stay in Secrets that exist already.
 	Secrets map[string]SecretKey `json:"secrets,omitempty"`
 	// SecretValues names the environment variables whose values are in Secret NAME-secrets, made with the task. The

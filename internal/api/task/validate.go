@@ -47,7 +47,7 @@ func (t Task) Problems() []Problem {
 		p.add("image", "is empty; name the image in which the task runs")
 	}
 	if t.gang() && t.TrainerImage == "" {
-		p.add("trainer_image", "is empty; a task of %d nodes needs the image that holds their supervisor", t.NumNodes)
+		p.add("supervisor_image", "is empty; a task of %d nodes needs the image that holds their supervisor", t.NumNodes)
 	}
 	p.variables(t)
 	p.workdir(t.Workdir)
@@ -132,7 +132,7 @@ func (p *problems) variables(t Task) {
 		set[name] = field
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Envs)) {
-		check("envs", name)
+		check("env", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
 		check("secrets", name)

@@ -69,11 +69,11 @@ const (
 type Volume struct {
 	Name      string    `json:"name"`
 	MountPath string    `json:"mount_path"`
-	PVC       string    `json:"pvc,omitempty"`       // a claim's name
-	HostPath  string    `json:"host_path,omitempty"` // a path of the node
+	PVC       string    `json:"claim_name,omitempty"` // a claim's name
+	HostPath  string    `json:"host_path,omitempty"`  // a path of the node
 	EmptyDir  *EmptyDir `json:"empty_dir,omitempty"`
 	ConfigMap string    `json:"config_map,omitempty"` // a ConfigMap's name
-	Mount     string    `json:"mount,omitempty"`      // MountAll (also ""), MountMaster or MountWorkers
+	Mount     string    `json:"mount_on,omitempty"`   // MountAll (also ""), MountMaster or MountWorkers
 	// ReadOnly, when nil, is true on workers, which only read data, and false on the master, which writes the output.
 	ReadOnly *bool `json:"read_only,omitempty"`
 }

@@ -8,14 +8,14 @@ import (
 
 func TestProblemsNameTheLimitOfNumbersThatWouldOverflow(t *testing.T) {
 	for field, set := range map[string]func(j *Job, n int64){
-		"training.epochs":         func(j *Job, n int64) { j.Training.Epochs = int(n) },
-		"training.minibatch_size": func(j *Job, n int64) { j.Training.MinibatchSize = int(n) },
-		"training.grads_to_wait":  func(j *Job, n int64) { j.Training.GradsToWait = int(n) },
-		"data.records_per_task":   func(j *Job, n int64) { j.Data.RecordsPerTask = int(n) },
-		"checkpoint.steps":        func(j *Job, n int64) { j.Checkpoint = &Checkpoint{Steps: n} },
-		"checkpoint.keep_max":     func(j *Job, n int64) { k := int(n); j.Checkpoint = &Checkpoint{KeepMax: &k} },
-		"evaluation.steps":        func(j *Job, n int64) { j.Evaluation = &Evaluation{Steps: n} },
-		"evaluation.epochs":       func(j *Job, n int64) { j.Evaluation = &Evaluation{Epochs: n} },
+		"training.epochs":            func(j *Job, n int64) { j.Training.Epochs = int(n) },
+		"training.minibatch_size":    func(j *Job, n int64) { j.Training.MinibatchSize = int(n) },
+		"training.grads_to_wait":     func(j *Job, n int64) { j.Training.GradsToWait = int(n) },
+		"data.records_per_task":      func(j *Job, n int64) { j.Data.RecordsPerTask = int(n) },
+		"checkpoint.interval_steps":  func(j *Job, n int64) { j.Checkpoint = &Checkpoint{Steps: n} },
+		"checkpoint.max_to_keep":     func(j *Job, n int64) { k := int(n); j.Checkpoint = &Checkpoint{KeepMax: &k} },
+		"evaluation.interval_steps":  func(j *Job, n int64) { j.Evaluation = &Evaluation{Steps: n} },
+		"evaluation.interval_epochs": func(j *Job, n int64) { j.Evaluation = &Evaluation{Epochs: n} },
 	} {
 		for _, n := range []int64{1 << 62, math.MaxInt64} {
 			var j Job

@@ -80,8 +80,8 @@ type Job struct {
 // Evaluation says when the validation data are evaluated besides after the last step: training waits meanwhile, and what it
 // comes to does not depend on it.
 type Evaluation struct {
-	Steps  int64 `json:"steps,omitempty"`  // between two of them; 0: not by steps
-	Epochs int64 `json:"epochs,omitempty"` // between two of them; 0: not by epochs
+	Steps  int64 `json:"interval_steps,omitempty"`  // between two of them; 0: not by steps
+	Epochs int64 `json:"interval_epochs,omitempty"` // between two of them; 0: not by epochs
 }
 
 // Due reports whether the state after step updates is evaluated, in a job with so many steps in an epoch. A nil Evaluation
@@ -96,9 +96,9 @@ func (e *Evaluation) Due(step, stepsPerEpoch int64) bool {
 
 // Checkpoint says when and where the state is kept, from which an interrupted job goes on.
 type Checkpoint struct {
-	Steps     int64  `json:"steps,omitempty"`     // between two of them; 0: an epoch's
-	KeepMax   *int   `json:"keep_max,omitempty"`  // the newest so many are kept; nil: DefaultKeepCheckpoints; 0: all
-	Directory string `json:"directory,omitempty"` // "": CheckpointsDir below the output
+	Steps     int64  `json:"interval_steps,omitempty"` // between two of them; 0: an epoch's
+	KeepMax   *int   `json:"max_to_keep,omitempty"`    // the newest so many are kept; nil: DefaultKeepCheckpoints; 0: all
+	Directory string `json:"directory,omitempty"`      // "": CheckpointsDir below the output
 }
 
 // CheckpointsDir is the directory of a job's checkpoints below its output.
@@ -138,8 +138,8 @@ type Data struct {
 
 // CSV says what the header row of CSV files and the model's schema do not.
 type CSV struct {
-	Columns map[string][]string `json:"columns,omitempty"` // of a feature, one for each of its elements, where they are called otherwise
-	Words   map[string][]string `json:"words,omitempty"`   // of a column whose cells are words: in the order of their numbers, from 0 on
+	Columns map[string][]string `json:"columns,omitempty"`      // of a feature, one for each of its elements, where they are called otherwise
+	Words   map[string][]string `json:"vocabularies,omitempty"` // of a column whose cells are words: in the order of their numbers, from 0 on
 }
 
 // Training holds the numbers of a run.
@@ -166,9 +166,9 @@ var Aggregations = []string{AggregationMaster, AggregationAllReduce, Aggregation
 type Workers struct {
 	Min                    int                    `json:"min"` // the floor
 	Max                    int                    `json:"max"`
-	FloorPriorityClassName string                 `json:"floor_priority_class_name,omitempty"` // of the first Min workers
-	Queue                  *Queue                 `json:"queue,omitempty"`                     // nil: not queued. Under one the first Min workers are made by Job NAME-floor
-	Template               corev1.PodTemplateSpec `json:"template"`                            // of a worker pod; the master adds name, owner, number and arguments
+	FloorPriorityClassName string                 `json:"min_priority_class_name,omitempty"` // of the first Min workers
+	Queue                  *Queue                 `json:"queue,omitempty"`                   // nil: not queued. Under one the first Min workers are made by Job NAME-floor
+	Template               corev1.PodTemplateSpec `json:"template"`                          // of a worker pod; the master adds name, owner, number and arguments
 }
 
 // Phase of a job.

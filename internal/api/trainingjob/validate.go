@@ -83,13 +83,13 @@ func (p *problems) checkpoint(j Job) {
 		return
 	}
 	if c.Steps < 0 {
-		p.add("checkpoint.steps", "is %d; give a number of steps, or 0 for one checkpoint each epoch", c.Steps)
+		p.add("checkpoint.interval_steps", "is %d; give a number of steps, or 0 for one checkpoint each epoch", c.Steps)
 	}
-	p.between("checkpoint.steps", max(c.Steps, 0), 0, MaxSteps)
+	p.between("checkpoint.interval_steps", max(c.Steps, 0), 0, MaxSteps)
 	if c.KeepMax != nil && *c.KeepMax < 0 {
-		p.add("checkpoint.keep_max", "is %d; give how many of the newest checkpoints are kept, or 0 for all", *c.KeepMax)
+		p.add("checkpoint.max_to_keep", "is %d; give how many of the newest checkpoints are kept, or 0 for all", *c.KeepMax)
 	}
-	p.between("checkpoint.keep_max", int64(max(j.Keep(), 0)), 0, MaxKeep)
+	p.between("checkpoint.max_to_keep", int64(max(j.Keep(), 0)), 0, MaxKeep)
 	switch {
 	case c.Directory == "":
 	case j.Output == "":
@@ -104,13 +104,13 @@ func (p *problems) evaluation(j Job) {
 	if e == nil {
 		return
 	}
-	p.between("evaluation.steps", max(e.Steps, 0), 0, MaxSteps)
-	p.between("evaluation.epochs", max(e.Epochs, 0), 0, MaxEpochs)
+	p.between("evaluation.interval_steps", max(e.Steps, 0), 0, MaxSteps)
+	p.between("evaluation.interval_epochs", max(e.Epochs, 0), 0, MaxEpochs)
 	switch {
 	case e.Steps < 0:
-		p.add("evaluation.steps", "is %d; give the number of steps between two evaluations", e.Steps)
+		p.add("evaluation.interval_steps", "is %d; give the number of steps between two evaluations", e.Steps)
 	case e.Epochs < 0:
-		p.add("evaluation.epochs", "is %d; give the number of epochs between two evaluations", e.Epochs)
+		p.add("evaluation.interval_epochs", "is %d; give the number of epochs between two evaluations", e.Epochs)
 	case e.Steps == 0 && e.Epochs == 0:
 		p.add("evaluation", "says neither after how many steps nor after how many epochs; without it the validation data are evaluated once, at the end")
 	case j.Data.Validation == "":
@@ -150,7 +150,7 @@ func (d Definition) Problems() []Problem {
 	case n > 0 && named:
 		out.add("model", "has both a file and the built-in model %q; set one", d.Job.Model.Name)
 	case n > MaxModelConfigMapBytes:
-		out.add("model.file", "has %d bytes; at most %d fit into a ConfigMap", n, MaxModelConfigMapBytes)
+		out.add("model.content", "has %d bytes; at most %d fit into a ConfigMap", n, MaxModelConfigMapBytes)
 	}
 	if d.Image == "" {
 		out.add("image", "is empty; name the trainer's image")

@@ -45,7 +45,7 @@ func (p *problems) command(j Job) {
 		p.add("workers.command", "names no program; give what runs the script, as in [\"python3\"]")
 	}
 	if j.Model.Name != "" {
-		p.add("workers.command", "is %q, and the model is the built-in %q, which elastic-trainer computes itself; give the script as model.file", strings.Join(j.Command, " "), j.Model.Name)
+		p.add("workers.command", "is %q, and the model is the built-in %q, which elastic-trainer computes itself; give the script as model.content", strings.Join(j.Command, " "), j.Model.Name)
 	}
 }
 
@@ -95,7 +95,7 @@ func (p *problems) csv(d Data) {
 	for _, column := range slices.Sorted(maps.Keys(d.CSV.Words)) {
 		words := d.CSV.Words[column]
 		if column == "" || len(words) == 0 {
-			p.add("data.csv.words", "gives column %q the words %q; list its words in the order of their numbers", column, words)
+			p.add("data.csv.vocabularies", "gives column %q the words %q; list its words in the order of their numbers", column, words)
 		}
 	}
 }

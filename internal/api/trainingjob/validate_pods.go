@@ -35,7 +35,7 @@ func VolumeProblems(volumes []Volume, ourNames, ourDirs []string) []Problem {
 			}
 		}
 		if sources != 1 {
-			p.add(field, "(%q) has %d sources; set exactly one of pvc, host_path, empty_dir and config_map", v.Name, sources)
+			p.add(field, "(%q) has %d sources; set exactly one of claim_name, host_path, empty_dir and config_map", v.Name, sources)
 		}
 		if v.Mount != "" && !slices.Contains([]string{MountAll, MountMaster, MountWorkers}, v.Mount) {
 			p.add(field+".mount", "is %q; it must be %s", v.Mount, quoted([]string{MountAll, MountMaster, MountWorkers}))

@@ -37,8 +37,8 @@ func TestAnyNumberOfAFlagIsTakenOrRefusedByName(t *testing.T) {
 	}
 	fields := map[string]string{
 		"num-epoch": "training.epochs", "minibatch-size": "training.minibatch_size", "grads-to-wait": "training.grads_to_wait",
-		"record-per-task": "data.records_per_task", "evaluation-steps": "evaluation.steps", "evaluation-epochs": "evaluation.epochs",
-		"checkpoint-steps": "checkpoint.steps", "keep-checkpoint-max": "checkpoint.keep_max", "learning-rate": "training.learning_rate",
+		"record-per-task": "data.records_per_task", "evaluation-steps": "evaluation.interval_steps", "evaluation-epochs": "evaluation.interval_epochs",
+		"checkpoint-steps": "checkpoint.interval_steps", "keep-checkpoint-max": "checkpoint.max_to_keep", "learning-rate": "training.learning_rate",
 	}
 	allowed := []string{"training diverged", "read the job"} // what may end a command whose numbers were taken
 	tried := 0

@@ -106,7 +106,7 @@ func envs(p *parser, path string, e entry) {
 		name := v.key.Value
 		if null(v.value) {
 			if !p.given.Envs[name] {
-				p.refuse(v.key, "%s has no value; sky would take it from --env: give it here or by the attribute envs", join(path, name))
+				p.refuse(v.key, "%s has no value; sky would take it from --env: give it here or by the attribute env", join(path, name))
 			}
 			continue
 		}

@@ -83,6 +83,9 @@ type parser struct {
 // check finds in a value what the task would refuse, while its line is known.
 func (p *parser) check() {
 	for _, problem := range p.task.Problems() {
+		if problem.Field == "env" { // the attribute's name; the file has SkyPilot's
+			problem.Field = "envs"
+		}
 		if n := p.said[problem.Field]; n != nil && slices.Contains([]string{"cpus", "memory", "envs", "volumes", "num_nodes"}, problem.Field) {
 			p.refuse(n, "%s", problem)
 		}
