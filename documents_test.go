@@ -195,3 +195,37 @@ func TestEveryLinkOfADocumentLeadsSomewhere(t *testing.T) {
 		t.Errorf("%d links and %d anchors were found in all documents", links, anchors)
 	}
 }
+
+// The first column of the table of Events in the guide "Troubleshooting" has reasons that the trainer gives, in quotes.
+func TestEveryEventOfTheTroubleshootingGuideIsOneThatATrainerReports(t *testing.T) {
+	d, err := doccheck.Open(".", "templates/guides/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, folder := range []string{"internal/trainer/protocol/coordinator", "internal/trainer/runtime", "internal/cli/elastictrainer"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			sources.Write(source)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, table, found := strings.Cut(d.Text, "| Event |")
+	if !found {
+		t.Fatal("the guide has no table of Events")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.Lines(table) {
+		for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			if !strings.Contains(sources.String(), `"`+m[1]+`"`) {
+				t.Errorf("%s: no trainer reports %s", d.Path, m[1])
+			}
+		}
+	}
+}

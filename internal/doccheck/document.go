@@ -20,11 +20,13 @@ type Document struct {
 	Text string
 }
 
-// Read returns what people read of the repository below root, but for docs/, which is made of templates/: the documents of
-// the root, the templates, and the READMEs of the examples.
+// Read returns the documents of the repository below root: those of the root, the templates, the pages of docs/ that are
+// written by hand (tools/docs.sh makes the others from the templates), and the READMEs of simcluster and of the examples.
 func Read(root string) ([]Document, error) {
 	var paths []string
-	for _, pattern := range []string{"*.md", "templates/*.md.tmpl", "templates/guides/*.md"} {
+	for _, pattern := range []string{
+		"*.md", "templates/*.md.tmpl", "templates/guides/*.md", "docs/glossary.md", "docs/development/*.md", "simcluster/*.md",
+	} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, err
