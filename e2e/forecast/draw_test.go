@@ -96,7 +96,7 @@ resource "elastic_training_job" "job" {
 	}
 	queue := ""
 	if d.kind == aQueuedTask {
-		queue = fmt.Sprintf("queue = \"queue\"\n  priority_class = %q", d.class)
+		queue = fmt.Sprintf("queue = { name = \"queue\", workload_priority_class = %q }", d.class)
 	}
 	return fmt.Sprintf(`
 resource "elastic_task" "job" {

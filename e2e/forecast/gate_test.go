@@ -23,7 +23,7 @@ func TestTheForecastersRoleIsEnoughAndNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	forecaster := providertest.Account(t, admin, "forecaster", "", providertest.Everywhere(role.Rules))
-	printed, code := terminal.Run(t, forecaster+fmt.Sprintf(aTinyTask, `queue = "nobodys"`), "plan")
+	printed, code := terminal.Run(t, forecaster+fmt.Sprintf(aTinyTask, `queue = { name = "nobodys" }`), "plan")
 	if code != 0 || strings.Contains(printed, "No forecast can be made") {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
@@ -69,7 +69,7 @@ data "elastic_forecast" "f" {
   name = "asked"
   pods = [
     { name = "master", requests = { cpu = "1" } },
-    { name = "worker", count = 2, min = 1, follows = true, requests = { cpu = "1000" } },
+    { name = "worker", count = 2, min = 1, starts_after_previous = true, requests = { cpu = "1000" } },
   ]
 }
 output "f" {

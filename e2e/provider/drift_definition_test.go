@@ -237,7 +237,7 @@ var driftingJobs = []string{
 // untried are attributes that this test does not change: labels, annotations and the deadline are the Job's own, in no
 // ConfigMap; a queue needs Kueue; and of the last two the definition has no value, or another name.
 var untried = []string{
-	"labels", "annotations", "active_deadline_seconds", "queue.name", "queue.priority_class", "queue.floor_priority_class",
+	"labels", "annotations", "active_deadline_seconds", "queue.name", "queue.workload_priority_class", "queue.min_workload_priority_class",
 	"master.init_containers.resources.limits", "workers.init_containers.resources.limits",
 	"master.tolerations.toleration_seconds", "workers.tolerations.toleration_seconds",
 }

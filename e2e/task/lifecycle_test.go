@@ -218,7 +218,7 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: The task will be queued nevertheless", `queue = "default"`)
+	providertest.ExpectSays(t, printed, "Warning: The task will be queued nevertheless", `queue = { name = "default" }`)
 	if live := job(t, ns, "unlabelled"); live.Labels[kueue.QueueLabel] != "default" {
 		t.Errorf("Kueue has not queued it: %v", live.Labels)
 	}

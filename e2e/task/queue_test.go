@@ -62,8 +62,7 @@ resource "elastic_task" %[1]q {
   namespace      = %[3]q
   image          = "debian"
   cpus           = "%[4]d"
-  queue          = elastic_local_queue.user.name
-  priority_class = elastic_workload_priority_class.%[2]s.name
+  queue          = { name = elastic_local_queue.user.name, workload_priority_class = elastic_workload_priority_class.%[2]s.name }
   timeouts       = { create = "60s", update = "60s", delete = "60s" }
 %[5]s
 }
@@ -176,8 +175,7 @@ resource "elastic_task" "test" {
   image          = "debian"
   run            = "sleep 600"
   cpus           = "%d"
-  queue          = elastic_local_queue.%s.name
-  priority_class = %s
+  queue          = { name = elastic_local_queue.%s.name, workload_priority_class = %s }
   timeouts       = { create = "60s", update = "60s", delete = "60s" }
   %s
 }
@@ -231,9 +229,9 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	t.Parallel()
 	ns, r := namespace(t), providertest.NewTerminal(t)
 	config := func(class string) string {
-		return block(ns, "lonely", fmt.Sprintf("queue = \"nobodys\"\n cpus = \"1\"\n %s\n wait_for = \"admitted\"\n", class))
+		return block(ns, "lonely", fmt.Sprintf("queue = { name = \"nobodys\"\n %s }\n cpus = \"1\"\n wait_for = \"admitted\"\n", class))
 	}
-	printed, code := r.Run(t, config(`priority_class = "nobodys-class"`), "apply", "-auto-approve")
+	printed, code := r.Run(t, config(`workload_priority_class = "nobodys-class"`), "apply", "-auto-approve")
 	if code != 1 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}

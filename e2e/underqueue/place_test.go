@@ -96,8 +96,8 @@ func (p place) job(lines string) string {
 		{"workers", "{ max = 2, " + small + " }"},
 		{"queue", `{
     name                 = elastic_local_queue.test.name
-    priority_class       = elastic_workload_priority_class.low.name
-    floor_priority_class = elastic_workload_priority_class.mid.name
+    workload_priority_class       = elastic_workload_priority_class.low.name
+    min_workload_priority_class = elastic_workload_priority_class.mid.name
   }`},
 	}
 	var b strings.Builder

@@ -100,7 +100,7 @@ resource "elastic_local_queue" "default" {
 	p.steps(
 		resource.TestStep{Config: asAdmin() + queue},
 		resource.TestStep{
-			Config:      asAdmin() + queue + p.job(`queue = { name = "user-queue", floor_priority_class = "nobody" }`),
+			Config:      asAdmin() + queue + p.job(`queue = { name = "user-queue", min_workload_priority_class = "nobody" }`),
 			ExpectError: says("There is no such workload priority class", `WorkloadPriorityClass "nobody" does not exist`),
 		},
 		resource.TestStep{
@@ -148,17 +148,17 @@ resource "elastic_priority_class" "high" {
 			"depends_on = [elastic_local_queue.default]", []string{"The namespace's default queue is in the way", "the job cannot be created"},
 		},
 		"a queue and classes that nobody makes": {
-			`queue = { name = "nowhere", priority_class = "nobody", floor_priority_class = "nothing" }`,
+			`queue = { name = "nowhere", workload_priority_class = "nobody", min_workload_priority_class = "nothing" }`,
 			[]string{"LocalQueue nowhere is not there", "Until it exists the job waits", "WorkloadPriorityClass nobody is not there", "WorkloadPriorityClass nothing is not there", "elastic_workload_priority_class.NAME.name"},
 		},
 		"a floor below the rest": {
 			`queue = {
     name = elastic_local_queue.test.name
-    priority_class = elastic_workload_priority_class.mid.name
-    floor_priority_class = elastic_workload_priority_class.low.name
+    workload_priority_class = elastic_workload_priority_class.mid.name
+    min_workload_priority_class = elastic_workload_priority_class.low.name
   }`, []string{"The floor is not above the rest", "has value 10"},
 		},
-		"a floor like the rest": {`queue = { name = elastic_local_queue.test.name, priority_class = "nobody" }`, []string{"queue.floor_priority_class is not set"}},
+		"a floor like the rest": {`queue = { name = elastic_local_queue.test.name, workload_priority_class = "nobody" }`, []string{"queue.min_workload_priority_class is not set"}},
 		"a master below its workers": {
 			fmt.Sprintf("master = { priority_class_name = elastic_priority_class.low.name, %[1]s }\n workers = { max = 2, priority_class_name = elastic_priority_class.high.name, %[1]s }", small),
 			[]string{"The master is less important than its workers"},
@@ -228,7 +228,7 @@ func TestWhoMayNotReadOrDeleteWorkloadsCanStillDestroyTheJob(t *testing.T) {
 	}
 	ca := string(admin.CAData)
 	limited := fmt.Sprintf("provider \"elastic\" {\n host = %q\n token = %q\n cluster_ca_certificate = %q\n}\n", admin.Host, token.Status.Token, ca)
-	mine := fmt.Sprintf(`queue = { name = "user-queue", priority_class = "low-%[1]s", floor_priority_class = "mid-%[1]s" }`, p.ns)
+	mine := fmt.Sprintf(`queue = { name = "user-queue", workload_priority_class = "low-%[1]s", min_workload_priority_class = "mid-%[1]s" }`, p.ns)
 
 	administrator := providertest.NewTerminal(t)
 	if printed, code := administrator.Run(t, asAdmin()+p.queue("3"), "apply", "-auto-approve"); code != 0 {

@@ -113,7 +113,7 @@ func (p place) canI(account string) map[string]string {
 func (p place) doWhatTheGuidesSay(as *providertest.Recorder) {
 	p.Helper()
 	user := fmt.Sprintf("provider \"elastic\" {\n  host = %q\n}\n", as.URL)
-	mine := fmt.Sprintf("wait_for = \"running\"\n service_account_name = \"elastic-master\"\n queue = { name = \"user-queue\", priority_class = \"low-%[1]s\", floor_priority_class = \"mid-%[1]s\" }\n", p.ns)
+	mine := fmt.Sprintf("wait_for = \"running\"\n service_account_name = \"elastic-master\"\n queue = { name = \"user-queue\", workload_priority_class = \"low-%[1]s\", min_workload_priority_class = \"mid-%[1]s\" }\n", p.ns)
 	config := func(labels string) string {
 		return user + p.job(mine+"labels = "+labels) + fmt.Sprintf(`
 			resource "elastic_task" "gang" {

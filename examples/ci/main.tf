@@ -36,9 +36,9 @@ resource "elastic_training_job" "nightly" {
   }
 
   queue = {
-    name                 = module.research.local_queue
-    priority_class       = module.research.priority_classes.burst
-    floor_priority_class = module.research.priority_classes.floor
+    name                        = module.research.local_queue
+    workload_priority_class     = module.research.priority_classes.burst
+    min_workload_priority_class = module.research.priority_classes.floor
   }
 }
 

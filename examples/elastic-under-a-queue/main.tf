@@ -113,9 +113,9 @@ resource "elastic_training_job" "elastic" {
   }
 
   queue = {
-    name                 = elastic_local_queue.training.name
-    priority_class       = elastic_workload_priority_class.burst.name
-    floor_priority_class = elastic_workload_priority_class.floor.name
+    name                        = elastic_local_queue.training.name
+    workload_priority_class     = elastic_workload_priority_class.burst.name
+    min_workload_priority_class = elastic_workload_priority_class.floor.name
   }
 
   wait_for = "running"
@@ -151,8 +151,8 @@ resource "elastic_training_job" "urgent" {
   }
 
   queue = {
-    name                 = elastic_local_queue.training.name
-    floor_priority_class = elastic_workload_priority_class.urgent.name
+    name                        = elastic_local_queue.training.name
+    min_workload_priority_class = elastic_workload_priority_class.urgent.name
   }
 
   wait_for = "running"

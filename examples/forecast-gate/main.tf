@@ -37,7 +37,7 @@ data "elastic_forecast" "urgent" {
   name = "urgent"
   pods = [
     { name = "master", requests = { cpu = "1" }, priority_class_name = "high-priority" },
-    { name = "worker", count = 2, min = 1, follows = true, requests = { cpu = "3" }, priority_class_name = "high-priority" },
+    { name = "worker", count = 2, min = 1, starts_after_previous = true, requests = { cpu = "3" }, priority_class_name = "high-priority" },
   ]
 }
 

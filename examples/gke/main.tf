@@ -123,9 +123,9 @@ resource "elastic_training_job" "digits" {
   }
 
   queue = {
-    name                 = elastic_local_queue.training.name
-    priority_class       = elastic_workload_priority_class.burst.name
-    floor_priority_class = elastic_workload_priority_class.floor.name
+    name                        = elastic_local_queue.training.name
+    workload_priority_class     = elastic_workload_priority_class.burst.name
+    min_workload_priority_class = elastic_workload_priority_class.floor.name
   }
 
   wait_for = "running"

@@ -44,13 +44,15 @@ resource "elastic_local_queue" "t4" {
 resource "elastic_task" "t4" {
   count = var.t4_nodes > 0 ? 1 : 0
 
-  name           = "t4"
-  namespace      = var.namespace
-  image          = "docker.io/library/debian:stable-slim"
-  run            = "ls /dev/nvidia*" # GKE brings the driver; a task of yours names an image with CUDA
-  accelerators   = "T4:${var.t4s_per_node}"
-  cpus           = "4+"
-  memory         = "16+"
-  queue          = elastic_local_queue.t4[0].name
-  priority_class = elastic_workload_priority_class.burst.name
+  name         = "t4"
+  namespace    = var.namespace
+  image        = "docker.io/library/debian:stable-slim"
+  run          = "ls /dev/nvidia*" # GKE brings the driver; a task of yours names an image with CUDA
+  accelerators = "T4:${var.t4s_per_node}"
+  cpus         = "4+"
+  memory       = "16+"
+  queue = {
+    name                    = elastic_local_queue.t4[0].name
+    workload_priority_class = elastic_workload_priority_class.burst.name
+  }
 }

@@ -51,12 +51,14 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 				Validators:          []validator.String{stringvalidator.LengthBetween(1, 253), stringvalidator.AlsoRequires(path.MatchRoot("pods"))},
 			},
 			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
-			"queue": schema.StringAttribute{
-				MarkdownDescription: "LocalQueue that the pods go through: those that the job cannot do without together, every other by itself. Without it they go straight to the scheduler.",
+			"queue": schema.SingleNestedAttribute{
+				MarkdownDescription: "Kueue's queue that the pods go through: those that the job cannot do without together, every other by itself. Without it they go straight to the scheduler.",
 				Optional:            true,
-				Validators:          []validator.String{subdomain{}},
+				Attributes: map[string]schema.Attribute{
+					"name":                    schema.StringAttribute{MarkdownDescription: "LocalQueue in the job's namespace.", Required: true, Validators: []validator.String{subdomain{}}},
+					"workload_priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the pods' own priority by default.", Optional: true, Validators: []validator.String{subdomain{}}},
+				},
 			},
-			"priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the pods' own priority by default.", Optional: true, Validators: []validator.String{subdomain{}}},
 			"pods": schema.ListNestedAttribute{
 				MarkdownDescription: "Its pods, in the order in which they are made, with `name`; or `manifest`.",
 				Optional:            true,
@@ -69,7 +71,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 				MarkdownDescription: "The job as YAML, in one or more documents, instead of `name` and `pods`: a Job, Deployment, StatefulSet, DaemonSet, JobSet, TrainJob, RayJob, MPIJob, PyTorchJob, LeaderWorkerSet, AppWrapper, the Pods of a group, " +
 					"or another kind that `elastic-sim forecast -f` takes. Of several jobs the answer is the last one's; those before it are counted. Classes, queues, quotas, limits and Services in it count as applied.",
 				Optional:   true,
-				Validators: []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("name"), path.MatchRoot("queue"), path.MatchRoot("priority_class"))},
+				Validators: []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("name"), path.MatchRoot("queue"))},
 			},
 
 			// The answer.
@@ -82,16 +84,16 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"text":           readText("The whole answer in lines, as a plan has it."),
 			"queue_position": readInteger("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
 			"expected_at":    readText("When it is expected to start, in RFC 3339, by the progress and the deadlines of what runs; null when it does not wait, or nothing gives a time."),
-			"counting":       readTexts("Jobs that are planned before it and were counted."),
+			"assumed_jobs":   readTexts("Jobs of the same plan or file that were assumed to be applied before it, or together with it."),
 			"reasons":        readTexts("Why some of it waits, or never runs."),
 			"approximate":    readTexts("What was not looked at, or not to the end; the answer may be wrong there."),
 			"starts": readObjects("What becomes of each pod.", map[string]schema.Attribute{
 				"pod":           readText("The pod's name in `pods`, with a number where there are several."),
-				"state":         readText("`starts`, `waits` (for room), `queued` (for quota), `follows` (it is made when others run, which wait) or `never`."),
+				"state":         readText("`starts`, `waits` (for room), `queued` (for quota), `not_created` (it is created when others run, which wait) or `never`."),
 				"nodes":         readTexts("Where it may start; where there are several, the scheduler chooses among equals."),
 				"after":         readTexts("Pods that have to stop first."),
 				"grace_seconds": readInteger("How long those may take to stop."),
-				"why":           readText("Why it waits; null when it starts."),
+				"reason":        readText("Why it waits; null when it starts."),
 			}),
 			"victims": readObjects("Who is evicted for it. Empty when nobody is.", map[string]schema.Attribute{
 				"kind":      readText("`Pod`, evicted by the scheduler, or `Workload`, evicted by its queue."),
@@ -101,7 +103,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 				"priority":  readInteger("Its priority: of a pod that of its PriorityClass, of a workload that in the queue."),
 				"job":       readText("The name of the job that it is of; null for a pod of its own."),
 				"job_kind":  readText("What kind of job that is: `training job`, `task`, `Job`, `Deployment`, …"),
-				"fate":      readText("What becomes of that job."),
+				"outcome":   readText("What happens to that job."),
 				"certain":   readBoolean("False for one of several among which the scheduler chooses."),
 			}),
 		},
@@ -123,7 +125,7 @@ func forecastPodAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, maxForecastPods)},
 		},
-		"follows": schema.BoolAttribute{MarkdownDescription: "They are made when all pods before them run, as a master makes its workers. False by default.", Optional: true},
+		"starts_after_previous": schema.BoolAttribute{MarkdownDescription: "They are created when all pods before them run, as a master creates its workers. False by default.", Optional: true},
 		"requests": schema.MapAttribute{
 			MarkdownDescription: "What each asks for: `{ cpu = \"3\", memory = \"4Gi\" }`.",
 			ElementType:         quantity.Type{},
@@ -148,12 +150,11 @@ func forecastPodAttributes() map[string]schema.Attribute {
 
 // forecastDataModel is the data source's value.
 type forecastDataModel struct {
-	Name          types.String `tfsdk:"name"`
-	Namespace     types.String `tfsdk:"namespace"`
-	Queue         types.String `tfsdk:"queue"`
-	PriorityClass types.String `tfsdk:"priority_class"`
-	Pods          types.List   `tfsdk:"pods"`
-	Manifest      types.String `tfsdk:"manifest"`
+	Name      types.String `tfsdk:"name"`
+	Namespace types.String `tfsdk:"namespace"`
+	Queue     types.Object `tfsdk:"queue"`
+	Pods      types.List   `tfsdk:"pods"`
+	Manifest  types.String `tfsdk:"manifest"`
 
 	Available types.Bool   `tfsdk:"available"`
 	Reason    types.String `tfsdk:"reason"`
@@ -164,7 +165,7 @@ type forecastPodModel struct {
 	Name              types.String `tfsdk:"name"`
 	Count             types.Int64  `tfsdk:"count"`
 	Min               types.Int64  `tfsdk:"min"`
-	Follows           types.Bool   `tfsdk:"follows"`
+	Follows           types.Bool   `tfsdk:"starts_after_previous"`
 	Requests          types.Map    `tfsdk:"requests"`
 	PriorityClassName types.String `tfsdk:"priority_class_name"`
 	Labels            types.Map    `tfsdk:"labels"`
@@ -261,5 +262,6 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 		}
 		groups = append(groups, group)
 	}
-	return forecast.OfGroups(orDefault(m.Namespace, corev1.NamespaceDefault), m.Name.ValueString(), m.Queue.ValueString(), m.PriorityClass.ValueString(), groups), r.diags
+	queue := into[taskQueueModel](r, m.Queue)
+	return forecast.OfGroups(orDefault(m.Namespace, corev1.NamespaceDefault), m.Name.ValueString(), queue.Name.ValueString(), queue.WorkloadPriorityClass.ValueString(), groups), r.diags
 }

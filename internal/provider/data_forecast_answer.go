@@ -20,7 +20,7 @@ type forecastAnswerModel struct {
 	Text          types.String `tfsdk:"text"`
 	QueuePosition types.Int64  `tfsdk:"queue_position"`
 	ExpectedAt    types.String `tfsdk:"expected_at"`
-	Counting      types.List   `tfsdk:"counting"`
+	Counting      types.List   `tfsdk:"assumed_jobs"`
 	Reasons       types.List   `tfsdk:"reasons"`
 	Approximate   types.List   `tfsdk:"approximate"`
 	Starts        types.List   `tfsdk:"starts"`
@@ -33,7 +33,7 @@ type startModel struct {
 	Nodes        []string     `tfsdk:"nodes"`
 	After        []string     `tfsdk:"after"`
 	GraceSeconds types.Int64  `tfsdk:"grace_seconds"`
-	Why          types.String `tfsdk:"why"`
+	Why          types.String `tfsdk:"reason"`
 }
 
 type victimModel struct {
@@ -44,18 +44,18 @@ type victimModel struct {
 	Priority  types.Int64  `tfsdk:"priority"`
 	Job       types.String `tfsdk:"job"`
 	JobKind   types.String `tfsdk:"job_kind"`
-	Fate      types.String `tfsdk:"fate"`
+	Fate      types.String `tfsdk:"outcome"`
 	Certain   types.Bool   `tfsdk:"certain"`
 }
 
 var (
 	textList  = types.ListType{ElemType: types.StringType}
 	startType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"pod": types.StringType, "state": types.StringType, "nodes": textList, "after": textList, "grace_seconds": types.Int64Type, "why": types.StringType,
+		"pod": types.StringType, "state": types.StringType, "nodes": textList, "after": textList, "grace_seconds": types.Int64Type, "reason": types.StringType,
 	}}
 	victimType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"kind": types.StringType, "namespace": types.StringType, "name": types.StringType, "node": types.StringType, "priority": types.Int64Type,
-		"job": types.StringType, "job_kind": types.StringType, "fate": types.StringType, "certain": types.BoolType,
+		"job": types.StringType, "job_kind": types.StringType, "outcome": types.StringType, "certain": types.BoolType,
 	}}
 )
 

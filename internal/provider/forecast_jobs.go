@@ -88,7 +88,7 @@ func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan
 	t := a.complete(r.version)
 	job := forecast.Job{Noun: "task", Namespace: t.Namespace, Name: t.Name}
 	if problem := unknownOf(planRaw, "namespace", "name", "yaml", "num_nodes", "accelerators", "accelerator_labels", "cpus", "memory", "queue",
-		"priority_class", "priority_class_name", "node_selector", "tolerations", "runtime_class_name", "pod_overrides"); problem != "" {
+		"priority_class_name", "node_selector", "tolerations", "runtime_class_name", "pod_overrides"); problem != "" {
 		return r.connection.forecast(ctx, job, problem)
 	}
 	if len(t.Problems()) > 0 {

@@ -17,7 +17,7 @@ func newSkypilotTask() function.Function {
 		name:    "skypilot_task",
 		summary: "A SkyPilot task file as the arguments of elastic_task",
 		describes: "What a SkyPilot task file says, as attributes of `elastic_task`, for who wants to change or reuse parts of it; `yaml` of the resource takes the file as it is. " +
-			"`resources.labels` give `queue` and `priority_class`. What the file does not say is null. What cannot be done is refused, with its line; " +
+			"`resources.labels` give `queue`, with its `workload_priority_class`. What the file does not say is null. What cannot be done is refused, with its line; " +
 			"`warnings` are what the file says without effect. The files of `workdir` and the values of `secrets` are not in it: give them to the resource.",
 		parameter: function.StringParameter{
 			Name:                "yaml",
@@ -48,23 +48,32 @@ func skypilotResult(t task.Task, warnings []skypilot.Problem) types.Object {
 		said[i] = types.StringValue(fmt.Sprintf("line %d: %s", warning.Line, warning.Message))
 	}
 	return objectValue(map[string]attr.Value{
-		"name":           textOrNull(t.Name),
-		"run":            textOrNull(t.Run),
-		"setup":          textOrNull(t.Setup),
-		"num_nodes":      types.Int64Value(int64(t.NumNodes)),
-		"env":            texts(t.Envs),
-		"image":          textOrNull(t.Image),
-		"accelerators":   acceleratorsValue(t.Accelerators, t.Ordered),
-		"cpus":           textOrNull(t.CPUs),
-		"memory":         textOrNull(t.Memory),
-		"queue":          textOrNull(t.Queue),
-		"priority_class": textOrNull(t.PriorityClass),
-		"labels":         texts(t.Labels),
-		"recovery":       skypilotRecovery(t.Recovery),
-		"volumes":        skypilotVolumes(t.Volumes),
-		"pod_overrides":  textOrNull(string(t.PodOverrides)),
-		"warnings":       types.ListValueMust(types.StringType, said), // strings only
+		"name":          textOrNull(t.Name),
+		"run":           textOrNull(t.Run),
+		"setup":         textOrNull(t.Setup),
+		"num_nodes":     types.Int64Value(int64(t.NumNodes)),
+		"env":           texts(t.Envs),
+		"image":         textOrNull(t.Image),
+		"accelerators":  acceleratorsValue(t.Accelerators, t.Ordered),
+		"cpus":          textOrNull(t.CPUs),
+		"memory":        textOrNull(t.Memory),
+		"queue":         skypilotQueue(t),
+		"labels":        texts(t.Labels),
+		"recovery":      skypilotRecovery(t.Recovery),
+		"volumes":       skypilotVolumes(t.Volumes),
+		"pod_overrides": textOrNull(string(t.PodOverrides)),
+		"warnings":      types.ListValueMust(types.StringType, said), // strings only
 	})
+}
+
+func skypilotQueue(t task.Task) types.Object {
+	value := objectValue(map[string]attr.Value{
+		"name": textOrNull(t.Queue), "workload_priority_class": textOrNull(t.PriorityClass),
+	})
+	if t.Queue == "" && t.PriorityClass == "" {
+		return types.ObjectNull(attributeTypesOf(value))
+	}
+	return value
 }
 
 func skypilotRecovery(r task.Recovery) types.Object {

@@ -190,7 +190,7 @@ run: |
 	for path, want := range map[string]tftypes.Value{
 		"name": str("low"), "run": str("echo hi\n"), "setup": tftypes.NewValue(tftypes.String, nil), "num_nodes": number(2),
 		"accelerators": str("T4:4"), "cpus": str("4+"), "memory": tftypes.NewValue(tftypes.String, nil),
-		"queue": str("user-queue"), "priority_class": str("low-priority"), "labels.team": str("vision"), "env.A": str("b"),
+		"queue.name": str("user-queue"), "queue.workload_priority_class": str("low-priority"), "labels.team": str("vision"), "env.A": str("b"),
 		"pod_overrides": str(`{"spec":{"runtimeClassName":"nvidia"}}`),
 	} {
 		if value := at(t, got, path); !value.Equal(want) {

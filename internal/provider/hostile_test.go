@@ -264,7 +264,7 @@ func sound() map[string][]map[string]any {
 		"elastic_training_job": {job},
 		"elastic_task": {
 			{
-				"name": "x", "run": "true", "num_nodes": 1, "accelerators": "T4:1", "cpus": "1", "memory": "1", "queue": "q", "priority_class": "p",
+				"name": "x", "run": "true", "num_nodes": 1, "accelerators": "T4:1", "cpus": "1", "memory": "1", "queue": map[string]any{"name": "q", "workload_priority_class": "p"},
 				"secrets_wo": map[string]any{"TOKEN": "x"}, "secrets_wo_version": 1,
 			},
 			{"name": "x", "yaml": "run: echo\n"},

@@ -79,8 +79,8 @@ func taskDrift(ctx context.Context) jobDrift {
 		".spec.backoffLimit":                          path.Root("recovery"),
 		".spec.ttlSecondsAfterFinished":               path.Root("ttl_seconds_after_finished"),
 		".spec.activeDeadlineSeconds":                 path.Root("active_deadline_seconds"),
-		".metadata.labels." + task.LabelQueue:         path.Root("queue"),
-		".metadata.labels." + task.LabelPriorityClass: path.Root("priority_class"),
+		".metadata.labels." + task.LabelQueue:         path.Root("queue").AtName("name"),
+		".metadata.labels." + task.LabelPriorityClass: path.Root("queue").AtName("workload_priority_class"),
 	}
 	return jobDrift{schema: taskSchema(ctx), attributesOf: func(field string) []path.Path {
 		if at, ok := fields[field]; ok {

@@ -35,12 +35,12 @@ func (c *taskCluster) check(ctx context.Context, t task.Task, at func(attribute 
 	if t.Queue == "" {
 		return diags
 	}
-	diags.Append(c.checkLocalQueue(ctx, at("queue"), t.Namespace, t.Queue,
+	diags.Append(c.checkLocalQueue(ctx, at("queue.name"), t.Namespace, t.Queue,
 		": nobody would admit the task, and its Job would stay suspended for ever. Nothing was made.")...)
 	if diags.HasError() {
 		return diags
 	}
-	return append(diags, c.checkWorkloadPriorityClass(ctx, at("priority_class"), t.PriorityClass)...)
+	return append(diags, c.checkWorkloadPriorityClass(ctx, at("queue.workload_priority_class"), t.PriorityClass)...)
 }
 
 // render makes the task's objects, for the flavors that its queue has.
@@ -109,7 +109,7 @@ func (c *taskCluster) update(
 		return nil // only how an apply waits has changed, or how the task is written, which no object holds
 	}
 	if after.PriorityClass != "" && after.PriorityClass != before.PriorityClass && after.Queue != "" {
-		if diags = c.checkWorkloadPriorityClass(ctx, at("priority_class"), after.PriorityClass); diags.HasError() {
+		if diags = c.checkWorkloadPriorityClass(ctx, at("queue.workload_priority_class"), after.PriorityClass); diags.HasError() {
 			return diags
 		}
 	}

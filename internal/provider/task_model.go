@@ -39,8 +39,7 @@ type taskModel struct {
 	CPUs              types.String  `tfsdk:"cpus"`
 	Memory            types.String  `tfsdk:"memory"`
 	Recovery          types.Object  `tfsdk:"recovery"`
-	Queue             types.String  `tfsdk:"queue"`
-	PriorityClass     types.String  `tfsdk:"priority_class"`
+	Queue             types.Object  `tfsdk:"queue"`
 	Secrets           types.Map     `tfsdk:"secrets"`
 	SecretsWO         types.Map     `tfsdk:"secrets_wo"`
 	SecretsWOVersion  types.Int64   `tfsdk:"secrets_wo_version"`
@@ -67,6 +66,18 @@ type taskObservedModel struct {
 	Preemptions types.Int64  `tfsdk:"preemptions"`
 	Workload    types.String `tfsdk:"workload"`
 	Logs        types.String `tfsdk:"logs"`
+}
+
+// taskQueueModel is where a task or a described job waits for quota.
+type taskQueueModel struct {
+	Name                  types.String `tfsdk:"name"`
+	WorkloadPriorityClass types.String `tfsdk:"workload_priority_class"`
+}
+
+// queueIsUnknown reports whether the task's queue, or its class in it, is not known yet.
+func (m *taskModel) queueIsUnknown(ctx context.Context) bool {
+	queue := into[taskQueueModel](&reader{ctx: ctx}, m.Queue)
+	return m.Queue.IsUnknown() || queue.Name.IsUnknown() || queue.WorkloadPriorityClass.IsUnknown()
 }
 
 type recoveryModel struct {
@@ -122,8 +133,9 @@ func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
 	o.text("image", &t.Image, m.Image)
 	o.text("cpus", &t.CPUs, m.CPUs)
 	o.text("memory", &t.Memory, m.Memory)
-	o.text("queue", &t.Queue, m.Queue)
-	o.text("priority_class", &t.PriorityClass, m.PriorityClass)
+	queue := into[taskQueueModel](r, m.Queue)
+	o.text("queue.name", &t.Queue, queue.Name)
+	o.text("queue.workload_priority_class", &t.PriorityClass, queue.WorkloadPriorityClass)
 	o.texts("env", &t.Envs, envs)
 	o.texts("labels", &t.Labels, r.texts(m.Labels))
 	o.texts("workdir", &t.Workdir, r.texts(m.Workdir))
@@ -186,7 +198,7 @@ type overlay struct {
 
 func (o *overlay) take(attribute string, alsoInFile bool) {
 	if alsoInFile {
-		o.contradicted = append(o.contradicted, path.Root(attribute))
+		o.contradicted = append(o.contradicted, pathOf(attribute))
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 // checkReferences warns about a queue or a class that is not there, about a queue that never preempts, and about one that
 // a new task does not name and gets nevertheless.
 func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value, plan *taskModel, isNew bool) diag.Diagnostics {
-	if plan.YAML.IsUnknown() || plan.Queue.IsUnknown() || plan.PriorityClass.IsUnknown() || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
+	if plan.YAML.IsUnknown() || plan.queueIsUnknown(ctx) || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
 		return nil
 	}
 	a, diags := plan.asked(ctx)
@@ -79,15 +79,15 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 	if a.Queue == "" {
 		if _, found, _ := r.connection.look(ctx, reference{kind: aLocalQueue, namespace: a.Namespace, name: trainingjob.DefaultQueue}); found {
 			diags.AddAttributeWarning(path.Root("queue"), "The task will be queued nevertheless", fmt.Sprintf(
-				"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job that names none. Name it, so that the configuration says what happens: queue = %q.",
+				"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job that names none. Name it, so that the configuration says what happens: queue = { name = %q }.",
 				a.Namespace, trainingjob.DefaultQueue, trainingjob.DefaultQueue))
 		}
 		return diags
 	}
-	queueAt := whereSaid(config, "queue")
+	queueAt := whereSaid(config, "queue.name")
 	diags.Append(r.connection.checkReference(ctx, queueAt, reference{kind: aLocalQueue, namespace: a.Namespace, name: a.Queue},
 		"Until it exists the task is suspended.")...)
-	diags.Append(r.connection.checkReference(ctx, whereSaid(config, "priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
+	diags.Append(r.connection.checkReference(ctx, whereSaid(config, "queue.workload_priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
 		"Without it the task cannot be created.")...)
 	diags.Append(r.connection.plansQueued(ctx, queueAt, TypeName+"_task "+a.Name, a.Namespace, a.Queue, a.PriorityClass)...)
 	return diags
@@ -152,7 +152,7 @@ func taskReplacing(ctx context.Context, version string, stateRaw, planRaw tftype
 	changed := func(attribute string) bool { return !valueAt(stateRaw, attribute).Equal(valueAt(planRaw, attribute)) }
 	var reasons []reasonToReplace
 	add := func(attribute, why string) {
-		at := path.Root(attribute)
+		at := pathOf(attribute)
 		if !changed(attribute) {
 			at = path.Root("yaml") // the file has changed
 		}
@@ -182,17 +182,17 @@ func taskReplacing(ctx context.Context, version string, stateRaw, planRaw tftype
 	switch {
 	case was.Queue == will.Queue:
 	case was.Queue == "" || will.Queue == "":
-		add("queue", "is what makes Kueue manage the task, from its beginning")
+		add("queue.name", "is what makes Kueue manage the task, from its beginning")
 	case !waits:
-		add("queue", "can change only while the task waits in it")
+		add("queue.name", "can change only while the task waits in it")
 	}
 	switch {
 	case was.PriorityClass == will.PriorityClass:
 	case was.Queue == "" && will.Queue == "":
 	case will.PriorityClass == "":
-		add("priority_class", "cannot be taken away from what Kueue manages")
+		add("queue.workload_priority_class", "cannot be taken away from what Kueue manages")
 	case was.PriorityClass == "" && !waits:
-		add("priority_class", "can be added only while the task waits")
+		add("queue.workload_priority_class", "can be added only while the task waits")
 	}
 	return reasons, diags
 }

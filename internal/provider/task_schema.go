@@ -85,16 +85,21 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		},
 
 		// Optional: the queue. In place as far as Kueue allows it.
-		"queue": schema.StringAttribute{
-			MarkdownDescription: "Kueue's LocalQueue, in the same namespace: refer to `elastic_local_queue.NAME.name`. The task is suspended until it is admitted, and queued again when it was preempted. " +
-				"Without a queue it starts at once. It changes in place while the task waits, and replaces it otherwise.",
-			Optional:   true,
-			Validators: []validator.String{subdomain{}},
-		},
-		"priority_class": schema.StringAttribute{
-			MarkdownDescription: "Kueue's WorkloadPriorityClass: refer to `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be taken away.",
+		"queue": schema.SingleNestedAttribute{
+			MarkdownDescription: "Where the task waits for quota under Kueue: it is suspended until it is admitted, and queued again when it was preempted. Without a queue it starts at once.",
 			Optional:            true,
-			Validators:          []validator.String{subdomain{}},
+			Attributes: map[string]schema.Attribute{
+				"name": schema.StringAttribute{
+					MarkdownDescription: "LocalQueue in the task's namespace: refer to `elastic_local_queue.NAME.name`. Required unless `yaml` names the queue. It changes in place while the task waits, and replaces it otherwise.",
+					Optional:            true,
+					Validators:          []validator.String{subdomain{}, stringvalidator.AtLeastOneOf(path.MatchRelative().AtParent().AtName("workload_priority_class"))},
+				},
+				"workload_priority_class": schema.StringAttribute{
+					MarkdownDescription: "WorkloadPriorityClass: refer to `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be taken away.",
+					Optional:            true,
+					Validators:          []validator.String{subdomain{}},
+				},
+			},
 		},
 
 		// Optional: secrets.
@@ -165,7 +170,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A task: commands that run in one pod, or in several together, on the accelerators they ask for. What a SkyPilot task file says, by attributes or by the file itself. " +
 			"With a `queue` Kueue admits it, preempts it for more important work, and queues it again by itself, keeping its place by age; nobody has to run Terraform for that, and it is no change in a plan.\n\n" +
-			"`labels`, `annotations`, `priority_class`, `recovery.max_restarts_on_errors`, `active_deadline_seconds`, `ttl_seconds_after_finished`, how an apply waits and, while the task waits, `queue` change in place; " +
+			"`labels`, `annotations`, `queue.workload_priority_class`, `recovery.max_restarts_on_errors`, `active_deadline_seconds`, `ttl_seconds_after_finished`, how an apply waits and, while the task waits, `queue` change in place; " +
 			"everything else replaces the task.",
 		Attributes: numeric.Attributes(absentIsEmpty(attributes)),
 	}

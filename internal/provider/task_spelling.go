@@ -52,7 +52,7 @@ func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 		return a.complete(r.version), !diags.HasError()
 	}
 	isTask := map[string]bool{
-		"name": true, "namespace": true, "labels": true, "annotations": true, "yaml": true, "queue": true, "priority_class": true,
+		"name": true, "namespace": true, "labels": true, "annotations": true, "yaml": true, "queue": true,
 		"ttl_seconds_after_finished": true,
 	}
 	for _, replacement := range taskReplacements() {

@@ -47,13 +47,22 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 
 	for value, of := range map[*types.String]struct{ was, is string }{
 		&m.Run: {prior.Run, live.Run}, &m.Setup: {prior.Setup, live.Setup}, &m.CPUs: {prior.CPUs, live.CPUs}, &m.Memory: {prior.Memory, live.Memory},
-		&m.Queue: {prior.Queue, queueSeen(prior.Queue, live.Queue)}, &m.PriorityClass: {prior.PriorityClass, live.PriorityClass},
 		&m.ImagePullPolicy: {string(prior.ImagePullPolicy), string(live.ImagePullPolicy)}, &m.PriorityClassName: {prior.PriorityClassName, live.PriorityClassName},
 		&m.ServiceAccountName: {prior.ServiceAccountName, live.ServiceAccountName}, &m.RuntimeClassName: {prior.RuntimeClassName, live.RuntimeClassName},
 	} {
 		if of.was != of.is {
 			*value = textOrNull(of.is)
 		}
+	}
+	queue := into[taskQueueModel](&reader{ctx: ctx}, m.Queue)
+	if seen := queueSeen(prior.Queue, live.Queue); seen != prior.Queue {
+		queue.Name = textOrNull(seen)
+	}
+	if live.PriorityClass != prior.PriorityClass {
+		queue.WorkloadPriorityClass = textOrNull(live.PriorityClass)
+	}
+	if !m.Queue.IsNull() || !queue.Name.IsNull() || !queue.WorkloadPriorityClass.IsNull() {
+		m.Queue = w.object("queue", queue)
 	}
 	// A release of the provider may have another default; what runs keeps the image that it was made with.
 	if live.Image != prior.Image {

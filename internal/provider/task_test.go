@@ -182,7 +182,7 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	model.YAML = types.StringValue("num_nodes: 2\nrun: echo\nenvs: {A: b}\nresources:\n  accelerators: T4:4\n  labels: {team: vision, kueue.x-k8s.io/queue-name: user-queue}\n")
 	model.Image = types.StringValue("debian")
 	model.Envs = types.MapValueMust(types.StringType, map[string]attr.Value{"C": types.StringValue("d")})
-	model.PriorityClass = types.StringValue("low-priority")
+	model.Queue = objectValue(map[string]attr.Value{"name": types.StringNull(), "workload_priority_class": types.StringValue("low-priority")})
 	a, diags := model.asked(ctx)
 	if diags.HasError() || len(a.contradicted) > 0 {
 		t.Fatal(diags, a.contradicted)
@@ -203,12 +203,12 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	if diags := again.readTask(ctx, live, false); diags.HasError() {
 		t.Fatal(diags)
 	}
-	if !again.Run.IsNull() || !again.Accelerators.IsNull() || !again.NumNodes.IsNull() || !again.Queue.IsNull() || !again.Envs.Equal(model.Envs) {
+	if !again.Run.IsNull() || !again.Accelerators.IsNull() || !again.NumNodes.IsNull() || !again.Queue.Equal(model.Queue) || !again.Envs.Equal(model.Envs) {
 		t.Fatalf("what the file says came into attributes: %+v", again)
 	}
 	// What somebody else changed shows in the attribute.
 	live.Queue = "another"
-	if again.readTask(ctx, live, false); again.Queue.ValueString() != "another" {
+	if again.readTask(ctx, live, false); !again.Queue.Attributes()["name"].Equal(types.StringValue("another")) {
 		t.Fatalf("another's queue is not seen: %s", again.Queue)
 	}
 	model.Run, model.NumNodes = types.StringValue("echo"), types.Int64Value(3)

@@ -70,7 +70,7 @@ func whereSaid(config tftypes.Value, field string) path.Path {
 	name, _, _ := strings.Cut(field, ".")
 	name, _, _ = strings.Cut(name, "[")
 	var attributes map[string]tftypes.Value
-	if config.As(&attributes) == nil && attributes[name].IsNull() && !attributes["yaml"].IsNull() {
+	if config.As(&attributes) == nil && !attributes["yaml"].IsNull() && (attributes[name].IsNull() || valueAt(config, field).IsNull()) {
 		return path.Root("yaml")
 	}
 	return pathOf(field)

@@ -111,8 +111,8 @@ type evaluationModel struct {
 
 type jobQueueModel struct {
 	Name               types.String `tfsdk:"name"`
-	PriorityClass      types.String `tfsdk:"priority_class"`
-	FloorPriorityClass types.String `tfsdk:"floor_priority_class"`
+	PriorityClass      types.String `tfsdk:"workload_priority_class"`
+	FloorPriorityClass types.String `tfsdk:"min_workload_priority_class"`
 }
 
 type resourcesModel struct {

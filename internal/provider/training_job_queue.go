@@ -37,8 +37,8 @@ func (c *trainingJobCluster) checkQueue(ctx context.Context, d trainingjob.Defin
 	if _, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(d.Job.Namespace), trainingjob.DefaultQueue); err == nil {
 		diags.AddAttributeError(at, defaultQueueInTheWay, defaultQueueDetail(d))
 	}
-	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("priority_class"), q.PriorityClass)...)
-	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("floor_priority_class"), q.FloorPriorityClass)...)
+	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("workload_priority_class"), q.PriorityClass)...)
+	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("min_workload_priority_class"), q.FloorPriorityClass)...)
 	return diags
 }
 

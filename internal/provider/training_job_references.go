@@ -91,15 +91,15 @@ func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.De
 	diags.Append(r.connection.checkReference(ctx, at.AtName("name"), reference{aLocalQueue, d.Job.Namespace, q.Name}, "Until it exists the job waits.")...)
 	burst, floor := reference{kind: aWorkloadPriorityClass, name: q.PriorityClass}, reference{kind: aWorkloadPriorityClass, name: q.FloorPriorityClass}
 	const otherwise = "Without it the job cannot be created."
-	diags.Append(r.connection.checkReference(ctx, at.AtName("priority_class"), burst, otherwise)...)
-	diags.Append(r.connection.checkReference(ctx, at.AtName("floor_priority_class"), floor, otherwise)...)
+	diags.Append(r.connection.checkReference(ctx, at.AtName("workload_priority_class"), burst, otherwise)...)
+	diags.Append(r.connection.checkReference(ctx, at.AtName("min_workload_priority_class"), floor, otherwise)...)
 	if q.PriorityClass == "" || q.FloorPriorityClass == "" {
 		return diags
 	}
 	low, isLow, _ := r.connection.look(ctx, burst)
 	high, isHigh, _ := r.connection.look(ctx, floor)
 	if isLow && isHigh && high.value <= low.value && burst != floor {
-		diags.AddAttributeWarning(at.AtName("floor_priority_class"), "The floor is not above the rest", fmt.Sprintf(
+		diags.AddAttributeWarning(at.AtName("min_workload_priority_class"), "The floor is not above the rest", fmt.Sprintf(
 			"WorkloadPriorityClass %q has value %d and %q, of the workers above the floor, %d. Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor.",
 			q.FloorPriorityClass, high.value, q.PriorityClass, low.value))
 	}

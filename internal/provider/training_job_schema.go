@@ -262,8 +262,8 @@ func trainingJobQueueAttribute() schema.Attribute {
 				Required:            true,
 				Validators:          []validator.String{subdomain{}},
 			},
-			"priority_class":       nameAttribute("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
-			"floor_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
+			"workload_priority_class":     nameAttribute("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
+			"min_workload_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `workload_priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
 		},
 	}
 }

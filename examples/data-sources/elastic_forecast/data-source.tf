@@ -4,7 +4,7 @@ data "elastic_forecast" "training" {
   pods = [
     { name = "master", requests = { cpu = "1", memory = "1Gi" }, priority_class_name = "high-priority" },
     # Made when the master runs. One is enough; the others come when there is room.
-    { name = "worker", count = 4, min = 1, follows = true, requests = { cpu = "3", memory = "4Gi" }, priority_class_name = "high-priority" },
+    { name = "worker", count = 4, min = 1, starts_after_previous = true, requests = { cpu = "3", memory = "4Gi" }, priority_class_name = "high-priority" },
   ]
 }
 
@@ -21,5 +21,5 @@ check "evicts_no_production" {
 
 output "victims" {
   description = "Who would make room, and what would become of them."
-  value       = { for v in coalesce(data.elastic_forecast.training.victims, []) : "${v.namespace}/${v.name}" => v.fate }
+  value       = { for v in coalesce(data.elastic_forecast.training.victims, []) : "${v.namespace}/${v.name}" => v.outcome }
 }

@@ -15,10 +15,9 @@ locals {
 
 # The same task in another queue, with more memory.
 resource "elastic_task" "low" {
-  name           = "low"
-  run            = local.low.run
-  accelerators   = local.low.accelerators
-  memory         = "32+"
-  queue          = "night-queue"
-  priority_class = local.low.priority_class
+  name         = "low"
+  run          = local.low.run
+  accelerators = local.low.accelerators
+  memory       = "32+"
+  queue        = { name = "night-queue", workload_priority_class = local.low.queue.workload_priority_class }
 }

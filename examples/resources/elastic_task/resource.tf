@@ -11,11 +11,13 @@ resource "elastic_task" "low" {
 
 # The same by attributes, with what the file cannot say.
 resource "elastic_task" "train" {
-  name           = "train"
-  namespace      = "team-a"
-  image          = "pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"
-  queue          = elastic_local_queue.user_queue.name
-  priority_class = elastic_workload_priority_class.low.name
+  name      = "train"
+  namespace = "team-a"
+  image     = "pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"
+  queue = {
+    name                    = elastic_local_queue.user_queue.name
+    workload_priority_class = elastic_workload_priority_class.low.name
+  }
 
   setup     = "pip install -r requirements.txt"
   run       = "torchrun --nnodes $SKYPILOT_NUM_NODES --node-rank $SKYPILOT_NODE_RANK --master-addr $(echo \"$SKYPILOT_NODE_IPS\" | head -n1) train.py"

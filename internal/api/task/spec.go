@@ -64,7 +64,7 @@ type Task struct {
 	// Queue is the LocalQueue, and PriorityClass the WorkloadPriorityClass, of Kueue. Without a queue the task starts
 	// at once.
 	Queue         string `json:"queue,omitempty"`
-	PriorityClass string `json:"priority_class,omitempty"`
+	PriorityClass string `json:"workload_priority_class,omitempty"`
 	// PriorityClassName is the pods' own, kube-scheduler's.
 	PriorityClassName string   `json:"priority_class_name,omitempty"`
 	Recovery          Recovery `json:"recovery,omitzero"`

@@ -83,7 +83,7 @@ func (t Task) Problems() []Problem {
 func (t Task) Warnings() []Problem {
 	var p problems
 	if t.Queue == "" && t.PriorityClass != "" {
-		p.add("priority_class", "is %q, but without queue no workload is made that could have it; the pods' own priority is priority_class_name", t.PriorityClass)
+		p.add("queue.workload_priority_class", "is %q, but without a queue no workload is made that could have it; the pods' own priority is priority_class_name", t.PriorityClass)
 	}
 	if slices.Contains(t.Recovery.RecoverOnExitCodes, ExitStopped) {
 		p.add("recovery.recover_on_exit_codes", "has %d, which is never counted: it is what a pod ends with that was asked to stop", ExitStopped)
@@ -185,7 +185,7 @@ func (p *problems) resources(t Task) {
 }
 
 func (p *problems) queue(t Task) {
-	for _, of := range []struct{ field, kind, name string }{{"queue", "LocalQueue", t.Queue}, {"priority_class", "WorkloadPriorityClass", t.PriorityClass}} {
+	for _, of := range []struct{ field, kind, name string }{{"queue.name", "LocalQueue", t.Queue}, {"queue.workload_priority_class", "WorkloadPriorityClass", t.PriorityClass}} {
 		switch {
 		case of.name == "":
 		case len(of.name) > validation.LabelValueMaxLength:
@@ -227,7 +227,7 @@ func (p *problems) labels(field string, labels map[string]string) {
 		case len(errs) > 0:
 			p.add(field, "has %q = %q, which is no label: %s", key, labels[key], errs[0])
 		case field == "labels" && (key == LabelQueue || key == LabelPriorityClass):
-			p.add(field, "has %q; say it by %s", key, map[string]string{LabelQueue: "queue", LabelPriorityClass: "priority_class"}[key])
+			p.add(field, "has %q; say it by %s", key, map[string]string{LabelQueue: "queue.name", LabelPriorityClass: "queue.workload_priority_class"}[key])
 		case field == "labels" && ReservedLabel(key):
 			p.add(field, "sets %q, which the task sets itself", key)
 		}

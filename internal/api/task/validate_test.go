@@ -41,9 +41,9 @@ func TestProblems(t *testing.T) {
 			t.InitContainers = []InitContainer{{Name: "a", VolumeMounts: []trainingjob.VolumeMount{{Name: "x", MountPath: "/x"}}}}
 		}, "init_containers[0].volume_mounts[0].name is \"x\""},
 		"a label of ours":               {func(t *Task) { t.Labels = map[string]string{LabelTask: "a"} }, "labels sets \"" + LabelTask + "\""},
-		"a queue's name that is none":   {func(t *Task) { t.Queue = "User" }, "queue is \"User\", which no LocalQueue can be called"},
-		"a class that no label can say": {func(t *Task) { t.PriorityClass = strings.Repeat("a", 64) }, "priority_class has 64 characters; a label of the Job names"},
-		"a queue that no label can say": {func(t *Task) { t.Queue = "a b" }, "queue is \"a b\""},
+		"a queue's name that is none":   {func(t *Task) { t.Queue = "User" }, "queue.name is \"User\", which no LocalQueue can be called"},
+		"a class that no label can say": {func(t *Task) { t.PriorityClass = strings.Repeat("a", 64) }, "queue.workload_priority_class has 64 characters; a label of the Job names"},
+		"a queue that no label can say": {func(t *Task) { t.Queue = "a b" }, "queue.name is \"a b\""},
 		"a patch that changes the command": {func(t *Task) {
 			t.PodOverrides = json.RawMessage(`{"spec":{"containers":[{"name":"task","command":["true"]}]}}`)
 		}, "pod_overrides cannot be used: they remove container \"task\" or change its command"},

@@ -35,9 +35,9 @@ const burstMasterTimeout = "15s"
 // Queue says where a job waits for its quota, and with which priorities. The master and the floor are admitted, and
 // evicted, together; every worker above the floor by itself, so that the queue takes and gives them one by one.
 type Queue struct {
-	Name               string `json:"name"`                           // a LocalQueue in the job's namespace
-	PriorityClass      string `json:"priority_class,omitempty"`       // WorkloadPriorityClass of the workers above the floor
-	FloorPriorityClass string `json:"floor_priority_class,omitempty"` // of the master and the floor; "" is PriorityClass
+	Name               string `json:"name"`                                  // a LocalQueue in the job's namespace
+	PriorityClass      string `json:"workload_priority_class,omitempty"`     // WorkloadPriorityClass of the workers above the floor
+	FloorPriorityClass string `json:"min_workload_priority_class,omitempty"` // of the master and the floor; "" is PriorityClass
 }
 
 // FloorClass is the WorkloadPriorityClass of the master and the floor, "" for none.
@@ -155,7 +155,7 @@ func (p *problems) queue(d Definition) {
 		p.add("queue.name", "is %q, the LocalQueue that Kueue gives to every Job without one: it would queue the master and the floor apart from each other, and neither could ever run alone; use a LocalQueue of another name, in a namespace that has none called %q", q.Name, q.Name)
 	}
 	for _, name := range []struct{ field, is string }{
-		{"queue.name", q.Name}, {"queue.priority_class", q.PriorityClass}, {"queue.floor_priority_class", q.FloorPriorityClass},
+		{"queue.name", q.Name}, {"queue.workload_priority_class", q.PriorityClass}, {"queue.min_workload_priority_class", q.FloorPriorityClass},
 	} {
 		if name.is != "" && (len(validation.IsDNS1123Subdomain(name.is)) > 0 || len(validation.IsValidLabelValue(name.is)) > 0) {
 			p.add(name.field, "is %q; it must be a name of at most 63 characters: lower case letters, digits, \"-\" and \".\"", name.is)
@@ -170,7 +170,7 @@ func (p *problems) queueWarning(q *Queue) {
 	}
 	is := "is not set"
 	if q.FloorPriorityClass != "" {
-		is = fmt.Sprintf("is %q, as priority_class is", q.FloorPriorityClass)
+		is = fmt.Sprintf("is %q, as workload_priority_class is", q.FloorPriorityClass)
 	}
-	p.add("queue.floor_priority_class", "%s: Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor; set a WorkloadPriorityClass of a higher value", is)
+	p.add("queue.min_workload_priority_class", "%s: Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor; set a WorkloadPriorityClass of a higher value", is)
 }

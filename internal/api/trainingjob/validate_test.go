@@ -73,7 +73,7 @@ func TestProblems(t *testing.T) {
 		"a queue that Kueue gives to Jobs":         {func(d *Definition) { d.Queue = &Queue{Name: "default", FloorPriorityClass: "mid"} }, "queue.name", "apart"},
 		"a queue without a name":                   {func(d *Definition) { d.Queue = &Queue{FloorPriorityClass: "mid"} }, "queue.name", "empty"},
 		"a queue with an impossible name":          {func(d *Definition) { d.Queue = &Queue{Name: "Q"} }, "queue.name", "lower case"},
-		"a class that no label can name":           {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: strings.Repeat("a", 64)} }, "queue.priority_class", "63"},
+		"a class that no label can name":           {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: strings.Repeat("a", 64)} }, "queue.workload_priority_class", "63"},
 		"a name too long for a group's": {func(d *Definition) {
 			d.Queue, d.Job.Name = &Queue{Name: "q"}, strings.Repeat("a", 49)
 		}, "name", "at most 48"},
@@ -179,10 +179,10 @@ func TestWarnings(t *testing.T) {
 		"output beside a volume with a similar path":  {func(d *Definition) { d.Job.Output = "/output2/x" }, "output"},
 		"output in a ConfigMap, which nobody writes":  {func(d *Definition) { d.Volumes[0].PVC, d.Volumes[0].ConfigMap = "", "x" }, "output"},
 		"nothing about the tutorial's job as written": {func(*Definition) {}, ""},
-		"a floor without a class of its own":          {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low"} }, "queue.floor_priority_class"},
+		"a floor without a class of its own":          {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low"} }, "queue.min_workload_priority_class"},
 		"a floor with the class of the rest": {func(d *Definition) {
 			d.Queue = &Queue{Name: "q", PriorityClass: "low", FloorPriorityClass: "low"}
-		}, "queue.floor_priority_class"},
+		}, "queue.min_workload_priority_class"},
 		"nothing about a floor above the rest": {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low", FloorPriorityClass: "mid"} }, ""},
 	} {
 		t.Run("a warning about "+name, func(t *testing.T) {

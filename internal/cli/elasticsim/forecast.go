@@ -55,10 +55,11 @@ the same file count as applied. Or it has a SkyPilot task, or descriptions of jo
   name: high-prio-job
   pods:
     - {name: master, requests: {cpu: "1"}, priority_class_name: high-priority}
-    - {name: worker, count: 4, min: 1, follows: true, requests: {cpu: "3"}}
+    - {name: worker, count: 4, min: 1, requests: {cpu: "3"},
+       starts_after_previous: true}
 
-with queue and priority_class for Kueue, and for pods also labels, node_selector and
-tolerations. "-" is the standard input.
+with queue: {name: ..., workload_priority_class: ...} for Kueue, and for pods also
+labels, node_selector and tolerations. "-" is the standard input.
 
 With --plan the file is a plan of Terraform in JSON: all that it creates, changes,
 replaces and destroys of the providers elastic, kubernetes, kubectl and helm counts, in

@@ -26,7 +26,7 @@ const (
 	Starts  State = "starts"
 	Waits   State = "waits"   // for room
 	Queued  State = "queued"  // for quota
-	Follows State = "follows" // it is made when others run, which wait
+	Follows State = "not_created" // it is created when others run, which wait
 	Unfit   State = "never"   // no node could run it, even an empty one
 	// Rejected is a pod that the API server would not accept, and Suspended one of a Job that is made suspended.
 	Rejected  State = "rejected"
@@ -41,7 +41,7 @@ type Answer struct {
 	AsOf      time.Time `json:"as_of"`
 	Outcome   Outcome   `json:"outcome"`
 	// Counting are the jobs that are planned before it and were counted.
-	Counting []string `json:"counting,omitempty"`
+	Counting []string `json:"assumed_jobs,omitempty"`
 	// Beside are the jobs that are planned after it, and may start before it.
 	Beside []string `json:"beside,omitempty"`
 	// Queues is what queues decide about its parts, in their order; empty for a job without a queue.
@@ -77,7 +77,7 @@ type Standing struct {
 	Flavors      []string `json:"flavors,omitempty"` // of its quota
 	Borrows      bool     `json:"borrows,omitempty"`
 	Checks       []string `json:"checks,omitempty"` // admission checks that are awaited
-	Why          string   `json:"why,omitempty"`    // it waits
+	Why          string   `json:"reason,omitempty"`    // it waits
 	Ahead        []string `json:"ahead,omitempty"`  // what is before it in its queue, while it waits
 	Never        bool     `json:"never,omitempty"`  // not even an empty queue would admit it
 }
@@ -96,7 +96,7 @@ type PodForecast struct {
 	Grace time.Duration `json:"grace_nanoseconds"`
 	// Victims says that all of those are evicted for this pod.
 	Victims bool   `json:"victims,omitempty"`
-	Why     string `json:"why,omitempty"` // it waits, or is rejected
+	Why     string `json:"reason,omitempty"` // it waits, or is rejected
 	passing bool   // it is rejected only as long as a quota is used up
 	spread  bool   // it is spread by its Services, as it has no constraints of its own
 }
@@ -111,7 +111,7 @@ type Eviction struct {
 	Owner     string        `json:"owner,omitempty"` // "training job low-prio-job"; "" for a pod of its own
 	OwnerKind string        `json:"owner_kind,omitempty"`
 	OwnerName string        `json:"owner_name,omitempty"`
-	Fate      string        `json:"fate,omitempty"`   // what becomes of the owner
+	Fate      string        `json:"outcome,omitempty"`   // what becomes of the owner
 	For       string        `json:"for,omitempty"`    // the role of the pod that evicts it
 	Reason    string        `json:"reason,omitempty"` // of the queue, in Kueue's word
 	Grace     time.Duration `json:"grace_nanoseconds"`

@@ -35,7 +35,7 @@ func TestLaterWavesArePlacedWhenTheEarlierOnesRun(t *testing.T) {
 	}{
 		"an initializer that ends makes room":           {oneNode("8"), inWaves("", true), "starts starts starts"},
 		"one that only has to run keeps its room":       {oneNode("8"), inWaves("", false), "starts starts waits"},
-		"without room for the first none is created":    {oneNode("3"), inWaves("", true), "never follows follows"},
+		"without room for the first none is created":    {oneNode("3"), inWaves("", true), "never not_created not_created"},
 		"the quota counts all waves at once":            {team(nil), inWaves("user-queue", true), "queued queued queued"},
 		"and a queue with enough of it admits them all": {wide("12"), inWaves("user-queue", true), "starts starts starts"},
 	} {
@@ -80,7 +80,7 @@ func TestWhatAPlanDeletesIsGone(t *testing.T) {
 	}
 	s := oneNode("8", web("old-a-0"), web("old-a-1"))
 	job := inWaves("", true)
-	if answer := forecast.Make(s, nil, job); states(answer) != "waits follows follows" {
+	if answer := forecast.Make(s, nil, job); states(answer) != "waits not_created not_created" {
 		t.Errorf("before: %q", states(answer))
 	}
 	s.Deletions = []forecast.Deletion{{Kind: "JobSet", Namespace: "default", Name: "old"}}

@@ -35,15 +35,17 @@ const (
 
 // description is a job as data.elastic_forecast takes it.
 type description struct {
-	Name          string `json:"name"`
-	Namespace     string `json:"namespace,omitempty"`
-	Queue         string `json:"queue,omitempty"`
-	PriorityClass string `json:"priority_class,omitempty"`
-	Pods          []struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	Queue     struct {
+		Name                  string `json:"name"`
+		WorkloadPriorityClass string `json:"workload_priority_class,omitempty"`
+	} `json:"queue,omitzero"`
+	Pods []struct {
 		Name              string                       `json:"name"`
 		Count             *int                         `json:"count,omitempty"`
 		Min               *int                         `json:"min,omitempty"`
-		Follows           bool                         `json:"follows,omitempty"`
+		Follows           bool                         `json:"starts_after_previous,omitempty"`
 		Requests          map[string]resource.Quantity `json:"requests"`
 		PriorityClassName string                       `json:"priority_class_name,omitempty"`
 		Labels            map[string]string            `json:"labels,omitempty"`
@@ -244,7 +246,7 @@ func ofDescription(document []byte, namespace string) (forecast.Job, error) {
 	if len(groups) == 0 {
 		return forecast.Job{}, errors.New("pods is empty")
 	}
-	return forecast.OfGroups(d.Namespace, d.Name, d.Queue, d.PriorityClass, groups), nil
+	return forecast.OfGroups(d.Namespace, d.Name, d.Queue.Name, d.Queue.WorkloadPriorityClass, groups), nil
 }
 
 // skyPilot reads a task file; where it has no name, it is called as its file.

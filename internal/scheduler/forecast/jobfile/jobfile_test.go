@@ -54,8 +54,8 @@ func TestWhatAFileHolds(t *testing.T) {
 		"a queued Job":                               {strings.Replace(aJob, "{name: j}", "{name: j, labels: {kueue.x-k8s.io/queue-name: q}}", 1), []string{"team-a/j | q[pod 0, pod 1]"}},
 		"a Pod, and a Job after it":                  {aPod + "---\n" + aJob, []string{"other/p | [the pod]", "team-a/j | [pod 0, pod 1]"}},
 		"Trainy's task: named as its file is":        {"resources:\n  accelerators: T4:4\n  labels:\n    kueue.x-k8s.io/queue-name: user-queue\nrun: sleep 1\n", []string{"team-a/low | user-queue[the pod]"}},
-		"a description of a master and workers":      {"name: e\npods:\n- {name: master, requests: {cpu: 1}}\n- {name: worker, count: 2, min: 1, follows: true, requests: {cpu: 3}}\n", []string{"team-a/e | [master] | [worker 0, worker 1?]"}},
-		"under a queue what it can do without alone": {"name: e\nqueue: q\npods:\n- {name: w, count: 3, min: 1, requests: {cpu: 1}}\n", []string{"team-a/e | q[w 0] q[w 1?] q[w 2?]"}},
+		"a description of a master and workers":      {"name: e\npods:\n- {name: master, requests: {cpu: 1}}\n- {name: worker, count: 2, min: 1, starts_after_previous: true, requests: {cpu: 3}}\n", []string{"team-a/e | [master] | [worker 0, worker 1?]"}},
+		"under a queue what it can do without alone": {"name: e\nqueue: {name: q}\npods:\n- {name: w, count: 3, min: 1, requests: {cpu: 1}}\n", []string{"team-a/e | q[w 0] q[w 1?] q[w 2?]"}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			jobs, err := read(c.text)

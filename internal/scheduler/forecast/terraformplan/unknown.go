@@ -31,7 +31,7 @@ func words(text string) map[string]bool {
 // deciding are the attributes that decide about pods, of resources of which the others do not.
 var deciding = map[string]map[string]bool{
 	"elastic_training_job": words("namespace name queue master workers"),
-	"elastic_task": words(`namespace name yaml num_nodes accelerators accelerator_labels cpus memory queue priority_class
+	"elastic_task": words(`namespace name yaml num_nodes accelerators accelerator_labels cpus memory queue
 		priority_class_name node_selector tolerations runtime_class_name pod_overrides`),
 	"helm_release": words("manifest"), "kubectl_manifest": words("yaml_body override_namespace"), "kubernetes_manifest": words("manifest"),
 }
