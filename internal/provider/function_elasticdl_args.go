@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 )
 
 // newElasticdlArgs is provider::elastic::elasticdl_args.
@@ -63,7 +63,7 @@ func elasticdlResult(a elasticdl.Arguments) types.Object {
 		"image":      types.StringValue(a.Image),
 		"model_file": types.StringValue(a.ModelFile),
 		"data": objectValue(map[string]attr.Value{
-			"training": types.StringValue(a.TrainingData), "format": types.StringValue(format.RecordIO), "codec": types.StringValue(a.Codec),
+			"training": types.StringValue(a.TrainingData), "format": types.StringValue(dataset.RecordIO), "codec": types.StringValue(a.Codec),
 			"records_per_task": types.Int64Value(a.RecordsPerTask),
 		}),
 		"training": objectValue(map[string]attr.Value{

@@ -9,11 +9,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 )
 
 // trainingJobModel is the resource's value in configuration, plan and state.
@@ -161,7 +160,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			Model: trainingjob.Model{Name: trained.Name.ValueString()},
 			Data: trainingjob.Data{
 				Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
-				Format: orDefault(data.Format, format.Default), Codec: orDefault(data.Codec, codec.Bytes),
+				Format: orDefault(data.Format, dataset.DefaultFormat), Codec: orDefault(data.Codec, dataset.BytesCodec),
 				RecordsPerTask: int(data.RecordsPerTask.ValueInt64()), CSV: r.csv(data.CSV),
 			},
 			Training: trainingjob.Training{

@@ -21,9 +21,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
@@ -140,18 +139,18 @@ func trainingJobDataAttribute() schema.Attribute {
 				Optional:            true,
 			},
 			"format": schema.StringAttribute{
-				MarkdownDescription: "How the files are stored: " + format.Described() + ".",
+				MarkdownDescription: "How the files are stored: " + dataset.FormatsMarkdown() + ".",
 				Optional:            true,
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 				Computed:            true,
-				Default:             stringdefault.StaticString(format.Default),
+				Default:             stringdefault.StaticString(dataset.DefaultFormat),
 			},
 			"codec": schema.StringAttribute{
 				MarkdownDescription: "How a record is encoded: `bytes` (default) or `tf_example`. Of no effect on `csv`, whose rows are read by the names of their columns, and on `idx`.",
 				Optional:            true,
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 				Computed:            true,
-				Default:             stringdefault.StaticString(codec.Bytes),
+				Default:             stringdefault.StaticString(dataset.BytesCodec),
 			},
 			"csv": schema.SingleNestedAttribute{
 				MarkdownDescription: "What the header row of CSV files does not say. A feature of the model is the column of its name, and one of several elements the columns `NAME_0`, `NAME_1`, …",

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 )
 
 func drawTexts(t *rapid.T, name string) map[string]string {
@@ -151,7 +151,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			Name: "job", Namespace: "default",
 			Data: trainingjob.Data{
 				Training: "/train", Validation: rapid.SampledFrom([]string{"", "/test"}).Draw(t, "validation"), Format: "idx",
-				Codec: rapid.SampledFrom(codec.Names()).Draw(t, "codec"), RecordsPerTask: rapid.IntRange(1, 9).Draw(t, "records_per_task"),
+				Codec: rapid.SampledFrom(dataset.Codecs()).Draw(t, "codec"), RecordsPerTask: rapid.IntRange(1, 9).Draw(t, "records_per_task"),
 			},
 			Training: trainingjob.Training{
 				Epochs: rapid.IntRange(1, 9).Draw(t, "epochs"), MinibatchSize: rapid.IntRange(1, 9).Draw(t, "minibatch_size"),

@@ -3,7 +3,6 @@ package trainingjob
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -12,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/made"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 )
 
 // Same reports whether two definitions make the same job, however each of them is written: what its master reads and
@@ -102,11 +101,11 @@ func canonicalSource(source string) string {
 		return path.Clean(source)
 	}
 	// In object stores the key of an object and that of a directory differ by the slash at their ends.
-	if set, err := made.ParseSynthetic(source); err == nil && strings.HasPrefix(source, made.SyntheticPrefix) {
-		return fmt.Sprintf("synthetic://%s?records=%d&seed=%d", set.Name, set.Records, set.Seed)
+	if set, err := dataset.ParseSynthetic(source); err == nil && strings.HasPrefix(source, dataset.SyntheticPrefix) {
+		return set.String()
 	}
-	if set, err := made.ParseIndices(source); err == nil && strings.HasPrefix(source, made.IndicesPrefix) {
-		return fmt.Sprintf("%s%s?records=%d", made.IndicesPrefix, set.Name, set.Records)
+	if set, err := dataset.ParseIndices(source); err == nil && strings.HasPrefix(source, dataset.IndicesPrefix) {
+		return set.String()
 	}
 	return source
 }

@@ -1,7 +1,5 @@
 package trainingjob
 
-import "github.com/elastic-training/terraform-provider-elastic/internal/wording"
-
 // The limits of a job's numbers, in its spec, in HCL and on command lines. All are above what has a use, and so far below
 // what overflows that the number of steps, and any product of two of them with the number of records, fits an int64.
 const (
@@ -20,6 +18,6 @@ func (p *problems) between(field string, n, least, most int64) {
 	case n < least:
 		p.add(field, "is %d; it must be at least %d", n, least)
 	case n > most:
-		p.add(field, "is %d; it must be at most %s", n, wording.Count(most))
+		p.add(field, "is %d; it must be at most %d", n, most)
 	}
 }

@@ -25,7 +25,7 @@ func TestProblemsNameTheLimitOfNumbersThatWouldOverflow(t *testing.T) {
 			}
 		}
 	}
-	if problems := (Workers{Min: 1, Max: 1 << 62}).Problems(); !hasProblem(problems, "workers.max", "at most 99,999") {
+	if problems := (Workers{Min: 1, Max: 1 << 62}).Problems(); !hasProblem(problems, "workers.max", "at most 99999") {
 		t.Errorf("%v; want a problem that names the limit", problems)
 	}
 }

@@ -118,7 +118,7 @@ func (j Job) Keep() int {
 // LargestMinibatch is how many records a minibatch has at most: none spans two ranges. Buffers are made for it.
 func (j Job) LargestMinibatch() int { return min(j.Training.MinibatchSize, j.Data.RecordsPerTask) }
 
-// Model names the model file (a path; in a pod ConfigDir/model.py) or a built-in model of internal/trainer/ml/zoo. Exactly
+// Model names the model file (a path; in a pod ConfigDir/model.py) or a built-in model (BuiltInModels). Exactly
 // one is set.
 type Model struct {
 	File string `json:"file,omitempty"`
@@ -129,8 +129,8 @@ type Model struct {
 type Data struct {
 	Training       string `json:"training"`             // file, directory, s3://, gs:// or synthetic://digits?records=10000&seed=1
 	Validation     string `json:"validation,omitempty"` // as Training; "" for none
-	Format         string `json:"format"`               // one of format.Names(); of no effect on synthetic data
-	Codec          string `json:"codec"`                // one of codec.Names(); of no effect on format.CSV and format.IDX
+	Format         string `json:"format"`               // one of dataset.Formats(); of no effect on synthetic data
+	Codec          string `json:"codec"`                // one of dataset.Codecs(); of no effect on CSV and IDX
 	RecordsPerTask int    `json:"records_per_task"`     // records in a range
 
 	CSV *CSV `json:"csv,omitempty"` // nil: every feature is the column of its name

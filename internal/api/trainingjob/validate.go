@@ -9,8 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
 )
 
 // MaxNameLength of a job leaves room for "-worker-" and five digits in the 63 characters of a pod's host name and label.
@@ -55,8 +53,8 @@ func (j Job) Problems() []Problem {
 		out.add("model", "names neither a file nor a built-in model; set one")
 	case j.Model.File != "" && j.Model.Name != "":
 		out.add("model", "names both a file and the built-in model %q; set one", j.Model.Name)
-	case j.Model.Name != "" && !zoo.Has(j.Model.Name):
-		out.add("model.name", "is %q; the built-in models are %s", j.Model.Name, quoted(zoo.Names()))
+	case j.Model.Name != "" && !slices.Contains(BuiltInModels(), j.Model.Name):
+		out.add("model.name", "is %q; the built-in models are %s", j.Model.Name, quoted(BuiltInModels()))
 	}
 	out.data(j)
 	if a := j.Training.Aggregation; a != "" && !slices.Contains(Aggregations, a) {
@@ -146,7 +144,7 @@ func (d Definition) Problems() []Problem {
 	out := problems(d.job().Problems())
 	switch n, named := len(d.ModelText), d.Job.Model.Name != ""; {
 	case n == 0 && !named:
-		out.add("model", "has neither file nor name; give the model file's text, as file = file(\"model.py\") does, or name a built-in model: %s", quoted(zoo.Names()))
+		out.add("model", "has neither file nor name; give the model file's text, as file = file(\"model.py\") does, or name a built-in model: %s", quoted(BuiltInModels()))
 	case n > 0 && named:
 		out.add("model", "has both a file and the built-in model %q; set one", d.Job.Model.Name)
 	case n > MaxModelConfigMapBytes:

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/made"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 )
 
 // data checks what a job reads, and what goes with its command.
@@ -19,11 +17,11 @@ func (p *problems) data(j Job) {
 	p.command(j)
 	p.source("data.training", j.Data.Training)
 	p.source("data.validation", j.Data.Validation)
-	if !slices.Contains(format.Names(), j.Data.Format) && (j.Data.Format != "" || !unstored(j.Data)) {
-		p.add("data.format", "is %q; this version reads %s", j.Data.Format, quoted(format.Names()))
+	if !slices.Contains(dataset.Formats(), j.Data.Format) && (j.Data.Format != "" || !unstored(j.Data)) {
+		p.add("data.format", "is %q; this version reads %s", j.Data.Format, quoted(dataset.Formats()))
 	}
-	if !slices.Contains(codec.Names(), j.Data.Codec) && (j.Data.Codec != "" || !unstored(j.Data)) {
-		p.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(codec.Names()))
+	if !slices.Contains(dataset.Codecs(), j.Data.Codec) && (j.Data.Codec != "" || !unstored(j.Data)) {
+		p.add("data.codec", "is %q; this version knows %s", j.Data.Codec, quoted(dataset.Codecs()))
 	}
 	p.csv(j.Data)
 }
@@ -32,7 +30,7 @@ func (p *problems) data(j Job) {
 func (p *problems) command(j Job) {
 	if len(j.Command) == 0 {
 		for _, d := range [][2]string{{"data.training", j.Data.Training}, {"data.validation", j.Data.Validation}} {
-			if field, source := d[0], d[1]; strings.HasPrefix(source, made.IndicesPrefix) {
+			if field, source := d[0], d[1]; strings.HasPrefix(source, dataset.IndicesPrefix) {
 				p.add(field, "is %q: indices are dealt to a script that has the records; set workers.command, or name records that a model file can read", source)
 			}
 		}
@@ -57,8 +55,8 @@ func (p *problems) source(field, source string) {
 		}
 		return
 	}
-	if scheme+"://" == made.IndicesPrefix {
-		if _, err := made.ParseIndices(source); err != nil {
+	if scheme+"://" == dataset.IndicesPrefix {
+		if _, err := dataset.ParseIndices(source); err != nil {
 			p.add(field, "is %q: %s", source, err)
 		}
 		return
@@ -69,11 +67,11 @@ func (p *problems) source(field, source string) {
 		}
 		return
 	}
-	if scheme+"://" != made.SyntheticPrefix {
+	if scheme+"://" != dataset.SyntheticPrefix {
 		p.add(field, "is %q; this version reads files, directories, s3://, gs://, synthetic:// and, with a command, indices://", source)
 		return
 	}
-	if _, err := made.ParseSynthetic(source); err != nil {
+	if _, err := dataset.ParseSynthetic(source); err != nil {
 		p.add(field, "is %q: %s", source, err)
 	}
 }
@@ -100,10 +98,7 @@ func (p *problems) csv(d Data) {
 	}
 }
 
-// unstored says that none of the records are in files, whose format and codec would have to be known.
+// unstored reports that no records are in files, whose format and codec would have to be known.
 func unstored(d Data) bool {
-	made := func(source string) bool {
-		return strings.HasPrefix(source, made.SyntheticPrefix) || strings.HasPrefix(source, made.IndicesPrefix)
-	}
-	return made(d.Training) && (d.Validation == "" || made(d.Validation))
+	return dataset.IsGenerated(d.Training) && (d.Validation == "" || dataset.IsGenerated(d.Validation))
 }

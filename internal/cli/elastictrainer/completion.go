@@ -6,20 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/synth"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
 )
 
-// codecs are the values of --codec-type and --to-codec.
-var codecs = []string{codec.Bytes, codec.TFExample}
-
-// builtIn completes by the names of the built-in models, each with its line.
+// builtIn completes the names of the built-in models, each with its summary.
 func builtIn(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, name := range zoo.Names() {
@@ -42,7 +36,7 @@ func models(c *cobra.Command, args []string, typed string) ([]string, cobra.Shel
 func dataPaths(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(typed) > 1 {
 		var paths []string
-		for _, set := range syntheticSets() {
+		for _, set := range dataset.SyntheticSets() {
 			if path := data.Synthetic(set, 10000, 1); strings.HasPrefix(path, typed) {
 				paths = append(paths, path)
 			}
@@ -52,18 +46,6 @@ func dataPaths(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Shel
 		}
 	}
 	return nil, cobra.ShellCompDirectiveDefault
-}
-
-// syntheticSets are those that can be made.
-func syntheticSets() []string {
-	var names []string
-	for _, s := range synth.Sets() {
-		names = append(names, s.Name)
-	}
-	for _, t := range planted.All() {
-		names = append(names, t.Name)
-	}
-	return names
 }
 
 // completeModel is for commands that take a model by its file or its name.
@@ -77,8 +59,8 @@ func completeData(c *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		cli.CompleteFlag(c, flag, dataPaths)
 	}
-	cli.CompleteFrom(c, "data-format", format.Names()...)
-	cli.CompleteFrom(c, "codec-type", codecs...)
+	cli.CompleteFrom(c, "data-format", dataset.Formats()...)
+	cli.CompleteFrom(c, "codec-type", dataset.Codecs()...)
 }
 
 // completeKernels offers those that this processor can run.
@@ -95,7 +77,7 @@ func completeKernels(c *cobra.Command) {
 // compressors are those of the format that is written.
 func (o *output) compressors(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if o.Format == format.TFRecord {
+	if o.Format == dataset.TFRecord {
 		names = named(compressions)
 	} else {
 		names = named(compressors)

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -41,12 +41,12 @@ type source struct {
 
 func (s *source) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.spec.Format, "data-format", "", format.Choice()+"; empty goes by the files' names")
+	f.StringVar(&s.spec.Format, "data-format", "", dataset.FormatChoice()+"; empty goes by the files' names")
 	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
 	s.csv.register(f)
 	f.StringVar(&s.model, "model", "", "a model file or a built-in model, which says what the records hold")
-	cli.CompleteFrom(c, "data-format", format.Names()...)
-	cli.CompleteFrom(c, "codec-type", codecs...)
+	cli.CompleteFrom(c, "data-format", dataset.Formats()...)
+	cli.CompleteFrom(c, "codec-type", dataset.Codecs()...)
 	cli.CompleteFlag(c, "model", models)
 }
 
@@ -125,7 +125,7 @@ type output struct {
 func (o *output) register(c *cobra.Command, codec string) {
 	f := c.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "`directory` for the files (required)")
-	f.StringVar(&o.Format, "to-format", format.RecordIO, "recordio, tfrecord or idx")
+	f.StringVar(&o.Format, "to-format", dataset.RecordIO, "recordio, tfrecord or idx")
 	f.StringVar(&o.Codec, "to-codec", "", codec)
 	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
 	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
@@ -135,8 +135,8 @@ func (o *output) register(c *cobra.Command, codec string) {
 	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
 	cli.Require(c, "output")
 	cli.CompleteDirectories(c, "output")
-	cli.CompleteFrom(c, "to-format", format.RecordIO, format.TFRecord, format.IDX)
-	cli.CompleteFrom(c, "to-codec", codecs...)
+	cli.CompleteFrom(c, "to-format", dataset.RecordIO, dataset.TFRecord, dataset.IDX)
+	cli.CompleteFrom(c, "to-codec", dataset.Codecs()...)
 	cli.CompleteFlag(c, "compressor", o.compressors)
 }
 
@@ -147,7 +147,7 @@ var (
 
 func (o *output) finish() error {
 	var ok bool
-	if o.Format == format.TFRecord {
+	if o.Format == dataset.TFRecord {
 		if o.Compression, ok = compressions[o.compressor]; !ok {
 			return cli.UsageError("--compressor=%s: TFRecord files are compressed with gzip or zlib, or none", o.compressor)
 		}
@@ -192,13 +192,13 @@ func newSynth() *cobra.Command {
   elastic-trainer data synth census --output census --to-format tfrecord`,
 		Args: cli.Wants("[SET]"),
 		ValidArgsFunction: cli.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return cli.Beginning(typed, syntheticSets())
+			return cli.Beginning(typed, dataset.SyntheticSets())
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(); err != nil {
 				return err
 			}
-			set := data.Digits
+			set := dataset.Digits
 			if len(args) > 0 {
 				set = args[0]
 			}

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
@@ -78,7 +78,7 @@ with a higher --num-epoch it goes on from its end.`,
 	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
 	f.Int64Var(&t.evaluation.Steps, "evaluation-steps", 0, "steps between two evaluations of the validation data; 0: none on the way. Training waits meanwhile, and the model does not depend on it")
 	f.Int64Var(&t.evaluation.Epochs, "evaluation-epochs", 0, "epochs between two of them; 0: none on the way")
-	f.StringVar(&t.spec.Data.Format, "data-format", format.Default, format.Choice())
+	f.StringVar(&t.spec.Data.Format, "data-format", dataset.DefaultFormat, dataset.FormatChoice())
 	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
 	t.csv.register(f)
 	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records that are dealt out together")

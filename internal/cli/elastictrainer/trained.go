@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/inference"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
@@ -48,7 +48,7 @@ func (u *using) register(c *cobra.Command, dataFlag, what string) {
 	f.StringVar(&u.modelDir, "model-dir", "", "`directory` of a finished job's model, OUTPUT/<8 digits>, or OUTPUT where there is one (this or --checkpoint is needed)")
 	f.StringVar(&u.checkpoint, "checkpoint", "", "`file` of a checkpoint, or of a model: any safetensors with its variables")
 	f.StringVar(&u.spec.Path, dataFlag, "", what+": a directory, a file, or synthetic://digits?records=1000&seed=2 (required)")
-	f.StringVar(&u.spec.Format, "data-format", "", format.Choice()+"; empty goes by the files' names")
+	f.StringVar(&u.spec.Format, "data-format", "", dataset.FormatChoice()+"; empty goes by the files' names")
 	f.StringVar(&u.spec.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
 	u.csv.register(f)
 	f.IntVar(&u.minibatch, "minibatch-size", 64, "records that are computed at once; results do not depend on it")

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
@@ -52,7 +52,7 @@ func expected(v float32) float32 {
 }
 
 func TestFill(t *testing.T) {
-	for _, name := range []string{codec.Bytes, codec.TFExample} {
+	for _, name := range []string{dataset.BytesCodec, dataset.TFExampleCodec} {
 		path := save(t, filepath.Join(t.TempDir(), "a"), name, 0, 50, 7)
 		t.Run("records in any order become inputs and labels in that order: "+name, func(t *testing.T) {
 			b := batcher(t, open(t, data.Spec{Path: path, Codec: name, Features: small}), scaled, 8)
@@ -73,7 +73,7 @@ func TestFill(t *testing.T) {
 			}
 		})
 	}
-	path := save(t, filepath.Join(t.TempDir(), "a"), codec.Bytes, 0, 50, 7)
+	path := save(t, filepath.Join(t.TempDir(), "a"), dataset.BytesCodec, 0, 50, 7)
 	t.Run("a minibatch of none, of too many or of records that are not there is refused", func(t *testing.T) {
 		b := batcher(t, open(t, data.Spec{Path: path, Features: small}), scaled, 2)
 		for _, indices := range [][]int64{nil, {1, 2, 3}, {50}, {-1}, {0, math.MaxInt64}} {
@@ -87,11 +87,11 @@ func TestFill(t *testing.T) {
 	})
 	t.Run("a record that does not fit the schema is named with its file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mixed")
-		other, err := codec.Append(nil, codec.Bytes, small, graph.Example{{Floats: []float32{1, 2}}, {Ints: []int64{math.MaxInt32 + 1}}})
+		other, err := codec.Append(nil, dataset.BytesCodec, small, graph.Example{{Floats: []float32{1, 2}}, {Ints: []int64{math.MaxInt32 + 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		saveBytes(t, path, datatest.RecordIO(t, recordio.WriterOptions{}, smallRecord(t, codec.Bytes, 0), smallRecord(t, codec.TFExample, 1), other, nil))
+		saveBytes(t, path, datatest.RecordIO(t, recordio.WriterOptions{}, smallRecord(t, dataset.BytesCodec, 0), smallRecord(t, dataset.TFExampleCodec, 1), other, nil))
 		b := batcher(t, open(t, data.Spec{Path: path, Features: small}), scaled, 2)
 		for record, says := range map[int64]string{1: "tf_example", 2: `label "label" is 2147483648`, 3: "0 bytes"} {
 			err := b.Fill(t.Context(), 0, []int64{0, record}, &graph.Batch{})
@@ -105,7 +105,7 @@ func TestFill(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "measured")
 		var records [][]byte
 		for i := range 3 {
-			record, err := codec.Append(nil, codec.Bytes, schema, graph.Example{{Ints: []int64{int64(i)}}, {Floats: []float32{float32(i) - 0.75}}})
+			record, err := codec.Append(nil, dataset.BytesCodec, schema, graph.Example{{Ints: []int64{int64(i)}}, {Floats: []float32{float32(i) - 0.75}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,14 +126,14 @@ func TestFill(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "rows")
 		var records [][]byte
 		for _, row := range []int64{7, math.MaxInt32, math.MaxInt32 + 1} {
-			record, err := codec.Append(nil, codec.TFExample, schema, graph.Example{{Ints: []int64{row, -3}}, {Floats: []float32{0.5}}, {Bytes: []byte{1}}})
+			record, err := codec.Append(nil, dataset.TFExampleCodec, schema, graph.Example{{Ints: []int64{row, -3}}, {Floats: []float32{0.5}}, {Bytes: []byte{1}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			records = append(records, record)
 		}
 		saveBytes(t, path, datatest.RecordIO(t, recordio.WriterOptions{}, records...))
-		ds := open(t, data.Spec{Path: path, Codec: codec.TFExample, Features: schema})
+		ds := open(t, data.Spec{Path: path, Codec: dataset.TFExampleCodec, Features: schema})
 		b := batcher(t, ds, graph.Feed{Features: schema, Columns: []graph.Column{{Feature: "x"}, {Feature: "rows", Integer: true}}, Label: "y"}, 2)
 		var batch graph.Batch
 		if err := b.Fill(t.Context(), 0, []int64{1, 0}, &batch); err != nil {
@@ -251,8 +251,8 @@ func TestFillAllocatesNothing(t *testing.T) {
 		spec data.Spec
 		feed graph.Feed
 	}{
-		"bytes":      {data.Spec{Path: save(t, filepath.Join(dir, "bytes"), codec.Bytes, 0, 300, 20), Features: small}, scaled},
-		"tf_example": {data.Spec{Path: save(t, filepath.Join(dir, "tf"), codec.TFExample, 0, 300, 20), Features: small, Codec: codec.TFExample}, scaled},
+		"bytes":      {data.Spec{Path: save(t, filepath.Join(dir, "bytes"), dataset.BytesCodec, 0, 300, 20), Features: small}, scaled},
+		"tf_example": {data.Spec{Path: save(t, filepath.Join(dir, "tf"), dataset.TFExampleCodec, 0, 300, 20), Features: small, Codec: dataset.TFExampleCodec}, scaled},
 		"idx":        {data.Spec{Path: filepath.Join(dir, "idx"), Features: mnist}, mnistFeed},
 		"synthetic":  {data.Spec{Path: "synthetic://digits?records=300", Features: mnist}, mnistFeed},
 	} {
@@ -271,7 +271,7 @@ func TestFillAllocatesNothing(t *testing.T) {
 
 func TestBatchersOfOneDataSetDoNotDisturbEachOther(t *testing.T) {
 	// A cache of a few chunks, so that batchers and reading ahead push out each other's.
-	path := save(t, filepath.Join(t.TempDir(), "a"), codec.Bytes, 0, 500, 10)
+	path := save(t, filepath.Join(t.TempDir(), "a"), dataset.BytesCodec, 0, 500, 10)
 	ds := open(t, data.Spec{Path: path, Features: small, CacheBytes: 2000})
 	var all sync.WaitGroup
 	for w := range 4 {
@@ -305,7 +305,7 @@ func mnistDir(t testing.TB) string {
 }
 
 func TestMNIST(t *testing.T) {
-	ds := open(t, data.Spec{Path: filepath.Join(mnistDir(t), "t10k-images-idx3-ubyte.gz"), Format: format.IDX, Features: mnist})
+	ds := open(t, data.Spec{Path: filepath.Join(mnistDir(t), "t10k-images-idx3-ubyte.gz"), Format: dataset.IDX, Features: mnist})
 	t.Run("the test set has 10,000 digits, the first of them 7, 2, 1, 0, 4", func(t *testing.T) {
 		var batch graph.Batch
 		if err := batcher(t, ds, mnistFeed, 5).Fill(t.Context(), 0, []int64{0, 1, 2, 3, 4}, &batch); err != nil {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/golang/snappy"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/expand"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 )
 
@@ -34,18 +34,18 @@ func TestCompressedFilesCostNoMoreThanTheLimitWhateverTheyExpandTo(t *testing.T)
 		format  string
 		want    string
 	}{
-		"a RecordIO chunk of empty records":               {"a", datatest.RecordIOChunk(2, 10_000_000, zeros), format.RecordIO, "10000000 records, and at most 2796202 are read"},
-		"a RecordIO chunk of fewer records than it holds": {"a", datatest.RecordIOChunk(2, 1000, zeros), format.RecordIO, "(64 MiB, or 16 times as many)"},
-		"a RecordIO chunk of one record":                  {"a", datatest.RecordIOChunk(2, 1, gzipZeros(t, record, size-4)), format.RecordIO, "(64 MiB, or 16 times as many)"},
-		"a RecordIO chunk of snappy":                      {"a", datatest.RecordIOChunk(1, 1000, block.Bytes()), format.RecordIO, "at most"},
-		"a RecordIO chunk that is not compressed":         {"a", datatest.RecordIOChunk(0, 16<<20, make([]byte, 64<<20)), format.RecordIO, "16777216 records, and at most 11184810 are read"},
-		"a TFRecord record":                               {"a.tfrecord", gzipZeros(t, datatest.TFRecordLength(size), size+4), format.TFRecord, "(64 MiB, or 16 times as many)"},
-		"IDX images of one pixel":                         {"train-images-idx3-ubyte.gz", gzipZeros(t, idx.AppendHeader(nil, size, 1, 1), size), format.IDX, "(64 MiB, or 16 times as many)"},
+		"a RecordIO chunk of empty records":               {"a", datatest.RecordIOChunk(2, 10_000_000, zeros), dataset.RecordIO, "10000000 records, and at most 2796202 are read"},
+		"a RecordIO chunk of fewer records than it holds": {"a", datatest.RecordIOChunk(2, 1000, zeros), dataset.RecordIO, "(64 MiB, or 16 times as many)"},
+		"a RecordIO chunk of one record":                  {"a", datatest.RecordIOChunk(2, 1, gzipZeros(t, record, size-4)), dataset.RecordIO, "(64 MiB, or 16 times as many)"},
+		"a RecordIO chunk of snappy":                      {"a", datatest.RecordIOChunk(1, 1000, block.Bytes()), dataset.RecordIO, "at most"},
+		"a RecordIO chunk that is not compressed":         {"a", datatest.RecordIOChunk(0, 16<<20, make([]byte, 64<<20)), dataset.RecordIO, "16777216 records, and at most 11184810 are read"},
+		"a TFRecord record":                               {"a.tfrecord", gzipZeros(t, datatest.TFRecordLength(size), size+4), dataset.TFRecord, "(64 MiB, or 16 times as many)"},
+		"IDX images of one pixel":                         {"train-images-idx3-ubyte.gz", gzipZeros(t, idx.AppendHeader(nil, size, 1, 1), size), dataset.IDX, "(64 MiB, or 16 times as many)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			saveBytes(t, filepath.Join(dir, c.file), c.content)
-			if c.format == format.IDX {
+			if c.format == dataset.IDX {
 				saveBytes(t, filepath.Join(dir, "train-labels-idx1-ubyte.gz"), gzipZeros(t, idx.AppendHeader(nil, size), size))
 			}
 			var before, after runtime.MemStats

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/cloud"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore/storetest"
@@ -35,14 +35,14 @@ func upload(t *testing.T, s *storetest.Store, dir, prefix string) {
 func TestObjectStores(t *testing.T) {
 	server := storetest.StartS3(t)
 	dir := t.TempDir()
-	save(t, filepath.Join(dir, "records", "a"), codec.Bytes, 0, 50, 7)
-	save(t, filepath.Join(dir, "records", "sub", "b"), codec.Bytes, 50, 60, 100)
+	save(t, filepath.Join(dir, "records", "a"), dataset.BytesCodec, 0, 50, 7)
+	save(t, filepath.Join(dir, "records", "sub", "b"), dataset.BytesCodec, 50, 60, 100)
 	saveBytes(t, filepath.Join(dir, "records", "_SUCCESS"), nil)
 	saveBytes(t, filepath.Join(dir, "rows", "flowers.csv"), flowersCSV(3000))
 	saveMNIST(t, filepath.Join(dir, "digits"), "train", "", 1500)
 	saveMNIST(t, filepath.Join(dir, "zipped"), "train", ".gz", 30)
-	saveBytes(t, filepath.Join(dir, "frames", "a.tfrecord"), datatest.TFRecord(t, tfrecord.None, smallRecords(t, codec.Bytes, 0, 40)...))
-	saveBytes(t, filepath.Join(dir, "frames", "b.tfrecord.gz"), datatest.TFRecord(t, tfrecord.Gzip, smallRecords(t, codec.Bytes, 40, 60)...))
+	saveBytes(t, filepath.Join(dir, "frames", "a.tfrecord"), datatest.TFRecord(t, tfrecord.None, smallRecords(t, dataset.BytesCodec, 0, 40)...))
+	saveBytes(t, filepath.Join(dir, "frames", "b.tfrecord.gz"), datatest.TFRecord(t, tfrecord.Gzip, smallRecords(t, dataset.BytesCodec, 40, 60)...))
 	upload(t, server, dir, "data/")
 	server.Put("data/records/", nil) // what consoles make for a directory
 	for name, spec := range map[string]data.Spec{

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 )
 
@@ -79,7 +79,7 @@ func (s *csvFile) firstRecord(ctx context.Context) ([]byte, error) {
 }
 
 func (s *csvFile) layout() Layout {
-	l := Layout{Format: format.CSV, Chunks: len(s.index.Chunks), Compression: "none"}
+	l := Layout{Format: dataset.CSV, Chunks: len(s.index.Chunks), Compression: "none"}
 	for _, c := range s.index.Chunks {
 		l.LargestChunk = max(l.LargestChunk, c.Rows)
 	}

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
@@ -39,7 +38,7 @@ func TestCSV(t *testing.T) {
 	saveBytes(t, path, flowersCSV(5000))
 	t.Run("rows feed a model by the names of their columns", func(t *testing.T) {
 		ds := open(t, data.Spec{Path: path, Features: flowers, Table: flowersTable})
-		if l := ds.Layout(0); ds.Records() != 5000 || l.Format != format.CSV || l.Chunks < 2 || ds.Codec() != codec.TFExample {
+		if l := ds.Layout(0); ds.Records() != 5000 || l.Format != dataset.CSV || l.Chunks < 2 || ds.Codec() != dataset.TFExampleCodec {
 			t.Fatalf("%d records, %+v", ds.Records(), l)
 		}
 		b, err := data.NewBatcher(ds, graph.Feed{Features: flowers, Columns: []graph.Column{{Feature: "features"}}, Label: "label"}, 3)

@@ -20,8 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
@@ -34,8 +34,8 @@ type Spec struct {
 	Path string
 	// Format is one of package format's; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
-	// Codec is codec.Bytes ("" means it) or codec.TFExample. Of no effect on IDX and synthetic images, whose records are
-	// an image and a label, and on CSV and the other synthetic data, which are read as codec.TFExample.
+	// Codec is dataset.BytesCodec ("" means it) or dataset.TFExampleCodec. Of no effect on IDX and synthetic images, whose records are
+	// an image and a label, and on CSV and the other synthetic data, which are read as dataset.TFExampleCodec.
 	Codec string
 	// Table says what CSV files and the model's schema do not.
 	Table table.Options
@@ -80,7 +80,7 @@ type Dataset struct {
 // against the schema. Empty files are left out and named in Notices; no records at all is an error.
 func Open(ctx context.Context, spec Spec) (_ *Dataset, err error) {
 	if spec.Codec == "" {
-		spec.Codec = codec.Bytes
+		spec.Codec = dataset.BytesCodec
 	}
 	if spec.CacheBytes == 0 {
 		spec.CacheBytes = DefaultCacheBytes()
@@ -189,13 +189,13 @@ type Layout struct {
 // Layout describes how a file is stored.
 func (d *Dataset) Layout(file int) Layout { return d.sources[file].layout() }
 
-// Codec is how the records are encoded: codec.Bytes, codec.TFExample, or "" where Pixels has the answer.
+// Codec is how the records are encoded: dataset.BytesCodec, dataset.TFExampleCodec, or "" where Pixels has the answer.
 func (d *Dataset) Codec() string {
 	if _, ok := d.Pixels(); ok {
 		return ""
 	}
-	if d.spec.Format == format.CSV {
-		return codec.TFExample
+	if d.spec.Format == dataset.CSV {
+		return dataset.TFExampleCodec
 	}
 	return d.spec.Codec
 }

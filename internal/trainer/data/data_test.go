@@ -14,11 +14,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
@@ -113,10 +113,10 @@ func TestDirectory(t *testing.T) {
 	t.Run("files are listed in bytewise order of their relative paths, and what is no data is left out", func(t *testing.T) {
 		dir, elsewhere := t.TempDir(), t.TempDir()
 		for _, name := range []string{"b", "a/z", "a.1", "B", ".hidden", "_SUCCESS", ".git/x", "_temporary/0"} {
-			save(t, filepath.Join(dir, name), codec.Bytes, 0, 3, 2)
+			save(t, filepath.Join(dir, name), dataset.BytesCodec, 0, 3, 2)
 		}
 		saveBytes(t, filepath.Join(dir, "empty"), nil)
-		if err := os.Symlink(save(t, filepath.Join(elsewhere, "far"), codec.Bytes, 0, 4, 2), filepath.Join(dir, "link")); err != nil {
+		if err := os.Symlink(save(t, filepath.Join(elsewhere, "far"), dataset.BytesCodec, 0, 4, 2), filepath.Join(dir, "link")); err != nil {
 			t.Fatal(err)
 		}
 		ds := open(t, data.Spec{Path: dir, Features: small})
@@ -141,7 +141,7 @@ func TestDirectory(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				dir := t.TempDir()
-				save(t, filepath.Join(dir, "sub", "a"), codec.Bytes, 0, 3, 2)
+				save(t, filepath.Join(dir, "sub", "a"), dataset.BytesCodec, 0, 3, 2)
 				if err := link(dir); err != nil {
 					t.Fatal(err)
 				}
@@ -158,7 +158,7 @@ func TestDirectory(t *testing.T) {
 	t.Run("a path that is not there, a link to nothing and an unknown format are refused", func(t *testing.T) {
 		dir := t.TempDir()
 		refuse(t, data.Spec{Path: filepath.Join(dir, "absent")}, "absent")
-		refuse(t, data.Spec{Path: save(t, filepath.Join(dir, "a"), codec.Bytes, 0, 1, 1), Format: "parquet"}, `"parquet"`, format.Choice())
+		refuse(t, data.Spec{Path: save(t, filepath.Join(dir, "a"), dataset.BytesCodec, 0, 1, 1), Format: "parquet"}, `"parquet"`, dataset.FormatChoice())
 		if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
 			t.Fatal(err)
 		}
@@ -166,21 +166,21 @@ func TestDirectory(t *testing.T) {
 	})
 	t.Run("a file whose first record does not fit the schema is refused with file and record", func(t *testing.T) {
 		dir := t.TempDir()
-		save(t, filepath.Join(dir, "good"), codec.Bytes, 0, 3, 2)
-		save(t, filepath.Join(dir, "other"), codec.TFExample, 0, 3, 2)
+		save(t, filepath.Join(dir, "good"), dataset.BytesCodec, 0, 3, 2)
+		save(t, filepath.Join(dir, "other"), dataset.TFExampleCodec, 0, 3, 2)
 		refuse(t, data.Spec{Path: dir, Features: small}, "other", "record 0", `set codec = "tf_example"`)
-		refuse(t, data.Spec{Path: dir, Features: small, Codec: codec.TFExample}, "good", `set codec = "bytes"`)
+		refuse(t, data.Spec{Path: dir, Features: small, Codec: dataset.TFExampleCodec}, "good", `set codec = "bytes"`)
 	})
 }
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
-	save(t, filepath.Join(dir, "a"), codec.Bytes, 0, 50, 7)
-	save(t, filepath.Join(dir, "b"), codec.Bytes, 50, 60, 100)
+	save(t, filepath.Join(dir, "a"), dataset.BytesCodec, 0, 50, 7)
+	save(t, filepath.Join(dir, "b"), dataset.BytesCodec, 50, 60, 100)
 	want := func(t *testing.T, got [][]byte, from int) {
 		t.Helper()
 		for i, r := range got {
-			if !bytes.Equal(r, smallRecord(t, codec.Bytes, from+i)) {
+			if !bytes.Equal(r, smallRecord(t, dataset.BytesCodec, from+i)) {
 				t.Fatalf("record %d is another", from+i)
 			}
 		}
@@ -278,7 +278,7 @@ func inMemory(t *testing.T, ds *data.Dataset, file int, records ...int64) {
 
 func TestChangedFiles(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, path string){
-		"grew":                     func(t *testing.T, path string) { save(t, path, codec.Bytes, 0, 51, 7) },
+		"grew":                     func(t *testing.T, path string) { save(t, path, dataset.BytesCodec, 0, 51, 7) },
 		"was written again, later": func(t *testing.T, path string) { touch(t, path, time.Hour) },
 		"became empty":             func(t *testing.T, path string) { saveBytes(t, path, nil) },
 		"was replaced by another of its time": func(t *testing.T, path string) {
@@ -294,7 +294,7 @@ func TestChangedFiles(t *testing.T) {
 		},
 	} {
 		t.Run("a file that "+name+" under the run is an error", func(t *testing.T) {
-			path := save(t, filepath.Join(t.TempDir(), "a"), codec.Bytes, 0, 50, 7)
+			path := save(t, filepath.Join(t.TempDir(), "a"), dataset.BytesCodec, 0, 50, 7)
 			ds := open(t, data.Spec{Path: path, CacheBytes: 1})
 			if _, err := ds.Read(t.Context(), 0, 0, 50); err != nil {
 				t.Fatal(err)
@@ -307,7 +307,7 @@ func TestChangedFiles(t *testing.T) {
 		})
 	}
 	t.Run("a file that is gone is an error", func(t *testing.T) {
-		path := save(t, filepath.Join(t.TempDir(), "a"), codec.Bytes, 0, 50, 7)
+		path := save(t, filepath.Join(t.TempDir(), "a"), dataset.BytesCodec, 0, 50, 7)
 		ds := open(t, data.Spec{Path: path})
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
@@ -317,7 +317,7 @@ func TestChangedFiles(t *testing.T) {
 		}
 	})
 	t.Run("a damaged chunk is an error when it is used, and the chunks before it are not", func(t *testing.T) {
-		path := save(t, filepath.Join(t.TempDir(), "a"), codec.Bytes, 0, 50, 7)
+		path := save(t, filepath.Join(t.TempDir(), "a"), dataset.BytesCodec, 0, 50, 7)
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -347,8 +347,8 @@ func touch(t *testing.T, path string, later time.Duration) {
 func TestFingerprint(t *testing.T) {
 	build := func(t *testing.T) string {
 		dir := t.TempDir()
-		save(t, filepath.Join(dir, "a"), codec.Bytes, 0, 50, 7)
-		save(t, filepath.Join(dir, "sub", "b"), codec.Bytes, 50, 60, 100)
+		save(t, filepath.Join(dir, "a"), dataset.BytesCodec, 0, 50, 7)
+		save(t, filepath.Join(dir, "sub", "b"), dataset.BytesCodec, 50, 60, 100)
 		return dir
 	}
 	dir := build(t)
@@ -373,16 +373,19 @@ func TestFingerprint(t *testing.T) {
 			func(dir string) error { return os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "c")) }, []string{`"a" is missing here`},
 		},
 		"a file more": {
-			func(dir string) error { save(t, filepath.Join(dir, "b"), codec.Bytes, 0, 1, 1); return nil }, []string{`"b" is here and not`},
+			func(dir string) error { save(t, filepath.Join(dir, "b"), dataset.BytesCodec, 0, 1, 1); return nil }, []string{`"b" is here and not`},
 		},
 		"a file at the end more": {
-			func(dir string) error { save(t, filepath.Join(dir, "z"), codec.Bytes, 0, 1, 1); return nil }, []string{`"z" is here and not`},
+			func(dir string) error { save(t, filepath.Join(dir, "z"), dataset.BytesCodec, 0, 1, 1); return nil }, []string{`"z" is here and not`},
 		},
 		"the last file less": {
 			func(dir string) error { return os.Remove(filepath.Join(dir, "sub", "b")) }, []string{`"sub/b" is missing here`},
 		},
 		"other records": {
-			func(dir string) error { save(t, filepath.Join(dir, "sub", "b"), codec.Bytes, 50, 61, 100); return nil }, []string{`"sub/b"`, "11 records"},
+			func(dir string) error {
+				save(t, filepath.Join(dir, "sub", "b"), dataset.BytesCodec, 50, 61, 100)
+				return nil
+			}, []string{`"sub/b"`, "11 records"},
 		},
 		"one other bit in a record": {
 			func(dir string) error {
@@ -460,7 +463,7 @@ func TestIDX(t *testing.T) {
 			dir := t.TempDir()
 			saveMNIST(t, dir, "t10k", end, 2000)
 			saveBytes(t, filepath.Join(dir, "README"), []byte("about"))
-			ds := open(t, data.Spec{Path: dir, Format: format.IDX, Features: mnist})
+			ds := open(t, data.Spec{Path: dir, Format: dataset.IDX, Features: mnist})
 			if ds.Records() != 2000 || !slices.Equal(paths(ds), []string{"t10k-images-idx3-ubyte" + end}) {
 				t.Errorf("%+v", ds.Files())
 			}
@@ -479,7 +482,7 @@ func TestIDX(t *testing.T) {
 		if ds.Records() != 10 {
 			t.Errorf("%+v", ds.Files())
 		}
-		refuse(t, data.Spec{Path: filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), Format: format.IDX}, "is named like")
+		refuse(t, data.Spec{Path: filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), Format: dataset.IDX}, "is named like")
 	})
 	t.Run("images without labels and a directory without images are refused", func(t *testing.T) {
 		dir := t.TempDir()
@@ -488,7 +491,7 @@ func TestIDX(t *testing.T) {
 			t.Fatal(err)
 		}
 		refuse(t, data.Spec{Path: dir}, "train-labels-idx1-ubyte and train-labels-idx1-ubyte.gz")
-		refuse(t, data.Spec{Path: t.TempDir(), Format: format.IDX}, "holds no images")
+		refuse(t, data.Spec{Path: t.TempDir(), Format: dataset.IDX}, "holds no images")
 	})
 	t.Run("a schema that does not fit is refused with both shapes", func(t *testing.T) {
 		dir := t.TempDir()

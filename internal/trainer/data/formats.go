@@ -3,8 +3,12 @@ package data
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/objectstore"
 )
 
@@ -24,20 +28,20 @@ func (d *Dataset) openFiles(ctx context.Context) error {
 	}
 	d.notices = notices
 	if d.spec.Format == "" {
-		d.spec.Format = format.Guess(names(entries))
+		d.spec.Format = guessFormat(names(entries))
 	}
 	var open func(context.Context, entry) (source, error)
 	switch d.spec.Format {
-	case format.IDX:
+	case dataset.IDX:
 		return d.openPair(ctx, entries)
-	case format.RecordIO:
+	case dataset.RecordIO:
 		open = openRecordIO
-	case format.TFRecord:
+	case dataset.TFRecord:
 		open = d.openTFRecord
-	case format.CSV:
+	case dataset.CSV:
 		open = d.openCSV
 	default:
-		return fmt.Errorf("data format %q is not known; use %s", d.spec.Format, format.Choice())
+		return fmt.Errorf("data format %q is not known; use %s", d.spec.Format, dataset.FormatChoice())
 	}
 	for _, e := range entries {
 		if ctx.Err() != nil {
@@ -60,6 +64,24 @@ func (d *Dataset) openFiles(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// guessFormat is the format that the names of a data set's files suggest; the paths are slash-separated. It is the default
+// where they suggest none.
+func guessFormat(files []string) string {
+	hasExtension := func(name string, extensions ...string) bool { return slices.Contains(extensions, path.Ext(name)) }
+	for _, file := range files {
+		name := strings.ToLower(path.Base(file))
+		switch {
+		case hasExtension(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zlib"), ".tfrecord", ".tfrecords"):
+			return dataset.TFRecord
+		case hasExtension(name, ".csv"):
+			return dataset.CSV
+		case idx.IsImagesName(name):
+			return dataset.IDX
+		}
+	}
+	return dataset.DefaultFormat
 }
 
 func names(entries []entry) []string {

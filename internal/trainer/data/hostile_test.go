@@ -10,10 +10,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
@@ -32,25 +31,25 @@ func TestHostileFiles(t *testing.T) {
 		format  string
 		codec   string
 	}{
-		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", datatest.RecordIOChunk(2, 1, lyingGzip(padding)), format.RecordIO, ""},
-		"a RecordIO chunk of many records":                              {"a", datatest.RecordIOChunk(2, 1<<20, datatest.Gzip(padding)), format.RecordIO, ""},
-		"a RecordIO record of half a gigabyte":                          {"a", datatest.RecordIOChunk(2, 1, datatest.Gzip([]byte("\xff\xff\xff\x1fabc"))), format.RecordIO, ""},
-		"a RecordIO chunk of snappy's largest block":                    {"a", datatest.RecordIOChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), format.RecordIO, ""},
-		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(datatest.TFRecordLength(500<<20), padding...), format.TFRecord, ""},
-		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", datatest.Gzip(append(datatest.TFRecordLength(500<<20), padding...)), format.TFRecord, ""},
-		"a TFRecord record of more than memory":                         {"a.tfrecord", append(datatest.TFRecordLength(1<<62), padding...), format.TFRecord, ""},
-		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", datatest.Gzip(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), format.IDX, ""},
-		"an IDX file that says it holds a petabyte":                     {"train-images-idx3-ubyte", idx.AppendHeader(nil, 1<<31, 1<<10, 1<<10), format.IDX, ""},
-		"a CSV header of nothing but commas":                            {"a.csv", []byte(strings.Repeat(",", 64<<10) + "\n1\n"), format.CSV, ""},
-		"a CSV quote that is never closed":                              {"a.csv", []byte("a\n\"" + strings.Repeat("x\n", 64<<10)), format.CSV, ""},
-		"a tf_example list that says it is long":                        {"a", datatest.RecordIOChunk(0, 1, lengthOf(lyingExample())), format.RecordIO, codec.TFExample},
-		"a record of another length than the schema's":                  {"a", datatest.RecordIOChunk(0, 1, lengthOf(padding)), format.RecordIO, codec.Bytes},
+		"a RecordIO chunk that says it decompresses to half a gigabyte": {"a", datatest.RecordIOChunk(2, 1, lyingGzip(padding)), dataset.RecordIO, ""},
+		"a RecordIO chunk of many records":                              {"a", datatest.RecordIOChunk(2, 1<<20, datatest.Gzip(padding)), dataset.RecordIO, ""},
+		"a RecordIO record of half a gigabyte":                          {"a", datatest.RecordIOChunk(2, 1, datatest.Gzip([]byte("\xff\xff\xff\x1fabc"))), dataset.RecordIO, ""},
+		"a RecordIO chunk of snappy's largest block":                    {"a", datatest.RecordIOChunk(1, 1, []byte("\xff\x06\x00\x00sNaPpY\x00\x0a\x00\x00aaaa\xff\xff\xff\xff\x0f.")), dataset.RecordIO, ""},
+		"a TFRecord record of half a gigabyte":                          {"a.tfrecord", append(datatest.TFRecordLength(500<<20), padding...), dataset.TFRecord, ""},
+		"a compressed TFRecord record of half a gigabyte":               {"a.tfrecord", datatest.Gzip(append(datatest.TFRecordLength(500<<20), padding...)), dataset.TFRecord, ""},
+		"a TFRecord record of more than memory":                         {"a.tfrecord", append(datatest.TFRecordLength(1<<62), padding...), dataset.TFRecord, ""},
+		"a compressed IDX file that says it holds 90 MB":                {"train-images-idx3-ubyte.gz", datatest.Gzip(append(idx.AppendHeader(nil, 1000, 300, 300), padding...)), dataset.IDX, ""},
+		"an IDX file that says it holds a petabyte":                     {"train-images-idx3-ubyte", idx.AppendHeader(nil, 1<<31, 1<<10, 1<<10), dataset.IDX, ""},
+		"a CSV header of nothing but commas":                            {"a.csv", []byte(strings.Repeat(",", 64<<10) + "\n1\n"), dataset.CSV, ""},
+		"a CSV quote that is never closed":                              {"a.csv", []byte("a\n\"" + strings.Repeat("x\n", 64<<10)), dataset.CSV, ""},
+		"a tf_example list that says it is long":                        {"a", datatest.RecordIOChunk(0, 1, lengthOf(lyingExample())), dataset.RecordIO, dataset.TFExampleCodec},
+		"a record of another length than the schema's":                  {"a", datatest.RecordIOChunk(0, 1, lengthOf(padding)), dataset.RecordIO, dataset.BytesCodec},
 	} {
 		tried[c.format] = true
 		t.Run("refused without taking memory: "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			saveBytes(t, filepath.Join(dir, c.name), c.content)
-			if c.format == format.IDX {
+			if c.format == dataset.IDX {
 				saveBytes(t, filepath.Join(dir, "train-labels-idx1-ubyte"), append(idx.AppendHeader(nil, 1000), make([]byte, 1000)...))
 			}
 			var before, after runtime.MemStats
@@ -69,7 +68,7 @@ func TestHostileFiles(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range format.Names() {
+	for _, name := range dataset.Formats() {
 		if !tried[name] {
 			t.Errorf("no file of format %s has been tried", name)
 		}
@@ -77,7 +76,7 @@ func TestHostileFiles(t *testing.T) {
 }
 
 func featuresOf(name string) []graph.Feature {
-	if name == format.IDX {
+	if name == dataset.IDX {
 		return []graph.Feature{{Name: "image", DType: graph.Uint8, Shape: []int{300, 300}}, {Name: "label", DType: graph.Int64, Shape: []int{1}}}
 	}
 	return small

@@ -4,7 +4,7 @@ import (
 	"context"
 	"hash"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 )
 
@@ -51,7 +51,7 @@ func (s *idxFile) firstRecord(ctx context.Context) ([]byte, error) {
 }
 
 func (s *idxFile) layout() Layout {
-	l := Layout{Format: format.IDX, Chunks: s.chunkOf(s.total-1) + 1, LargestChunk: min(s.perChunk, s.total), Compression: "none"}
+	l := Layout{Format: dataset.IDX, Chunks: s.chunkOf(s.total-1) + 1, LargestChunk: min(s.perChunk, s.total), Compression: "none"}
 	if s.pair.Compressed() {
 		l.Compression = "gzip"
 	}

@@ -7,10 +7,10 @@ import (
 	"hash"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/made"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 )
 
-func isIndices(path string) bool { return strings.HasPrefix(path, made.IndicesPrefix) }
+func isIndices(path string) bool { return strings.HasPrefix(path, dataset.IndicesPrefix) }
 
 // indicesFile is the one file of a data set whose records a script has itself: indices://NAME?records=60000. What it is
 // dealt are their numbers: record i is i, as eight bytes, little-endian. NAME is in the fingerprint, and nothing else of
@@ -23,14 +23,14 @@ type indicesFile struct {
 const indicesChunkRecords = 4096
 
 func (d *Dataset) openIndices(ctx context.Context) error {
-	set, err := made.ParseIndices(d.spec.Path)
+	set, err := dataset.ParseIndices(d.spec.Path)
 	if err != nil {
 		return fmt.Errorf("data %q: %w", d.spec.Path, err)
 	}
 	if len(d.spec.Features) > 0 {
 		return fmt.Errorf("data %q: a model file cannot read records that only a script has; give the job a worker command, or name files", d.spec.Path)
 	}
-	path := fmt.Sprintf("%s%s?records=%d", made.IndicesPrefix, set.Name, set.Records)
+	path := set.String()
 	return d.add(ctx, path, &indicesFile{even{set.Records, indicesChunkRecords}, path})
 }
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 )
 
@@ -48,7 +48,7 @@ func (s *recordioFile) firstRecord(ctx context.Context) (record []byte, err erro
 }
 
 func (s *recordioFile) layout() Layout {
-	l := Layout{Format: format.RecordIO, Chunks: len(s.index.Chunks)}
+	l := Layout{Format: dataset.RecordIO, Chunks: len(s.index.Chunks)}
 	var used [recordio.Gzip + 1]bool
 	for _, c := range s.index.Chunks {
 		l.LargestChunk = max(l.LargestChunk, int64(c.Records))

@@ -6,32 +6,29 @@ import (
 	"hash"
 	"strings"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/made"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/synth"
 )
 
-func isSynthetic(path string) bool { return strings.HasPrefix(path, made.SyntheticPrefix) }
-
-// Digits is the synthetic data set that is made where none is named.
-const Digits = made.Digits
+func isSynthetic(path string) bool { return strings.HasPrefix(path, dataset.SyntheticPrefix) }
 
 // Synthetic is the path of a synthetic data set, in its canonical form with every parameter.
 func Synthetic(set string, records int64, seed uint64) string {
-	return fmt.Sprintf("%s%s?records=%d&seed=%d", made.SyntheticPrefix, set, records, seed)
+	return dataset.Synthetic{Name: set, Records: records, Seed: seed}.String()
 }
 
 // openSynthetic makes the one file of a synthetic data set, whose path is the canonical form.
 func (d *Dataset) openSynthetic(ctx context.Context) error {
-	set, err := made.ParseSynthetic(d.spec.Path)
+	set, err := dataset.ParseSynthetic(d.spec.Path)
 	if err != nil {
 		return fmt.Errorf("data %q: %w", d.spec.Path, err)
 	}
-	path := Synthetic(set.Name, set.Records, set.Seed)
+	path := set.String()
 	chunks := even{set.Records, syntheticChunkRecords}
 	if table, ok := planted.ByName(set.Name); ok {
-		d.spec.Codec = codec.TFExample
+		d.spec.Codec = dataset.TFExampleCodec
 		return d.add(ctx, path, &plantedFile{chunks, path, table, set.Seed})
 	}
 	images, _ := synth.ByName(set.Name)

@@ -5,7 +5,7 @@ import (
 	"hash"
 	"io"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
@@ -47,7 +47,7 @@ func (s *tfrecordFile) firstRecord(ctx context.Context) (record []byte, err erro
 }
 
 func (s *tfrecordFile) layout() Layout {
-	l := Layout{Format: format.TFRecord, Chunks: len(s.index.Chunks), Compression: s.index.Compression.String()}
+	l := Layout{Format: dataset.TFRecord, Chunks: len(s.index.Chunks), Compression: s.index.Compression.String()}
 	for _, c := range s.index.Chunks {
 		l.LargestChunk = max(l.LargestChunk, c.Records)
 	}

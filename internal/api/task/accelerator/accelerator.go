@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/spelling"
 )
 
 // Request asks for so many accelerators of a kind in each pod: SkyPilot's "T4:4".
@@ -155,18 +153,28 @@ func (t *Table) Names() []string { return slices.Sorted(maps.Keys(t.rows)) }
 func (t *Table) Lookup(name string) (canonical string, d Definition, err error) {
 	canonical, ok := t.names[strings.ToLower(name)]
 	if !ok {
-		near := spelling.Near(strings.ToLower(name), slices.Sorted(maps.Keys(t.names)), 3)
-		for i, n := range near {
-			near[i] = t.names[n]
-		}
 		return "", Definition{}, fmt.Errorf("accelerator %q is unknown; the nearest names are %s. Another one is added by accelerator_labels, with the labels of its nodes",
-			name, strings.Join(near, ", "))
+			name, strings.Join(t.nearest(name), ", "))
 	}
 	d = t.rows[canonical]
 	if d.Resource == "" {
 		d.Resource = DefaultResource
 	}
 	return canonical, d, nil
+}
+
+// nearest are the three names that have the longest beginning in common with a name, in any case.
+func (t *Table) nearest(name string) []string {
+	name = strings.ToLower(name)
+	inCommon := func(known string) int {
+		n := 0
+		for known = strings.ToLower(known); n < min(len(name), len(known)) && name[n] == known[n]; n++ {
+		}
+		return n
+	}
+	names := t.Names()
+	slices.SortStableFunc(names, func(a, b string) int { return inCommon(b) - inCommon(a) })
+	return names[:min(3, len(names))]
 }
 
 // Labels are the values by label key that mark a node that has the accelerator.

@@ -12,18 +12,10 @@ import (
 	"math"
 	"strings"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
-
-// The names of the codecs, in job.json and flags.
-const (
-	Bytes     = "bytes"
-	TFExample = "tf_example"
-)
-
-// Names lists the codecs, the one that is meant where nothing is said first.
-func Names() []string { return []string{Bytes, TFExample} }
 
 // maxRecordBytes bounds a schema, so that sizes never overflow and a wrong shape does not exhaust memory.
 const maxRecordBytes = 256 << 20
@@ -41,12 +33,12 @@ func NewDecoder(name string, features []graph.Feature) (Decoder, error) {
 		return nil, err
 	}
 	switch name {
-	case Bytes:
+	case dataset.BytesCodec:
 		if err := checkFixed(features); err != nil {
 			return nil, err
 		}
 		return &bytesDecoder{features: features, size: BytesSize(features)}, nil
-	case TFExample:
+	case dataset.TFExampleCodec:
 		return &exampleDecoder{decoder: example.NewDecoder(features), size: BytesSize(features)}, nil
 	default:
 		return nil, unknown(name)
@@ -60,12 +52,12 @@ func Append(b []byte, name string, features []graph.Feature, values graph.Exampl
 		return nil, err
 	}
 	switch name {
-	case Bytes:
+	case dataset.BytesCodec:
 		if err := checkFixed(features); err != nil {
 			return nil, err
 		}
 		return appendBytes(b, features, values), nil
-	case TFExample:
+	case dataset.TFExampleCodec:
 		return example.Append(b, features, values), nil
 	default:
 		return nil, unknown(name)
@@ -83,7 +75,7 @@ func checkFixed(features []graph.Feature) error {
 }
 
 func unknown(name string) error {
-	return fmt.Errorf("codec %q is not known; use %s", name, strings.Join(Names(), " or "))
+	return fmt.Errorf("codec %q is not known; use %s", name, strings.Join(dataset.Codecs(), " or "))
 }
 
 // CheckFeatures refuses a schema that no record can have: none at all, a name twice or empty, an unknown type, a dimension below 1.

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
@@ -48,7 +49,7 @@ func decode(t testing.TB, name string, features []graph.Feature, record []byte) 
 }
 
 func TestRecordsOfTheTutorial(t *testing.T) {
-	asBytes, asExample := record(t, codec.Bytes, mnist, mnistValues()), record(t, codec.TFExample, mnist, mnistValues())
+	asBytes, asExample := record(t, dataset.BytesCodec, mnist, mnistValues()), record(t, dataset.TFExampleCodec, mnist, mnistValues())
 	t.Run("an MNIST record has ElasticDL's sizes: 3144 bytes, or 3174 as tf_example", func(t *testing.T) {
 		if len(asBytes) != 3144 || len(asExample) != 3174 {
 			t.Errorf("%d and %d bytes", len(asBytes), len(asExample))
@@ -60,13 +61,13 @@ func TestRecordsOfTheTutorial(t *testing.T) {
 		}
 	})
 	t.Run("a tf_example record read as bytes is refused with the setting that is right", func(t *testing.T) {
-		err := decode(t, codec.Bytes, mnist, asExample)
+		err := decode(t, dataset.BytesCodec, mnist, asExample)
 		if err == nil || !strings.Contains(err.Error(), `this record is a tf_example`) || !strings.Contains(err.Error(), `set codec = "tf_example"`) {
 			t.Error(err)
 		}
 	})
 	t.Run("a bytes record read as tf_example is refused with the setting that is right", func(t *testing.T) {
-		err := decode(t, codec.TFExample, mnist, asBytes)
+		err := decode(t, dataset.TFExampleCodec, mnist, asBytes)
 		if err == nil || !strings.Contains(err.Error(), `set codec = "bytes"`) {
 			t.Error(err)
 		}
@@ -75,29 +76,29 @@ func TestRecordsOfTheTutorial(t *testing.T) {
 		// One int64 of 8 bytes would be held in a record of any size: choose the shape so that both codecs agree on it.
 		features := []graph.Feature{{Name: "pixels", DType: graph.Uint8, Shape: []int{200}}}
 		values := codec.NewExample(features)
-		other := record(t, codec.TFExample, features, values)
+		other := record(t, dataset.TFExampleCodec, features, values)
 		features[0].Shape = []int{len(other)}
-		err := decode(t, codec.Bytes, features, other)
+		err := decode(t, dataset.BytesCodec, features, other)
 		if err == nil || !strings.Contains(err.Error(), `set codec = "tf_example"`) {
 			t.Error(err)
 		}
 	})
 	t.Run("a tf_example of another schema read as bytes is refused with the features that it holds", func(t *testing.T) {
 		features := []graph.Feature{{Name: "clicks", DType: graph.Int64, Shape: []int{3}}}
-		err := decode(t, codec.Bytes, mnist, record(t, codec.TFExample, features, graph.Example{{Ints: []int64{1, 2, 3}}}))
+		err := decode(t, dataset.BytesCodec, mnist, record(t, dataset.TFExampleCodec, features, graph.Example{{Ints: []int64{1, 2, 3}}}))
 		if err == nil || !strings.Contains(err.Error(), `"clicks"`) || !strings.Contains(err.Error(), "3144") {
 			t.Error(err)
 		}
 	})
 	t.Run("a record one byte short or long is refused with both sizes", func(t *testing.T) {
 		for _, bad := range [][]byte{asBytes[:3143], append(slices.Clone(asBytes), 0), nil} {
-			err := decode(t, codec.Bytes, mnist, bad)
+			err := decode(t, dataset.BytesCodec, mnist, bad)
 			if err == nil || !strings.Contains(err.Error(), "needs exactly 3144") {
 				t.Error(err)
 			}
 		}
 	})
-	for _, name := range []string{codec.Bytes, codec.TFExample} {
+	for _, name := range []string{dataset.BytesCodec, dataset.TFExampleCodec} {
 		t.Run("decoding into a used buffer allocates nothing: "+name, func(t *testing.T) {
 			d, err := codec.NewDecoder(name, mnist)
 			if err != nil {
@@ -144,7 +145,7 @@ func schemas(t *rapid.T) ([]graph.Feature, graph.Example) {
 func TestEveryCodecReadsWhatItWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		features, values := schemas(t)
-		for _, name := range []string{codec.Bytes, codec.TFExample} {
+		for _, name := range []string{dataset.BytesCodec, dataset.TFExampleCodec} {
 			written, err := codec.Append(nil, name, features, values)
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +178,7 @@ func TestBadSchemas(t *testing.T) {
 		"features of gigabytes": {{Name: "x", DType: graph.Int64, Shape: []int{30 << 20}}, {Name: "y", DType: graph.Int64, Shape: []int{30 << 20}}},
 	} {
 		t.Run(name+" are refused", func(t *testing.T) {
-			if _, err := codec.NewDecoder(codec.Bytes, features); err == nil {
+			if _, err := codec.NewDecoder(dataset.BytesCodec, features); err == nil {
 				t.Error("accepted")
 			}
 		})
@@ -189,19 +190,19 @@ func TestBadSchemas(t *testing.T) {
 	})
 	t.Run("values that do not fit the schema are not written", func(t *testing.T) {
 		for _, values := range []graph.Example{{}, {{Floats: make([]float32, 784)}, {}}, {{Floats: make([]float32, 783)}, {Ints: []int64{1}}}, {{Ints: make([]int64, 784)}, {Ints: []int64{1}}}} {
-			if _, err := codec.Append(nil, codec.Bytes, mnist, values); err == nil {
+			if _, err := codec.Append(nil, dataset.BytesCodec, mnist, values); err == nil {
 				t.Errorf("wrote %v", values)
 			}
 		}
 		wide := []graph.Feature{{Name: "x", DType: graph.Int32, Shape: []int{1}}}
-		if _, err := codec.Append(nil, codec.Bytes, wide, graph.Example{{Ints: []int64{1 << 40}}}); err == nil {
+		if _, err := codec.Append(nil, dataset.BytesCodec, wide, graph.Example{{Ints: []int64{1 << 40}}}); err == nil {
 			t.Error("wrote an int64 as int32")
 		}
 	})
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{codec.Bytes, codec.TFExample} {
+	for _, name := range []string{dataset.BytesCodec, dataset.TFExampleCodec} {
 		record, err := codec.Append(nil, name, fuzzed, graph.Example{{Floats: []float32{1, -2}}, {Ints: []int64{3}}, {Bytes: []byte{4, 5, 6}}, {Ints: []int64{-7}}})
 		if err != nil {
 			f.Fatal(err)
@@ -209,7 +210,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(record)
 	}
 	f.Fuzz(func(t *testing.T, record []byte) {
-		for _, name := range []string{codec.Bytes, codec.TFExample} {
+		for _, name := range []string{dataset.BytesCodec, dataset.TFExampleCodec} {
 			decoder, err := codec.NewDecoder(name, fuzzed)
 			if err != nil {
 				t.Fatal(err)
@@ -223,7 +224,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name == codec.Bytes && !bytes.Equal(written, record) {
+			if name == dataset.BytesCodec && !bytes.Equal(written, record) {
 				t.Fatalf("% x is written as % x", record, written)
 			}
 			again := codec.NewExample(fuzzed)

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -27,11 +27,11 @@ const DefaultRecordsPerFile = 16384
 // Output says where and how records are written.
 type Output struct {
 	Dir string // made when it is not there
-	// Format is format.RecordIO ("" means it; files data-0000, data-0001, …), format.TFRecord (data-0000.tfrecord, …) or format.IDX
+	// Format is dataset.RecordIO ("" means it; files data-0000, data-0001, …), dataset.TFRecord (data-0000.tfrecord, …) or dataset.IDX
 	// (one pair of files, plain; only from images and labels).
 	Format string
-	// Codec of the records; "" keeps the source's. Of images and labels it makes codec.Bytes in RecordIO, as ElasticDL did, and
-	// codec.TFExample in TFRecord.
+	// Codec of the records; "" keeps the source's. Of images and labels it makes dataset.BytesCodec in RecordIO, as ElasticDL did, and
+	// dataset.TFExampleCodec in TFRecord.
 	Codec           string
 	Compressor      recordio.Compressor  // of RecordIO's chunks
 	Compression     tfrecord.Compression // of TFRecord files
@@ -159,21 +159,21 @@ type converter struct {
 func newConverter(ctx context.Context, ds *data.Dataset, from data.Spec, out Output) (*converter, error) {
 	shape, pixels := ds.Pixels()
 	switch {
-	case out.Format == format.IDX && pixels && len(shape) == 2:
+	case out.Format == dataset.IDX && pixels && len(shape) == 2:
 		return &converter{copies: true}, nil
-	case out.Format == format.IDX:
+	case out.Format == dataset.IDX:
 		return nil, fmt.Errorf("converting %q: only grey images, of IDX and synthetic://digits, can be written as IDX", from.Path)
-	case out.Format != format.RecordIO && out.Format != format.TFRecord && out.Format != "":
-		return nil, fmt.Errorf("output format %q is not known; use %q, %q or %q", out.Format, format.RecordIO, format.TFRecord, format.IDX)
-	case out.Format == format.TFRecord && out.RecordsPerChunk > 0:
+	case out.Format != dataset.RecordIO && out.Format != dataset.TFRecord && out.Format != "":
+		return nil, fmt.Errorf("output format %q is not known; use %q, %q or %q", out.Format, dataset.RecordIO, dataset.TFRecord, dataset.IDX)
+	case out.Format == dataset.TFRecord && out.RecordsPerChunk > 0:
 		return nil, fmt.Errorf("converting %q: TFRecord has no chunks of records; leave out the %d records per chunk, or write RecordIO", from.Path, out.RecordsPerChunk)
 	}
 	target, features := out.Codec, from.Features
 	if pixels {
 		if target == "" {
-			target = codec.Bytes
-			if out.Format == format.TFRecord {
-				target = codec.TFExample
+			target = dataset.BytesCodec
+			if out.Format == dataset.TFRecord {
+				target = dataset.TFExampleCodec
 			}
 		}
 		if len(features) == 0 {

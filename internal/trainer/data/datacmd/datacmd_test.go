@@ -13,12 +13,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/planted"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/table"
@@ -69,7 +69,7 @@ func TestSynthAndConvert(t *testing.T) {
 	t.Run("a digit set in RecordIO has the file names, records and chunks that were asked for", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "train")
 		var calls []int64
-		paths, err := datacmd.Synth(ctx, data.Digits, 300, 5, datacmd.Output{
+		paths, err := datacmd.Synth(ctx, dataset.Digits, 300, 5, datacmd.Output{
 			Dir: dir, RecordsPerFile: 120, RecordsPerChunk: 50, Compressor: recordio.Snappy,
 			Progress: func(done, total int64) { calls = append(calls, done, total) },
 		})
@@ -102,7 +102,7 @@ func TestSynthAndConvert(t *testing.T) {
 	})
 	t.Run("records that fill the last file exactly leave no empty file behind", func(t *testing.T) {
 		dir := t.TempDir()
-		paths, err := datacmd.Synth(ctx, data.Digits, 40, 1, datacmd.Output{Dir: dir, RecordsPerFile: 20})
+		paths, err := datacmd.Synth(ctx, dataset.Digits, 40, 1, datacmd.Output{Dir: dir, RecordsPerFile: 20})
 		entries, _ := os.ReadDir(dir)
 		if err != nil || len(paths) != 2 || len(entries) != 2 {
 			t.Errorf("%q, %d entries, %v", paths, len(entries), err)
@@ -120,13 +120,13 @@ func TestSynthAndConvert(t *testing.T) {
 			same(t, made, source, 0, 300)
 			return made
 		}
-		idx := step("idx", source, datacmd.Output{Format: format.IDX, IDXPrefix: "t10k"})
-		asBytes := step("bytes", idx, datacmd.Output{Codec: codec.Bytes})
-		asExample := step("example", idx, datacmd.Output{Codec: codec.TFExample, Compressor: recordio.Gzip})
-		step("copy", asExample, datacmd.Output{Codec: codec.TFExample})
-		step("example to bytes", asExample, datacmd.Output{Codec: codec.Bytes})
+		idx := step("idx", source, datacmd.Output{Format: dataset.IDX, IDXPrefix: "t10k"})
+		asBytes := step("bytes", idx, datacmd.Output{Codec: dataset.BytesCodec})
+		asExample := step("example", idx, datacmd.Output{Codec: dataset.TFExampleCodec, Compressor: recordio.Gzip})
+		step("copy", asExample, datacmd.Output{Codec: dataset.TFExampleCodec})
+		step("example to bytes", asExample, datacmd.Output{Codec: dataset.BytesCodec})
 		asBytes.Features = mnist
-		step("bytes to example", asBytes, datacmd.Output{Codec: codec.TFExample})
+		step("bytes to example", asBytes, datacmd.Output{Codec: dataset.TFExampleCodec})
 	})
 	t.Run("a range of records, over files, is what was asked for", func(t *testing.T) {
 		root := t.TempDir()
@@ -153,37 +153,37 @@ func TestNothingIsLost(t *testing.T) {
 	t.Run("a file that is there is replaced only with Force", func(t *testing.T) {
 		dir := t.TempDir()
 		out := datacmd.Output{Dir: dir}
-		if _, err := datacmd.Synth(ctx, data.Digits, 10, 1, out); err != nil {
+		if _, err := datacmd.Synth(ctx, dataset.Digits, 10, 1, out); err != nil {
 			t.Fatal(err)
 		}
 		before, err := os.ReadFile(filepath.Join(dir, "data-0000"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := datacmd.Synth(ctx, data.Digits, 10, 2, out); err == nil || !strings.Contains(err.Error(), "data-0000") || !strings.Contains(err.Error(), "--force") {
+		if _, err := datacmd.Synth(ctx, dataset.Digits, 10, 2, out); err == nil || !strings.Contains(err.Error(), "data-0000") || !strings.Contains(err.Error(), "--force") {
 			t.Error(err)
 		}
 		if after, err := os.ReadFile(filepath.Join(dir, "data-0000")); err != nil || !bytes.Equal(before, after) {
 			t.Error("the file was changed")
 		}
 		out.Force = true
-		if _, err := datacmd.Synth(ctx, data.Digits, 10, 2, out); err != nil {
+		if _, err := datacmd.Synth(ctx, dataset.Digits, 10, 2, out); err != nil {
 			t.Error(err)
 		}
 		same(t, data.Spec{Path: dir}, data.Spec{Path: "synthetic://digits?records=10&seed=2"}, 0, 10)
 	})
 	t.Run("files of an earlier, larger run are not mixed with new ones, even with Force", func(t *testing.T) {
 		dir := t.TempDir()
-		if _, err := datacmd.Synth(ctx, data.Digits, 30, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10}); err != nil {
+		if _, err := datacmd.Synth(ctx, dataset.Digits, 30, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := datacmd.Synth(ctx, data.Digits, 20, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10, Force: true}); err == nil || !strings.Contains(err.Error(), "data-0002") {
+		if _, err := datacmd.Synth(ctx, dataset.Digits, 20, 1, datacmd.Output{Dir: dir, RecordsPerFile: 10, Force: true}); err == nil || !strings.Contains(err.Error(), "data-0002") {
 			t.Error(err)
 		}
 	})
 	t.Run("a source that turns out to be damaged leaves nothing behind", func(t *testing.T) {
 		from, dir := t.TempDir(), t.TempDir()
-		paths, err := datacmd.Synth(ctx, data.Digits, 100, 1, datacmd.Output{Dir: from, RecordsPerFile: 50, RecordsPerChunk: 10})
+		paths, err := datacmd.Synth(ctx, dataset.Digits, 100, 1, datacmd.Output{Dir: from, RecordsPerFile: 50, RecordsPerChunk: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestNothingIsLost(t *testing.T) {
 	})
 	t.Run("what cannot be written is refused", func(t *testing.T) {
 		dir := t.TempDir()
-		if _, err := datacmd.Synth(ctx, data.Digits, 10, 1, datacmd.Output{Dir: filepath.Join(dir, "records")}); err != nil {
+		if _, err := datacmd.Synth(ctx, dataset.Digits, 10, 1, datacmd.Output{Dir: filepath.Join(dir, "records")}); err != nil {
 			t.Fatal(err)
 		}
 		for says, c := range map[string]struct {
@@ -205,10 +205,10 @@ func TestNothingIsLost(t *testing.T) {
 			out  datacmd.Output
 		}{
 			`"parquet" is not known`:   {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: "parquet"}},
-			"has no chunks of records": {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: format.TFRecord, RecordsPerChunk: 5}},
+			"has no chunks of records": {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Format: dataset.TFRecord, RecordsPerChunk: 5}},
 			`codec "csv" is not known`: {data.Spec{Path: "synthetic://digits"}, datacmd.Output{Codec: "csv"}},
-			"written as IDX":           {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Format: format.IDX}},
-			"give the model file":      {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Codec: codec.TFExample}},
+			"written as IDX":           {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Format: dataset.IDX}},
+			"give the model file":      {data.Spec{Path: filepath.Join(dir, "records")}, datacmd.Output{Codec: dataset.TFExampleCodec}},
 			"use positive numbers":     {data.Spec{Path: "synthetic://digits"}, datacmd.Output{RecordsPerFile: -1}},
 		} {
 			c.out.Dir = filepath.Join(dir, "out")
@@ -225,7 +225,7 @@ const flowers = "length,petals,species\n1.5,5,setosa\n2,6,versicolor\n"
 // digits writes a data set of 40 digits.
 func digits(t *testing.T, out datacmd.Output) {
 	t.Helper()
-	if _, err := datacmd.Synth(t.Context(), data.Digits, 40, 1, out); err != nil {
+	if _, err := datacmd.Synth(t.Context(), dataset.Digits, 40, 1, out); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -270,14 +270,14 @@ func TestTFRecordAndCSV(t *testing.T) {
 			same(t, made[len(made)-1], source, 0, 100)
 			return made[len(made)-1]
 		}
-		idx := step(source, "", datacmd.Output{Format: format.IDX})
-		plain := step(idx, codec.TFExample, datacmd.Output{Format: format.TFRecord})
-		gzipped := step(plain, codec.TFExample, datacmd.Output{Format: format.TFRecord, Compression: tfrecord.Gzip})
-		zlibbed := step(gzipped, codec.TFExample, datacmd.Output{Format: format.TFRecord, Compression: tfrecord.Zlib})
-		chunks := step(zlibbed, codec.TFExample, datacmd.Output{Format: format.RecordIO, RecordsPerChunk: 10})
-		other := step(chunks, codec.Bytes, datacmd.Output{Format: format.RecordIO, Codec: codec.Bytes, Compressor: recordio.Snappy})
+		idx := step(source, "", datacmd.Output{Format: dataset.IDX})
+		plain := step(idx, dataset.TFExampleCodec, datacmd.Output{Format: dataset.TFRecord})
+		gzipped := step(plain, dataset.TFExampleCodec, datacmd.Output{Format: dataset.TFRecord, Compression: tfrecord.Gzip})
+		zlibbed := step(gzipped, dataset.TFExampleCodec, datacmd.Output{Format: dataset.TFRecord, Compression: tfrecord.Zlib})
+		chunks := step(zlibbed, dataset.TFExampleCodec, datacmd.Output{Format: dataset.RecordIO, RecordsPerChunk: 10})
+		other := step(chunks, dataset.BytesCodec, datacmd.Output{Format: dataset.RecordIO, Codec: dataset.BytesCodec, Compressor: recordio.Snappy})
 		other.Features = mnist
-		step(other, codec.TFExample, datacmd.Output{Format: format.TFRecord, Codec: codec.TFExample})
+		step(other, dataset.TFExampleCodec, datacmd.Output{Format: dataset.TFRecord, Codec: dataset.TFExampleCodec})
 	})
 	t.Run("rows become records of either format, by the names of the columns", func(t *testing.T) {
 		dir := t.TempDir()
@@ -291,14 +291,14 @@ func TestTFRecordAndCSV(t *testing.T) {
 		}}
 		features := []graph.Feature{{Name: "features", DType: graph.Float32, Shape: []int{2}}, {Name: "label", DType: graph.Int64, Shape: []int{1}}}
 		for name, out := range map[string]datacmd.Output{
-			"TFRecord": {Format: format.TFRecord}, "RecordIO": {}, "RecordIO of bytes": {Codec: codec.Bytes},
+			"TFRecord": {Format: dataset.TFRecord}, "RecordIO": {}, "RecordIO of bytes": {Codec: dataset.BytesCodec},
 		} {
 			t.Run(name, func(t *testing.T) {
 				out.Dir = filepath.Join(dir, name)
 				if _, err := datacmd.Convert(ctx, from, 1, 2, out); err != nil {
 					t.Fatal(err)
 				}
-				name := codec.TFExample
+				name := dataset.TFExampleCodec
 				if out.Codec != "" {
 					name = out.Codec
 				}
@@ -339,15 +339,15 @@ func TestInspectAndVerify(t *testing.T) {
 	write := func(name string, out datacmd.Output) string {
 		t.Helper()
 		out.Dir = filepath.Join(root, name)
-		if _, err := datacmd.Synth(ctx, data.Digits, 450, 1, out); err != nil {
+		if _, err := datacmd.Synth(ctx, dataset.Digits, 450, 1, out); err != nil {
 			t.Fatal(err)
 		}
 		return out.Dir
 	}
 	asBytes := write("bytes", datacmd.Output{RecordsPerFile: 300, Compressor: recordio.Gzip})
-	asExample := write("example", datacmd.Output{Codec: codec.TFExample, RecordsPerChunk: 50})
-	asIDX := write("idx", datacmd.Output{Format: format.IDX})
-	asTFRecord := write("tfrecord", datacmd.Output{Format: format.TFRecord, Compression: tfrecord.Zlib})
+	asExample := write("example", datacmd.Output{Codec: dataset.TFExampleCodec, RecordsPerChunk: 50})
+	asIDX := write("idx", datacmd.Output{Format: dataset.IDX})
+	asTFRecord := write("tfrecord", datacmd.Output{Format: dataset.TFRecord, Compression: tfrecord.Zlib})
 	asCSV := filepath.Join(root, "flowers.csv")
 	if err := os.WriteFile(asCSV, []byte(flowers), 0o600); err != nil {
 		t.Fatal(err)
@@ -407,19 +407,19 @@ func TestInspectAndVerify(t *testing.T) {
 			spec      data.Spec
 		}{
 			"a TFRecord file that ends early": {"data-0000.tfrecord", "data-0001.tfrecord", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Format: format.TFRecord, RecordsPerFile: 20})
+				digits(t, datacmd.Output{Dir: dir, Format: dataset.TFRecord, RecordsPerFile: 20})
 				cut(t, filepath.Join(dir, "data-0001.tfrecord"))
 			}, "within its", data.Spec{}},
 			"a TFRecord record that is damaged": {"data-0000.tfrecord", "data-0001.tfrecord", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Format: format.TFRecord, RecordsPerFile: 20})
+				digits(t, datacmd.Output{Dir: dir, Format: dataset.TFRecord, RecordsPerFile: 20})
 				damage(t, filepath.Join(dir, "data-0001.tfrecord"))
 			}, "record at offset", data.Spec{}},
 			"a record of another model": {"", "data-0000", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Codec: codec.TFExample, RecordsPerChunk: 30})
-			}, `record 0 (of those from offset 0 on): feature "pixels" is missing`, data.Spec{Codec: codec.TFExample, Features: []graph.Feature{{Name: "pixels", DType: graph.Float32, Shape: []int{1}}}}},
+				digits(t, datacmd.Output{Dir: dir, Codec: dataset.TFExampleCodec, RecordsPerChunk: 30})
+			}, `record 0 (of those from offset 0 on): feature "pixels" is missing`, data.Spec{Codec: dataset.TFExampleCodec, Features: []graph.Feature{{Name: "pixels", DType: graph.Float32, Shape: []int{1}}}}},
 			"a record that is no tf_example": {"", "data-0000", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Codec: codec.Bytes})
-			}, "not a tf.train.Example", data.Spec{Codec: codec.TFExample}},
+				digits(t, datacmd.Output{Dir: dir, Codec: dataset.BytesCodec})
+			}, "not a tf.train.Example", data.Spec{Codec: dataset.TFExampleCodec}},
 			"a row with a cell too many": {"a.csv", "b.csv", func(t *testing.T, dir string) {
 				for name, text := range map[string]string{"a.csv": flowers, "b.csv": flowers + "1,2,3,4\n"} {
 					if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -428,7 +428,7 @@ func TestInspectAndVerify(t *testing.T) {
 				}
 			}, "line 4: the row has 4 cells", data.Spec{}},
 			"a compressed pair that ends early": {"", "train-images-idx3-ubyte.gz", func(t *testing.T, dir string) {
-				digits(t, datacmd.Output{Dir: dir, Format: format.IDX})
+				digits(t, datacmd.Output{Dir: dir, Format: dataset.IDX})
 				for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"} {
 					zip(t, filepath.Join(dir, name))
 				}
@@ -479,14 +479,14 @@ func TestARangeOfRecordsMayLackItsBeginningOrItsEnd(t *testing.T) {
 
 func TestASetWithAPlantedStructureIsWrittenInEitherCodecAndReadAsTheSameRecords(t *testing.T) {
 	made, dir := t.TempDir(), t.TempDir()
-	for path, name := range map[string]string{made: "", dir: codec.Bytes} {
+	for path, name := range map[string]string{made: "", dir: dataset.BytesCodec} {
 		if _, err := datacmd.Synth(t.Context(), "census", 30, 4, datacmd.Output{Dir: path, Codec: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	table, _ := planted.ByName("census")
 	decoder, values := example.NewDecoder(table.Features), codec.NewExample(table.Features)
-	for i, spec := range []data.Spec{{Path: data.Synthetic("census", 30, 4)}, {Path: made, Codec: codec.TFExample}, {Path: dir, Codec: codec.Bytes}} {
+	for i, spec := range []data.Spec{{Path: data.Synthetic("census", 30, 4)}, {Path: made, Codec: dataset.TFExampleCodec}, {Path: dir, Codec: dataset.BytesCodec}} {
 		spec.Features = table.Features
 		ds, err := data.Open(t.Context(), spec)
 		if err != nil {
@@ -502,7 +502,7 @@ func TestASetWithAPlantedStructureIsWrittenInEitherCodecAndReadAsTheSameRecords(
 				if err := decoder.Decode(want, values); err != nil {
 					t.Fatal(err)
 				}
-				if want, err = codec.Append(nil, codec.Bytes, table.Features, values); err != nil {
+				if want, err = codec.Append(nil, dataset.BytesCodec, table.Features, values); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
@@ -77,8 +77,8 @@ func describeRecords(ds *data.Dataset, spec data.Spec, first [][]byte) string {
 		return fmt.Sprintf("records      image uint8%v and label\nlabels       %v …\n", shape, labels)
 	}
 	if found, err := example.Look(first[0]); err == nil && len(found) > 0 {
-		text := fmt.Sprintf("records      %s; codec %s\n", sizes, codec.TFExample)
-		if ds.Layout(0).Format == format.CSV {
+		text := fmt.Sprintf("records      %s; codec %s\n", sizes, dataset.TFExampleCodec)
+		if ds.Layout(0).Format == dataset.CSV {
 			text = "records      rows, read as tf_example; columns of words are fed to a model by numbering the words\n"
 		}
 		for _, f := range found {
@@ -87,7 +87,7 @@ func describeRecords(ds *data.Dataset, spec data.Spec, first [][]byte) string {
 		for _, f := range found {
 			if f.Kind == example.Int64Kind && f.Count == 1 {
 				label := []graph.Feature{{Name: f.Name, DType: graph.Int64}}
-				text += valuesOf(codec.TFExample, label, f.Name, first)
+				text += valuesOf(dataset.TFExampleCodec, label, f.Name, first)
 			}
 		}
 		return text
@@ -97,12 +97,12 @@ func describeRecords(ds *data.Dataset, spec data.Spec, first [][]byte) string {
 		features, guess = mnist, ", as ElasticDL wrote MNIST"
 	}
 	if len(features) == 0 {
-		return fmt.Sprintf("records      %s; no tf_example, so codec %s\n", sizes, codec.Bytes)
+		return fmt.Sprintf("records      %s; no tf_example, so codec %s\n", sizes, dataset.BytesCodec)
 	}
-	text := fmt.Sprintf("records      %s; codec %s: %s%s\n", sizes, codec.Bytes, codec.Describe(features), guess)
+	text := fmt.Sprintf("records      %s; codec %s: %s%s\n", sizes, dataset.BytesCodec, codec.Describe(features), guess)
 	for _, f := range features {
 		if f.Elements() == 1 && f.DType != graph.Float32 && f.DType != graph.Uint8 {
-			text += valuesOf(codec.Bytes, features, f.Name, first)
+			text += valuesOf(dataset.BytesCodec, features, f.Name, first)
 		}
 	}
 	return text
@@ -130,10 +130,10 @@ func warnings(ds *data.Dataset, recordsPerTask int) []string {
 	const ranges = 4 // up to here a chunk is mostly used while it is in the cache
 	var all []string
 	for i, f := range ds.Files() {
-		if l := ds.Layout(i); l.Format == format.TFRecord && l.Compression != "none" && l.Chunks > 1 {
+		if l := ds.Layout(i); l.Format == dataset.TFRecord && l.Compression != "none" && l.Chunks > 1 {
 			all = append(all, fmt.Sprintf("data %q is compressed as a whole (%s) and does not fit half the cache: opening it decompresses all of it, and reading a range decompresses all before that; `data convert` writes RecordIO, whose chunks are compressed one by one", f.Path, l.Compression))
 		}
-		if l := ds.Layout(i); recordsPerTask > 0 && l.LargestChunk > ranges*int64(recordsPerTask) && l.Format == format.RecordIO {
+		if l := ds.Layout(i); recordsPerTask > 0 && l.LargestChunk > ranges*int64(recordsPerTask) && l.Format == dataset.RecordIO {
 			all = append(all, fmt.Sprintf("data %q has a chunk of %d records, which is %d ranges of %d: every range needs the whole chunk decompressed unless the data fits the cache; `data convert --records-per-chunk %d` writes it in smaller ones",
 				f.Path, l.LargestChunk, l.LargestChunk/int64(recordsPerTask), recordsPerTask, recordsPerTask))
 		}
@@ -143,7 +143,7 @@ func warnings(ds *data.Dataset, recordsPerTask int) []string {
 
 // exampleFeatures is the schema of a tf_example source as its first record has it.
 func exampleFeatures(ctx context.Context, ds *data.Dataset, from data.Spec, source string) ([]graph.Feature, error) {
-	if source != codec.TFExample {
+	if source != dataset.TFExampleCodec {
 		return nil, fmt.Errorf("converting %q from codec %q: its records do not say what they hold; give the model file whose schema they have", from.Path, source)
 	}
 	first, err := ds.Read(ctx, 0, 0, 1)

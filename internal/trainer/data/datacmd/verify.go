@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
@@ -83,7 +84,7 @@ func checkOf(ds *data.Dataset, spec data.Spec) (func([]byte) error, error) {
 		}
 		values := codec.NewExample(spec.Features)
 		return func(record []byte) error { return decoder.Decode(record, values) }, nil
-	case ds.Codec() == codec.TFExample:
+	case ds.Codec() == dataset.TFExampleCodec:
 		return func(record []byte) error {
 			_, err := example.Look(record)
 			return err

@@ -10,8 +10,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
@@ -40,7 +40,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 		return nil, fmt.Errorf("%d records per file and %d per chunk; use positive numbers", out.RecordsPerFile, out.RecordsPerChunk)
 	}
 	w := &writer{out: out}
-	if out.Format == format.IDX {
+	if out.Format == dataset.IDX {
 		prefix := out.IDXPrefix
 		if prefix == "" {
 			prefix = "train"
@@ -48,7 +48,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 		w.names = []string{prefix + "-images-idx3-ubyte", prefix + "-labels-idx1-ubyte"}
 	} else {
 		end := ""
-		if out.Format == format.TFRecord {
+		if out.Format == dataset.TFRecord {
 			end = tfrecordEnds[out.Compression]
 		}
 		for i := range (total + out.RecordsPerFile - 1) / out.RecordsPerFile {
@@ -61,7 +61,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 	if err := w.checkDir(); err != nil {
 		return nil, err
 	}
-	if out.Format == format.IDX {
+	if out.Format == dataset.IDX {
 		shape, _ := ds.Pixels()
 		return w, w.beginIDX(total, shape)
 	}
@@ -212,7 +212,7 @@ func (f *filesWriter) close() error {
 }
 
 func (o Output) encoder(w io.Writer) (encoder, error) {
-	if o.Format == format.TFRecord {
+	if o.Format == dataset.TFRecord {
 		return tfrecord.NewWriter(w, o.Compression)
 	}
 	return recordio.NewWriter(w, recordio.WriterOptions{MaxChunkRecords: o.RecordsPerChunk, Compressor: o.Compressor})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
@@ -77,8 +78,11 @@ func TestANameThatThereIsNotIsRefusedWithThoseThatThereAre(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if names := zoo.Names(); !slices.IsSorted(names) || !slices.Contains(names, "mnist") {
-		t.Errorf("%v", names)
+}
+
+func TestTheAPINamesEveryBuiltInModel(t *testing.T) {
+	if files, names := zoo.Names(), trainingjob.BuiltInModels(); !slices.Equal(files, names) {
+		t.Errorf("there are files of %q, and trainingjob.BuiltInModels() is %q", files, names)
 	}
 }
 

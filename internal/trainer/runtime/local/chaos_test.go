@@ -19,10 +19,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
@@ -89,7 +89,7 @@ func newChaosReference(t *testing.T) *chaosReference {
 	known := &chaosReference{sets: map[string]string{}, models: map[string]map[string]*master.ModelInfo{}, names: map[string]string{}}
 	for name, set := range chaosSets {
 		known.sets[name] = filepath.Join(t.TempDir(), name)
-		if _, err := datacmd.Synth(t.Context(), data.Digits, set[0], uint64(set[1]), datacmd.Output{Dir: known.sets[name]}); err != nil {
+		if _, err := datacmd.Synth(t.Context(), dataset.Digits, set[0], uint64(set[1]), datacmd.Output{Dir: known.sets[name]}); err != nil {
 			t.Fatal(err)
 		}
 	}

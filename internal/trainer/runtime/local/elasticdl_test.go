@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/codec"
@@ -96,7 +97,7 @@ func trainElasticDLFile(t *testing.T, file string, m *graph.Model) {
 	dir := t.TempDir()
 	var records [][]byte
 	for i := range elasticDLRecords {
-		record, err := codec.Append(nil, codec.TFExample, m.Feed.Features, elasticDLRecord(m, i))
+		record, err := codec.Append(nil, dataset.TFExampleCodec, m.Feed.Features, elasticDLRecord(m, i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func trainElasticDLFile(t *testing.T, file string, m *graph.Model) {
 	}
 	spec := trainingjob.Job{
 		Name: "elasticdl", Namespace: "default", Model: trainingjob.Model{File: file},
-		Data:     trainingjob.Data{Training: dir, Format: "recordio", Codec: codec.TFExample, RecordsPerTask: elasticDLMinibatch},
+		Data:     trainingjob.Data{Training: dir, Format: "recordio", Codec: dataset.TFExampleCodec, RecordsPerTask: elasticDLMinibatch},
 		Training: trainingjob.Training{Epochs: 1, MinibatchSize: elasticDLMinibatch, GradsToWait: 1, Seed: 1},
 	}
 	one, three := trained(t, spec, run{workers: 1, threads: 1}), trained(t, spec, run{workers: 3, threads: 1})

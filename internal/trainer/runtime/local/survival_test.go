@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/format"
 )
 
 var bothAggregations = []string{trainingjob.AggregationMaster, trainingjob.AggregationAllReduce}
@@ -70,7 +70,7 @@ func zooJobs(t *testing.T) map[string]trainingjob.Job {
 	jobs["mnist"] = mnist
 	iris := reference("../../ml/zoo/iris.py")
 	iris.Training.Epochs = 8
-	iris.Data = trainingjob.Data{Training: flowers, Format: format.CSV, Codec: "bytes", RecordsPerTask: 30, CSV: &trainingjob.CSV{
+	iris.Data = trainingjob.Data{Training: flowers, Format: dataset.CSV, Codec: "bytes", RecordsPerTask: 30, CSV: &trainingjob.CSV{
 		Columns: map[string][]string{"features": {"sepal_length", "sepal_width", "petal_length", "petal_width"}, "label": {"species"}},
 		Words:   map[string][]string{"species": {"setosa", "versicolor", "virginica"}},
 	}}

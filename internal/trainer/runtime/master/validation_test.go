@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datacmd"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
@@ -22,7 +22,7 @@ func (s *site) validation(dir string, records int64) {
 	if err := os.RemoveAll(dir); err != nil {
 		s.Fatal(err)
 	}
-	if _, err := datacmd.Synth(s.Context(), data.Digits, records, 5, datacmd.Output{Dir: dir}); err != nil {
+	if _, err := datacmd.Synth(s.Context(), dataset.Digits, records, 5, datacmd.Output{Dir: dir}); err != nil {
 		s.Fatal(err)
 	}
 	s.spec.Data.Validation = dir
@@ -48,7 +48,7 @@ func TestAWorkerWhoseValidationDataWereReplacedFailsWithTheFileThatDiffers(t *te
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := datacmd.Synth(t.Context(), data.Digits, records, 6, datacmd.Output{Dir: dir}); err != nil {
+			if _, err := datacmd.Synth(t.Context(), dataset.Digits, records, 6, datacmd.Output{Dir: dir}); err != nil {
 				t.Fatal(err)
 			}
 			go func() {
