@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -346,6 +347,9 @@ func TestAScriptsPodsHaveADirectoryToWriteTo(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := made.Spec.Containers[0]
+			if i := slices.IndexFunc(made.Spec.InitContainers, isScript); i >= 0 {
+				c = made.Spec.InitContainers[i]
+			}
 			for _, m := range c.VolumeMounts {
 				if m.Name == "elastic-scratch" && m.MountPath == "/elastic-scratch" && !m.ReadOnly {
 					mounts++

@@ -16,7 +16,9 @@ import (
 const (
 	jobVolume         = "elastic-job"
 	credentialsVolume = "elastic-credentials"
+	tokenVolume       = "elastic-token"   // of the API server, for a master
 	scratchVolume     = "elastic-scratch" // where a script computes
+	scriptVolume      = "elastic-script"  // sockets between a master and its script
 )
 
 // scratchDir is the one directory that a script may write to, by TMPDIR and HOME: the root file system is read-only. It is
@@ -29,10 +31,12 @@ var jobSelectorLabels = []string{
 	"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name",
 }
 
-// MasterTemplate is the template of the Job's only pod.
+// MasterTemplate is the template of the Job's only pod. The master's container alone has the token of the API server and
+// the job's key: other containers of the pod run what users bring.
 func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 	t := d.podTemplate(RoleMaster, d.Master)
 	t.Spec.ServiceAccountName = d.serviceAccount()
+	t.Spec.AutomountServiceAccountToken = new(false)
 	c := &t.Spec.Containers[0]
 	c.Args = []string{"master", "--job", ConfigDir + "/" + JobKey, "--listen", fmt.Sprintf("$(MY_POD_IP):%d", MasterPort), "--status-address", fmt.Sprintf("$(MY_POD_IP):%d", StatusPort), SignedFlag}
 	c.Ports = []corev1.ContainerPort{
@@ -47,6 +51,12 @@ func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 			DefaultMode:          new(int32(0o444)),
 		}},
 	}}, t.Spec.Volumes...)
+	if len(d.Job.Command) > 0 {
+		d.addScript(&t)
+	}
+	c = &t.Spec.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: tokenDir, ReadOnly: true})
+	t.Spec.Volumes = append(t.Spec.Volumes, tokenProjection())
 	return override(t, RoleMaster, d.Master.PodOverrides)
 }
 
@@ -76,9 +86,9 @@ func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSp
 		grace = *s.TerminationGracePeriodSeconds
 	}
 	volumes, mounts := d.volumes(role)
-	if len(d.Job.Command) > 0 {
+	if len(d.Job.Command) > 0 && role == RoleWorker {
 		s.Env = merge(map[string]string{"HOME": scratchDir, "TMPDIR": scratchDir}, s.Env) // frameworks keep caches there
-		volumes = append(volumes, corev1.Volume{Name: scratchVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		volumes = append(volumes, emptyVolume(scratchVolume))
 		mounts = append(mounts, corev1.VolumeMount{Name: scratchVolume, MountPath: scratchDir})
 	}
 
@@ -312,7 +322,7 @@ func checkTemplate(ours, t corev1.PodTemplateSpec, role string) error {
 	if i := slices.IndexFunc(t.Spec.Containers, func(c corev1.Container) bool { return c.Name == role }); i < 0 {
 		return fmt.Errorf("pod_overrides of the %s's pod remove container %q, which does the work", role, role)
 	}
-	return nil
+	return checkScript(ours, t)
 }
 
 // merge is a copy of base with over on top.

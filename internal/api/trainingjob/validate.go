@@ -155,10 +155,10 @@ func (d Definition) Problems() []Problem {
 	}
 	out.size(d.Min, d.Max)
 	out.queue(d)
-	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume, scratchVolume}, []string{ConfigDir, CredentialsDir, scratchDir})...)
+	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume, tokenVolume, scratchVolume, scriptVolume}, []string{ConfigDir, CredentialsDir, tokenDir, scratchDir, ScriptSharedDir})...)
 	for role, s := range d.pods() {
 		out.pod(role, s)
-		out = append(out, InitContainerProblems(role+".init_containers", s.InitContainers, []string{containerOf(role)}, d.mountable(role), len(s.PodOverrides) > 0)...)
+		out = append(out, InitContainerProblems(role+".init_containers", s.InitContainers, d.containersOf(role), d.mountable(role), len(s.PodOverrides) > 0)...)
 	}
 	if n := d.ActiveDeadlineSeconds; n != nil && *n < 1 {
 		out.add("active_deadline_seconds", "is %d; it must be at least 1", *n)
@@ -203,6 +203,14 @@ func containerOf(attribute string) string {
 		return RoleMaster
 	}
 	return RoleWorker
+}
+
+// containersOf are the names of the containers that the pods of an attribute have without the user's.
+func (d Definition) containersOf(attribute string) []string {
+	if attribute == "master" && len(d.Job.Command) > 0 {
+		return []string{RoleMaster, scriptContainer}
+	}
+	return []string{containerOf(attribute)}
 }
 
 // mountable are the names of the volumes that the pods of an attribute have.

@@ -54,7 +54,7 @@ Flags have ElasticDL's names where it has them; _ and - are the same.`,
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
 	addGroup(root, "people", "Commands for you:", newTrain(), newEvaluate(), newPredict(), newModel(), newData(), newPythonModule())
-	addGroup(root, "pods", "Commands that pods run:", newMaster(), newWorker(version), newGang())
+	addGroup(root, "pods", "Commands that pods run:", newMaster(), newScript(), newWorker(version), newGang())
 	cli.Configure(root)
 	return root
 }

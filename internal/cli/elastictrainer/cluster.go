@@ -55,6 +55,7 @@ killed or crashes: the workers still hold the newest state.`,
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate, key and token")
 	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "where to serve the job's page, /metrics, /healthz and /readyz; empty: nowhere. Besides a pod's own address its loopback is served, by which kubectl forwards ports")
 	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master itself, and no supervisor")
+	cmd.Flags().StringVar(&c.options.ScriptShared, strings.TrimPrefix(trainingjob.ScriptSharedFlag, "--"), "", "`directory` shared with the container that runs \"elastic-trainer script\", for a job with a command; empty: the command is a child of the master")
 	cmd.Flags().BoolVar(&signed, strings.TrimPrefix(trainingjob.SignedFlag, "--"), false, "take a job only as its maker has signed it with the credentials")
 	c.register(cmd)
 	cli.Exits(cmd, coordinator.ExitDone, "the job is done")

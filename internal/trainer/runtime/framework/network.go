@@ -1,5 +1,5 @@
 // Package framework lets a user's script compute a job: PyTorch, JAX or plain Python. It starts the job's command as a
-// child, with the job's script as its last argument, and asks it over a Unix socket for what package nn would compute:
+// child, or in a master's pod in another container (remote.go), with the job's script as its last argument, and asks it over a Unix socket for what package nn would compute:
 // the gradient of (step, virtual worker) at a state, and the state after an update. To everybody else a script is a
 // job.Network as ours is, so that schedule, membership, checkpoints and restarts are the same.
 //
@@ -36,6 +36,8 @@ type Options struct {
 	Name    string   // of the script's file, and in messages
 	Script  []byte   // its text
 	Beside  string   // directory of the user's in which the script finds modules of its own; "" for none
+	// Shared is a directory that this container shares with the one in which Host runs the script; "" runs it as a child.
+	Shared string
 
 	Seed          uint64
 	MinibatchSize int
@@ -45,7 +47,7 @@ type Options struct {
 	// Restarts is how many times in a row the child is started again when it has died without having answered anything
 	// in between. A worker's is not: the worker's own end says more.
 	Restarts int
-	Output   io.Writer // gets what the script prints, with its name before each line; nil for nobody
+	Output   io.Writer // gets what a child prints, with the script's name before each line; nil for nobody
 	// Finite reports whether all numbers of a vector are finite.
 	Finite func([]float32) bool
 }

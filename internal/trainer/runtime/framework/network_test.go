@@ -54,6 +54,9 @@ func start(t *testing.T, o Options) *Network {
 	return n
 }
 
+// childOf is the process of a script that is a child of this one.
+func childOf(n *Network) *command { return n.child.script.(*command) }
+
 // minibatch is the records with these numbers.
 func minibatch(numbers ...uint64) *graph.Batch {
 	b := &graph.Batch{N: len(numbers)}
@@ -146,7 +149,7 @@ func TestAMastersScriptIsStartedAgainAndNothingIsLost(t *testing.T) {
 	state := initialState(n)
 	ones := slices.Repeat([]float32{-1}, counted)
 	for step := range int64(6) { // more often than in a row
-		if err := syscall.Kill(n.child.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(childOf(n).cmd.Process.Pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		if err := n.Apply(state, gradient.Sum{Dense: ones}, nil, step); err != nil {
@@ -247,7 +250,7 @@ func TestATemporaryDirectoryThatIsTooDeepForASocketIsRefusedWithTheRemedy(t *tes
 func TestNothingIsLeftOfAScriptThatIsClosed(t *testing.T) {
 	o, _ := counting(t)
 	n := start(t, o)
-	dir, pid := n.child.dir.path, n.child.cmd.Process.Pid
+	dir, pid := childOf(n).dir.path, childOf(n).cmd.Process.Pid
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info.Mode(), err)
@@ -266,7 +269,7 @@ func TestAScriptThatDoesNotEndWithItsConnectionIsKilled(t *testing.T) {
 	o, _ := counting(t)
 	o.Script = append(o.Script, []byte("\n    import time\n    time.sleep(3600)\n")...)
 	n := start(t, o)
-	pid := n.child.cmd.Process.Pid
+	pid := childOf(n).cmd.Process.Pid
 	began := time.Now()
 	n.Close()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) || time.Since(began) < endTimeout {

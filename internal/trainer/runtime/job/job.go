@@ -47,6 +47,8 @@ type Options struct {
 	Root string
 	// ScriptOutput gets what a job's script prints; nil for nobody.
 	ScriptOutput io.Writer
+	// ScriptShared is a directory shared with the container in which framework.Host runs a job's script; "" runs it as a child.
+	ScriptShared string
 	// ScriptRestarts is how many times in a row a job's script is started again when it has died: a master's is.
 	ScriptRestarts int
 	// Compile makes the network of a model file; nil is nn.Compile.

@@ -18,11 +18,11 @@ import (
 func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessage, error) {
 	t := j.Spec.Training
 	beside := filepath.Dir(o.Resolve(j.Spec.Model.File))
-	if info, err := os.Stat(beside); err != nil || !info.IsDir() {
-		beside = "" // on a worker's node: the script has come from the master
+	if info, err := os.Stat(beside); err != nil || !info.IsDir() || o.ScriptShared != "" {
+		beside = "" // on a worker's node, or in another container: the script has come from the master
 	}
 	n, err := framework.Start(ctx, framework.Options{
-		Command: j.Spec.Command, Name: name, Script: j.ModelText, Beside: beside,
+		Command: j.Spec.Command, Name: name, Script: j.ModelText, Beside: beside, Shared: o.ScriptShared,
 		Seed: t.Seed, MinibatchSize: t.MinibatchSize, LearningRate: t.LearningRate, Threads: scriptThreads(o.Threads),
 		Restarts: o.ScriptRestarts, Output: o.ScriptOutput, Finite: j.Kernel.Finite,
 	})

@@ -1,0 +1,76 @@
+package framework
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// tailLines is how many of a script's last lines are told when it has died: a traceback's worth.
+const tailLines = 12
+
+// lines passes output on line by line, each with a prefix, and keeps the last ones.
+type lines struct {
+	to     io.Writer // nil for nobody
+	prefix string
+
+	mu   sync.Mutex
+	open []byte
+	tail []string
+}
+
+// maxLine is where a line without an end is broken: progress bars write such.
+const maxLine = 8 << 10
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = append(l.open, b...)
+	for {
+		end := bytes.IndexByte(l.open, '\n')
+		if end < 0 && len(l.open) < maxLine {
+			return len(b), nil
+		}
+		if end < 0 {
+			l.line(l.open[:maxLine])
+			l.open = l.open[maxLine:]
+			continue
+		}
+		l.line(l.open[:end])
+		l.open = l.open[end+1:]
+	}
+}
+
+func (l *lines) line(b []byte) {
+	text := string(bytes.TrimRight(b, "\r"))
+	if len(l.tail) == tailLines {
+		l.tail = slices.Delete(l.tail, 0, 1)
+	}
+	l.tail = append(l.tail, text)
+	if l.to != nil {
+		_, _ = fmt.Fprintln(l.to, l.prefix+text) // there is nobody to tell when the log cannot be written
+	}
+}
+
+// flush ends a line that has no end.
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.open) > 0 {
+		l.line(l.open)
+		l.open = nil
+	}
+}
+
+// lastWords are the last lines, quoted, for the end of a message.
+func (l *lines) lastWords() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.tail) == 0 {
+		return ", and said nothing"
+	}
+	return "; its last lines:\n  > " + strings.Join(l.tail, "\n  > ")
+}
