@@ -238,7 +238,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 	attributes["min_priority_class_name"] = nameAttribute("Priority class of the first `min` workers; should be above `priority_class_name`.")
 	attributes["command"] = schema.ListAttribute{
 		MarkdownDescription: "Compute with a framework of your own, such as PyTorch: `model.content` is a script then, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
-			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master runs the same. The job has the same schedule, membership and restarts, and the bits that the framework promises. The root file system is read-only; `TMPDIR` and `HOME` name a directory that can be written to. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master's pod runs the same in a container of its own, `script`, without the master's credentials. The job has the same schedule, membership and restarts, and the bits that the framework promises. The root file system is read-only; `TMPDIR` and `HOME` name a directory that can be written to. See the guide *Elastic PyTorch*. Changing it replaces the job.",
 		ElementType: types.StringType,
 		Optional:    true,
 		Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},

@@ -71,6 +71,8 @@ func (o *owner) container(ctx context.Context, c *corev1.Container, program exec
 			spec.dir = "/"
 		}
 		spec.view = &fileView{Scratch: root, Binds: binds, Dir: spec.dir}
+		// Only a sidecar has somebody beside it; others have no need of another process to enter namespaces.
+		spec.ownProcesses = c.RestartPolicy != nil && (pod.Spec.ShareProcessNamespace == nil || !*pod.Spec.ShareProcessNamespace)
 	}
 	spec.env = environmentList(variables)
 	return spec, "", nil

@@ -7,7 +7,8 @@
 // process, mount or socket of it is left.
 //
 // It does not isolate: processes share this machine's kernel, files and loopback
-// network; of the limits only memory's is enforced, by a watch, and runAsNonRoot is
+// network, and see each other, but for sidecars, which see their own processes alone
+// where mounts are possible; of the limits only memory's is enforced, by a watch, and runAsNonRoot is
 // checked, but runAsUser is not switched to. Probes, lifecycle
 // hooks, exec, attach and port-forward are not there; DNS is not either.
 //

@@ -148,8 +148,10 @@ func (osTree) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(pa
 // A shimRequest tells the shim what to become.
 type shimRequest struct {
 	View fileView `json:"view"`
-	Argv []string `json:"argv"`
-	Env  []string `json:"env"`
+	// OwnProcesses says that the shim is the first process of a PID namespace.
+	OwnProcesses bool     `json:"own_processes"`
+	Argv         []string `json:"argv"`
+	Env          []string `json:"env"`
 }
 
 // The shim's file descriptors: its request, and where it reports failure.
@@ -161,14 +163,15 @@ const (
 // ShimCommand is the hidden subcommand whose body is ShimMain.
 const ShimCommand = "container-shim"
 
-// shimCommand makes the command that runs spec in new user and mount namespaces.
+// shimCommand makes the command that runs spec in a mount namespace, and a user namespace where mounting needs one, and
+// a PID namespace where spec wants one.
 // The file is the end from which the shim's report of failure is read.
 func shimCommand(spec processSpec) (*exec.Cmd, *os.File, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the shim: %w", err)
 	}
-	text, err := json.Marshal(shimRequest{View: *spec.view, Argv: spec.argv, Env: spec.env})
+	text, err := json.Marshal(shimRequest{View: *spec.view, OwnProcesses: spec.ownProcesses, Argv: spec.argv, Env: spec.env})
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the container to its shim: %w", err)
 	}
@@ -181,16 +184,20 @@ func shimCommand(spec processSpec) (*exec.Cmd, *os.File, error) {
 		_ = request.Close()
 		return nil, nil, fmt.Errorf("pipe for the shim: %w", err)
 	}
+	attributes := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	if spec.method == mountByShim {
+		attributes.Cloneflags |= unix.CLONE_NEWUSER
+		attributes.UidMappings, attributes.GidMappings = identity(os.Getuid()), identity(os.Getgid())
+	}
+	if spec.ownProcesses {
+		attributes.Cloneflags |= unix.CLONE_NEWPID
+	}
 	return &exec.Cmd{
-		Path:       self,
-		Args:       []string{self, ShimCommand},
-		Env:        []string{},
-		ExtraFiles: []*os.File{request, failureWriter},
-		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
-			UidMappings: identity(os.Getuid()),
-			GidMappings: identity(os.Getgid()),
-		},
+		Path:        self,
+		Args:        []string{self, ShimCommand},
+		Env:         []string{},
+		ExtraFiles:  []*os.File{request, failureWriter},
+		SysProcAttr: attributes,
 	}, failure, nil
 }
 
@@ -238,6 +245,11 @@ func becomeCommand() error {
 	_ = file.Close()
 	if err := request.View.enter(); err != nil {
 		return err
+	}
+	if request.OwnProcesses {
+		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+			return fmt.Errorf("mount /proc of the container: %w", err)
+		}
 	}
 	path, err := lookPath(request.Argv[0], request.Env, request.View.Dir)
 	if err != nil {

@@ -33,9 +33,11 @@ type processSpec struct {
 	dir    string
 	view   *fileView // nil: the host's files
 	method mountMethod
-	log    *containerLog
-	limit  int64 // memory in bytes; MaxInt64 for none
-	exited func(processExit)
+	// ownProcesses hides all processes but the container's own from it; with a view only.
+	ownProcesses bool
+	log          *containerLog
+	limit        int64 // memory in bytes; MaxInt64 for none
+	exited       func(processExit)
 }
 
 type processExit struct {
@@ -108,7 +110,7 @@ func launch(spec processSpec) (*exec.Cmd, []*os.File, error) {
 	var cmd *exec.Cmd
 	var failure *os.File // where a shim reports what went wrong; nil without one
 	switch {
-	case spec.view != nil && spec.method == mountByThread:
+	case spec.view != nil && spec.method == mountByThread && !spec.ownProcesses:
 		if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 			return nil, nil, fmt.Errorf("enter a mount namespace: %w", err)
 		}
