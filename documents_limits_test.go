@@ -55,7 +55,7 @@ var limits = map[string]string{
 	"a pair of compressed IDX files, decoded":                        "internal/trainer/data/idx.MaxPairBytes",
 	"the header row of a CSV file":                                   "internal/trainer/data/table.maxHeaderBytes",
 	"a row of a CSV file":                                            "internal/trainer/data/table.maxRowBytes",
-	"records of a `synthetic://` data set":                           "internal/trainer/data/made.maxSyntheticRecords",
+	"records of a `synthetic://` data set":                           "internal/api/dataset.maxSyntheticRecords",
 	"the default cache of read data":                                 "internal/trainer/data.maxDefaultCacheBytes",
 	"characters of `field_manager`":                                  "internal/provider.maxFieldManagerLength",
 	"pods of one group in `data.elastic_forecast`":                   "internal/provider.maxForecastPods",
