@@ -91,7 +91,7 @@ func (e *elastic) podRuns(p *pod) {
 // takesOver is a master that begins, perhaps after another one.
 func (e *elastic) takesOver() {
 	e.core = coordinator.New(coordinator.Config{
-		Steps: 1, Minibatches: func(int64) int { return 1 }, Min: e.min, Max: e.max, FloorIsGiven: e.group != nil, LastWorkerID: e.lastID,
+		Steps: 1, Minibatches: func(int64) int { return 1 }, Min: e.min, Max: e.max, MinPodsExternal: e.group != nil, LastWorkerID: e.lastID,
 		SilentTicks: 1, RetainedUpdates: 1, HashEvery: 1, MaxFailures: 1, // of no effect: no worker is silent, wrong, or fails by itself
 	})
 	for _, p := range e.workers {
@@ -107,7 +107,7 @@ func (e *elastic) takesOver() {
 
 // podState is what the master sees of a worker's pod.
 func (e *elastic) podState(p *pod) coordinator.PodChanged {
-	c := coordinator.PodChanged{Worker: p.number, Name: p.name, Floor: p.floor, Terminating: p.leaving, Preempted: p.leaving && (p.why == outranked || p.why == unquoted)}
+	c := coordinator.PodChanged{Worker: p.number, Name: p.name, Minimum: p.floor, Terminating: p.leaving, Preempted: p.leaving && (p.why == outranked || p.why == unquoted)}
 	switch p.phase {
 	case running:
 		c.State = coordinator.PodRunning
@@ -219,7 +219,7 @@ func (e *elastic) carryOut(effect coordinator.Effect) {
 			w = e.newWorkload(e, "pod-"+name, q.Name, q.PriorityClass, e.class(e.spec.Workers.PriorityClass),
 				[]eventlog.Owner{{Kind: "Pod", Name: name}}, set{mainSet, 1, &e.spec.Workers.Pod})
 		}
-		e.makeWorker(effect.Worker, effect.Floor, w)
+		e.makeWorker(effect.Worker, effect.Minimum, w)
 	case coordinator.DeletePod:
 		if p := e.worker(effect.Worker); p != nil {
 			e.stop(p, retired)

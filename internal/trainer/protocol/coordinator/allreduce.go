@@ -5,110 +5,120 @@ import (
 	"slices"
 )
 
-// All-reduce: the ready workers add the gradients of a step between themselves, and the master adds and applies nothing. It
-// is an excursion from the star: the master's own state stays where it was, and the newest of the workers' is fetched when
-// a checkpoint, a joining worker or the end of the excursion asks for it.
+// All-reduce: the ready workers add the gradients of a step themselves, and the master neither adds nor applies anything.
+// Training switches between the two ways at any step boundary. During an all-reduce the master's own state stays at the step
+// where the all-reduce began; the master fetches a newer one from a worker when it needs one for a checkpoint, for a joining
+// worker, or to take the aggregation over again.
 //
-// A step is computed in a round: a set of owners, each of which computes virtual workers and finishes the sum of a slice.
-// Every owner applies the sum of the step when it has all slices of it, and the step is complete when all have said so.
-// When an owner is lost before that, whoever has the whole sum sends it to the others; where nobody has, another round of
-// the same step begins, with other owners, in which only what the lost one had is computed anew. The sum of a step is a
-// function of the job alone, so that it does not matter by which round a worker gets it, and nothing is ever rolled back
-// while one worker lives that holds the newest state.
+// A step is computed in a round. A round has owners, which are all ready workers. Each owner computes its virtual workers,
+// and finishes the sum of one slice of the parameters. An owner that has all slices of the sum applies it and reports
+// Applied; the step is complete when all owners have.
+//
+// When an owner is lost before that, there are two cases. If another owner has applied the sum already, it relays the sum to
+// the others. If none has, another round of the same step begins with the remaining owners, which compute only what the lost
+// one had. The sum of a step does not depend on the round, so it does not matter by which round a worker receives it, and
+// nothing is rolled back as long as one worker with the newest state lives.
 
-// group is the excursion.
-type group struct {
-	own      int64 // the step of the master's own state
-	running  bool  // a round of the current step is under way
-	owners   []int // of the newest round
-	previous []int // virtual worker → owner in the step before
-	hash     bool  // the next round begins with everybody hashing the state
+// allReduce is the state of an all-reduce.
+type allReduce struct {
+	masterStep int64 // the step of the master's own state
+	running    bool  // a round of the current step is under way
+	owners     []int // of the newest round
+	previous   []int // virtual worker → owner in the step before
+	hashNext   bool  // the next round begins with hashing the state
 
-	lost      bool        // an owner was lost since the newest round began, or cannot be reached
-	disturbed bool        // or an earlier round's of the same step: who has the sum sends it to the others
-	relays    map[int]int // worker that lacks the sum of the current step → worker that was told to send it; nobody: the master has sent its state
+	ownerLost bool        // an owner of the newest round was lost or cannot be reached
+	repairing bool        // an owner of any round of this step was: a worker that has the sum sends it to the others
+	relays    map[int]int // worker that lacks the sum → worker that sends it; noWorker: the master has sent its state instead
 
-	fetching   int   // the member whose state is being fetched, or nobody
-	checkpoint int64 // one is written when the master's state is at that step, or after it; −1 for none
-	closing    bool  // no further step begins: the star goes on once the master holds the newest state
+	fetching   int   // the member whose state is being fetched, or noWorker
+	checkpoint int64 // a checkpoint is due when the master's state is at that step, or after it; −1 for none
+	closing    bool  // no further step begins: the master takes over once it holds the newest state
 
-	complaints int
-	suspicion  int // ticks until a complaint is acted on; 0: there is none
-	complaint  string
+	unreachableCount  int // how often workers could not reach each other
+	unreachableTimer  int // ticks until the newest report of that is acted on; 0: there is none
+	unreachableReason string
 }
 
-// wantsGroup reports whether the current step should be added up between the workers.
-func (c *Coordinator) wantsGroup() bool {
+// wantsAllReduce reports whether the current step should be an all-reduce.
+func (c *Coordinator) wantsAllReduce() bool {
+	if c.cfg.AllReduce == nil || c.allReduceDisabled || c.step >= c.cfg.Steps || !c.training() {
+		return false
+	}
 	n := len(c.staying())
-	return c.cfg.AllReduce != nil && !c.starOnly && c.step < c.cfg.Steps && c.training() && n >= max(2, c.min) && c.cfg.AllReduce(n)
+	return n >= max(2, c.pods.min) && c.cfg.AllReduce(n)
 }
 
-// staying lists the ready members that have not asked to leave, by number.
+// staying lists the ready members that are not leaving, by number.
 func (c *Coordinator) staying() []int {
 	return slices.DeleteFunc(c.ready(), func(id int) bool { return c.members[id].leaving })
 }
 
-// form begins an excursion at a step of which nothing has been dealt.
-func (c *Coordinator) form() {
-	c.group = &group{own: c.step, fetching: nobody, checkpoint: -1, relays: map[int]int{}}
+// startAllReduce begins an all-reduce at a step of which no work has been assigned.
+func (c *Coordinator) startAllReduce() {
+	c.allReduce = &allReduce{masterStep: c.step, fetching: noWorker, checkpoint: -1, relays: map[int]int{}}
 	for _, m := range c.members {
-		m.listening, m.from = m.admitted && !m.ready, c.step // the star has sent it all there is until now
+		m.listening, m.listensFrom = m.admitted && !m.ready, c.step // the master has sent it all updates until now
 	}
-	c.emit(Notice{Reason: "AllReduce", Message: fmt.Sprintf("%d workers add their gradients between themselves from step %d on", len(c.ready()), c.step)})
+	c.emit(Notice{
+		Reason:  "AllReduce",
+		Message: fmt.Sprintf("%d workers add their gradients by all-reduce from step %d on", len(c.ready()), c.step),
+	})
 }
 
-// beginRound deals the current step, or what is nobody's of it, and makes all ready members owners.
+// beginRound assigns the current step, or what is unassigned of it, and makes all ready members owners.
 func (c *Coordinator) beginRound() {
-	g := c.group
+	g := c.allReduce
 	g.owners = c.ready()
-	if c.work.untouched() {
-		c.work.assign(deal(len(c.work.owner), g.owners, g.previous))
+	if c.work.nothingAssigned() {
+		c.work.assign(rebalance(len(c.work.owner), g.owners, g.previous))
 	} else {
-		c.work.dealOrphans(g.owners)
+		c.work.assignUnassigned(g.owners)
 	}
 	c.round++
-	round := Round{Number: c.round, Step: c.step, Owners: g.owners, Deal: c.work.dealt(), Hash: g.hash}
-	c.check(&round)
+	round := Round{Number: c.round, Step: c.step, Owners: g.owners, Assigned: c.work.byWorker(), Hash: g.hashNext}
+	c.addCheck(&round)
 	for _, id := range sortedKeys(c.members) {
 		if m := c.members[id]; m.admitted && !m.ready {
 			round.Listeners = append(round.Listeners, id)
 		}
 	}
-	g.running, g.lost, g.hash, g.suspicion = true, false, false, 0
+	g.running, g.ownerLost, g.hashNext, g.unreachableTimer = true, false, false, 0
 	clear(g.relays)
 	c.emit(round)
 }
 
-// check has a virtual worker computed twice, where one is due: another owner answers as well. Nobody waits for that; what
-// is not confirmed by the end of the step is due again.
-func (c *Coordinator) check(r *Round) {
-	for _, v := range c.checks {
-		if !c.work.valid(v) || c.answers.confirmed[v] || len(r.Owners) < 2 {
+// addCheck assigns a virtual worker that is due for a check to a second owner as well, which reports only the hash. No step
+// waits for that; a check without a result by the end of the step is due again.
+func (c *Coordinator) addCheck(r *Round) {
+	for _, v := range c.speculation.checks {
+		if !c.work.valid(v) || c.speculation.current.confirmed[v] || len(r.Owners) < 2 {
 			continue
 		}
 		owner := c.work.owner[v]
 		second := r.Owners[(slices.Index(r.Owners, owner)+1)%len(r.Owners)]
-		r.Answers, r.Seconds = map[int][]int{owner: {v}}, map[int][]int{second: {v}}
+		r.HashReports, r.Backups = map[int][]int{owner: {v}}, map[int][]int{second: {v}}
 		return
 	}
 }
 
-// appliedInGroup takes a worker's word that it has applied a step. A joining worker that is level with the others is in
-// step from now on: it has been sent every slice since.
-func (c *Coordinator) appliedInGroup(m *member, step int64) {
-	m.step, m.stuck = max(m.step, step), 0
-	if !m.ready && !m.needs && m.step >= c.step {
+// appliedInAllReduce records that a worker has applied a step. A joining worker that has caught up is ready: it has received
+// every slice since its state.
+func (c *Coordinator) appliedInAllReduce(m *member, step int64) {
+	m.step, m.stalledTicks = max(m.step, step), 0
+	if !m.ready && !m.needsState && m.step >= c.step {
 		m.ready = true
 	}
 }
 
-// settleGroup does what follows from the event: completes the step, mends it, fetches the state, or ends the excursion.
-func (c *Coordinator) settleGroup() {
-	if c.group == nil || c.phase >= Done {
+// reconcileAllReduce does what follows from an event: it completes the step, repairs it, fetches a state, or ends the
+// all-reduce.
+func (c *Coordinator) reconcileAllReduce() {
+	if c.allReduce == nil || c.phase >= Done {
 		return
 	}
 	if len(c.ready()) == 0 {
-		c.dissolve("all workers that computed it are gone")
+		c.abortAllReduce("all its workers are lost")
 		return
 	}
 	for _, id := range sortedKeys(c.members) {
@@ -117,73 +127,73 @@ func (c *Coordinator) settleGroup() {
 			continue
 		}
 		if m.step > c.step+1 {
-			c.dissolve(fmt.Sprintf("worker %d holds a newer state", id))
+			c.abortAllReduce(fmt.Sprintf("worker %d holds a newer state", id))
 			return
 		}
-		m.admitted, m.needs = true, true
-		c.welcome(id, m)
+		m.admitted, m.needsState = true, true
+		c.announce(id, m)
 	}
-	c.settleSum()
-	if !c.group.running {
+	c.reconcileSum()
+	if !c.allReduce.running {
 		for _, m := range c.members {
 			if !m.ready && !m.listening {
-				m.listening, m.from = true, c.step // the next round is this step's
+				m.listening, m.listensFrom = true, c.step // the next round is this step's
 			}
 		}
 	}
-	c.handOut()
+	c.distributeState()
 }
 
-// settleSum completes the step when all have applied it, and mends it when an owner was lost.
-func (c *Coordinator) settleSum() {
-	g := c.group
-	holder := nobody
+// reconcileSum completes the step when all owners have applied it, and repairs it when an owner was lost.
+func (c *Coordinator) reconcileSum() {
+	g := c.allReduce
+	holder := noWorker
 	var lacking []int
 	for _, id := range c.ready() {
 		switch {
 		case c.members[id].step <= c.step:
 			lacking = append(lacking, id)
-		case holder == nobody:
+		case holder == noWorker:
 			holder = id
 		}
 	}
 	switch {
-	case holder != nobody && len(lacking) == 0:
-		c.completeGroupStep()
-	case holder == nobody && g.lost && g.own <= c.step:
-		g.running = false // settlePhase begins another round
-	case g.disturbed && (holder != nobody || g.own > c.step):
+	case holder != noWorker && len(lacking) == 0:
+		c.completeAllReduceStep()
+	case holder == noWorker && g.ownerLost && g.masterStep <= c.step:
+		g.running = false // reconcilePhase begins another round
+	case g.repairing && (holder != noWorker || g.masterStep > c.step):
 		lacking = slices.DeleteFunc(lacking, func(id int) bool { _, asked := g.relays[id]; return asked })
 		if len(lacking) == 0 {
 			return
 		}
 		for _, id := range lacking {
-			if g.relays[id] = holder; holder == nobody {
-				c.emit(SendState{Worker: id}) // the one that the master has fetched its state from has died since
+			if g.relays[id] = holder; holder == noWorker {
+				c.emit(SendState{Worker: id}) // only the master still has the sum: the worker it fetched its state from is lost
 			}
 		}
-		if holder != nobody {
+		if holder != noWorker {
 			c.emit(Relay{Round: c.round, Step: c.step, From: holder, To: lacking})
 		}
 	}
 }
 
-// completeGroupStep goes on to the next step: every ready member has applied the one in hand.
-func (c *Coordinator) completeGroupStep() {
-	g := c.group
+// completeAllReduceStep continues with the next step: every ready member has applied the current one.
+func (c *Coordinator) completeAllReduceStep() {
+	g := c.allReduce
 	for _, w := range c.work.owner {
 		if m := c.members[w]; m != nil {
 			m.gradients++
-			if m.unchecked < 0 {
-				m.unchecked = c.step
+			if m.unconfirmedFrom < 0 {
+				m.unconfirmedFrom = c.step
 			}
-			c.contributed(w)
+			c.recordContribution(w)
 		}
 	}
-	if !g.disturbed {
-		g.complaints = 0
+	if !g.repairing {
+		g.unreachableCount = 0
 	}
-	g.previous, g.running, g.lost, g.disturbed = c.work.owner, false, false, false
+	g.previous, g.running, g.ownerLost, g.repairing = c.work.owner, false, false, false
 	clear(g.relays)
 	c.emit(Advance{Step: c.step})
 	c.step++
@@ -191,32 +201,32 @@ func (c *Coordinator) completeGroupStep() {
 	checkpoint := every > 0 && c.step%every == 0
 	if c.step == c.cfg.Steps || c.evaluates() {
 		c.work.reset(0)
-		g.closing = true // the star evaluates, and a later step may be a group's again
+		g.closing = true // the master runs evaluations, and a later step may be an all-reduce again
 	} else {
 		c.beginStep()
-		if g.hash = checkpoint || c.step%c.cfg.HashEvery == 0; g.hash {
-			c.openVote(c.step)
+		if g.hashNext = checkpoint || c.step%c.cfg.HashEvery == 0; g.hashNext {
+			c.beginComparison(c.step)
 		}
 	}
 	c.releaseLeaving()
-	if !c.wantsGroup() {
+	if !c.wantsAllReduce() {
 		g.closing = true
 	}
 	if c.step == c.cfg.Steps {
 		return
 	}
-	if c.stopping > 0 {
-		c.stopping = 0
-		c.leave("stopped after the step in hand")
+	if c.stopTimer > 0 {
+		c.stopTimer = 0
+		c.exitAfterCheckpoint("stopped after the step in flight")
 	} else if checkpoint {
 		c.checkpoint()
 	}
 }
 
-// releaseLeaving lets those go that have asked to, between two steps. The last that holds the state stays until the
-// master holds it too.
+// releaseLeaving dismisses leaving members between two steps. The last one that holds the state stays until the master holds
+// it too.
 func (c *Coordinator) releaseLeaving() {
-	keep := nobody
+	keep := noWorker
 	if len(c.staying()) == 0 {
 		keep = c.ready()[0]
 	}
@@ -232,74 +242,75 @@ func (c *Coordinator) release(worker int) {
 	c.remove(worker, "left")
 }
 
-// leavingAfterStep is a worker that stays to the end of the step in hand, so that nothing of it is computed twice.
+// leavingAfterStep keeps a leaving worker until the step in flight is complete, so that its work is not repeated.
 func (c *Coordinator) leavingAfterStep(e Leaving) {
 	m := c.members[e.Worker]
 	if m == nil {
 		return
 	}
 	m.leaving = true
-	if g := c.group; g == nil || !m.ready || (!g.running && len(c.staying()) > 0) {
+	if g := c.allReduce; g == nil || !m.ready || (!g.running && len(c.staying()) > 0) {
 		c.release(e.Worker)
 	} else if !g.running {
 		g.closing = true
 	}
 }
 
-// handOut gives the master's own state to those that wait for it, and asks a member for its state where it is too old.
-func (c *Coordinator) handOut() {
-	g := c.group
+// distributeState sends the master's state to joining members, and writes it in a checkpoint that is due. If it is too old
+// for that, the master fetches a newer one first.
+func (c *Coordinator) distributeState() {
+	g := c.allReduce
 	if c.phase >= Done {
 		return
 	}
-	if g.checkpoint >= 0 && g.own >= g.checkpoint {
-		g.checkpoint, c.writing, c.due = -1, true, false
-		c.emit(Checkpoint{Step: g.own})
+	if g.checkpoint >= 0 && g.masterStep >= g.checkpoint {
+		g.checkpoint, c.checkpoints.writing, c.checkpoints.due = -1, true, false
+		c.emit(Checkpoint{Step: g.masterStep})
 	}
-	if g.closing && !g.running && g.own == c.step {
-		c.closeGroup()
+	if g.closing && !g.running && g.masterStep == c.step {
+		c.finishAllReduce()
 		return
 	}
 	old := g.checkpoint >= 0 || (g.closing && !g.running)
 	for _, id := range sortedKeys(c.members) {
 		switch m := c.members[id]; {
-		case !m.needs || !m.listening: // it is sent the slices of all steps from m.from on
-		case g.own < m.from:
+		case !m.needsState || !m.listening: // it receives the slices of all steps from m.listensFrom on
+		case g.masterStep < m.listensFrom:
 			old = true
 		default:
-			m.needs = false
+			m.needsState = false
 			c.emit(SendState{Worker: id})
 		}
 	}
-	if old && g.fetching == nobody {
+	if old && g.fetching == noWorker {
 		g.fetching = c.ready()[0]
 		c.emit(FetchState{Worker: g.fetching})
 	}
 }
 
-// fetchedInGroup makes a fetched state the master's own.
-func (c *Coordinator) fetchedInGroup(e StateFetched) {
-	g := c.group
+// stateFetchedInAllReduce makes a fetched state the master's.
+func (c *Coordinator) stateFetchedInAllReduce(e StateFetched) {
+	g := c.allReduce
 	if e.Worker != g.fetching || c.members[e.Worker] == nil {
 		return
 	}
-	g.fetching = nobody
+	g.fetching = noWorker
 	if e.Step < c.step || e.Step > c.step+1 {
-		c.differs(e.Worker, e.Step, fmt.Sprintf("it sent the state of step %d while step %d was computed", e.Step, c.step))
+		c.dropDiffering(e.Worker, e.Step,
+			fmt.Sprintf("it sent the state of step %d while step %d was computed", e.Step, c.step))
 		return
 	}
-	if e.Step <= g.own {
+	if e.Step <= g.masterStep {
 		return
 	}
-	g.own = e.Step
-	c.history, c.ownHash, c.ownHashStep = e.Step, e.Hash, e.Step
-	c.emit(TakeState(e))
+	g.masterStep = e.Step
+	c.recovery.updatesFrom, c.recovery.masterHash, c.recovery.masterHashStep = e.Step, e.Hash, e.Step
+	c.emit(AdoptState(e))
 }
 
-// closeGroup is the end of the excursion in good order: the master holds the newest state, and goes on as the star's
-// middle.
-func (c *Coordinator) closeGroup() {
-	c.group = nil
+// finishAllReduce ends the all-reduce in good order: the master holds the newest state, and adds the gradients from now on.
+func (c *Coordinator) finishAllReduce() {
+	c.allReduce = nil
 	for _, id := range sortedKeys(c.members) {
 		switch m := c.members[id]; {
 		case m.leaving:
@@ -308,7 +319,7 @@ func (c *Coordinator) closeGroup() {
 			m.step = c.step
 			c.emit(Subscribe{Worker: id})
 		default:
-			m.startAgain()
+			m.rejoinFromHello()
 		}
 	}
 	if c.step == c.cfg.Steps {
@@ -321,11 +332,10 @@ func (c *Coordinator) closeGroup() {
 	c.emit(Notice{Reason: "Star", Message: fmt.Sprintf("the master adds the gradients from step %d on", c.step)})
 }
 
-// StateStep is the number of updates applied to the master's own state: fewer than StepsDone while the workers add
-// between themselves.
+// StateStep is the number of updates applied to the master's own state: fewer than StepsDone during an all-reduce.
 func (c *Coordinator) StateStep() int64 {
-	if c.group != nil {
-		return c.group.own
+	if c.allReduce != nil {
+		return c.allReduce.masterStep
 	}
 	return c.step
 }

@@ -95,7 +95,7 @@ func (w *network) effect(e Effect) {
 			}
 		}
 		w.advance = e.Step + 1
-	case TakeState:
+	case AdoptState:
 		if e.Step < w.own {
 			w.t.Fatalf("the master's state goes back from step %d to step %d", w.own, e.Step)
 		}
@@ -146,7 +146,7 @@ func (sentState) effect() {}
 // begins checks that a round gives every virtual worker to one owner.
 func (w *network) begins(r Round) {
 	dealt := map[int]int{}
-	for id, vs := range r.Deal {
+	for id, vs := range r.Assigned {
 		if !slices.Contains(r.Owners, id) {
 			w.t.Fatalf("worker %d is dealt %v and is no owner of %v", id, vs, r.Owners)
 		}
@@ -156,7 +156,7 @@ func (w *network) begins(r Round) {
 	}
 	for v := range w.k {
 		if dealt[v] != 1 {
-			w.t.Fatalf("virtual worker %d of step %d is dealt %d times: %v", v, r.Step, dealt[v], r.Deal)
+			w.t.Fatalf("virtual worker %d of step %d is dealt %d times: %v", v, r.Step, dealt[v], r.Assigned)
 		}
 	}
 	if _, again := w.rounds[r.Number]; again || r.Number != w.c.round {
@@ -237,7 +237,7 @@ func (w *network) works(n *node) {
 	if r == nil || r.Step != n.state {
 		return
 	}
-	for _, v := range r.Deal[n.id] {
+	for _, v := range r.Assigned[n.id] {
 		if !n.holds[v] {
 			n.holds[v] = true
 			return
@@ -245,12 +245,12 @@ func (w *network) works(n *node) {
 	}
 	if !n.answered {
 		n.answered = true
-		for _, v := range slices.Concat(r.Answers[n.id], r.Seconds[n.id]) {
-			n.says(Gradient{Worker: n.id, Step: r.Step, Lo: v, Hi: v + 1, Hashes: hashes(r.Step, v, v+1), HashAlone: true})
+		for _, v := range slices.Concat(r.HashReports[n.id], r.Backups[n.id]) {
+			n.says(Gradient{Worker: n.id, Step: r.Step, Lo: v, Hi: v + 1, Hashes: hashes(r.Step, v, v+1), HashOnly: true})
 		}
 	}
 	for _, owner := range r.Owners {
-		if len(r.Deal[n.id]) > 0 && !n.sent[owner] && slices.Contains(r.Owners, n.id) {
+		if len(r.Assigned[n.id]) > 0 && !n.sent[owner] && slices.Contains(r.Owners, n.id) {
 			n.sent[owner] = true
 			w.slices = append(w.slices, slice{kind: "part", round: r.Number, step: r.Step, from: n.id, to: owner})
 			w.apply(n)
@@ -274,7 +274,7 @@ func (w *network) deliver(s slice) (waits bool) {
 			return false
 		}
 		n.spans[s.from] = true
-		for id, vs := range n.round.Deal {
+		for id, vs := range n.round.Assigned {
 			if len(vs) > 0 && !n.spans[id] {
 				return false
 			}
@@ -302,7 +302,7 @@ func (w *network) deliver(s slice) (waits bool) {
 func (w *network) apply(n *node) {
 	for {
 		of, has := n.ahead[n.state]
-		if r := n.round; !has || r == nil || (of < r.Number && r.Step == n.state && slices.Contains(r.Owners, n.id) && len(n.sent) < len(r.Owners) && len(r.Deal[n.id]) > 0) {
+		if r := n.round; !has || r == nil || (of < r.Number && r.Step == n.state && slices.Contains(r.Owners, n.id) && len(n.sent) < len(r.Owners) && len(r.Assigned[n.id]) > 0) {
 			return // it contributes first: others may lack the sum
 		}
 		delete(n.ahead, n.state)
@@ -442,7 +442,7 @@ func (w *network) settle(t *rapid.T) {
 		n, m := w.nodes[id], w.c.members[id]
 		states = append(states, fmt.Sprintf("worker %d: %+v, as member %+v", id, *n, m))
 	}
-	t.Fatalf("the job stands at step %d of %d, the master's state at %d, phase %v, group %+v, %v", w.c.step, w.c.cfg.Steps, w.own, w.c.phase, w.c.group, states)
+	t.Fatalf("the job stands at step %d of %d, the master's state at %d, phase %v, group %+v, %v", w.c.step, w.c.cfg.Steps, w.own, w.c.phase, w.c.allReduce, states)
 }
 
 // turn has everybody do what is to be done, and everything arrive that was on its way before.

@@ -10,8 +10,8 @@ type (
 	// Start is the first event, after the PodChanged events of pods that were there before.
 	Start struct{}
 
-	// Hello is a worker that has loaded the job and says what it holds. OwnHash is the hash of the master's own
-	// state, at the coordinator's step.
+	// Hello is a worker that has loaded the job, and what it holds. OwnHash is the hash of the master's state, which is of
+	// step StateStep.
 	Hello struct {
 		Worker   int
 		Identity Identity
@@ -19,69 +19,72 @@ type (
 		Hash     string
 		OwnHash  string
 		Machine  Machine // that it computes on
-		InHand   []Span  // sums of Step that it has computed for an earlier master
+		Computed []Span  // sums of Step that it has computed for an earlier master
 	}
 
-	// Applied is a worker's word that its state is at Step.
+	// Applied reports that a worker's state is at Step.
 	Applied struct {
 		Worker int
 		Step   int64
 	}
 
-	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full. Hashes are of what the worker has
-	// computed for each of them before it added them up: gradient, statistics and loss; nil where that is not known.
+	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full. Hashes are of the results of each of
+	// them before they were added: gradient, statistics and loss; nil where they are not known.
 	Gradient struct {
-		Worker    int
-		Step      int64
-		Lo, Hi    int
-		Hashes    []uint32
-		HashAlone bool // there is nothing to be added: it is an answer in a round
+		Worker   int
+		Step     int64
+		Lo, Hi   int
+		Hashes   []uint32
+		HashOnly bool // there is no sum: in an all-reduce round, workers report only hashes for checks
+		Payload  any  // the sum itself, which the coordinator hands back in Accept
 	}
 
 	// EvaluationPart is the result of one range of validation data at the state after Step updates.
 	EvaluationPart struct {
-		Worker int
-		Step   int64
-		Part   int
+		Worker  int
+		Step    int64
+		Part    int
+		Payload any // the result itself, which the coordinator hands back in AcceptEvaluation
 	}
 
-	// Unreachable is a worker's word that it cannot send to another one, a peer of a round.
+	// Unreachable reports that a worker cannot send to another one, a peer of a round.
 	Unreachable struct {
 		Worker, Peer int
 		Round        int64
 		Reason       string
 	}
 
-	// Leaving is a worker that is asked to end and takes part in a round: it goes when the step in hand is complete, and a
-	// Dismiss has told it.
+	// Leaving is a worker that was asked to terminate while it takes part in an all-reduce round. It exits when the step in
+	// flight is complete, upon a Dismiss.
 	Leaving struct{ Worker int }
 
-	// Left is a worker that ends in good order: it has sent what it had.
+	// Left is a worker that terminates in good order: it has sent all its results.
 	Left struct{ Worker int }
 
-	// Lost is a worker whose stream broke or that broke the protocol. The end of a stream that has said its last word, or
-	// was told it, is LostInOrder.
+	// Lost is a worker whose stream broke or that broke the protocol. The end of a stream after a last message, in either
+	// direction, has the reason LostInOrder.
 	Lost struct {
 		Worker int
 		Reason string
-		Fault  bool // it, or what it was given, is at fault, and the same may well happen again when it comes back
+		Fault  bool // the worker, or its work, caused this, and the same may well happen again when it comes back
 	}
 
-	// Overflow is a worker that reads too slowly: its outgoing queue was full and has been emptied.
+	// Overflow is a worker that reads too slowly: the queue of messages to it was full and has been emptied.
 	Overflow struct{ Worker int }
 
-	// StateHash is a worker's hash of its state at Step; Own is the master's, with Worker −1.
+	// StateHash is the hash of a worker's state at Step; with Worker −1, of the master's.
 	StateHash struct {
 		Worker int
 		Step   int64
 		Hash   string
 	}
 
-	// StateFetched is the state of a worker that was asked for it, received in full, and its hash.
+	// StateFetched is the state that a FetchState asked for, received in full, and its hash.
 	StateFetched struct {
-		Worker int
-		Step   int64
-		Hash   string
+		Worker  int
+		Step    int64
+		Hash    string
+		Payload any // the state itself, which the coordinator hands back in AdoptState
 	}
 
 	// PodChanged is the newest known state of a worker's pod or process.
@@ -89,73 +92,73 @@ type (
 		Worker      int
 		State       PodState
 		Name        string // the pod's; "" for the usual name of a worker with this number
-		Floor       bool   // it carries the floor's priority class
-		Terminating bool   // somebody has asked for its end
-		Preempted   bool   // … and it was the scheduler or the queue, for another of higher priority
+		Minimum     bool   // it is one of the minimum's pods, with their priority class
+		Terminating bool   // it is being deleted
+		Preempted   bool   // … by the scheduler or the queue, for a pod or job of higher priority
 		Reason      string // why it is pending, or why it ended
-		Disrupted   bool   // it ended through no fault of its own: deleted, preempted, SIGTERM, node lost
+		Disrupted   bool   // it ended for an external reason: deleted, preempted, SIGTERM, node lost
 	}
 
-	// Resize is the user's new floor and size.
+	// Resize is the user's new minimum and maximum of workers.
 	Resize struct{ Min, Max int }
 
-	// CheckpointAsked is somebody's wish for a checkpoint of the newest state, now.
-	CheckpointAsked struct{}
+	// CheckpointRequested asks for a checkpoint of the newest state, now.
+	CheckpointRequested struct{}
 
-	// CheckpointWritten says that the state of Step is on disk.
+	// CheckpointWritten reports that the state of Step is on disk.
 	CheckpointWritten struct{ Step int64 }
 
-	// CheckpointNotWritten says why it is not.
+	// CheckpointNotWritten reports that writing it failed.
 	CheckpointNotWritten struct {
 		Step   int64
 		Reason string
 	}
 
-	// ModelSaved says that the final model and its description are on disk.
+	// ModelSaved reports that the final model and its description are on disk.
 	ModelSaved struct{ SHA256 string }
 
-	// ModelNotSaved says why they are not.
+	// ModelNotSaved reports that writing them failed.
 	ModelNotSaved struct{ Reason string }
 
-	// Unhealthy ends the job: a loss that is not finite, data that changed under the run, two answers that differ.
+	// Unhealthy fails the job: a loss that is not finite, or data that changed during the run.
 	Unhealthy struct{ Reason string }
 
-	// GenerationLost says that another master has taken over.
-	GenerationLost struct{ Reason string }
+	// Fenced reports that another master has taken over; its generation is the fencing token.
+	Fenced struct{ Reason string }
 
 	// Stop is SIGTERM to the master.
 	Stop struct{ Cause StopCause }
 
-	// Tick is the passing of 100 ms. Heard lists the workers that a frame came from since the last one. Late says
-	// that the tick itself came more than 500 ms late: then it was us who were stopped, and nobody is suspected.
+	// Tick is the passing of 100 ms. Heard lists the workers from which a frame came since the last tick. Late means that the
+	// tick itself came more than 500 ms late: then the master was paused, and the silence of workers means nothing.
 	Tick struct {
 		Heard []int
 		Late  bool
 	}
 
-	// Clock tells the time, since any moment: before each event that it matters to, and when Deadline has come. A run
-	// that is never told it has no stragglers.
+	// Clock sets the time, since any fixed moment. It comes before each event whose latency matters, and at Deadline. A run
+	// without Clock events has no speculation.
 	Clock struct{ At time.Duration }
 )
 
-// LostInOrder is the Reason of a Lost that is no news.
+// LostInOrder is the Reason of a Lost that was expected.
 const LostInOrder = "ended"
 
 // Span is the virtual workers Lo ≤ v < Hi.
 type Span struct{ Lo, Hi int }
 
-// StopCause is why a master is to stop, as far as it matters: whether there is another one soon.
+// StopCause is why a master stops. It decides whether the workers stay: they do where the next master starts soon.
 type StopCause int
 
-// The causes. Without a master for long, workers would hold their room for nothing.
+// The causes. Without a master for long, workers would occupy their nodes for nothing.
 const (
-	Replaced  StopCause = iota // its node is drained, for instance: another comes at once
-	Evicted                    // the queue has taken the master's quota back, and the floor's
-	Suspended                  // somebody has suspended the job
+	Replaced  StopCause = iota // by another master at once, for instance because its node is drained
+	Evicted                    // Kueue has evicted the Workload of the master and the minimum
+	Suspended                  // the job was suspended
 )
 
 func (s StopCause) String() string {
-	return [...]string{"the master is replaced", "the queue has evicted the master and the floor", "the job is suspended"}[s]
+	return [...]string{"the master is replaced", "the queue has evicted the master and the minimum workers", "the job is suspended"}[s]
 }
 
 // PodState is as much of a pod's phase as matters here.
@@ -184,13 +187,13 @@ func (StateHash) event()            {}
 func (StateFetched) event()         {}
 func (PodChanged) event()           {}
 func (Resize) event()               {}
-func (CheckpointAsked) event()      {}
+func (CheckpointRequested) event()  {}
 func (CheckpointWritten) event()    {}
 func (CheckpointNotWritten) event() {}
 func (ModelSaved) event()           {}
 func (ModelNotSaved) event()        {}
 func (Unhealthy) event()            {}
-func (GenerationLost) event()       {}
+func (Fenced) event()               {}
 func (Stop) event()                 {}
 func (Tick) event()                 {}
 func (Clock) event()                {}
@@ -200,65 +203,66 @@ type Effect interface{ effect() }
 
 // The effects.
 type (
-	// Accept says that the gradient just received is the first answer for its virtual workers: add it to the sum.
+	// Accept adds a Gradient to the sum of its step: it is the first result for its virtual workers.
 	Accept struct {
-		Worker int
-		Step   int64
-		Lo, Hi int
+		Worker  int
+		Step    int64
+		Lo, Hi  int
+		Payload any // the Gradient's
 	}
 
-	// AcceptEvaluation says the same of an evaluation part.
+	// AcceptEvaluation uses an EvaluationPart: it is the first result for its range.
 	AcceptEvaluation struct {
-		Worker int
-		Step   int64
-		Part   int
+		Worker  int
+		Step    int64
+		Part    int
+		Payload any // the EvaluationPart's
 	}
 
-	// Evaluated says that all parts of the evaluation at Step are there.
+	// Evaluated ends the evaluation at Step: all parts have come.
 	Evaluated struct{ Step int64 }
 
-	// Publish says that all gradients of Step are there: apply the sum, and send it to every subscribed worker,
-	// with what that worker computes in the next step. With Hash everybody, the master included, hashes the state
-	// that results.
+	// Publish completes Step: apply the sum of its gradients, and send it to every subscribed worker, with what that worker
+	// computes in the next step. With Hash the master and all workers hash the resulting state.
 	Publish struct {
 		Step int64
 		Next map[int][]int // worker → virtual workers of Step+1
 		Hash bool
 	}
 
-	// Round says that the owners compute a step and add it up between themselves: each of them what Deal gives it, whether
-	// it has it already from an earlier round of the step or not, and each owns a slice of the sum, in the order of Owners.
-	// Finished slices go to the listeners too, who join. With Hash everybody hashes its state first.
+	// Round begins an all-reduce round: the owners compute a step and add its gradients themselves. Each computes what is
+	// Assigned to it, unless it has that from an earlier round of the step, and finishes the sum of one slice, in the order
+	// of Owners. Finished slices also go to the listeners, which are joining workers. With Hash all hash their state first.
 	Round struct {
-		Number    int64 // greater than every earlier round's
-		Step      int64
-		Owners    []int
-		Listeners []int
-		Deal      map[int][]int // worker → virtual workers of Step
-		Answers   map[int][]int // worker → those of them of which it says the hash, as a Gradient
-		Seconds   map[int][]int // worker → those that it computes as well, to say the hash and contribute nothing
-		Hash      bool
+		Number      int64 // greater than every earlier round's
+		Step        int64
+		Owners      []int
+		Listeners   []int
+		Assigned    map[int][]int // worker → virtual workers of Step
+		HashReports map[int][]int // worker → those of its virtual workers whose hash it reports, as a Gradient
+		Backups     map[int][]int // worker → those that it computes too, only to report the hash
+		Hash        bool
 	}
 
-	// Relay has a worker that has applied a step send its sum to others, as of a round.
+	// Relay makes a worker that has applied a step send its sum to others, as messages of Round.
 	Relay struct {
 		Round, Step int64
 		From        int
 		To          []int
 	}
 
-	// Advance says that every worker has applied a step, whose sum the master has never seen.
+	// Advance reports that every worker has applied a step of an all-reduce. The master has not seen its sum.
 	Advance struct{ Step int64 }
 
-	// Assign gives a worker more virtual workers of the current step.
+	// Assign assigns more virtual workers of the current step to a worker.
 	Assign struct {
 		Worker         int
 		Step           int64
 		VirtualWorkers []int
 	}
 
-	// Evaluate gives a worker ranges of validation data, to be evaluated at the state after Step updates: it holds that
-	// state, or the updates to it are on their way.
+	// Evaluate assigns ranges of validation data to a worker, for an evaluation at the state after Step updates. The worker
+	// holds that state, or the updates to it are on their way.
 	Evaluate struct {
 		Worker int
 		Step   int64
@@ -280,14 +284,15 @@ type (
 	// FetchState asks a worker for its state.
 	FetchState struct{ Worker int }
 
-	// TakeState says that the state just fetched is the master's from now on.
-	TakeState struct {
-		Worker int
-		Step   int64
-		Hash   string
+	// AdoptState makes a fetched state the master's.
+	AdoptState struct {
+		Worker  int
+		Step    int64
+		Hash    string
+		Payload any // the StateFetched's
 	}
 
-	// Refuse answers a hello with a sentence and ends the stream.
+	// Refuse answers a hello with a reason and ends the stream.
 	Refuse struct {
 		Worker int
 		Reason string
@@ -299,35 +304,35 @@ type (
 		Reason string
 	}
 
-	// Dismiss tells a worker that the job is over; it exits 0.
+	// Dismiss ends a worker, which exits 0: the job is over, or the step is complete after which the worker leaves.
 	Dismiss struct{ Worker int }
 
 	// CreatePod starts a worker.
 	CreatePod struct {
-		Worker int
-		Floor  bool
+		Worker  int
+		Minimum bool
 	}
 
-	// DeletePod ends a worker's pod by SIGTERM.
+	// DeletePod deletes a worker's pod; it receives SIGTERM.
 	DeletePod struct {
 		Worker int
 		Reason string
 	}
 
 	// Checkpoint writes the current state, that of Step, to where the next master finds it. There is one at a time. The
-	// newest one up to Trusted is kept, however many there are: it is what is left if what came later is withdrawn.
+	// newest checkpoint up to Trusted is never deleted: it remains if later ones are withdrawn.
 	Checkpoint struct{ Step, Trusted int64 }
 
-	// Withdraw says that what was written after a step is not to be gone on from: a machine computes wrongly.
+	// Withdraw makes the checkpoints of steps after After unusable, because a machine computes wrongly.
 	Withdraw struct{ After int64 }
 
 	// SaveModel writes the final model.
 	SaveModel struct{}
 
-	// Report says that the status should be written now.
+	// Report writes the status now.
 	Report struct{}
 
-	// Notice is for a person: a Kubernetes Event and a line of the log.
+	// Notice is a message for users: a Kubernetes Event and a line of the log.
 	Notice struct {
 		Warning bool
 		Reason  string // one word in CamelCase
@@ -341,8 +346,7 @@ type (
 	}
 )
 
-// Reasons of a master's own Notices that not everybody who is told wants to repeat: those who watch see each of them in the
-// status too.
+// Reasons of Notices that report progress. Displays of the status may omit them, because the status shows the same.
 const (
 	ReasonCheckpointed = "Checkpointed"
 	ReasonEvaluated    = "Evaluated"
@@ -369,7 +373,7 @@ func (SendState) effect()        {}
 func (SendUpdates) effect()      {}
 func (Subscribe) effect()        {}
 func (FetchState) effect()       {}
-func (TakeState) effect()        {}
+func (AdoptState) effect()       {}
 func (Refuse) effect()           {}
 func (Disconnect) effect()       {}
 func (Dismiss) effect()          {}

@@ -2,8 +2,9 @@ package coordinator
 
 import "fmt"
 
-// maxFaults is how often a worker may be disconnected for what it did, or end its stream for what it met, without having
-// contributed anything in between. A stream that is opened anew mends much; after so many it would go on without an end.
+// maxFaults is how often in a row a worker may be disconnected for breaking the protocol, or end its stream because of a
+// problem, without contributing anything in between. A new stream solves many problems; without a limit a worker that
+// cannot work would reconnect for ever.
 const maxFaults = 5
 
 // fault is what a worker was disconnected for last, and how often in a row.
@@ -12,23 +13,23 @@ type fault struct {
 	reason string
 }
 
-// blame counts a fault of a worker.
-func (c *Coordinator) blame(worker int, reason string) {
+// recordFault counts a fault of a worker.
+func (c *Coordinator) recordFault(worker int, reason string) {
 	c.faults[worker] = fault{c.faults[worker].times + 1, reason}
 }
 
-// contributed is the good word for a member: something of it was of use.
-func (c *Coordinator) contributed(worker int) {
+// recordContribution resets what counts against a member, because one of its results was used.
+func (c *Coordinator) recordContribution(worker int) {
 	delete(c.faults, worker)
-	c.failures = 0
+	c.pods.failures = 0
 	if m := c.members[worker]; m != nil && !m.contributed {
 		m.contributed = true
-		c.repeats = 0
+		c.pods.backoffFailures = 0
 	}
 }
 
-// faultRefusal says why a worker is not taken in again, or nothing. It ends then as one that has failed, and what is made in
-// its place begins without faults, also under the same number.
+// faultRefusal is the reason why a worker is not admitted again, or "". Its pod then ends as a failed one, and its replacement
+// begins without faults, also under the same number.
 func (c *Coordinator) faultRefusal(worker int) string {
 	f := c.faults[worker]
 	if f.times < maxFaults {

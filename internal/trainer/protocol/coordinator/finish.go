@@ -2,7 +2,7 @@ package coordinator
 
 import "fmt"
 
-// save asks for the final model; its presence is the job's completion.
+// save has the final model written; its presence is the job's completion.
 func (c *Coordinator) save() {
 	c.phase = Saving
 	c.emit(SaveModel{})
@@ -13,11 +13,11 @@ func (c *Coordinator) modelNotSaved(e ModelNotSaved) {
 		return
 	}
 	if c.stopped {
-		c.leave(e.Reason)
+		c.exitAfterCheckpoint(e.Reason)
 		return
 	}
 	c.phase, c.reason, c.timer = CannotSave, e.Reason, saveRetryTicks
-	c.emit(Notice{Warning: true, Reason: "CannotSave", Message: e.Reason + "; tried again every 10 s"})
+	c.emit(Notice{Warning: true, Reason: "CannotSave", Message: e.Reason + "; retried every 10 s"})
 }
 
 // modelSaved dismisses the workers and deletes the pods that never ran.
@@ -34,8 +34,8 @@ func (c *Coordinator) modelSaved(e ModelSaved) {
 }
 
 func (c *Coordinator) dismissAll(reason string) {
-	for _, id := range sortedKeys(c.pods) {
-		if p := c.pods[id]; p.alive() && c.members[id] == nil {
+	for _, id := range sortedKeys(c.pods.byWorker) {
+		if p := c.pods.byWorker[id]; p.alive() && c.members[id] == nil {
 			c.retire(id, reason)
 		}
 	}
@@ -44,13 +44,10 @@ func (c *Coordinator) dismissAll(reason string) {
 	}
 }
 
-// done ends the master, after the workers have gone or their time is up.
-func (c *Coordinator) done() {
-	c.phase = Done
-	c.emit(Exit{Code: ExitDone})
-}
+// done ends the master, when the workers have exited or the time for that is over.
+func (c *Coordinator) done() { c.exit(Done, ExitDone, "") }
 
-// fail ends the job with a reason that no restart would mend.
+// fail ends the job for a reason that a restart would not solve.
 func (c *Coordinator) fail(reason string) {
 	if c.phase >= Done {
 		return
@@ -58,10 +55,10 @@ func (c *Coordinator) fail(reason string) {
 	c.phase, c.reason = Failed, reason
 	c.emit(Notice{Warning: true, Reason: "JobFailed", Message: reason})
 	c.dismissAll("the job failed")
-	c.emit(Exit{Code: ExitJobFailed, Reason: reason})
+	c.exit(Failed, ExitJobFailed, reason)
 }
 
-// stop finishes the step in hand and no more; a model that is being written is finished too.
+// stop finishes the step in flight and no more. A model that is being written is finished too.
 func (c *Coordinator) stop(e Stop) {
 	if c.stopped {
 		return
@@ -70,32 +67,33 @@ func (c *Coordinator) stop(e Stop) {
 	if !c.finished() {
 		switch e.Cause {
 		case Evicted:
-			c.emit(Notice{Warning: true, Reason: "Evicted", Message: fmt.Sprintf("%s at step %d; the job goes on when they are admitted again", e.Cause, c.step)})
-			c.leaveWithMaster(e.Cause)
+			c.emit(Notice{Warning: true, Reason: "Evicted", Message: fmt.Sprintf(
+				"%s at step %d; the job resumes when they are admitted again", e.Cause, c.step)})
+			c.retireOwnPods(e.Cause)
 		case Suspended:
-			c.emit(Notice{Reason: "Suspended", Message: fmt.Sprintf("%s at step %d; it goes on when it is resumed", e.Cause, c.step)})
-			c.leaveWithMaster(e.Cause)
+			c.emit(Notice{Reason: "Suspended", Message: fmt.Sprintf("%s at step %d; it continues when it is resumed", e.Cause, c.step)})
+			c.retireOwnPods(e.Cause)
 		case Replaced: // the workers wait for the next one
 		}
 	}
 	if c.phase == Evaluating || c.phase == CannotSave {
 		reason := "stopped before the final model was written"
 		if c.step < c.cfg.Steps {
-			reason = "stopped in an evaluation, which is made again when the job goes on"
+			reason = "stopped in an evaluation, which is repeated when the job resumes"
 		}
-		c.leave(reason)
+		c.exitAfterCheckpoint(reason)
 		return
 	}
 	if !c.training() {
 		return
 	}
-	c.stopping = stopTicks
+	c.stopTimer = stopTicks
 	idle := c.work.missing == len(c.work.owner)
-	if c.group != nil {
-		idle = !c.group.running
+	if c.allReduce != nil {
+		idle = !c.allReduce.running
 	}
 	if idle || len(c.ready()) == 0 {
-		c.stopping = 0
-		c.leave("stopped between two steps")
+		c.stopTimer = 0
+		c.exitAfterCheckpoint("stopped between two steps")
 	}
 }

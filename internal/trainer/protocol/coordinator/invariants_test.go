@@ -18,7 +18,7 @@ type world struct {
 	state    map[int]int64        // worker → step of its state, for workers with a stream
 	alone    map[int]int64        // likewise, for those whose master has died
 	follows  map[int]bool         // workers that are sent every update
-	source   int                  // whose state is asked for, or nobody
+	source   int                  // whose state is asked for, or noWorker
 	accepted map[string]bool
 	parts    map[int]map[int]bool // worker → parts of the evaluation of the current state in hand
 	answered map[int]bool         // parts of it that were accepted
@@ -119,7 +119,7 @@ func (w *world) effect(e Effect) {
 			w.t.Fatalf("the state of worker %d is fetched, at step %d, by a master at step %d", e.Worker, w.state[e.Worker], w.step)
 		}
 		w.source = e.Worker
-	case TakeState:
+	case AdoptState:
 		if e.Step <= w.step {
 			w.t.Fatalf("the master goes back from step %d to step %d", w.step, e.Step)
 		}
@@ -137,7 +137,7 @@ func (w *world) effect(e Effect) {
 		if w.pods[e.Worker] {
 			w.t.Fatalf("a second pod for worker %d", e.Worker)
 		}
-		if w.c.cfg.FloorIsGiven && (e.Floor || e.Worker < w.c.cfg.Min) {
+		if w.c.cfg.MinPodsExternal && (e.Minimum || e.Worker < w.c.cfg.Min) {
 			w.t.Fatalf("a pod for worker %d, which is the floor's", e.Worker)
 		}
 		w.pods[e.Worker] = true
@@ -172,7 +172,7 @@ func (w *world) deal(id int, vs []int) {
 		w.t.Fatalf("worker %d was dealt step %d but its state is at %d (connected %v)", id, w.step, at, there)
 	}
 	for _, v := range vs {
-		if w.accepted[fmt.Sprint(w.step, "/", v)] && !slices.Contains(w.c.checks, v) {
+		if w.accepted[fmt.Sprint(w.step, "/", v)] && !slices.Contains(w.c.speculation.checks, v) {
 			w.t.Fatalf("virtual worker %d of step %d was dealt again after it was accepted, and not for a check", v, w.step)
 		}
 		var with []int
@@ -184,7 +184,7 @@ func (w *world) deal(id int, vs []int) {
 		if len(with) > 1 || slices.Contains(with, id) {
 			w.t.Fatalf("virtual worker %d of step %d is with workers %v, and now with %d", v, w.step, with, id)
 		}
-		if len(with) == 1 && !slices.Contains(w.c.checks, v) && !w.c.late(w.c.members[with[0]]) {
+		if len(with) == 1 && !slices.Contains(w.c.speculation.checks, v) && !w.c.late(w.c.members[with[0]]) {
 			w.t.Fatalf("virtual worker %d of step %d is with worker %d, which is not late, and now with %d", v, w.step, with[0], id)
 		}
 		w.todo[id][v] = true
@@ -198,16 +198,16 @@ func (w *world) forget(id int) {
 	delete(w.parts, id)
 	delete(w.follows, id)
 	if w.source == id {
-		w.source = nobody
+		w.source = noWorker
 	}
 }
 
 // restart is another master in the place of one that died: it knows the pods, and holds the first state.
 func (w *world) restart() {
 	cfg := w.c.cfg
-	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.c.lastID, w.c.min, w.c.max
-	pods := w.c.pods
-	w.c, w.step, w.accepted, w.source = New(cfg), 0, map[string]bool{}, nobody
+	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.c.pods.lastID, w.c.pods.min, w.c.pods.max
+	pods := w.c.pods.byWorker
+	w.c, w.step, w.accepted, w.source = New(cfg), 0, map[string]bool{}, noWorker
 	for _, id := range sortedKeys(w.state) {
 		w.alone[id] = w.state[id]
 		w.forget(id)
@@ -219,15 +219,15 @@ func (w *world) restart() {
 		if _, runs := w.alone[id]; runs {
 			p.state = PodRunning
 		}
-		w.do(PodChanged{Worker: id, State: p.state, Floor: p.floor, Terminating: p.retiring || p.ending})
+		w.do(PodChanged{Worker: id, State: p.state, Minimum: p.minimum, Terminating: p.retiring || p.ending})
 	}
 	w.do(Start{})
 }
 
 // fetched is a worker's answer.
 func (w *world) fetched() {
-	if id := w.source; id != nobody {
-		w.source = nobody
+	if id := w.source; id != noWorker {
+		w.source = noWorker
 		w.do(StateFetched{Worker: id, Step: w.state[id], Hash: "h"})
 	}
 }
@@ -293,11 +293,11 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 		k := rapid.IntRange(1, 6).Draw(t, "k")
 		steps := rapid.Int64Range(1, 12).Draw(t, "steps")
 		minimum := rapid.IntRange(1, 3).Draw(t, "min")
-		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, alone: map[int]int64{}, follows: map[int]bool{}, source: nobody, accepted: map[string]bool{}, pods: map[int]bool{}}
+		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, alone: map[int]int64{}, follows: map[int]bool{}, source: noWorker, accepted: map[string]bool{}, pods: map[int]bool{}}
 		w.parts, w.answered, w.measured = map[int]map[int]bool{}, map[int]bool{}, -1
 		w.c = New(Config{
 			Steps: steps, Minibatches: func(int64) int { return k }, EvaluationParts: rapid.IntRange(0, 3).Draw(t, "parts"), EvaluatesAt: every(rapid.IntRange(0, 3).Draw(t, "evaluation every")), Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
-			Min: minimum, Max: minimum + 2, FloorIsGiven: rapid.Bool().Draw(t, "floor is given"), LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
+			Min: minimum, Max: minimum + 2, MinPodsExternal: rapid.Bool().Draw(t, "floor is given"), LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
 			CheckEvery: rapid.Int64Range(0, 3).Draw(t, "check every"),
 		})
 		w.do(Start{})
@@ -352,7 +352,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 					w.do(Applied{Worker: id, Step: w.step})
 				}
 			case "ask for a checkpoint":
-				w.do(CheckpointAsked{})
+				w.do(CheckpointRequested{})
 			case "tick":
 				w.do(Tick{Heard: sortedKeys(w.state), Late: rapid.Bool().Draw(t, "late")})
 			case "resize":
@@ -379,8 +379,8 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 			t.Fatalf("the master goes on from step %d, and a worker holds the state of step %d", w.step, newest)
 		}
 		// A running worker above the floor goes when the floor's are ready, or with the job.
-		if alive, floor := w.c.count(); alive > w.c.max+max(0, floor-w.c.min) && w.c.floorReady() && !w.c.finished() {
-			t.Fatalf("%d pods alive, at most %d wanted", alive, w.c.max)
+		if alive, floor := w.c.countPods(); alive > w.c.pods.max+max(0, floor-w.c.pods.min) && w.c.minimumReady() && !w.c.finished() {
+			t.Fatalf("%d pods alive, at most %d wanted", alive, w.c.pods.max)
 		}
 		for range int(steps+1) * (k + 3) * 8 {
 			for _, id := range sortedKeys(w.state) {
@@ -402,7 +402,7 @@ func TestDealingIsEvenAndMovesAsLittleAsPossible(t *testing.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "virtual workers")
 		workers := rapid.SliceOfNDistinct(rapid.IntRange(0, 30), 1, 9, rapid.ID[int]).Draw(t, "workers")
 		previous := rapid.SliceOfN(rapid.IntRange(-1, 30), 0, 45).Draw(t, "previous")
-		dealt := deal(n, workers, previous)
+		dealt := rebalance(n, workers, previous)
 		owner := map[int]int{}
 		smallest, largest := n, 0
 		for _, w := range workers {

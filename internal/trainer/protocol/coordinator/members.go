@@ -5,38 +5,39 @@ import (
 	"fmt"
 )
 
-// member is a worker with a stream.
+// member is a worker with an open stream.
 type member struct {
 	step        int64  // updates applied, as far as known
-	hash        string // of its state, as its hello said
-	welcomed    bool   // a person has been told of it
-	admitted    bool   // its state has been brought up to date, or is being
-	ready       bool   // holds the newest state, or will before it can be dealt work
-	silent      int    // ticks since the last frame
-	gradients   int64
-	contributed bool // a gradient or a part of an evaluation was taken from it
+	hash        string // of its state, from its hello
+	machine     Machine
+	announced   bool // there was a Notice that it joined
+	admitted    bool // its state has been brought up to date, or is being
+	ready       bool // holds the newest state, or will before it can be assigned work
 	slowReader  bool // it was ready, and is being sent a fresh state
+	silentTicks int  // ticks since the last frame
+	gradients   int64
+	contributed bool // one of its gradients or evaluation results was used
 
-	inHand    []Span // of the step that its hello said
-	inHandOf  int64  // which one that is
-	machine   Machine
-	hand      hand
-	behind    bool  // it computes something of an earlier step
-	lapses    int   // how often it was late, and never in time between them
-	rests     int64 // the step from which on it is dealt work again
-	unchecked int64 // the first step to which it gave what no other has confirmed yet; −1 for none
+	computed     []Span // sums that it computed for an earlier master
+	computedStep int64  // the step that they are of
 
-	leaving   bool  // it goes when the step in hand is complete
-	needs     bool  // joining a group: the state has not been sent
-	listening bool  // it is sent the slices of every step …
-	from      int64 // … from this one on
-	stuck     int   // ticks since it last applied a step
+	inFlight        inFlight
+	busyWithEarlier bool  // it computes something of an earlier step
+	lateCount       int   // how often it was late, with no step in time between them
+	backoffUntil    int64 // the step from which on it is assigned work again
+	unconfirmedFrom int64 // the first step with a result of its own that no other worker has confirmed; −1 for none
+
+	leaving      bool  // it exits when the step in flight is complete
+	needsState   bool  // joining an all-reduce: the state has not been sent
+	listening    bool  // it receives the slices of every step …
+	listensFrom  int64 // … from this one on
+	stalledTicks int   // ticks since it last applied a step
 }
 
-// hello takes a worker in, or refuses it; settleState decides whose state is brought up to date, the worker's or ours.
+// hello makes a worker a member, or refuses it. reconcileState decides whether the worker's state is newer, or the master's.
 func (c *Coordinator) hello(e Hello) {
 	if _, there := c.members[e.Worker]; there {
-		c.remove(e.Worker, "said hello again")
+		c.remove(e.Worker, "sent a second hello")
 	}
 	if c.finished() {
 		c.emit(Dismiss{Worker: e.Worker})
@@ -47,56 +48,68 @@ func (c *Coordinator) hello(e Hello) {
 		return
 	}
 	if e.Step < 0 || e.Step > c.cfg.Steps {
-		c.emit(Refuse{Worker: e.Worker, Reason: fmt.Sprintf("its state is at step %d of a job of %d steps", e.Step, c.cfg.Steps)})
+		c.emit(Refuse{
+			Worker: e.Worker,
+			Reason: fmt.Sprintf("its state is at step %d of a job of %d steps", e.Step, c.cfg.Steps),
+		})
 		return
 	}
-	c.members[e.Worker] = &member{step: e.Step, hash: e.Hash, machine: e.Machine, inHand: e.InHand, inHandOf: e.Step, unchecked: -1}
-	c.ownHash, c.ownHashStep = e.OwnHash, c.StateStep()
-	c.gathering = min(c.gathering, helloTicks)
-	c.heardOf(e.Worker)
+	c.members[e.Worker] = &member{
+		step:            e.Step,
+		hash:            e.Hash,
+		machine:         e.Machine,
+		computed:        e.Computed,
+		computedStep:    e.Step,
+		unconfirmedFrom: -1,
+	}
+	c.recovery.masterHash, c.recovery.masterHashStep = e.OwnHash, c.StateStep()
+	c.recovery.timer = min(c.recovery.timer, helloTicks)
+	c.stopAwaiting(e.Worker)
 }
 
-// admit brings a member that is not ahead up to date.
+// admit brings a member that is not ahead of the master up to date, in the cheapest way: nothing but the updates to come if its
+// state is the master's, the updates that it lacks if the master still has them, and otherwise the whole state.
 func (c *Coordinator) admit(worker int, m *member) {
 	m.admitted = true
+	comparable, equal := c.recovery.masterHashStep == c.step && m.step == c.step, m.hash == c.recovery.masterHash
 	switch behind := c.step - m.step; {
-	case behind == 0 && c.ownHashStep == c.step && m.hash != c.ownHash && m.hash != "" && !c.cfg.Approximate:
-		c.differs(worker, m.step, notTheMasters(m.step))
+	case comparable && !equal && m.hash != "" && !c.cfg.Approximate:
+		c.dropDiffering(worker, m.step, differsFromMaster(m.step))
 		return
-	case behind == 0 && c.ownHashStep == c.step && m.hash == c.ownHash:
+	case comparable && equal:
 		m.ready = true
 		c.emit(Subscribe{Worker: worker})
-	case behind > 0 && behind <= c.cfg.RetainedUpdates && m.step >= c.history:
+	case behind > 0 && behind <= c.cfg.RetainedUpdates && m.step >= c.recovery.updatesFrom:
 		c.emit(SendUpdates{Worker: worker, From: m.step})
-	default: // too far behind, or level with us while its hash cannot be compared, or differs by rounding
+	default: // too far behind, or at the same step with a hash that cannot be compared or differs by rounding
 		c.emit(SendState{Worker: worker})
 	}
-	c.welcome(worker, m)
+	c.announce(worker, m)
 }
 
-// welcome tells of a member once, however often it is brought up to date.
-func (c *Coordinator) welcome(worker int, m *member) {
-	if !m.welcomed {
-		m.welcomed = true
-		if c.backFromSilence(worker) {
+// announce emits one Notice for a member, however often it is brought up to date.
+func (c *Coordinator) announce(worker int, m *member) {
+	if !m.announced {
+		m.announced = true
+		if c.returnedFromSilence(worker) {
 			return
 		}
 		c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("worker %d joined at step %d", worker, c.step)})
 	}
 }
 
-// applied makes a joining worker ready once it has caught up; it is dealt work from the next step boundary, or at
-// once where work lies about.
+// applied makes a joining worker ready once it has caught up. It is assigned work from the next step on, or at once if there
+// is unassigned work.
 func (c *Coordinator) applied(e Applied) {
 	m := c.members[e.Worker]
 	if m == nil || !m.admitted {
 		return
 	}
 	if e.Step >= c.step {
-		m.behind = false
+		m.busyWithEarlier = false
 	}
-	if c.group != nil {
-		c.appliedInGroup(m, e.Step)
+	if c.allReduce != nil {
+		c.appliedInAllReduce(m, e.Step)
 		return
 	}
 	m.step = max(m.step, e.Step)
@@ -105,50 +118,54 @@ func (c *Coordinator) applied(e Applied) {
 	}
 }
 
-// remove forgets a member, and says so.
+// remove forgets a member, with a Notice.
 func (c *Coordinator) remove(worker int, reason string) {
 	if c.members[worker] == nil {
 		return
 	}
 	if !c.finished() {
-		c.emit(Notice{Reason: "WorkerLeft", Message: fmt.Sprintf("worker %d %s at step %d; %d left", worker, reason, c.step, len(c.members)-1)})
+		c.emit(Notice{
+			Reason:  "WorkerLeft",
+			Message: fmt.Sprintf("worker %d %s at step %d; %d left", worker, reason, c.step, len(c.members)-1),
+		})
 	}
 	c.drop(worker, reason)
 }
 
-// drop forgets a member; its unfinished work is unassigned until settlePhase assigns it again.
+// drop forgets a member. Its unfinished work is unassigned until reconcilePhase assigns it again.
 func (c *Coordinator) drop(worker int, reason string) {
 	delete(c.members, worker)
-	delete(c.votes, worker)
-	if p := c.pods[worker]; p != nil {
-		p.left = fmt.Sprintf("it %s at step %d, and has not said hello since", reason, c.step)
+	delete(c.stateHashes.byWorker, worker)
+	if p := c.pods.byWorker[worker]; p != nil {
+		p.left = fmt.Sprintf("it %s at step %d, and has sent no hello since", reason, c.step)
 	}
-	c.work.orphan(worker)
-	if c.source == worker {
-		c.source = nobody
+	c.work.unassign(worker)
+	if c.recovery.source == worker {
+		c.recovery.source = noWorker
 	}
-	if c.group != nil {
-		c.lostFromGroup(worker)
+	if c.allReduce != nil {
+		c.memberLostInAllReduce(worker)
 	}
 	if c.phase == Dismissing && len(c.members) == 0 {
 		c.done()
 		return
 	}
-	c.settleVote()
+	c.compareStates()
 }
 
-// overflow drops a slow reader, or one that rounds otherwise, back to joining, with a fresh state.
+// overflow makes a member that reads too slowly, or whose state differs by rounding, join again with a fresh state.
 func (c *Coordinator) overflow(worker int) {
 	m := c.members[worker]
-	if m == nil || !m.admitted || c.group != nil {
+	if m == nil || !m.admitted || c.allReduce != nil {
 		return
 	}
-	m.ready, m.slowReader, m.hand = false, true, hand{}
-	c.work.orphan(worker)
+	m.ready, m.slowReader, m.inFlight = false, true, inFlight{}
+	c.work.unassign(worker)
 	c.emit(SendState{Worker: worker})
 }
 
-// slowReaders counts those that get a fresh state. They are there, and the floor counts them: nobody waits for one.
+// slowReaders counts the members that are being sent a fresh state. They count towards the minimum, so that one slow reader
+// does not stop the others.
 func (c *Coordinator) slowReaders() (n int) {
 	for _, m := range c.members {
 		if m.slowReader {

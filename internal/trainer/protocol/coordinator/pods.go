@@ -5,41 +5,58 @@ import (
 	"slices"
 )
 
+// podSet is the pods of the workers, and how many there should be.
+type podSet struct {
+	byWorker    map[int]*pod
+	started     bool // all pods of an earlier master are known
+	lastID      int  // the highest worker number ever used
+	min, max    int  // the size of the job
+	preemptions int
+
+	failures int // workers that failed since any worker contributed something
+	// backoffFailures is the same since a worker contributed for the first time: contributions of workers that were healthy
+	// all along do not shorten the back-off of one that keeps failing.
+	backoffFailures int
+	backoff         int // ticks until pods may be created again
+}
+
 // pod is a worker's pod, or its process, as last seen.
 type pod struct {
 	name     string
 	state    PodState
-	floor    bool
+	minimum  bool // one of the minimum's pods
 	reason   string
 	left     string // how it ceased to be a member, the last time
-	retiring bool   // we asked for its end
-	ending   bool   // somebody did
+	retiring bool   // the coordinator is deleting it
+	ending   bool   // it is terminating, whoever asked for that
 }
 
-// alive counts towards the size of the job: it runs or will, and nobody has asked for its end.
+// alive reports whether a pod counts towards the size of the job: it runs or will run, and is not being deleted.
 func (p *pod) alive() bool { return p.state != PodEnded && !p.retiring && !p.ending }
 
-// podChanged takes the newest state of a pod. Members come and go by their streams alone; pods decide only how
-// many more are needed.
+// podChanged records the newest state of a pod. Only streams decide who is a member; pods decide only how many more are
+// needed.
 func (c *Coordinator) podChanged(e PodChanged) {
-	p := c.pods[e.Worker]
+	p := c.pods.byWorker[e.Worker]
 	if p == nil {
 		if e.State == PodEnded {
-			c.lastID = max(c.lastID, e.Worker)
+			c.pods.lastID = max(c.pods.lastID, e.Worker)
 			return
 		}
-		p = &pod{floor: e.Floor}
-		c.pods[e.Worker] = p
-		c.lastID = max(c.lastID, e.Worker)
+		p = &pod{minimum: e.Minimum}
+		c.pods.byWorker[e.Worker] = p
+		c.pods.lastID = max(c.pods.lastID, e.Worker)
 	}
 	if e.Terminating && !p.ending {
 		p.ending = true
 		if !p.retiring && !c.finished() {
 			if e.Preempted {
-				c.preemptions++
-				c.emit(Notice{Warning: true, Reason: "WorkerPreempted", Message: fmt.Sprintf("worker %d was preempted at step %d; it is replaced as soon as there is room", e.Worker, c.step)})
+				c.pods.preemptions++
+				c.emit(Notice{Warning: true, Reason: "WorkerPreempted", Message: fmt.Sprintf(
+					"worker %d was preempted at step %d; it is replaced as soon as there is room", e.Worker, c.step)})
 			} else {
-				c.emit(Notice{Warning: true, Reason: "WorkerDeleted", Message: fmt.Sprintf("worker %d is being deleted by somebody else at step %d", e.Worker, c.step)})
+				c.emit(Notice{Warning: true, Reason: "WorkerDeleted", Message: fmt.Sprintf(
+					"worker %d is being deleted by somebody else at step %d", e.Worker, c.step)})
 			}
 		}
 	}
@@ -47,82 +64,85 @@ func (c *Coordinator) podChanged(e PodChanged) {
 	if e.State != PodEnded {
 		return
 	}
-	delete(c.pods, e.Worker)
-	delete(c.silences.away, e.Worker) // it is not to be expected back
-	c.heardOf(e.Worker)
+	delete(c.pods.byWorker, e.Worker)
+	delete(c.silences.away, e.Worker) // it will not return
+	c.stopAwaiting(e.Worker)
 	if p.retiring || c.finished() || e.Disrupted || p.ending {
 		return
 	}
-	c.failures++
-	c.repeats++
+	c.pods.failures++
+	c.pods.backoffFailures++
 	c.emit(Notice{Warning: true, Reason: "WorkerFailed", Message: fmt.Sprintf("worker %d failed: %s", e.Worker, e.Reason)})
-	if c.failures >= c.cfg.MaxFailures {
-		c.fail(fmt.Sprintf("%d workers failed one after the other and none contributed anything; the last, worker %d: %s", c.failures, e.Worker, e.Reason))
+	if c.pods.failures >= c.cfg.MaxFailures {
+		c.fail(fmt.Sprintf("%d workers failed one after the other and none contributed anything; the last, worker %d: %s",
+			c.pods.failures, e.Worker, e.Reason))
 		return
 	}
-	c.backoff = min(maxBackoff, backoffTicks<<min(c.repeats-1, 10))
+	c.pods.backoff = min(maxBackoff, backoffTicks<<min(c.pods.backoffFailures-1, 10))
 }
 
-// resize takes a new floor and size; reconcilePods does the rest.
+// resize sets a new minimum and maximum; reconcilePods does the rest.
 func (c *Coordinator) resize(e Resize) {
-	if c.cfg.FloorIsGiven {
-		e.Min = c.min
+	if c.cfg.MinPodsExternal {
+		e.Min = c.pods.min
 	}
-	if c.finished() || e.Min < 1 || e.Max < e.Min || (e.Min == c.min && e.Max == c.max) {
+	if c.finished() || e.Min < 1 || e.Max < e.Min || (e.Min == c.pods.min && e.Max == c.pods.max) {
 		return
 	}
-	c.emit(Notice{Reason: "Resized", Message: fmt.Sprintf("workers from %d–%d to %d–%d at step %d", c.min, c.max, e.Min, e.Max, c.step)})
-	c.min, c.max = e.Min, e.Max
+	c.emit(Notice{
+		Reason:  "Resized",
+		Message: fmt.Sprintf("workers from %d–%d to %d–%d at step %d", c.pods.min, c.pods.max, e.Min, e.Max, c.step),
+	})
+	c.pods.min, c.pods.max = e.Min, e.Max
 	c.emit(Report{})
 }
 
-// reconcilePods creates and retires pods until max are alive, min of them with the floor's class. Until all of those are
-// known that an earlier master left, none is missing: a new one in the place of a pod of which nothing was heard yet would
-// make that one surplus.
+// reconcilePods creates and retires pods until max are alive, min of them with the priority class of the minimum. It waits
+// until all pods of an earlier master are known: a new pod in place of one that is not known yet would make that one surplus.
 func (c *Coordinator) reconcilePods() {
-	if !c.started || c.finished() || c.stopped {
+	if !c.pods.started || c.finished() || c.stopped {
 		return
 	}
-	alive, floor := c.count()
-	if c.cfg.FloorIsGiven {
-		alive, floor = alive-floor+c.min, c.min // the missing ones will come
+	alive, minimum := c.countPods()
+	if c.cfg.MinPodsExternal {
+		alive, minimum = alive-minimum+c.pods.min, c.pods.min // somebody else creates the missing ones
 	}
-	// Priority is immutable: where the floor lacks pods, new ones are made beyond max, and burst pods make room
-	// once these are ready.
-	for c.backoff == 0 && (alive < c.max || floor < c.min) {
-		c.lastID++
-		p := &pod{floor: floor < c.min}
-		c.pods[c.lastID] = p
+	// The priority of a pod is immutable. Where the minimum lacks pods, new ones are created beyond max, and burst pods are
+	// retired once the new ones are ready.
+	for c.pods.backoff == 0 && (alive < c.pods.max || minimum < c.pods.min) {
+		c.pods.lastID++
+		p := &pod{minimum: minimum < c.pods.min}
+		c.pods.byWorker[c.pods.lastID] = p
 		alive++
-		if p.floor {
-			floor++
+		if p.minimum {
+			minimum++
 		}
-		c.emit(CreatePod{Worker: c.lastID, Floor: p.floor})
+		c.emit(CreatePod{Worker: c.pods.lastID, Minimum: p.minimum})
 	}
-	for _, id := range c.surplus(alive - c.max) {
-		c.retire(id, fmt.Sprintf("the job now has at most %d workers", c.max))
+	for _, id := range c.surplus(alive - c.pods.max) {
+		c.retire(id, fmt.Sprintf("the job now has at most %d workers", c.pods.max))
 	}
 }
 
-// surplus picks pods to retire: pending ones first, then by the highest number; a floor pod only beyond the floor,
-// and a burst pod that runs only when the floor pods that replace it are ready.
+// surplus picks n pods to retire: pending ones first, then by the highest number. It picks a pod of the minimum only if there
+// are more of them than the minimum, and a running burst pod only when the minimum's pods that replace it are ready.
 func (c *Coordinator) surplus(n int) []int {
 	var picked []int
-	_, floor := c.count()
-	pick := func(state PodState, isFloor bool) {
-		ids := sortedKeys(c.pods)
+	_, remaining := c.countPods()
+	pick := func(state PodState, ofMinimum bool) {
+		ids := sortedKeys(c.pods.byWorker)
 		slices.Reverse(ids)
 		for _, id := range ids {
-			p := c.pods[id]
-			if len(picked) >= n || p.state != state || p.floor != isFloor || !p.alive() || slices.Contains(picked, id) {
+			p := c.pods.byWorker[id]
+			if len(picked) >= n || p.state != state || p.minimum != ofMinimum || !p.alive() || slices.Contains(picked, id) {
 				continue
 			}
-			if isFloor {
-				if floor <= c.min {
+			if ofMinimum {
+				if remaining <= c.pods.min {
 					continue
 				}
-				floor--
-			} else if state == PodRunning && !c.floorReady() {
+				remaining--
+			} else if state == PodRunning && !c.minimumReady() {
 				continue
 			}
 			picked = append(picked, id)
@@ -135,38 +155,38 @@ func (c *Coordinator) surplus(n int) []int {
 	return picked
 }
 
-// floorReady reports whether every living floor pod is a ready member.
-func (c *Coordinator) floorReady() bool {
-	for id, p := range c.pods {
-		if p.alive() && p.floor && (c.members[id] == nil || !c.members[id].ready) {
+// minimumReady reports whether every living pod of the minimum is a ready member.
+func (c *Coordinator) minimumReady() bool {
+	for id, p := range c.pods.byWorker {
+		if p.alive() && p.minimum && (c.members[id] == nil || !c.members[id].ready) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *Coordinator) count() (alive, floor int) {
-	for _, p := range c.pods {
+func (c *Coordinator) countPods() (alive, minimum int) {
+	for _, p := range c.pods.byWorker {
 		if p.alive() {
 			alive++
-			if p.floor {
-				floor++
+			if p.minimum {
+				minimum++
 			}
 		}
 	}
-	return alive, floor
+	return alive, minimum
 }
 
-// leaveWithMaster ends every pod that is the coordinator's: the master that they would compute for is long in coming.
-func (c *Coordinator) leaveWithMaster(cause StopCause) {
-	for _, id := range sortedKeys(c.pods) {
-		if p := c.pods[id]; p.alive() && (!p.floor || !c.cfg.FloorIsGiven) {
+// retireOwnPods deletes every pod that the coordinator has created, because the next master may start much later.
+func (c *Coordinator) retireOwnPods(cause StopCause) {
+	for _, id := range sortedKeys(c.pods.byWorker) {
+		if p := c.pods.byWorker[id]; p.alive() && (!p.minimum || !c.cfg.MinPodsExternal) {
 			c.retire(id, cause.String())
 		}
 	}
 }
 
 func (c *Coordinator) retire(worker int, reason string) {
-	c.pods[worker].retiring = true
+	c.pods.byWorker[worker].retiring = true
 	c.emit(DeletePod{Worker: worker, Reason: reason})
 }

@@ -61,7 +61,7 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Approximate: d.HasArg("approximate"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation, EvaluatesAt: every(evaluationEvery),
 		Identity:  Identity{Lineage: "lineage", Job: "job", Numerics: 1},
 		AllReduce: allReduceFrom(d),
-		Min:       minimum, Max: maximum, FloorIsGiven: d.HasArg("floor-is-given"), LastWorkerID: -1,
+		Min:       minimum, Max: maximum, MinPodsExternal: d.HasArg("floor-is-given"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
 		CheckpointEvery: int64(checkpoints), CheckEvery: int64(checkEvery),
 	}
@@ -160,7 +160,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return Start{}, times
 	case "hello":
 		identity := Identity{Lineage: text("lineage", "lineage"), Job: text("digest", "job"), Numerics: arg("numerics", 1), Validation: text("validation", "")}
-		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good", Machine: Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")}, InHand: spans(text("in-hand", ""))}, times
+		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good", Machine: Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")}, Computed: spans(text("in-hand", ""))}, times
 	case "applied":
 		return Applied{Worker: worker(), Step: int64(arg("step", 0))}, times
 	case "gradient":
@@ -209,7 +209,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 			case "terminating":
 				e.Terminating, e.Disrupted = true, true
 			case "floor":
-				e.Floor = true
+				e.Minimum = true
 			default:
 				d.Fatalf(t, "%q: unknown word %q", line, word)
 			}
@@ -218,7 +218,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 	case "resize":
 		return Resize{Min: arg("min", 1), Max: arg("max", 1)}, times
 	case "ask-checkpoint":
-		return CheckpointAsked{}, times
+		return CheckpointRequested{}, times
 	case "written":
 		return CheckpointWritten{Step: int64(arg("step", 0))}, times
 	case "not-written":
@@ -230,7 +230,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 	case "unhealthy":
 		return Unhealthy{Reason: text("reason", "")}, times
 	case "generation-lost":
-		return GenerationLost{Reason: "generation 4 has taken over"}, times
+		return Fenced{Reason: "generation 4 has taken over"}, times
 	case "stop":
 		switch {
 		case slices.Contains(positional, "evicted"):
@@ -276,16 +276,16 @@ func describe(e Effect) string {
 	case Round:
 		s := fmt.Sprintf("round %d of step=%d", e.Number, e.Step)
 		for _, w := range e.Owners {
-			s += fmt.Sprintf(" | w%d: v%s", w, list(e.Deal[w]))
-			if len(e.Deal[w]) == 0 {
+			s += fmt.Sprintf(" | w%d: v%s", w, list(e.Assigned[w]))
+			if len(e.Assigned[w]) == 0 {
 				s = strings.TrimSuffix(s, ": v")
 			}
 		}
 		for _, w := range e.Listeners {
 			s += fmt.Sprintf(" | w%d listens", w)
 		}
-		for _, w := range sortedKeys(e.Seconds) {
-			s += fmt.Sprintf(" | w%d checks v%s", w, list(e.Seconds[w]))
+		for _, w := range sortedKeys(e.Backups) {
+			s += fmt.Sprintf(" | w%d checks v%s", w, list(e.Backups[w]))
 		}
 		if e.Hash {
 			s += " | everybody hashes"
@@ -307,7 +307,7 @@ func describe(e Effect) string {
 		return fmt.Sprintf("subscribe w%d", e.Worker)
 	case FetchState:
 		return fmt.Sprintf("fetch the state of w%d", e.Worker)
-	case TakeState:
+	case AdoptState:
 		return fmt.Sprintf("take the state of w%d at step %d", e.Worker, e.Step)
 	case Refuse:
 		return fmt.Sprintf("refuse w%d: %s", e.Worker, e.Reason)
@@ -316,7 +316,7 @@ func describe(e Effect) string {
 	case Dismiss:
 		return fmt.Sprintf("dismiss w%d", e.Worker)
 	case CreatePod:
-		if e.Floor {
+		if e.Minimum {
 			return fmt.Sprintf("create pod w%d (floor)", e.Worker)
 		}
 		return fmt.Sprintf("create pod w%d", e.Worker)

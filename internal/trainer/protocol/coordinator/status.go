@@ -2,15 +2,15 @@ package coordinator
 
 import "cmp"
 
-// Status is what a person should know of the run.
+// Status is what users see of the run.
 type Status struct {
 	Phase       Phase
 	Step        int64
-	Reason      string // why it cannot save, why it failed, or what keeps it from beginning
+	Reason      string // why it cannot save, why it failed, or what it waits for
 	Min, Max    int
 	Preemptions int
 	ModelSHA256 string
-	AllReduce   bool           // the workers add the gradients between themselves
+	AllReduce   bool           // the workers add the gradients themselves
 	Workers     []WorkerStatus // by number
 }
 
@@ -19,34 +19,43 @@ type WorkerStatus struct {
 	Worker    int
 	Pod       string // its pod's name; "" for the usual one
 	State     WorkerState
-	Floor     bool
-	Reason    string // why it is pending; of one that is starting again, how it was lost
-	Gradients int64  // virtual workers of steps taken from it
+	Minimum   bool
+	Reason    string // why it is pending; how it was lost, if it is starting again
+	Gradients int64  // virtual workers of steps that it contributed
 }
 
-// WorkerState is how far a worker is, in the words of a job's status.
+// WorkerState is the state of a worker, in the words of a job's status.
 type WorkerState string
 
 // The states, in the usual order.
 const (
 	WorkerPending  WorkerState = "pending"  // its pod does not run
 	WorkerStarting WorkerState = "starting" // its process runs
-	WorkerJoining  WorkerState = "joining"  // it is brought up to date
-	WorkerReady    WorkerState = "ready"    // it is dealt work
+	WorkerJoining  WorkerState = "joining"  // it receives the current state
+	WorkerReady    WorkerState = "ready"    // it can be assigned work
 )
 
 // Status returns the state of the run as of the last event.
 func (c *Coordinator) Status() Status {
-	s := Status{Phase: c.phase, Step: c.step, Reason: c.reason, Min: c.min, Max: c.max, Preemptions: c.preemptions, ModelSHA256: c.finalHash, AllReduce: c.group != nil}
+	s := Status{
+		Phase:       c.phase,
+		Step:        c.step,
+		Reason:      c.reason,
+		Min:         c.pods.min,
+		Max:         c.pods.max,
+		Preemptions: c.pods.preemptions,
+		ModelSHA256: c.finalHash,
+		AllReduce:   c.allReduce != nil,
+	}
 	if c.phase == Waiting {
-		s.Reason = c.unsettledReason()
+		s.Reason = c.recoveryReason()
 	}
 	seen := map[int]WorkerStatus{}
-	for id, p := range c.pods {
+	for id, p := range c.pods.byWorker {
 		if p.retiring {
-			continue // nobody waits for it any more; while it computes it is a member
+			continue // no replacement is needed for it; while it computes it is a member
 		}
-		w := WorkerStatus{Worker: id, Pod: p.name, State: WorkerPending, Floor: p.floor, Reason: p.reason}
+		w := WorkerStatus{Worker: id, Pod: p.name, State: WorkerPending, Minimum: p.minimum, Reason: p.reason}
 		if p.state == PodRunning {
 			w.State, w.Reason = WorkerStarting, cmp.Or(p.reason, p.left)
 		}
@@ -70,4 +79,4 @@ func (c *Coordinator) Status() Status {
 func (c *Coordinator) StepsDone() int64 { return c.step }
 
 // LastWorkerID is the highest worker number ever used.
-func (c *Coordinator) LastWorkerID() int { return c.lastID }
+func (c *Coordinator) LastWorkerID() int { return c.pods.lastID }

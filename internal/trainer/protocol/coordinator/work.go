@@ -2,7 +2,7 @@ package coordinator
 
 import "slices"
 
-// The work of a step, from its beginning to the update that it makes; the ledger says whose it is.
+// The work of a step, from its beginning to the update that results from it. assignments.go records who computes what.
 
 // beginStep prepares the work of the current step, of the evaluation before it, or what follows the last one.
 func (c *Coordinator) beginStep() {
@@ -10,44 +10,47 @@ func (c *Coordinator) beginStep() {
 	case c.evaluates():
 		c.beginEvaluation()
 	case c.step < c.cfg.Steps:
-		if c.evals {
-			c.phase, c.evals = Waiting, false // settlePhase knows better
+		if c.workIsEvaluation {
+			c.phase, c.workIsEvaluation = Waiting, false // reconcilePhase makes it Running where it can
 		}
 		c.work.reset(c.cfg.Minibatches(c.step))
-		c.beginAnswers(len(c.work.owner))
+		c.beginResultHashes(len(c.work.owner))
 	default:
 		c.save()
 	}
 }
 
-// dealStep gives out what nobody computes, in a round where the workers add between themselves.
-func (c *Coordinator) dealStep() {
-	if c.group == nil && c.wantsGroup() && c.work.untouched() {
-		c.form()
+// assignStep assigns unassigned work: to single members, or in an all-reduce round.
+func (c *Coordinator) assignStep() {
+	if c.allReduce == nil && c.wantsAllReduce() && c.work.nothingAssigned() {
+		c.startAllReduce()
 	}
 	switch {
-	case c.group == nil || !c.training():
-		c.dealOrphans()
-	case !c.group.running && !c.group.closing:
+	case c.allReduce == nil || !c.training():
+		c.assignUnassigned()
+	case !c.allReduce.running && !c.allReduce.closing:
 		c.beginRound()
 	}
 }
 
-// gradient takes the sum of some virtual workers of a step. Who computed it is of no matter.
+// gradient accepts the sum of some virtual workers of a step, whichever worker computed it.
 func (c *Coordinator) gradient(e Gradient) {
 	m := c.members[e.Worker]
-	if m == nil || c.phase > Evaluating || c.leaving != "" || !c.compare(m, e) || e.Step != c.step || c.evals || c.group != nil || e.HashAlone {
-		return // of a step that is complete: another worker was given the same work meanwhile
+	if m == nil || c.phase > Evaluating || c.exitReason != "" || !c.compareHashes(m, e) {
+		return
 	}
-	c.answered(m, e)
+	if e.Step != c.step || c.workIsEvaluation || c.allReduce != nil || e.HashOnly {
+		return // of a step that is complete, because a backup or another owner has computed the same work
+	}
+	c.recordLatency(m, e)
 	for v := e.Lo; v < e.Hi; v++ {
 		if !c.work.valid(v) {
 			return
 		}
 	}
-	if slices.Contains(c.work.done[e.Lo:e.Hi], true) { // the same bits are here already
+	if slices.Contains(c.work.done[e.Lo:e.Hi], true) { // part of the sum was accepted before, and a sum cannot be split
 		for v := e.Lo; v < e.Hi; v++ {
-			c.work.relinquish(v, e.Worker) // what else is in the sum cannot be had from it
+			c.work.relinquish(v, e.Worker)
 		}
 		return
 	}
@@ -55,47 +58,47 @@ func (c *Coordinator) gradient(e Gradient) {
 		c.work.finish(v)
 		m.gradients++
 	}
-	if m.unchecked < 0 {
-		m.unchecked = e.Step
+	if m.unconfirmedFrom < 0 {
+		m.unconfirmedFrom = e.Step
 	}
-	c.contributed(e.Worker)
-	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi})
+	c.recordContribution(e.Worker)
+	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi, Payload: e.Payload})
 }
 
-// completeStep publishes the update of the current step, once all of it is there, together with what everybody computes
-// next.
+// completeStep publishes the update of the current step, once all results have come. The same message tells every ready
+// member what it computes next, which saves a round trip per step.
 func (c *Coordinator) completeStep() {
-	if !c.training() || c.leaving != "" || !c.work.complete() || c.awaitsSecond() {
+	if !c.training() || c.exitReason != "" || !c.work.complete() || c.awaitsBackup() {
 		return
 	}
-	c.endHands()
+	c.endInFlight()
 	done := c.step
 	c.step++
 	every := c.cfg.CheckpointEvery
 	checkpoint := every > 0 && c.step%every == 0
 	publish := Publish{Step: done, Hash: (checkpoint || c.step%c.cfg.HashEvery == 0) && c.step < c.cfg.Steps}
 	if publish.Hash {
-		c.openVote(c.step)
+		c.beginComparison(c.step)
 	}
 	for _, m := range c.members {
 		if m.ready {
-			m.step = c.step // by the time it can answer, it has applied it
+			m.step = c.step // messages are ordered: it applies the update before it computes anything of the next step
 		}
 	}
 	if c.step < c.cfg.Steps {
 		previous := c.work.owner
 		c.beginStep()
-		if !c.evals && c.enough() && !c.wantsGroup() {
-			publish.Next = deal(len(c.work.owner), c.dealable(), previous)
+		if !c.workIsEvaluation && c.canAssign() && !c.wantsAllReduce() {
+			publish.Next = rebalance(len(c.work.owner), c.assignable(), previous)
 			c.work.assign(publish.Next)
 			for id, vs := range publish.Next {
-				c.members[id].hand.add(c.now, vs)
+				c.members[id].inFlight.add(c.now, vs)
 			}
 		}
 		c.emit(publish)
-		if c.stopping > 0 {
-			c.stopping = 0
-			c.leave("stopped after the step in hand")
+		if c.stopTimer > 0 {
+			c.stopTimer = 0
+			c.exitAfterCheckpoint("stopped after the step in flight")
 		} else if checkpoint {
 			c.checkpoint()
 		}
@@ -106,33 +109,33 @@ func (c *Coordinator) completeStep() {
 	c.beginStep()
 }
 
-// dealOrphans gives work of the current step that nobody has to the ready members: what one of them has computed already to
-// that one, and the rest evenly.
-func (c *Coordinator) dealOrphans() {
-	ready := c.dealable()
-	if len(ready) == 0 || !c.work.hasOrphans() {
+// assignUnassigned assigns unassigned work of the current step to the ready members. What a member has computed already, for
+// an earlier master, goes to that member, and the rest is divided evenly.
+func (c *Coordinator) assignUnassigned() {
+	ready := c.assignable()
+	if len(ready) == 0 || !c.work.hasUnassigned() {
 		return
 	}
 	reclaimed := map[int][]int{}
 	for _, w := range ready {
-		if m := c.members[w]; !c.evals && m.inHandOf == c.step {
-			reclaimed[w] = c.work.reclaim(w, m.inHand)
-			m.inHand = nil
+		if m := c.members[w]; !c.workIsEvaluation && m.computedStep == c.step {
+			reclaimed[w] = c.work.reclaim(w, m.computed)
+			m.computed = nil
 		}
 	}
-	given := c.work.dealOrphans(ready)
+	assigned := c.work.assignUnassigned(ready)
 	for w, vs := range reclaimed {
-		given[w] = append(vs, given[w]...)
+		assigned[w] = append(vs, assigned[w]...)
 	}
 	for _, w := range ready {
-		if len(given[w]) == 0 {
+		if len(assigned[w]) == 0 {
 			continue
 		}
-		if c.evals {
-			c.emit(Evaluate{Worker: w, Step: c.step, Parts: given[w]})
+		if c.workIsEvaluation {
+			c.emit(Evaluate{Worker: w, Step: c.step, Parts: assigned[w]})
 		} else {
-			c.members[w].hand.add(c.now, given[w])
-			c.emit(Assign{Worker: w, Step: c.step, VirtualWorkers: given[w]})
+			c.members[w].inFlight.add(c.now, assigned[w])
+			c.emit(Assign{Worker: w, Step: c.step, VirtualWorkers: assigned[w]})
 		}
 	}
 }

@@ -91,7 +91,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 		for _, e := range l.changes(&pods.Items[i]) {
 			existing = append(existing, e)
 			lastWorker = max(lastWorker, e.Worker)
-			if l.Queued() && !e.Floor && e.State == coordinator.PodEnded && e.Disrupted {
+			if l.Queued() && !e.Minimum && e.State == coordinator.PodEnded && e.Disrupted {
 				l.Delete(e.Worker) // it lost its master, which was evicted: nobody looks at it any more
 			}
 		}
@@ -184,7 +184,7 @@ func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
 	if !ok {
 		return nil
 	}
-	if !e.Floor || e.Name == "" {
+	if !e.Minimum || e.Name == "" {
 		return []coordinator.PodChanged{e}
 	}
 	l.mu.Lock()
@@ -200,7 +200,7 @@ func (l *Launcher) configSeen(o any) {
 	l.asked = asked
 	l.mu.Unlock()
 	if again {
-		l.emit(coordinator.CheckpointAsked{})
+		l.emit(coordinator.CheckpointRequested{})
 	}
 	workers, err := trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey]))
 	err = errors.Join(l.cluster.verify(configMap), err)
@@ -223,7 +223,7 @@ func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 	if !ok {
 		return coordinator.PodChanged{}, false
 	}
-	e := coordinator.PodChanged{Worker: id, Floor: pod.Labels[trainingjob.LabelFloor] == "true", Terminating: pod.DeletionTimestamp != nil}
+	e := coordinator.PodChanged{Worker: id, Minimum: pod.Labels[trainingjob.LabelFloor] == "true", Terminating: pod.DeletionTimestamp != nil}
 	if _, ours := pod.Labels[trainingjob.LabelWorkerID]; !ours {
 		e.Name = pod.Name // its Job has named it
 	}
@@ -278,7 +278,7 @@ func (l *Launcher) Create(worker int, floor bool) {
 				break
 			}
 			l.log.Warn("a worker pod cannot be created; trying again", "worker", worker, "error", err)
-			l.emit(coordinator.PodChanged{Worker: worker, Floor: floor, State: coordinator.PodPending, Reason: err.Error()})
+			l.emit(coordinator.PodChanged{Worker: worker, Minimum: floor, State: coordinator.PodPending, Reason: err.Error()})
 			select {
 			case <-time.After(wait):
 			case <-ctx.Done():

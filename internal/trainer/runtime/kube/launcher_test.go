@@ -146,7 +146,7 @@ func TestAPodAsTheCoordinatorSeesIt(t *testing.T) {
 			if !ok || (got.Reason == "") != c.noReason {
 				t.Errorf("%+v", got)
 			}
-			got.Reason, c.want.Worker, c.want.Floor = "", 4, true
+			got.Reason, c.want.Worker, c.want.Minimum = "", 4, true
 			if got != c.want {
 				t.Errorf("%+v, not %+v", got, c.want)
 			}

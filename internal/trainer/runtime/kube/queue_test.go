@@ -103,7 +103,7 @@ func TestAWorkerOfTheFloorIsEndedUnderTheNameThatItsJobGaveIt(t *testing.T) {
 	s := newQueuedServer(t, true)
 	s.put("pods", member("digits-floor-0-x7k2p", "0", true))
 	l, existing, _, err := Start(t.Context(), s.cluster, "10.0.0.1:50001", quiet())
-	if err != nil || len(existing) != 1 || existing[0].Name != "digits-floor-0-x7k2p" || !existing[0].Floor {
+	if err != nil || len(existing) != 1 || existing[0].Name != "digits-floor-0-x7k2p" || !existing[0].Minimum {
 		t.Fatalf("%+v, %v", existing, err)
 	}
 	l.Delete(0)

@@ -54,7 +54,7 @@ func (l *Launcher) Create(worker int, floor bool) {
 // kernel takes the thread's end for the parent's.
 func (l *Launcher) run(worker int, floor bool, started chan<- *os.Process) {
 	child.LockThread()
-	event := coordinator.PodChanged{Worker: worker, Floor: floor, State: coordinator.PodEnded}
+	event := coordinator.PodChanged{Worker: worker, Minimum: floor, State: coordinator.PodEnded}
 	program, err := os.Executable()
 	cmd := exec.Command(program, append(slices.Clone(l.args), "--id", strconv.Itoa(worker))...)
 	cmd.Stdout, cmd.Stderr = l.output, l.output

@@ -106,7 +106,7 @@ func TestEveryRecordCountsOnceThroughInterruptions(t *testing.T) {
 		if result.Model == nil {
 			continue
 		}
-		if !strings.Contains(resumed, "training goes on from step") {
+		if !strings.Contains(resumed, "training resumes from step") {
 			t.Errorf("it was never interrupted: %q", resumed)
 		}
 		countedOnce(t, spec, result.Model, countedRecords)

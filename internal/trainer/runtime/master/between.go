@@ -35,8 +35,8 @@ func (m *Master) beginRound(e coordinator.Round) {
 			continue // it has just gone, which is the next event
 		}
 		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Round{Round: &wirepb.Round{
-			Number: e.Number, Step: e.Step, VirtualWorkers: narrow(e.Deal[id]), Owners: narrow(e.Owners), Listeners: narrow(e.Listeners), Hash: e.Hash,
-			Answers: narrow(e.Answers[id]), Seconds: narrow(e.Seconds[id]),
+			Number: e.Number, Step: e.Step, VirtualWorkers: narrow(e.Assigned[id]), Owners: narrow(e.Owners), Listeners: narrow(e.Listeners), Hash: e.Hash,
+			Answers: narrow(e.HashReports[id]), Seconds: narrow(e.Backups[id]),
 			Peers: m.introduce(c, everybody),
 		}}})
 	}

@@ -58,7 +58,7 @@ func (m *Master) goOnFromCheckpoint() int64 {
 		m.state = state
 		m.last = m.measuredAt(c.Step, c.LossSum, c.Counts)
 		m.kept = c.Step
-		m.notice(coordinator.Notice{Reason: "Resumed", Message: fmt.Sprintf("training goes on from step %d of %d, whose checkpoint is %s", c.Step, m.cfg.Job.Schedule.Steps(), s.Path)})
+		m.notice(coordinator.Notice{Reason: "Resumed", Message: fmt.Sprintf("training resumes from step %d of %d, whose checkpoint is %s", c.Step, m.cfg.Job.Schedule.Steps(), s.Path)})
 		m.takeEvaluations(c.Step, c.Evaluations, c.Validation)
 		return c.Step
 	}

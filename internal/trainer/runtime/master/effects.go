@@ -18,9 +18,9 @@ import (
 func (m *Master) do(e coordinator.Effect) {
 	switch e := e.(type) {
 	case coordinator.Accept:
-		m.accept()
+		m.accept(e.Payload.(*receivedGradient))
 	case coordinator.AcceptEvaluation:
-		m.evaluations.parts[e.Part] = m.evaluations.hand
+		m.evaluations.parts[e.Part] = e.Payload.(nn.Result)
 	case coordinator.Evaluated:
 		m.evaluated(e.Step)
 	case coordinator.Publish:
@@ -50,8 +50,8 @@ func (m *Master) do(e coordinator.Effect) {
 			c.fetching.Store(true)
 			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Fetch{Fetch: &wirepb.Fetch{}}})
 		}
-	case coordinator.TakeState:
-		m.takeState(e.Step, e.Hash, m.fetched)
+	case coordinator.AdoptState:
+		m.adoptState(e.Step, e.Hash, e.Payload.(fetchedState))
 	case coordinator.Refuse:
 		if c := m.conns[e.Worker]; c != nil {
 			m.log.Warn("refused a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
@@ -71,7 +71,7 @@ func (m *Master) do(e coordinator.Effect) {
 			c.queue.Close()
 		}
 	case coordinator.CreatePod:
-		m.cfg.Launcher.Create(e.Worker, e.Floor)
+		m.cfg.Launcher.Create(e.Worker, e.Minimum)
 	case coordinator.DeletePod:
 		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
 		m.cfg.Launcher.Delete(e.Worker)
@@ -100,9 +100,8 @@ func narrow(vs []int) []int32 {
 	return out
 }
 
-// accept gives the gradient in hand to the tree.
-func (m *Master) accept() {
-	g := &m.inHand
+// accept adds a gradient to the sum of the step.
+func (m *Master) accept(g *receivedGradient) {
 	n := m.network
 	for i := range g.span.Len() {
 		v := g.span.Lo + i
@@ -163,20 +162,20 @@ func (m *Master) sendState(id int) {
 		return
 	}
 	c.subscribed = true
-	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toldAll(m.evaluations.all), Validation: m.cfg.Job.Identity.Validation}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toProto(m.evaluations.all), Validation: m.cfg.Job.Identity.Validation}}}
 	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
 }
 
-// fetched is a worker's state, received in full.
-type fetched struct {
+// fetchedState is a worker's state, received in full.
+type fetchedState struct {
 	floats      []float32
 	last        *wirepb.Measured
 	evaluations []trainingjob.Measurement
 	validation  string // what these were made on
 }
 
-// takeState goes on from another state than the master's own, of which the updates before are not known.
-func (m *Master) takeState(step int64, hash string, f fetched) {
+// adoptState continues from a worker's state instead of the master's. The updates that led to it are not known.
+func (m *Master) adoptState(step int64, hash string, f fetchedState) {
 	m.state, m.hash, m.hashStep, m.updates = f.floats, hash, step, nil
 	for _, c := range m.conns {
 		c.subscribed = false // the updates to come are of another state than theirs

@@ -26,8 +26,8 @@ const (
 // that is due at the state from which somebody goes on is made again, to the same result.
 type evaluations struct {
 	parts []nn.Result // of the one in hand, by range of the validation data
-	hand  nn.Result   // the part that the current event is about
-	began time.Time   // the one in hand; zero while there is none
+
+	began time.Time // the one in hand; zero while there is none
 
 	all  []trainingjob.Measurement // by step
 	last nn.Result                 // of the last one
@@ -83,21 +83,21 @@ func newestOf(all []trainingjob.Measurement) []trainingjob.Measurement {
 	return slices.Clone(all[max(0, len(all)-evaluationsInStatus):])
 }
 
-func told(m trainingjob.Measurement) *wirepb.Evaluation {
+func evaluationProto(m trainingjob.Measurement) *wirepb.Evaluation {
 	return &wirepb.Evaluation{Step: m.Step, Loss: m.Loss, Records: m.Records, Metrics: m.Metrics}
 }
 
-// toldAll is what travels with a state.
-func toldAll(all []trainingjob.Measurement) []*wirepb.Evaluation {
+// toProto is what travels with a state.
+func toProto(all []trainingjob.Measurement) []*wirepb.Evaluation {
 	out := make([]*wirepb.Evaluation, len(all))
 	for i, m := range all {
-		out[i] = told(m)
+		out[i] = evaluationProto(m)
 	}
 	return out
 }
 
-// heardOf is the inverse of toldAll.
-func heardOf(all []*wirepb.Evaluation) []trainingjob.Measurement {
+// fromProto is the inverse of toProto.
+func fromProto(all []*wirepb.Evaluation) []trainingjob.Measurement {
 	var out []trainingjob.Measurement
 	for _, e := range all[max(0, len(all)-mostEvaluations):] {
 		out = append(out, trainingjob.Measurement{Step: e.Step, Loss: e.Loss, Records: e.Records, Metrics: e.Metrics})
@@ -123,8 +123,8 @@ func (m *Master) takePart(c *connection, e *wirepb.Evaluated) {
 		m.breaks(c, fmt.Sprintf("sent an answer for part %d of %d of the validation data with %d records, %d counts of %d and a loss of %v", e.Part, len(parts), e.Records, len(e.Counts), size, e.LossSum))
 		return
 	}
-	m.evaluations.hand = nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}
-	m.step(coordinator.EvaluationPart{Worker: c.worker, Step: e.Step, Part: int(e.Part)})
+	result := nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}
+	m.step(coordinator.EvaluationPart{Worker: c.worker, Step: e.Step, Part: int(e.Part), Payload: result})
 }
 
 // evaluated takes the result of an evaluation, and says it.
@@ -136,7 +136,7 @@ func (m *Master) evaluated(step int64) {
 	e.all = append(e.before(step), measured)
 	e.all = e.all[max(0, len(e.all)-mostEvaluations):]
 	for _, c := range m.conns {
-		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluation{Evaluation: told(measured)}})
+		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluation{Evaluation: evaluationProto(measured)}})
 	}
 	message := fmt.Sprintf("step %d of %d, on %d records of validation data: %s", step, m.cfg.Job.Schedule.Steps(), measured.Records, inWords(measured))
 	if step == m.cfg.Job.Schedule.Steps() { // the status of the job that is done says it

@@ -19,8 +19,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
-// offered is the sum that the event in hand is about.
-type offered struct {
+// receivedGradient is the sum that a Gradient event is about. It is the event's Payload.
+type receivedGradient struct {
 	span    reduce.Span
 	floats  []float32 // the dense sum, then each virtual worker's statistics; nil once the tree has taken it
 	rows    []gradient.Rows
@@ -60,16 +60,19 @@ func (m *Master) take(i input) {
 		m.step(coordinator.Hello{
 			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
 			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics, Validation: h.Validation},
-			Machine:  coordinator.Machine{Node: c.node, CPU: h.Cpu, Kernel: h.Kernel}, InHand: spans(h.InHand),
+			Machine:  coordinator.Machine{Node: c.node, CPU: h.Cpu, Kernel: h.Kernel}, Computed: spans(h.InHand),
 		})
 	case *wirepb.Message_State:
 		if i.state == nil {
 			m.log.Warn("a worker sent a state that nobody had asked for", "worker", c.worker, "node", c.node)
 			return
 		}
-		m.fetched = fetched{floats: i.state, last: k.State.Last, evaluations: heardOf(k.State.Evaluations), validation: k.State.Validation}
-		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state)})
-		m.fetched = fetched{}
+		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state), Payload: fetchedState{
+			floats:      i.state,
+			last:        k.State.Last,
+			evaluations: fromProto(k.State.Evaluations),
+			validation:  k.State.Validation,
+		}})
 	case *wirepb.Message_Applied:
 		m.said(k.Applied)
 		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
@@ -81,7 +84,7 @@ func (m *Master) take(i input) {
 		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
 	case *wirepb.Message_Answer:
 		a := k.Answer
-		m.step(coordinator.Gradient{Worker: c.worker, Step: a.Step, Lo: int(a.VirtualWorker), Hi: int(a.VirtualWorker) + 1, Hashes: []uint32{a.Hash}, HashAlone: true})
+		m.step(coordinator.Gradient{Worker: c.worker, Step: a.Step, Lo: int(a.VirtualWorker), Hi: int(a.VirtualWorker) + 1, Hashes: []uint32{a.Hash}, HashOnly: true})
 	case *wirepb.Message_Unreachable:
 		u := k.Unreachable
 		m.step(coordinator.Unreachable{Worker: c.worker, Peer: int(u.Peer), Round: u.Round, Reason: u.Reason})
@@ -179,21 +182,28 @@ func inJSON(files []data.File) []byte {
 	return text
 }
 
-// takeGradient offers a gradient to the coordinator; if it is the first answer, Accept gives it to the tree.
+// takeGradient passes a gradient to the coordinator. If that accepts it, the tree owns its buffer; otherwise the buffer is free.
 func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
-	m.inHand = offered{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: i.gradient, rows: i.rows}
+	received := &receivedGradient{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: i.gradient, rows: i.rows}
 	records, counts := m.cfg.Job.Schedule, m.cfg.Job.Metrics.Size()
 	for i := range g.LossSums {
-		m.inHand.results = append(m.inHand.results, nn.Result{LossSum: g.LossSums[i], Counts: g.Counts[i*counts : (i+1)*counts]})
+		result := nn.Result{LossSum: g.LossSums[i], Counts: g.Counts[i*counts : (i+1)*counts]}
+		received.results = append(received.results, result)
 	}
-	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), m.inHand.span) {
-		m.breaks(c, fmt.Sprintf("sent %v, which is no part of the step", m.inHand.span))
+	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), received.span) {
+		m.breaks(c, fmt.Sprintf("sent %v, which is no part of the step", received.span))
 	} else {
-		m.step(coordinator.Gradient{Worker: c.worker, Step: g.Step, Lo: int(g.Lo), Hi: int(g.Hi), Hashes: g.Hashes})
+		m.step(coordinator.Gradient{
+			Worker:  c.worker,
+			Step:    g.Step,
+			Lo:      int(g.Lo),
+			Hi:      int(g.Hi),
+			Hashes:  g.Hashes,
+			Payload: received,
+		})
 	}
-	if m.inHand.floats != nil {
-		m.buffers.Put(m.inHand.floats)
-		m.inHand.floats = nil
+	if received.floats != nil {
+		m.buffers.Put(received.floats)
 	}
 }
 

@@ -104,14 +104,13 @@ type Master struct {
 	gaveUp  map[int]string      // a worker's last words, until its pod has ended
 	pending []coordinator.Event // caused by effects; they come before the next from outside
 
-	state       []float32
-	hash        string // of state at hashStep
-	hashStep    int64
-	tree        *reduce.Tree
-	results     []nn.Result // of the step in hand, by virtual worker
-	stats       [][]float32
-	inHand      offered         // what the current event is about
-	fetched     fetched         // likewise
+	state    []float32
+	hash     string // of state at hashStep
+	hashStep int64
+	tree     *reduce.Tree
+	results  []nn.Result // of the step in hand, by virtual worker
+	stats    [][]float32
+
 	newestSaid  *wirepb.Applied // of the steps that workers do between themselves
 	updates     []update        // the newest, oldest first
 	buffers     *wire.Buffers
@@ -219,7 +218,7 @@ func (m *Master) prepare() error {
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
 		EvaluatesAt: func(step int64) bool { return j.Spec.Evaluation.Due(step, j.Schedule.StepsPerEpoch()) },
-		Identity:    j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, FloorIsGiven: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
+		Identity:    j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, MinPodsExternal: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		AllReduce: m.allReduce(), FirstRound: worker.FirstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
 	})
 	if err := m.cfg.Store.Fits(size); err != nil {
@@ -263,7 +262,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 		case s := <-m.saved:
 			m.modelSaved(s)
 		case reason := <-m.cfg.Fence.Lost():
-			m.step(coordinator.GenerationLost{Reason: reason})
+			m.step(coordinator.Fenced{Reason: reason})
 		case err := <-served:
 			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("the master's server ended: %v", err)})
 		case <-stop:

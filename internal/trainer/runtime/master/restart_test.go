@@ -11,7 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// takenBack is the steps that masters went on from with a worker's state.
+// takenBack is the steps from which masters resumed with a worker's state.
 func (r *reporter) takenBack(t *testing.T) (steps []int64) {
 	t.Helper()
 	r.mu.Lock()
@@ -19,7 +19,7 @@ func (r *reporter) takenBack(t *testing.T) (steps []int64) {
 	for _, n := range r.notices {
 		if n.Reason == "StateTakenBack" {
 			var step int64
-			if _, err := fmt.Sscanf(n.Message, "training goes on from step %d,", &step); err != nil {
+			if _, err := fmt.Sscanf(n.Message, "training resumes from step %d,", &step); err != nil {
 				t.Fatalf("%q: %v", n.Message, err)
 			}
 			steps = append(steps, step)
@@ -80,7 +80,7 @@ func (s *site) diesInAStep() (step int64) {
 
 func TestAMasterThatMeetsAWorkerAheadSaysWhatItWaitsFor(t *testing.T) {
 	s := newSite(t, 1)
-	s.config.Existing = []coordinator.PodChanged{{Worker: 7, State: coordinator.PodRunning, Floor: true}}
+	s.config.Existing = []coordinator.PodChanged{{Worker: 7, State: coordinator.PodRunning, Minimum: true}}
 	stop := make(chan error, 1)
 	go func() {
 		stop <- wait(t.Context(), "the status", func() bool {

@@ -162,7 +162,7 @@ func waitingFor(c coordinator.Status) string {
 		if len(missing[how]) == 1 {
 			are = "is"
 		}
-		text += fmt.Sprintf("%s%s %s %s", separator, coordinator.Named(missing[how]), are, how)
+		text += fmt.Sprintf("%s%s %s %s", separator, coordinator.WorkerNames(missing[how]), are, how)
 	}
 	return text
 }

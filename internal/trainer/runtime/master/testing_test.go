@@ -215,7 +215,7 @@ func (l *launcher) Create(id int, floor bool) {
 	l.mu.Lock()
 	l.cancel[id] = cancel
 	l.mu.Unlock()
-	pod := coordinator.PodChanged{Worker: id, Floor: floor, State: coordinator.PodRunning}
+	pod := coordinator.PodChanged{Worker: id, Minimum: floor, State: coordinator.PodRunning}
 	l.events <- pod
 	l.running.Go(func() {
 		defer cancel()
@@ -242,7 +242,7 @@ func (l *launcher) found() (pods []coordinator.PodChanged) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id := range l.cancel {
-		pods = append(pods, coordinator.PodChanged{Worker: id, State: coordinator.PodRunning, Floor: id == 0})
+		pods = append(pods, coordinator.PodChanged{Worker: id, State: coordinator.PodRunning, Minimum: id == 0})
 	}
 	return pods
 }

@@ -46,7 +46,7 @@ func newVirtualTime(t *testing.T, steps int64, k int, minibatches ...time.Durati
 	}
 	w.do(Start{})
 	for id := range n {
-		w.do(PodChanged{Worker: id, State: PodRunning, Floor: id == 0})
+		w.do(PodChanged{Worker: id, State: PodRunning, Minimum: id == 0})
 		w.do(Hello{Worker: id, Identity: w.c.cfg.Identity, Hash: "h", OwnHash: "h", Machine: Machine{Node: fmt.Sprintf("node-%d", id), CPU: "a processor", Kernel: "avx2"}})
 	}
 	return w
@@ -59,7 +59,7 @@ func (w *virtualTime) do(e Event) {
 			w.workers[e.Worker].inbox = append(w.workers[e.Worker].inbox, e)
 			w.dealt[e.Worker] += len(e.VirtualWorkers)
 			for _, v := range e.VirtualWorkers {
-				if w.c.work.second[v] == e.Worker {
+				if w.c.work.backup[v] == e.Worker {
 					w.seconds++
 				}
 			}
@@ -205,10 +205,10 @@ func TestASlowWorkerThatRecoversComputesItsShareAgain(t *testing.T) {
 	w.workers[3].minibatch *= 10
 	w.runTo(500)
 	w.workers[3].minibatch /= 10
-	w.runTo(500 + 2*longestRest) // it rests, and then it is in time
+	w.runTo(500 + 2*maxBackoffSteps) // it rests, and then it is in time
 	w.dealt[3] = 0
 	w.runTo(1000)
-	if want := 1000 - 500 - 2*longestRest; w.dealt[3] < want {
+	if want := 1000 - 500 - 2*maxBackoffSteps; w.dealt[3] < want {
 		t.Errorf("it was dealt %d virtual workers in %d steps", w.dealt[3], want)
 	}
 }
@@ -219,7 +219,7 @@ func TestNobodyIsLateWhenAllAreSlow(t *testing.T) {
 	for _, p := range w.workers {
 		p.minibatch *= 3 // all of them late, none idle
 	}
-	w.runTo(100 + paceSteps) // that is usual now
+	w.runTo(100 + latencyWindow) // that is usual now
 	w.seconds = 0
 	w.runTo(400)
 	if w.seconds > 8 { // the checks
