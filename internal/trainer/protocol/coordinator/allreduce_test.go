@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// network plays workers that add between themselves against a coordinator. Nothing arrives at once: what master and
-// workers say to each other waits in order on each stream, and slices between workers in any order.
+// network simulates workers of an all-reduce against a coordinator. Messages are delayed: those between master and workers
+// arrive in the order of each stream, and slices between workers in any order.
 type network struct {
 	t       *rapid.T
 	c       *Coordinator
@@ -30,15 +30,15 @@ type node struct {
 	state      int64
 	connected  bool
 	subscribed bool
-	in         []Effect // what the master has said and it has not read
-	out        []Event  // what it has said and the master has not read
+	in         []Effect // messages from the master that it has not read
+	out        []Event  // messages that the master has not read
 	round      *Round
-	holds      map[int]bool // virtual workers of the step in hand, computed
+	holds      map[int]bool // virtual workers of the current step that it has computed
 	of         int64        // the step of those; −1 for none
-	star       []int        // what it computes for the master
+	forMaster  []int        // what it computes for the aggregation by the master
 	sent       map[int]bool // owners that it has sent its slices to, in this round
 	spans      map[int]bool // workers whose slices it has, as an owner in this round
-	answered   bool         // and has said the hashes that are asked for
+	reported   bool         // and has reported the hashes for checks
 	finished   bool         // its own slice is, in this round
 	slices     map[[2]int64]map[int]bool
 	ahead      map[int64]int64 // sums that it has, and of which rounds
@@ -135,7 +135,7 @@ func (w *network) effect(e Effect) {
 	}
 }
 
-// sentState is SendState on its way, with the step of the state.
+// sentState is a SendState in flight, with the step of the state.
 type sentState struct {
 	Worker int
 	step   int64
@@ -143,20 +143,20 @@ type sentState struct {
 
 func (sentState) effect() {}
 
-// begins checks that a round gives every virtual worker to one owner.
+// begins checks that a round assigns every virtual worker to exactly one owner.
 func (w *network) begins(r Round) {
-	dealt := map[int]int{}
+	assigned := map[int]int{}
 	for id, vs := range r.Assigned {
 		if !slices.Contains(r.Owners, id) {
-			w.t.Fatalf("worker %d is dealt %v and is no owner of %v", id, vs, r.Owners)
+			w.t.Fatalf("worker %d is assigned %v and is no owner of %v", id, vs, r.Owners)
 		}
 		for _, v := range vs {
-			dealt[v]++
+			assigned[v]++
 		}
 	}
 	for v := range w.k {
-		if dealt[v] != 1 {
-			w.t.Fatalf("virtual worker %d of step %d is dealt %d times: %v", v, r.Step, dealt[v], r.Assigned)
+		if assigned[v] != 1 {
+			w.t.Fatalf("virtual worker %d of step %d is assigned %d times: %v", v, r.Step, assigned[v], r.Assigned)
 		}
 	}
 	if _, again := w.rounds[r.Number]; again || r.Number != w.c.round {
@@ -171,18 +171,18 @@ func (w *network) begins(r Round) {
 func (w *network) disconnect(id int) {
 	if n := w.nodes[id]; n != nil {
 		n.subscribed = false
-		n.connected, n.in, n.out, n.round, n.of, n.star = false, nil, nil, nil, -1, nil
+		n.connected, n.in, n.out, n.round, n.of, n.forMaster = false, nil, nil, nil, -1, nil
 	}
 }
 
-// read is a worker's turn to read one message of its master's.
+// read makes a worker read one message from the master.
 func (w *network) read(n *node) {
 	e := n.in[0]
 	n.in = n.in[1:]
 	switch e := e.(type) {
 	case sentState:
 		if e.step >= n.state {
-			n.state, n.of, n.star = e.step, -1, nil
+			n.state, n.of, n.forMaster = e.step, -1, nil
 		}
 		n.says(Applied{Worker: n.id, Step: n.state})
 		w.apply(n)
@@ -195,13 +195,13 @@ func (w *network) read(n *node) {
 			w.t.Fatalf("an update of step %d reached worker %d, whose state is at step %d", e.Step, n.id, n.state)
 		}
 		n.state++
-		if n.star = e.Next[n.id]; len(n.star) == 0 {
+		if n.forMaster = e.Next[n.id]; len(n.forMaster) == 0 {
 			n.says(Applied{Worker: n.id, Step: n.state})
 		}
 	case Assign:
 		n.round = nil
 		if e.Step == n.state {
-			n.star = append(n.star, e.VirtualWorkers...)
+			n.forMaster = append(n.forMaster, e.VirtualWorkers...)
 		}
 	case FetchState:
 		n.says(StateFetched{Worker: n.id, Step: n.state, Hash: "h"})
@@ -210,7 +210,7 @@ func (w *network) read(n *node) {
 			w.slices = append(w.slices, slice{kind: "whole", round: e.Round, step: e.Step, from: n.id, to: to})
 		}
 	case Round:
-		n.round, n.sent, n.spans, n.answered, n.finished, n.star = &e, map[int]bool{}, map[int]bool{}, false, false, nil
+		n.round, n.sent, n.spans, n.reported, n.finished, n.forMaster = &e, map[int]bool{}, map[int]bool{}, false, false, nil
 		if e.Hash && e.Step == n.state {
 			n.says(StateHash{Worker: n.id, Step: e.Step, Hash: fmt.Sprint("state ", e.Step)})
 		}
@@ -225,11 +225,11 @@ func (w *network) read(n *node) {
 
 func (n *node) says(e Event) { n.out = append(n.out, e) }
 
-// works is a worker's turn to compute one virtual worker, or to send its part to one owner.
+// works makes a worker compute one virtual worker, or send its part to one owner.
 func (w *network) works(n *node) {
-	if len(n.star) > 0 {
-		v := n.star[0]
-		n.star = n.star[1:]
+	if len(n.forMaster) > 0 {
+		v := n.forMaster[0]
+		n.forMaster = n.forMaster[1:]
 		n.says(Gradient{Worker: n.id, Step: n.state, Lo: v, Hi: v + 1, Hashes: hashes(n.state, v, v+1)})
 		return
 	}
@@ -243,8 +243,8 @@ func (w *network) works(n *node) {
 			return
 		}
 	}
-	if !n.answered {
-		n.answered = true
+	if !n.reported {
+		n.reported = true
 		for _, v := range slices.Concat(r.HashReports[n.id], r.Backups[n.id]) {
 			n.says(Gradient{Worker: n.id, Step: r.Step, Lo: v, Hi: v + 1, Hashes: hashes(r.Step, v, v+1), HashOnly: true})
 		}
@@ -259,7 +259,7 @@ func (w *network) works(n *node) {
 	}
 }
 
-// deliver has a slice arrive, or wait where the round is not known yet. It reports whether it waits.
+// deliver delivers a slice, unless the round is not known yet: then it reports that the slice waits.
 func (w *network) deliver(s slice) (waits bool) {
 	n := w.nodes[s.to]
 	if n == nil || !n.connected {
@@ -302,7 +302,11 @@ func (w *network) deliver(s slice) (waits bool) {
 func (w *network) apply(n *node) {
 	for {
 		of, has := n.ahead[n.state]
-		if r := n.round; !has || r == nil || (of < r.Number && r.Step == n.state && slices.Contains(r.Owners, n.id) && len(n.sent) < len(r.Owners) && len(r.Assigned[n.id]) > 0) {
+		r := n.round
+		if !has || r == nil {
+			return
+		}
+		if of < r.Number && r.Step == n.state && slices.Contains(r.Owners, n.id) && len(n.sent) < len(r.Owners) && len(r.Assigned[n.id]) > 0 {
 			return // it contributes first: others may lack the sum
 		}
 		delete(n.ahead, n.state)
@@ -333,7 +337,7 @@ func (w *network) says(n *node) {
 	w.do(e)
 }
 
-// restart is another master: it holds the first state, and the workers say hello anew.
+// restart replaces the master by a new one, which holds the initial state; the workers connect again.
 func (w *network) restart() {
 	cfg := w.c.cfg
 	cfg.FirstRound += 1 << 32
@@ -352,15 +356,25 @@ func (w *network) random(t *rapid.T, what string) *node {
 	return w.nodes[rapid.SampledFrom(ids).Draw(t, what)]
 }
 
-func TestWorkersThatAddBetweenThemselvesComeToTheEndUnderAnyChaos(t *testing.T) {
+func TestAllReduceFinishesTheJobUnderFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 5).Draw(t, "k")
 		least := rapid.IntRange(2, 4).Draw(t, "least")
 		w := &network{t: t, k: k, nodes: map[int]*node{}, rounds: map[int64]Round{}, lastID: 100}
 		w.c = New(Config{
-			Steps: rapid.Int64Range(1, 8).Draw(t, "steps"), Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
-			AllReduce: func(n int) bool { return n >= least }, FirstRound: 1 << 32, Min: rapid.IntRange(1, 2).Draw(t, "min"), Max: 3, LastWorkerID: -1,
-			SilentTicks: 1000, RetainedUpdates: 4, HashEvery: 2, CheckEvery: rapid.Int64Range(0, 2).Draw(t, "check every"), MaxFailures: 3,
+			Steps:           rapid.Int64Range(1, 8).Draw(t, "steps"),
+			Minibatches:     func(int64) int { return k },
+			Identity:        Identity{Lineage: "l", Job: "j", Numerics: 1},
+			AllReduce:       func(n int) bool { return n >= least },
+			FirstRound:      1 << 32,
+			Min:             rapid.IntRange(1, 2).Draw(t, "min"),
+			Max:             3,
+			LastWorkerID:    -1,
+			SilentTicks:     1000,
+			RetainedUpdates: 4,
+			HashEvery:       2,
+			CheckEvery:      rapid.Int64Range(0, 2).Draw(t, "check every"),
+			MaxFailures:     3,
 			CheckpointEvery: rapid.Int64Range(0, 3).Draw(t, "checkpoint every"),
 		})
 		w.do(Start{})
@@ -371,7 +385,9 @@ func TestWorkersThatAddBetweenThemselvesComeToTheEndUnderAnyChaos(t *testing.T) 
 				break
 			}
 			n := w.random(t, "worker")
-			event := rapid.SampledFrom([]string{"everything", "read", "read", "say", "say", "work", "work", "slice", "slice", "join", "hello", "trouble"}).Draw(t, "event")
+			event := rapid.SampledFrom([]string{
+				"everything", "read", "read", "say", "say", "work", "work", "slice", "slice", "join", "hello", "trouble",
+			}).Draw(t, "event")
 			if event == "trouble" {
 				event = rapid.SampledFrom([]string{"lose", "cut", "leave", "complain", "tick", "tick", "restart"}).Draw(t, "trouble")
 			}
@@ -424,10 +440,10 @@ func TestWorkersThatAddBetweenThemselvesComeToTheEndUnderAnyChaos(t *testing.T) 
 
 func (w *network) lose(which func(slice) bool) { w.slices = slices.DeleteFunc(w.slices, which) }
 
-// settle is the end of the chaos: workers come, everything arrives, and the job must end.
+// settle ends the faults: workers join, all messages arrive, and the job must end.
 func (w *network) settle(t *rapid.T) {
 	for range 300 {
-		for len(w.nodes) < 2 && !w.saved && !w.over { // a worker that has asked to leave is dismissed
+		for len(w.nodes) < 2 && !w.saved && !w.over { // leaving workers are dismissed
 			w.join()
 		}
 
@@ -442,10 +458,10 @@ func (w *network) settle(t *rapid.T) {
 		n, m := w.nodes[id], w.c.members[id]
 		states = append(states, fmt.Sprintf("worker %d: %+v, as member %+v", id, *n, m))
 	}
-	t.Fatalf("the job stands at step %d of %d, the master's state at %d, phase %v, group %+v, %v", w.c.step, w.c.cfg.Steps, w.own, w.c.phase, w.c.allReduce, states)
+	t.Fatalf("the job stands at step %d of %d, the master's state at %d, phase %v, all-reduce %+v, %v", w.c.step, w.c.cfg.Steps, w.own, w.c.phase, w.c.allReduce, states)
 }
 
-// turn has everybody do what is to be done, and everything arrive that was on its way before.
+// turn makes every worker do its work, and delivers all messages that were in flight before.
 func (w *network) turn() {
 	for _, id := range sortedKeys(w.nodes) {
 		n := w.nodes[id]

@@ -9,18 +9,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world plays workers against a coordinator and checks, at every effect, what must never be otherwise.
+// world simulates workers against a coordinator and checks the invariants at every effect.
 type world struct {
 	t        *rapid.T
 	c        *Coordinator
 	k        int
-	todo     map[int]map[int]bool // worker → virtual workers of the current step in hand
+	todo     map[int]map[int]bool // worker → virtual workers of the current step in flight
 	state    map[int]int64        // worker → step of its state, for workers with a stream
 	alone    map[int]int64        // likewise, for those whose master has died
 	follows  map[int]bool         // workers that are sent every update
-	source   int                  // whose state is asked for, or noWorker
+	source   int                  // whose state is being fetched, or noWorker
 	accepted map[string]bool
-	parts    map[int]map[int]bool // worker → parts of the evaluation of the current state in hand
+	parts    map[int]map[int]bool // worker → parts of the evaluation of the current state in flight
 	answered map[int]bool         // parts of it that were accepted
 	measured int64                // the step whose state was evaluated last, −1 for none
 	step     int64
@@ -51,11 +51,11 @@ func (w *world) effect(e Effect) {
 		}
 	case Evaluate:
 		if at, there := w.state[e.Worker]; !there || at != w.step || e.Step != w.step {
-			w.t.Fatalf("worker %d was dealt the evaluation of step %d, during step %d, and its state is at %d (connected %v)", e.Worker, e.Step, w.step, at, there)
+			w.t.Fatalf("worker %d was assigned the evaluation of step %d, during step %d, and its state is at %d (connected %v)", e.Worker, e.Step, w.step, at, there)
 		}
 		for _, p := range e.Parts {
 			if w.answered[p] {
-				w.t.Fatalf("part %d of the evaluation of step %d was dealt again after it was accepted", p, w.step)
+				w.t.Fatalf("part %d of the evaluation of step %d was assigned again after it was accepted", p, w.step)
 			}
 			for other, parts := range w.parts {
 				if parts[p] {
@@ -96,14 +96,14 @@ func (w *world) effect(e Effect) {
 			w.evaluatedIfDue()
 		}
 		for id, vs := range e.Next {
-			w.deal(id, vs)
+			w.assign(id, vs)
 		}
 	case Assign:
 		w.evaluatedIfDue()
 		if e.Step != w.step {
-			w.t.Fatalf("work of step %d was dealt during step %d", e.Step, w.step)
+			w.t.Fatalf("work of step %d was assigned during step %d", e.Step, w.step)
 		}
-		w.deal(e.Worker, e.VirtualWorkers)
+		w.assign(e.Worker, e.VirtualWorkers)
 	case SendState, SendUpdates:
 		id := 0
 		if s, ok := e.(SendState); ok {
@@ -121,7 +121,7 @@ func (w *world) effect(e Effect) {
 		w.source = e.Worker
 	case AdoptState:
 		if e.Step <= w.step {
-			w.t.Fatalf("the master goes back from step %d to step %d", w.step, e.Step)
+			w.t.Fatalf("the master falls back from step %d to step %d", w.step, e.Step)
 		}
 		w.step, w.accepted = e.Step, map[string]bool{}
 		w.newStep()
@@ -138,7 +138,7 @@ func (w *world) effect(e Effect) {
 			w.t.Fatalf("a second pod for worker %d", e.Worker)
 		}
 		if w.c.cfg.MinPodsExternal && (e.Minimum || e.Worker < w.c.cfg.Min) {
-			w.t.Fatalf("a pod for worker %d, which is the floor's", e.Worker)
+			w.t.Fatalf("a pod for worker %d, which is one of the minimum's", e.Worker)
 		}
 		w.pods[e.Worker] = true
 	case Withdraw:
@@ -151,7 +151,7 @@ func (w *world) effect(e Effect) {
 	}
 }
 
-// newStep voids what was in hand of an evaluation.
+// newStep forgets the parts of an evaluation in flight.
 func (w *world) newStep() {
 	w.answered = map[int]bool{}
 	for id := range w.parts {
@@ -159,21 +159,21 @@ func (w *world) newStep() {
 	}
 }
 
-// evaluatedIfDue: nothing of a step is computed, and no model saved, before the evaluation that comes first.
+// evaluatedIfDue checks that an evaluation that is due comes before the work of the next step and before the model is saved.
 func (w *world) evaluatedIfDue() {
 	cfg := w.c.cfg
 	if cfg.EvaluationParts > 0 && w.step > 0 && w.measured != w.step && (w.step == cfg.Steps || cfg.EvaluatesAt(w.step)) {
-		w.t.Fatalf("step %d goes on, and its state has not been evaluated", w.step)
+		w.t.Fatalf("step %d begins, and its state has not been evaluated", w.step)
 	}
 }
 
-func (w *world) deal(id int, vs []int) {
+func (w *world) assign(id int, vs []int) {
 	if at, there := w.state[id]; !there || at != w.step {
-		w.t.Fatalf("worker %d was dealt step %d but its state is at %d (connected %v)", id, w.step, at, there)
+		w.t.Fatalf("worker %d was assigned step %d but its state is at %d (connected %v)", id, w.step, at, there)
 	}
 	for _, v := range vs {
 		if w.accepted[fmt.Sprint(w.step, "/", v)] && !slices.Contains(w.c.speculation.checks, v) {
-			w.t.Fatalf("virtual worker %d of step %d was dealt again after it was accepted, and not for a check", v, w.step)
+			w.t.Fatalf("virtual worker %d of step %d was assigned again after it was accepted, and not for a check", v, w.step)
 		}
 		var with []int
 		for _, other := range sortedKeys(w.todo) {
@@ -202,7 +202,7 @@ func (w *world) forget(id int) {
 	}
 }
 
-// restart is another master in the place of one that died: it knows the pods, and holds the first state.
+// restart replaces the master by a new one, which knows the pods and holds the initial state.
 func (w *world) restart() {
 	cfg := w.c.cfg
 	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.c.pods.lastID, w.c.pods.min, w.c.pods.max
@@ -224,7 +224,7 @@ func (w *world) restart() {
 	w.do(Start{})
 }
 
-// fetched is a worker's answer.
+// fetched delivers the state that the master fetches.
 func (w *world) fetched() {
 	if id := w.source; id != noWorker {
 		w.source = noWorker
@@ -255,7 +255,7 @@ func (w *world) compute(id, v int) {
 	w.do(Gradient{Worker: id, Step: w.step, Lo: v, Hi: v + 1, Hashes: hashes(w.step, v, v+1)})
 }
 
-// computeAll is the sum of the first virtual workers in hand that are neighbours.
+// computeAll sends the sum of the first neighbouring virtual workers in flight.
 func (w *world) computeAll(id int) {
 	vs := sortedKeys(w.todo[id])
 	lo, hi := vs[0], vs[0]
@@ -265,14 +265,14 @@ func (w *world) computeAll(id int) {
 	w.do(Gradient{Worker: id, Step: w.step, Lo: lo, Hi: hi, Hashes: hashes(w.step, lo, hi)})
 }
 
-// answerLate is of the step before, which others have completed.
-func (w *world) answerLate(id, v int) {
+// computeLate sends a result of the step before, which is complete.
+func (w *world) computeLate(id, v int) {
 	if w.step > 0 {
 		w.do(Gradient{Worker: id, Step: w.step - 1, Lo: v, Hi: v + 1, Hashes: hashes(w.step-1, v, v+1)})
 	}
 }
 
-// hashes are everybody's: equal input gives equal bits.
+// hashes are the same for all workers: equal input gives equal bits.
 func hashes(step int64, lo, hi int) (h []uint32) {
 	for v := lo; v < hi; v++ {
 		h = append(h, uint32(step)<<8|uint32(v))
@@ -280,7 +280,7 @@ func hashes(step int64, lo, hi int) (h []uint32) {
 	return h
 }
 
-// measure answers one part of the evaluation in hand.
+// measure sends the result of one part of the evaluation.
 func (w *world) measure(id int) {
 	if parts := sortedKeys(w.parts[id]); len(parts) > 0 {
 		delete(w.parts[id], parts[0])
@@ -288,24 +288,48 @@ func (w *world) measure(id int) {
 	}
 }
 
-func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJobEnds(t *testing.T) {
+func TestCoordinatorAppliesEveryVirtualWorkerOnceAndFinishesUnderFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 6).Draw(t, "k")
 		steps := rapid.Int64Range(1, 12).Draw(t, "steps")
 		minimum := rapid.IntRange(1, 3).Draw(t, "min")
-		w := &world{t: t, k: k, todo: map[int]map[int]bool{}, state: map[int]int64{}, alone: map[int]int64{}, follows: map[int]bool{}, source: noWorker, accepted: map[string]bool{}, pods: map[int]bool{}}
+		w := &world{
+			t:        t,
+			k:        k,
+			todo:     map[int]map[int]bool{},
+			state:    map[int]int64{},
+			alone:    map[int]int64{},
+			follows:  map[int]bool{},
+			source:   noWorker,
+			accepted: map[string]bool{},
+			pods:     map[int]bool{},
+		}
 		w.parts, w.answered, w.measured = map[int]map[int]bool{}, map[int]bool{}, -1
 		w.c = New(Config{
-			Steps: steps, Minibatches: func(int64) int { return k }, EvaluationParts: rapid.IntRange(0, 3).Draw(t, "parts"), EvaluatesAt: every(rapid.IntRange(0, 3).Draw(t, "evaluation every")), Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
-			Min: minimum, Max: minimum + 2, MinPodsExternal: rapid.Bool().Draw(t, "floor is given"), LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 5, MaxFailures: 3,
-			CheckEvery: rapid.Int64Range(0, 3).Draw(t, "check every"),
+			Steps:           steps,
+			Minibatches:     func(int64) int { return k },
+			EvaluationParts: rapid.IntRange(0, 3).Draw(t, "parts"),
+			EvaluatesAt:     every(rapid.IntRange(0, 3).Draw(t, "evaluation every")),
+			Identity:        Identity{Lineage: "l", Job: "j", Numerics: 1},
+			Min:             minimum,
+			Max:             minimum + 2,
+			MinPodsExternal: rapid.Bool().Draw(t, "minimum pods are external"),
+			LastWorkerID:    -1,
+			SilentTicks:     10,
+			RetainedUpdates: 4,
+			HashEvery:       5,
+			MaxFailures:     3,
+			CheckEvery:      rapid.Int64Range(0, 3).Draw(t, "check every"),
 		})
 		w.do(Start{})
 		var now time.Duration
 		for range rapid.IntRange(0, 150).Draw(t, "events") {
 			id := rapid.IntRange(0, 5).Draw(t, "worker")
 			_, connected := w.state[id]
-			switch rapid.SampledFrom([]string{"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "measure", "measure", "answer late", "clock", "clock", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched", "ask for a checkpoint"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{
+				"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "measure", "measure", "compute late", "clock", "clock",
+				"applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched", "request a checkpoint",
+			}).Draw(t, "event") {
 			case "hello":
 				if !connected {
 					w.hello(id, rapid.SampledFrom([]int64{0, w.step, max(0, w.step-2)}).Draw(t, "at"))
@@ -327,9 +351,9 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 				if len(w.todo[id]) > 0 {
 					w.computeAll(id)
 				}
-			case "answer late":
+			case "compute late":
 				if connected {
-					w.answerLate(id, rapid.IntRange(0, k-1).Draw(t, "virtual worker"))
+					w.computeLate(id, rapid.IntRange(0, k-1).Draw(t, "virtual worker"))
 				}
 			case "clock":
 				now += time.Duration(rapid.IntRange(1, 80).Draw(t, "ms")) * time.Millisecond
@@ -351,7 +375,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 					w.do(Overflow{Worker: id})
 					w.do(Applied{Worker: id, Step: w.step})
 				}
-			case "ask for a checkpoint":
+			case "request a checkpoint":
 				w.do(CheckpointRequested{})
 			case "tick":
 				w.do(Tick{Heard: sortedKeys(w.state), Late: rapid.Bool().Draw(t, "late")})
@@ -362,7 +386,7 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 				w.do(PodChanged{Worker: id, State: PodState(rapid.IntRange(0, 2).Draw(t, "state")), Terminating: true, Disrupted: true})
 			}
 		}
-		// The chaos is over: workers come, and the job must end.
+		// No more faults: workers join, and the job must end.
 		w.do(Resize{Min: 1, Max: max(2, minimum)})
 		newest := w.step
 		for id := range max(2, minimum) {
@@ -376,10 +400,10 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 			w.fetched()
 		}
 		if w.step < newest {
-			t.Fatalf("the master goes on from step %d, and a worker holds the state of step %d", w.step, newest)
+			t.Fatalf("the master resumes from step %d, and a worker holds the state of step %d", w.step, newest)
 		}
-		// A running worker above the floor goes when the floor's are ready, or with the job.
-		if alive, floor := w.c.countPods(); alive > w.c.pods.max+max(0, floor-w.c.pods.min) && w.c.minimumReady() && !w.c.finished() {
+		// A surplus running worker is deleted when the minimum's workers are ready, or at the end of the job.
+		if alive, minimum := w.c.countPods(); alive > w.c.pods.max+max(0, minimum-w.c.pods.min) && w.c.minimumReady() && !w.c.finished() {
 			t.Fatalf("%d pods alive, at most %d wanted", alive, w.c.pods.max)
 		}
 		for range int(steps+1) * (k + 3) * 8 {
@@ -392,32 +416,32 @@ func TestUnderAnyChaosEveryVirtualWorkerOfEveryStepIsAppliedOnceToAStateAndTheJo
 			}
 		}
 		if !w.saved || w.step != steps {
-			t.Fatalf("the job stands at step %d of %d, phase %v, in hand %v", w.step, steps, w.c.phase, w.todo)
+			t.Fatalf("the job stands at step %d of %d, phase %v, in flight %v", w.step, steps, w.c.phase, w.todo)
 		}
 	})
 }
 
-func TestDealingIsEvenAndMovesAsLittleAsPossible(t *testing.T) {
+func TestRebalanceIsEvenAndMovesAsLittleAsPossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "virtual workers")
 		workers := rapid.SliceOfNDistinct(rapid.IntRange(0, 30), 1, 9, rapid.ID[int]).Draw(t, "workers")
 		previous := rapid.SliceOfN(rapid.IntRange(-1, 30), 0, 45).Draw(t, "previous")
-		dealt := rebalance(n, workers, previous)
+		shares := rebalance(n, workers, previous)
 		owner := map[int]int{}
 		smallest, largest := n, 0
 		for _, w := range workers {
-			smallest, largest = min(smallest, len(dealt[w])), max(largest, len(dealt[w]))
-			for _, v := range dealt[w] {
+			smallest, largest = min(smallest, len(shares[w])), max(largest, len(shares[w]))
+			for _, v := range shares[w] {
 				if _, twice := owner[v]; twice {
-					t.Fatalf("virtual worker %d was dealt twice", v)
+					t.Fatalf("virtual worker %d was assigned twice", v)
 				}
 				owner[v] = w
 			}
 		}
 		if len(owner) != n || largest-smallest > 1 {
-			t.Fatalf("%d of %d dealt, sizes from %d to %d", len(owner), n, smallest, largest)
+			t.Fatalf("%d of %d assigned, sizes from %d to %d", len(owner), n, smallest, largest)
 		}
-		// No even deal keeps more: a worker keeps at most its quota, and the larger quotas go to the largest holders.
+		// No even assignment keeps more: a worker keeps at most its quota, and the larger quotas go to the largest holders.
 		kept, held := 0, map[int]int{}
 		for v := range min(n, len(previous)) {
 			if slices.Contains(workers, previous[v]) {

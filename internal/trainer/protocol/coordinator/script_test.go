@@ -12,12 +12,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestTheStoriesUnderTestdataHappenAsWritten replays each file of testdata: one event a line, and below it what the
-// coordinator does. `go test ./internal/trainer/protocol/coordinator -rewrite` writes the answers; review them as text.
-func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
+// TestCoordinatorFollowsTheScriptsInTestdata replays each file of testdata: one event a line, and below it the effects.
+// `go test ./internal/trainer/protocol/coordinator -rewrite` writes the effects; review them as text.
+func TestCoordinatorFollowsTheScriptsInTestdata(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no stories: %v", err)
+		t.Fatalf("no scripts: %v", err)
 	}
 	for _, file := range files {
 		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".txt"), "_", " ")
@@ -51,17 +51,28 @@ func TestTheStoriesUnderTestdataHappenAsWritten(t *testing.T) {
 
 func scriptConfig(t *testing.T, d *datadriven.TestData) Config {
 	t.Helper()
-	steps, step, k, minimum, maximum, evaluation, evaluationEvery, hashEvery, failures, checkpoints, checkEvery := 3, 0, 2, 1, 2, 0, 0, 100, 3, 0, 0
-	for key, into := range map[string]*int{"step": &step, "check-every": &checkEvery, "checkpoint-every": &checkpoints, "steps": &steps, "k": &k, "min": &minimum, "max": &maximum, "evaluation": &evaluation, "evaluation-every": &evaluationEvery, "hash-every": &hashEvery, "max-failures": &failures} {
+	steps, step, k, minimum, maximum, hashEvery, failures := 3, 0, 2, 1, 2, 100, 3
+	evaluation, evaluationEvery, checkpoints, checkEvery := 0, 0, 0, 0
+	for key, into := range map[string]*int{
+		"steps": &steps, "step": &step, "k": &k, "min": &minimum, "max": &maximum,
+		"hash-every": &hashEvery, "max-failures": &failures, "check-every": &checkEvery, "checkpoint-every": &checkpoints,
+		"evaluation": &evaluation, "evaluation-every": &evaluationEvery,
+	} {
 		if d.HasArg(key) {
 			d.ScanArgs(t, key, into)
 		}
 	}
 	return Config{
-		Steps: int64(steps), Step: int64(step), Restarted: d.HasArg("restarted"), Approximate: d.HasArg("approximate"), Minibatches: func(int64) int { return k }, EvaluationParts: evaluation, EvaluatesAt: every(evaluationEvery),
-		Identity:  Identity{Lineage: "lineage", Job: "job", Numerics: 1},
-		AllReduce: allReduceFrom(d),
-		Min:       minimum, Max: maximum, MinPodsExternal: d.HasArg("floor-is-given"), LastWorkerID: -1,
+		Steps:           int64(steps),
+		Step:            int64(step),
+		Restarted:       d.HasArg("restarted"),
+		Approximate:     d.HasArg("approximate"),
+		Minibatches:     func(int64) int { return k },
+		EvaluationParts: evaluation,
+		EvaluatesAt:     every(evaluationEvery),
+		Identity:        Identity{Lineage: "lineage", Job: "job", Numerics: 1},
+		AllReduce:       allReduceFrom(d),
+		Min:             minimum, Max: maximum, MinPodsExternal: d.HasArg("min-pods-external"), LastWorkerID: -1,
 		SilentTicks: 10, RetainedUpdates: 4, HashEvery: int64(hashEvery), MaxFailures: failures,
 		CheckpointEvery: int64(checkpoints), CheckEvery: int64(checkEvery),
 	}
@@ -95,7 +106,7 @@ func lines(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 }
 
-// cutTime takes `at=120ms` off a line: the time is told before the event.
+// cutTime takes `at=120ms` off a line: a Clock event precedes the event.
 func cutTime(t *testing.T, d *datadriven.TestData, line string) (rest string, clock []Event) {
 	t.Helper()
 	fields := strings.Fields(line)
@@ -110,7 +121,7 @@ func cutTime(t *testing.T, d *datadriven.TestData, line string) (rest string, cl
 	return strings.Join(slices.Delete(fields, i, i+1), " "), []Event{Clock{At: at}}
 }
 
-// parseEvent reads one line of a story, such as `gradient w0 step=0 v0-v1` or `tick heard=w0 times=11`.
+// parseEvent reads one line of a script, such as `gradient w0 step=0 v0-v1` or `tick heard=w0 times=11`.
 func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) {
 	t.Helper()
 	fields := strings.Fields(line)
@@ -160,7 +171,15 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return Start{}, times
 	case "hello":
 		identity := Identity{Lineage: text("lineage", "lineage"), Job: text("digest", "job"), Numerics: arg("numerics", 1), Validation: text("validation", "")}
-		return Hello{Worker: worker(), Identity: identity, Step: int64(arg("step", 0)), Hash: text("hash", "good"), OwnHash: "good", Machine: Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")}, Computed: spans(text("in-hand", ""))}, times
+		return Hello{
+			Worker:   worker(),
+			Identity: identity,
+			Step:     int64(arg("step", 0)),
+			Hash:     text("hash", "good"),
+			OwnHash:  "good",
+			Machine:  Machine{Node: text("node", ""), CPU: text("cpu", ""), Kernel: text("kernel", "")},
+			Computed: spans(text("computed", "")),
+		}, times
 	case "applied":
 		return Applied{Worker: worker(), Step: int64(arg("step", 0))}, times
 	case "gradient":
@@ -208,7 +227,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 				e.Terminating, e.Preempted, e.Disrupted = true, true, true
 			case "terminating":
 				e.Terminating, e.Disrupted = true, true
-			case "floor":
+			case "minimum":
 				e.Minimum = true
 			default:
 				d.Fatalf(t, "%q: unknown word %q", line, word)
@@ -217,7 +236,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return e, times
 	case "resize":
 		return Resize{Min: arg("min", 1), Max: arg("max", 1)}, times
-	case "ask-checkpoint":
+	case "request-checkpoint":
 		return CheckpointRequested{}, times
 	case "written":
 		return CheckpointWritten{Step: int64(arg("step", 0))}, times
@@ -229,7 +248,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return ModelNotSaved{Reason: "disk full"}, times
 	case "unhealthy":
 		return Unhealthy{Reason: text("reason", "")}, times
-	case "generation-lost":
+	case "fenced":
 		return Fenced{Reason: "generation 4 has taken over"}, times
 	case "stop":
 		switch {
@@ -239,7 +258,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 			return Stop{Cause: Suspended}, times
 		}
 		return Stop{}, times
-	case "clock": // with at=, or there is nothing to tell
+	case "clock": // with at=
 		return Clock{}, times
 	case "tick":
 		e := Tick{Late: slices.Contains(positional, "late")}
@@ -254,7 +273,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 	return nil, 0
 }
 
-// describe is an effect as a line of a story.
+// describe is an effect as a line of a script.
 func describe(e Effect) string {
 	list := func(vs []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(vs), " ", " v"), "[]") }
 	switch e := e.(type) {
@@ -308,7 +327,7 @@ func describe(e Effect) string {
 	case FetchState:
 		return fmt.Sprintf("fetch the state of w%d", e.Worker)
 	case AdoptState:
-		return fmt.Sprintf("take the state of w%d at step %d", e.Worker, e.Step)
+		return fmt.Sprintf("adopt the state of w%d at step %d", e.Worker, e.Step)
 	case Refuse:
 		return fmt.Sprintf("refuse w%d: %s", e.Worker, e.Reason)
 	case Disconnect:
@@ -317,7 +336,7 @@ func describe(e Effect) string {
 		return fmt.Sprintf("dismiss w%d", e.Worker)
 	case CreatePod:
 		if e.Minimum {
-			return fmt.Sprintf("create pod w%d (floor)", e.Worker)
+			return fmt.Sprintf("create pod w%d (minimum)", e.Worker)
 		}
 		return fmt.Sprintf("create pod w%d", e.Worker)
 	case DeletePod:

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// virtualTime plays workers of given speeds against a coordinator: every event happens when it would, and nobody waits.
+// virtualTime simulates workers of given speeds against a coordinator: time jumps from event to event.
 type virtualTime struct {
 	*testing.T
-	c       *Coordinator
-	k       int
-	now     time.Duration
-	workers []*player
-	dealt   map[int]int // worker → virtual workers that it was dealt
-	seconds int         // virtual workers that were given to a second one
-	end     *Exit
-	after   int64 // what was withdrawn, −1 for nothing
-	hash    func(worker int, step int64, v int) uint32
+	c        *Coordinator
+	k        int
+	now      time.Duration
+	workers  []*player
+	assigned map[int]int // worker → number of virtual workers assigned to it
+	backups  int         // virtual workers that were assigned to a backup
+	end      *Exit
+	after    int64 // the step of a Withdraw, −1 for none
+	hash     func(worker int, step int64, v int) uint32
 }
 
-// player is a worker: it computes one minibatch after the other, and looks at what it is told between two of them.
+// player is a worker: it computes one minibatch after the other, and reads its messages between two of them.
 type player struct {
 	id        int
 	minibatch time.Duration
@@ -36,7 +36,7 @@ type player struct {
 func newVirtualTime(t *testing.T, steps int64, k int, minibatches ...time.Duration) *virtualTime {
 	t.Helper()
 	n := len(minibatches)
-	w := &virtualTime{T: t, k: k, dealt: map[int]int{}, after: -1, hash: func(_ int, step int64, v int) uint32 { return uint32(step)<<8 | uint32(v) }}
+	w := &virtualTime{T: t, k: k, assigned: map[int]int{}, after: -1, hash: func(_ int, step int64, v int) uint32 { return uint32(step)<<8 | uint32(v) }}
 	w.c = New(Config{
 		Steps: steps, Minibatches: func(int64) int { return k }, Identity: Identity{Lineage: "l", Job: "j", Numerics: 1},
 		Min: 1, Max: n, LastWorkerID: -1, SilentTicks: 10, RetainedUpdates: 4, HashEvery: 100, CheckEvery: 1000, CheckpointEvery: 50, MaxFailures: 3,
@@ -57,16 +57,16 @@ func (w *virtualTime) do(e Event) {
 		switch e := e.(type) {
 		case Assign:
 			w.workers[e.Worker].inbox = append(w.workers[e.Worker].inbox, e)
-			w.dealt[e.Worker] += len(e.VirtualWorkers)
+			w.assigned[e.Worker] += len(e.VirtualWorkers)
 			for _, v := range e.VirtualWorkers {
 				if w.c.work.backup[v] == e.Worker {
-					w.seconds++
+					w.backups++
 				}
 			}
 		case Publish:
 			for _, p := range w.workers {
 				p.inbox = append(p.inbox, e)
-				w.dealt[p.id] += len(e.Next[p.id])
+				w.assigned[p.id] += len(e.Next[p.id])
 			}
 			if e.Hash {
 				w.do(StateHash{Worker: -1, Step: e.Step + 1, Hash: "h"})
@@ -81,7 +81,7 @@ func (w *virtualTime) do(e Event) {
 	}
 }
 
-// read is what a worker does between two minibatches.
+// read makes a worker read its messages, between two minibatches.
 func (w *virtualTime) read(p *player) {
 	for len(p.inbox) > 0 {
 		m := p.inbox[0]
@@ -106,7 +106,7 @@ func (w *virtualTime) read(p *player) {
 	}
 }
 
-// computed is the end of a minibatch: the sums of neighbours are sent together when all that is in hand is done.
+// computed is the end of a minibatch: the worker sends sums of neighbours when all its work is done.
 func (w *virtualTime) computed(p *player) {
 	p.done, p.todo, p.busy = append(p.done, p.todo[0]), p.todo[1:], 0
 	if len(p.todo) > 0 {
@@ -124,7 +124,7 @@ func (w *virtualTime) computed(p *player) {
 	p.done = nil
 }
 
-// runTo plays until a step is being computed, or the job has ended. It returns the time.
+// runTo runs until a step is being computed, or the job has ended. It returns the time.
 func (w *virtualTime) runTo(step int64) time.Duration {
 	w.Helper()
 	for w.c.StepsDone() < step && w.end == nil {
@@ -157,15 +157,15 @@ func (w *virtualTime) runTo(step int64) time.Duration {
 	return w.now
 }
 
-// usual is what a minibatch takes.
+// usual is how long a minibatch takes.
 const usual = 50 * time.Millisecond
 
-// speeds are those of n workers, and of more.
+// speeds are the latencies of n usual workers, and of more.
 func speeds(n int, more ...time.Duration) []time.Duration {
 	return append(slices.Repeat([]time.Duration{usual}, n), more...)
 }
 
-func TestWithOneWorkerTenTimesSlowerAStepTakesAsLongAsWithoutIt(t *testing.T) {
+func TestSpeculationHidesAWorkerThatIsTenTimesSlower(t *testing.T) {
 	const steps = 1000
 	for name, c := range map[string]struct{ k, others int }{
 		"two workers":                         {2, 1},
@@ -177,7 +177,7 @@ func TestWithOneWorkerTenTimesSlowerAStepTakesAsLongAsWithoutIt(t *testing.T) {
 			without := newVirtualTime(t, steps, c.k, speeds(c.others)...).runTo(steps)
 			w := newVirtualTime(t, steps, c.k, speeds(c.others, 10*usual)...)
 			with := w.runTo(steps)
-			t.Logf("%v a step with the slow one, %v without; it was dealt %d of %d, and %d were given out twice", with/steps, without/steps, w.dealt[c.others], steps*c.k, w.seconds)
+			t.Logf("%v a step with the slow one, %v without; it was assigned %d of %d, and %d had backups", with/steps, without/steps, w.assigned[c.others], steps*c.k, w.backups)
 			if float64(with) > 1.1*float64(without) {
 				t.Errorf("%d steps took %v with the slow worker, and %v without it", steps, with, without)
 			}
@@ -188,56 +188,56 @@ func TestWithOneWorkerTenTimesSlowerAStepTakesAsLongAsWithoutIt(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatRestsComputesWhatNobodyElseDoes(t *testing.T) {
+func TestSpeculationUsesAWorkerInBackoffWhenThereIsNoOther(t *testing.T) {
 	w := newVirtualTime(t, 500, 2, speeds(2)...)
 	w.runTo(100)
 	w.workers[0].minibatch *= 10
 	w.runTo(150)
 	w.workers[0].minibatch /= 10
-	w.workers[1].minibatch = time.Hour // while the other one rests
+	w.workers[1].minibatch = time.Hour // while the other one is in back-off
 	if w.runTo(500); w.c.StepsDone() < 500 || w.now > time.Hour {
 		t.Errorf("after %v it stands at step %d", w.now, w.c.StepsDone())
 	}
 }
 
-func TestASlowWorkerThatRecoversComputesItsShareAgain(t *testing.T) {
+func TestSpeculationAssignsWorkAgainToASlowWorkerThatRecovers(t *testing.T) {
 	w := newVirtualTime(t, 2000, 8, speeds(8)...)
 	w.workers[3].minibatch *= 10
 	w.runTo(500)
 	w.workers[3].minibatch /= 10
-	w.runTo(500 + 2*maxBackoffSteps) // it rests, and then it is in time
-	w.dealt[3] = 0
+	w.runTo(500 + 2*maxBackoffSteps) // it backs off, and then it is in time
+	w.assigned[3] = 0
 	w.runTo(1000)
-	if want := 1000 - 500 - 2*maxBackoffSteps; w.dealt[3] < want {
-		t.Errorf("it was dealt %d virtual workers in %d steps", w.dealt[3], want)
+	if want := 1000 - 500 - 2*maxBackoffSteps; w.assigned[3] < want {
+		t.Errorf("it was assigned %d virtual workers in %d steps", w.assigned[3], want)
 	}
 }
 
-func TestNobodyIsLateWhenAllAreSlow(t *testing.T) {
+func TestSpeculationMakesNoBackupsWhenAllWorkersAreSlow(t *testing.T) {
 	w := newVirtualTime(t, 500, 8, speeds(4)...)
 	w.runTo(100)
 	for _, p := range w.workers {
 		p.minibatch *= 3 // all of them late, none idle
 	}
 	w.runTo(100 + latencyWindow) // that is usual now
-	w.seconds = 0
+	w.backups = 0
 	w.runTo(400)
-	if w.seconds > 8 { // the checks
-		t.Errorf("%d virtual workers were given out twice", w.seconds)
+	if w.backups > 8 { // the checks
+		t.Errorf("%d virtual workers had backups", w.backups)
 	}
 }
 
-func TestOneInAThousandGradientsIsComputedTwice(t *testing.T) {
+func TestSpeculationChecksOneInAThousandGradients(t *testing.T) {
 	for _, k := range []int{1, 7} {
 		w := newVirtualTime(t, 4000, k, speeds(3)...)
 		w.runTo(3999)
-		if w.seconds != 4*k || w.end != nil {
-			t.Errorf("of %d in each of 3999 steps %d were; it ended: %v", k, w.seconds, w.end)
+		if w.backups != 4*k || w.end != nil {
+			t.Errorf("of %d in each of 3999 steps %d were; it ended: %v", k, w.backups, w.end)
 		}
 	}
 }
 
-func TestAWorkerThatComputesOneBitWronglyIsNamedWithinAThousandSteps(t *testing.T) {
+func TestSpeculationFindsAWorkerThatComputesOneWrongBitWithinAThousandSteps(t *testing.T) {
 	for corrupt := range 8 {
 		w := newVirtualTime(t, 2000, 8, speeds(8)...)
 		good := w.hash

@@ -2,7 +2,7 @@ package coordinator
 
 import "testing"
 
-func TestTheStatusSaysHowAWorkerWasLostThatHasNotComeBack(t *testing.T) {
+func TestStatusNamesTheReasonForALostWorkerUntilItReturns(t *testing.T) {
 	c := New(Config{
 		Steps: 4, Minibatches: func(int64) int { return 2 }, EvaluatesAt: func(int64) bool { return false },
 		Identity: Identity{Lineage: "lineage", Job: "job", Numerics: 1}, Min: 1, Max: 1, LastWorkerID: -1, SilentTicks: 2, RetainedUpdates: 4, HashEvery: 100, MaxFailures: 6,
@@ -23,7 +23,7 @@ func TestTheStatusSaysHowAWorkerWasLostThatHasNotComeBack(t *testing.T) {
 	for range 3 {
 		c.Step(Tick{})
 	}
-	expect("after its silence", WorkerStarting, "it fell silent at step 0, and has not said hello since")
+	expect("after its silence", WorkerStarting, "it fell silent at step 0, and has sent no hello since")
 	c.Step(hello)
 	expect("after its next hello", WorkerReady, "")
 }
