@@ -71,12 +71,12 @@ func (c *Coordinator) hello(e Hello) {
 // state is the master's, the updates that it lacks if the master still has them, and otherwise the whole state.
 func (c *Coordinator) admit(worker int, m *member) {
 	m.admitted = true
-	comparable, equal := c.recovery.masterHashStep == c.step && m.step == c.step, m.hash == c.recovery.masterHash
+	sameStep, equal := c.recovery.masterHashStep == c.step && m.step == c.step, m.hash == c.recovery.masterHash
 	switch behind := c.step - m.step; {
-	case comparable && !equal && m.hash != "" && !c.cfg.Approximate:
+	case sameStep && !equal && m.hash != "" && !c.cfg.Approximate:
 		c.dropDiffering(worker, m.step, differsFromMaster(m.step))
 		return
-	case comparable && equal:
+	case sameStep && equal:
 		m.ready = true
 		c.emit(Subscribe{Worker: worker})
 	case behind > 0 && behind <= c.cfg.RetainedUpdates && m.step >= c.recovery.updatesFrom:
