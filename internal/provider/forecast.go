@@ -93,7 +93,7 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 	if f.mode == forecastOff {
 		return nil
 	}
-	before, vague, again := f.plans(job, problem == "")
+	before, vague, again := f.addPlanned(job, problem == "")
 	if again {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 	if problem != "" {
 		err = errors.New(problem)
 	} else {
-		answer, err = c.foresee(ctx, before, &job)
+		answer, err = c.forecastPlan(ctx, before, &job)
 		f.learns(job)
 	}
 	if err != nil {
@@ -129,14 +129,14 @@ func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job 
 	if diags.HasError() || c.planned.isSilent() {
 		return job
 	}
-	ctx, done := c.forecasts.patience(ctx)
+	ctx, done := c.forecasts.withTimeBudget(ctx)
 	defer done()
 	return snapshot.DryRun(ctx, client, []forecast.Job{job})[0]
 }
 
 // plans notes a job, and returns those that were planned before it, and the names of those of which too little is known. It says again for one that was noted before, as
 // Terraform plans a job twice that it replaces, and for all when something is being applied.
-func (f *forecasts) plans(job forecast.Job, known bool) (before []forecast.Job, vague []string, again bool) {
+func (f *forecasts) addPlanned(job forecast.Job, known bool) (before []forecast.Job, vague []string, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.acts || slices.ContainsFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() }) {
@@ -152,7 +152,7 @@ func (f *forecasts) plans(job forecast.Job, known bool) (before []forecast.Job, 
 }
 
 // besides are the jobs that were planned so far, except one.
-func (f *forecasts) besides(job forecast.Job) (before []forecast.Job, vague []string) {
+func (f *forecasts) otherPlanned(job forecast.Job) (before []forecast.Job, vague []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.acts {
@@ -172,7 +172,7 @@ func notCounted(name string) forecast.Reason {
 
 // patience is a context for as long as forecasts may still wait for the cluster, all together; it is not that of the plan
 // that happens to ask, for whose end others would suffer. The time until done counts.
-func (f *forecasts) patience(ctx context.Context) (waiting context.Context, done func()) {
+func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context, done func()) {
 	f.mu.Lock()
 	left := f.timeout - f.spent
 	f.mu.Unlock()
@@ -188,7 +188,7 @@ func (f *forecasts) patience(ctx context.Context) (waiting context.Context, done
 
 // foresee reads the cluster, once for all plans, asks the API server about the planned job's pods, which it changes to the
 // answer, and makes the forecast. objects are applied before the jobs.
-func (c *connection) foresee(ctx context.Context, before []forecast.Job, planned *forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
+func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, planned *forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
 	queued := slices.ContainsFunc(append(slices.Clip(before), *planned), forecast.Job.Queued)
 	s, err := c.snapshot(ctx, queued)
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *connection) foresee(ctx context.Context, before []forecast.Job, planned
 	if diags.HasError() {
 		return answer, nil
 	}
-	ctx, done := c.forecasts.patience(ctx)
+	ctx, done := c.forecasts.withTimeBudget(ctx)
 	defer done()
 	known := *s
 	known.Jobs = map[apitypes.NamespacedName]forecast.TrainingJob{}
@@ -248,7 +248,7 @@ func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snaps
 }
 
 // mute says of a failure to read the cluster that nobody else needs to try: it does not answer, rather than refuse.
-func mute(err error) bool {
+func isUnreachable(err error) bool {
 	var forbidden *snapshot.ForbiddenError
 	return !errors.As(err, &forbidden) && !errors.Is(err, snapshot.ErrNoKueue)
 }
@@ -258,13 +258,13 @@ func patiently[T any](ctx context.Context, c *connection, client *cluster.Client
 	if c.planned.isSilent() {
 		return value, errSilentCluster
 	}
-	ctx, done := c.forecasts.patience(ctx)
+	ctx, done := c.forecasts.withTimeBudget(ctx)
 	defer done()
 	if value, err = read(ctx, client); err == nil {
 		return value, nil
 	}
-	if mute(err) {
-		c.planned.hush()
+	if isUnreachable(err) {
+		c.planned.markUnreachable()
 	}
 	return value, unread(ctx, err)
 }

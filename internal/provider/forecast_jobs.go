@@ -81,7 +81,7 @@ func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan
 	if r.connection.forecasts.mode == forecastOff {
 		return nil
 	}
-	a, problems := plan.asked(ctx)
+	a, problems := plan.spec(ctx)
 	if problems.HasError() {
 		return nil // what is wrong with it was said when it was validated
 	}
@@ -124,7 +124,7 @@ func unknownOf(plan tftypes.Value, attributes ...string) string {
 
 // queueByDefault puts what names no queue into the one that Kueue gives it, where the namespace has such a queue.
 func (c *connection) queueByDefault(ctx context.Context, job *forecast.Job) {
-	if _, found, _ := c.look(ctx, reference{aLocalQueue, job.Namespace, trainingjob.DefaultQueue}); found {
+	if _, found, _ := c.findReference(ctx, reference{aLocalQueue, job.Namespace, trainingjob.DefaultQueue}); found {
 		job.QueueIn(trainingjob.DefaultQueue)
 	}
 }

@@ -51,7 +51,7 @@ type volumeMountModel struct {
 }
 
 // securityContext is nil where nothing is said of it: {} means no more than null.
-func (r *reader) securityContext(object types.Object) *trainingjob.SecurityContext {
+func (r *expander) securityContext(object types.Object) *trainingjob.SecurityContext {
 	m := into[securityContextModel](r, object)
 	s := trainingjob.SecurityContext{
 		RunAsUser: integerOrNil(m.RunAsUser), RunAsGroup: integerOrNil(m.RunAsGroup), RunAsNonRoot: boolOrNil(m.RunAsNonRoot), FSGroup: integerOrNil(m.FSGroup),
@@ -75,7 +75,7 @@ func (r *reader) securityContext(object types.Object) *trainingjob.SecurityConte
 	return &s
 }
 
-func (r *reader) capabilities(set types.Set) []corev1.Capability {
+func (r *expander) capabilities(set types.Set) []corev1.Capability {
 	var names []corev1.Capability
 	for _, name := range members[types.String](r, set) {
 		names = append(names, corev1.Capability(name.ValueString()))
@@ -84,7 +84,7 @@ func (r *reader) capabilities(set types.Set) []corev1.Capability {
 	return names
 }
 
-func (r *reader) initContainers(at path.Path, list types.List) []trainingjob.InitContainer {
+func (r *expander) initContainers(at path.Path, list types.List) []trainingjob.InitContainer {
 	var containers []trainingjob.InitContainer
 	for i, m := range elements[initContainerModel](r, list) {
 		c := trainingjob.InitContainer{
@@ -102,7 +102,7 @@ func (r *reader) initContainers(at path.Path, list types.List) []trainingjob.Ini
 }
 
 // members are a set's; those of a null or unknown set are none.
-func members[T any](r *reader, set types.Set) []T {
+func members[T any](r *expander, set types.Set) []T {
 	var values []T
 	if !set.IsNull() && !set.IsUnknown() {
 		r.diags.Append(set.ElementsAs(r.ctx, &values, false)...)
@@ -125,7 +125,7 @@ func boolOrNil(value types.Bool) *bool {
 	return value.ValueBoolPointer()
 }
 
-func (w *writer) securityContext(t attr.Type, s *trainingjob.SecurityContext) types.Object {
+func (w *flattener) securityContext(t attr.Type, s *trainingjob.SecurityContext) types.Object {
 	attributes := attributesOf(t)
 	if s == nil {
 		return types.ObjectNull(attributes)
@@ -149,7 +149,7 @@ func (w *writer) securityContext(t attr.Type, s *trainingjob.SecurityContext) ty
 	return w.objectOf(attributes, m)
 }
 
-func (w *writer) initContainers(t attr.Type, containers []trainingjob.InitContainer) types.List {
+func (w *flattener) initContainers(t attr.Type, containers []trainingjob.InitContainer) types.List {
 	attributes := attributesOf(t)
 	var models []initContainerModel
 	for _, c := range containers {
@@ -175,7 +175,7 @@ func (w *writer) initContainers(t attr.Type, containers []trainingjob.InitContai
 	return w.list(types.ObjectType{AttrTypes: attributes}, models, len(models))
 }
 
-func (w *writer) set(element attr.Type, values any, length int) types.Set {
+func (w *flattener) set(element attr.Type, values any, length int) types.Set {
 	if length == 0 {
 		return types.SetNull(element)
 	}

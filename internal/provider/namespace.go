@@ -14,7 +14,7 @@ import (
 )
 
 // aNamespace is a kind that no resource of this provider makes: nothing is known of those that the configuration makes.
-const aNamespace referent = "Namespace"
+const aNamespace refKind = "Namespace"
 
 // checkNamespace warns, once in a plan, of a namespace in which something will be made and that is not in the cluster. It
 // says nothing where that is not certain: where the namespace is not known, where the account may not read it, and where
@@ -37,7 +37,7 @@ func (c *connection) checkNamespace(ctx context.Context, namespace, what string)
 	_, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().Namespaces(), namespace)
 	var answer apierrors.APIStatus
 	if err != nil && !errors.As(err, &answer) {
-		c.planned.hush()
+		c.planned.markUnreachable()
 	}
 	if !apierrors.IsNotFound(err) || cluster.IsNotServed(err) {
 		return diags

@@ -32,7 +32,7 @@ func (c *connection) plansQueued(ctx context.Context, at path.Path, what, namesp
 	if !isQueue {
 		return diags
 	}
-	if f, found, _ := c.look(ctx, mine); !found || !f.neverPreempts {
+	if f, found, _ := c.findReference(ctx, mine); !found || !f.neverPreempts {
 		return diags
 	}
 	for _, other := range others {
@@ -113,7 +113,7 @@ func (c *connection) differ(ctx context.Context, a, b reference) bool {
 		if class.name == "" {
 			continue
 		}
-		f, found, _ := c.look(ctx, class)
+		f, found, _ := c.findReference(ctx, class)
 		if !found {
 			return false
 		}
@@ -123,7 +123,7 @@ func (c *connection) differ(ctx context.Context, a, b reference) bool {
 }
 
 func (c *connection) clusterQueueOf(ctx context.Context, queue reference) (reference, bool) {
-	f, found, _ := c.look(ctx, queue)
+	f, found, _ := c.findReference(ctx, queue)
 	return reference{kind: aClusterQueue, name: f.clusterQueue}, found && f.clusterQueue != ""
 }
 

@@ -56,7 +56,7 @@ type kind[T cluster.Object] struct {
 	active func(live T) *metav1.Condition
 	watch  func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]T) (bool, error)) error
 	// fact is what others want to know of the object; kinds that nobody refers to have none.
-	fact func(desired T) fact
+	fact func(desired T) plannedAttributes
 	// checks compares a planned object that is made or changed with those that it refers to.
 	checks func(ctx context.Context, c *connection, desired T) []check
 	// consequence says in a sentence what it means to set an attribute back that others have changed; "" for nothing special.

@@ -152,8 +152,8 @@ func (o *object[T]) compare(ctx context.Context, state, plan tftypes.Value) diag
 		return diags
 	}
 	if o.fact != nil && v.text("name") != "" {
-		name := reference{referent(o.title), v.text("namespace"), v.text("name")}
-		o.connection.plans(name, o.fact(desired))
+		name := reference{refKind(o.title), v.text("namespace"), v.text("name")}
+		o.connection.addPlanned(name, o.fact(desired))
 		o.connection.plansObject(name, desired)
 	}
 	if o.checks == nil || plan.Equal(state) {

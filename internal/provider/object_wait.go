@@ -20,7 +20,7 @@ const waitForActive = "active"
 // within a second, and where it does not run nobody ever will.
 const silence = 20 * time.Second
 
-var errSilence = errors.New("nobody said anything about it")
+var errNoProgress = errors.New("nobody said anything about it")
 
 // wait waits for the condition Active, where that is asked for. That it does not come is never an error: the object is
 // there, and an error would taint it.
@@ -31,7 +31,7 @@ func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, 
 	}
 	watching, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	quiet := time.AfterFunc(silence, func() { giveUp(errSilence) })
+	quiet := time.AfterFunc(silence, func() { giveUp(errNoProgress) })
 	defer quiet.Stop()
 	begin := time.Now()
 	var last *metav1.Condition
@@ -56,7 +56,7 @@ func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, 
 // notActive says why a wait has ended before its time, and what the last condition was; nil for none.
 func notActive(title string, last *metav1.Condition, waited time.Duration, err error) string {
 	why := whyEnded(err)
-	if errors.Is(err, errSilence) {
+	if errors.Is(err, errNoProgress) {
 		why = "nobody has said anything about it in that time"
 	}
 	found := "It has no condition Active, which Kueue's controller sets: Kueue does not seem to run in this cluster, though its CRDs are there. " +

@@ -140,7 +140,7 @@ func (r *taskResource) readPlanned(ctx context.Context, raw tftypes.Value, flavo
 	if diags.HasError() {
 		return PlannedResource{}, diags
 	}
-	a, problems := model.asked(ctx)
+	a, problems := model.spec(ctx)
 	if diags.Append(problems...); diags.HasError() {
 		return PlannedResource{}, diags
 	}

@@ -14,17 +14,17 @@ import (
 func plan(t *testing.T) *connection {
 	t.Helper()
 	c := newConnection(cluster.Config{}, nil, forecastConfig{mode: forecastOff})
-	c.plans(reference{kind: aClusterQueue, name: "never"}, clusterQueueFact(&kueue.ClusterQueue{}))
-	c.plans(reference{kind: aClusterQueue, name: "preempts"}, clusterQueueFact(&kueue.ClusterQueue{Spec: kueue.ClusterQueueSpec{
+	c.addPlanned(reference{kind: aClusterQueue, name: "never"}, clusterQueueAttributes(&kueue.ClusterQueue{}))
+	c.addPlanned(reference{kind: aClusterQueue, name: "preempts"}, clusterQueueAttributes(&kueue.ClusterQueue{Spec: kueue.ClusterQueueSpec{
 		Preemption: &kueue.ClusterQueuePreemption{WithinClusterQueue: kueue.PreemptionPolicyLowerPriority},
 	}}))
 	for _, namespace := range []string{"a", "b"} {
-		c.plans(reference{aLocalQueue, namespace, "never"}, fact{clusterQueue: "never"})
-		c.plans(reference{aLocalQueue, namespace, "preempts"}, fact{clusterQueue: "preempts"})
+		c.addPlanned(reference{aLocalQueue, namespace, "never"}, plannedAttributes{clusterQueue: "never"})
+		c.addPlanned(reference{aLocalQueue, namespace, "preempts"}, plannedAttributes{clusterQueue: "preempts"})
 	}
-	c.plans(reference{kind: aWorkloadPriorityClass, name: "low"}, fact{value: 1})
-	c.plans(reference{kind: aWorkloadPriorityClass, name: "low-too"}, fact{value: 1})
-	c.plans(reference{kind: aWorkloadPriorityClass, name: "high"}, fact{value: 2})
+	c.addPlanned(reference{kind: aWorkloadPriorityClass, name: "low"}, plannedAttributes{value: 1})
+	c.addPlanned(reference{kind: aWorkloadPriorityClass, name: "low-too"}, plannedAttributes{value: 1})
+	c.addPlanned(reference{kind: aWorkloadPriorityClass, name: "high"}, plannedAttributes{value: 2})
 	return c
 }
 
@@ -73,7 +73,7 @@ func TestWhatIsPlannedIsThere(t *testing.T) {
 			t.Errorf("%s: %v", behaviour, diags)
 		}
 	}
-	answered := &catalogue{facts: map[string]fact{"in-cluster": {}}}
+	answered := &catalogue{facts: map[string]plannedAttributes{"in-cluster": {}}}
 	answered.once.Do(func() {})
 	c.planned.silent = false // the cluster has not answered above
 	c.planned.catalogues[reference{kind: aLocalQueue, namespace: "a"}] = answered

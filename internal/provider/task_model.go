@@ -76,7 +76,7 @@ type taskQueueModel struct {
 
 // queueIsUnknown reports whether the task's queue, or its class in it, is not known yet.
 func (m *taskModel) queueIsUnknown(ctx context.Context) bool {
-	queue := into[taskQueueModel](&reader{ctx: ctx}, m.Queue)
+	queue := into[taskQueueModel](&expander{ctx: ctx}, m.Queue)
 	return m.Queue.IsUnknown() || queue.Name.IsUnknown() || queue.WorkloadPriorityClass.IsUnknown()
 }
 
@@ -99,7 +99,7 @@ type acceleratorModel struct {
 func (m *taskModel) subject() subject { return m.subjectOf("task") }
 
 // asked is a task as the file and the attributes say it together.
-type asked struct {
+type taskSpec struct {
 	task.Task              // without what has a default that a release of the provider may change: images
 	file         task.Task // what the file alone says
 	warnings     []skypilot.Problem
@@ -108,10 +108,10 @@ type asked struct {
 
 // asked reads the file and puts the attributes on top of it. Unknown values, of which there are some while Terraform
 // validates, are as absent ones.
-func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
-	r := &reader{ctx: ctx}
+func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
+	r := &expander{ctx: ctx}
 	envs, secrets := r.texts(m.Envs), r.secrets(m.Secrets)
-	a := asked{file: task.Task{NumNodes: 1}}
+	a := taskSpec{file: task.Task{NumNodes: 1}}
 	if text := m.YAML.ValueString(); text != "" {
 		given := skypilot.Given{
 			Workdir: len(m.Workdir.Elements()) > 0 || m.Workdir.IsUnknown(), Envs: keysOf(m.Envs), Secrets: keysOf(m.Secrets),
@@ -140,15 +140,15 @@ func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
 	o.texts("labels", &t.Labels, r.texts(m.Labels))
 	o.texts("workdir", &t.Workdir, r.texts(m.Workdir))
 	if n := m.NumNodes; !n.IsNull() && !n.IsUnknown() {
-		o.take("num_nodes", t.NumNodes != 1)
+		o.override("num_nodes", t.NumNodes != 1)
 		t.NumNodes = int(min(n.ValueInt64(), math.MaxInt32))
 	}
 	if !absent(m.Accelerators) {
-		o.take("accelerators", len(t.Accelerators) > 0)
+		o.override("accelerators", len(t.Accelerators) > 0)
 		t.Accelerators, t.Ordered = r.accelerators(m.Accelerators)
 	}
 	if !m.Recovery.IsNull() && !m.Recovery.IsUnknown() {
-		o.take("recovery", t.Recovery.MaxRestartsOnErrors != 0 || len(t.Recovery.RecoverOnExitCodes) > 0)
+		o.override("recovery", t.Recovery.MaxRestartsOnErrors != 0 || len(t.Recovery.RecoverOnExitCodes) > 0)
 		t.Recovery = r.recovery(m.Recovery)
 	}
 	a.contradicted = o.contradicted
@@ -180,7 +180,7 @@ func (m *taskModel) asked(ctx context.Context) (asked, diag.Diagnostics) {
 }
 
 // complete is the task with the images that it has where nobody names one.
-func (a asked) complete(version string) task.Task {
+func (a taskSpec) complete(version string) task.Task {
 	t := a.Task
 	if t.Image == "" {
 		t.Image = task.DefaultImage
@@ -196,7 +196,7 @@ type overlay struct {
 	contradicted []path.Path
 }
 
-func (o *overlay) take(attribute string, alsoInFile bool) {
+func (o *overlay) override(attribute string, alsoInFile bool) {
 	if alsoInFile {
 		o.contradicted = append(o.contradicted, pathOf(attribute))
 	}
@@ -206,7 +206,7 @@ func (o *overlay) text(attribute string, to *string, value types.String) {
 	if value.IsNull() || value.IsUnknown() {
 		return
 	}
-	o.take(attribute, *to != "")
+	o.override(attribute, *to != "")
 	*to = value.ValueString()
 }
 
@@ -240,7 +240,7 @@ func absent(value types.Dynamic) bool {
 	return value.IsNull() || value.IsUnknown() || value.IsUnderlyingValueNull() || value.IsUnderlyingValueUnknown()
 }
 
-func (r *reader) secrets(value types.Map) map[string]task.SecretKey {
+func (r *expander) secrets(value types.Map) map[string]task.SecretKey {
 	if value.IsNull() || value.IsUnknown() {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (r *reader) secrets(value types.Map) map[string]task.SecretKey {
 	return secrets
 }
 
-func (r *reader) recovery(value types.Object) task.Recovery {
+func (r *expander) recovery(value types.Object) task.Recovery {
 	m := into[recoveryModel](r, value)
 	recovery := task.Recovery{MaxRestartsOnErrors: int(m.MaxRestartsOnErrors.ValueInt64())}
 	// Numbers of any kind: the framework would blame the provider for an item that is no whole number.
@@ -270,7 +270,7 @@ func (r *reader) recovery(value types.Object) task.Recovery {
 	return recovery
 }
 
-func (r *reader) acceleratorLabels(value types.Map) map[string]accelerator.Definition {
+func (r *expander) acceleratorLabels(value types.Map) map[string]accelerator.Definition {
 	if value.IsNull() || value.IsUnknown() {
 		return nil
 	}
@@ -301,7 +301,7 @@ func (r *reader) acceleratorLabels(value types.Map) map[string]accelerator.Defin
 }
 
 // accelerators reads what may be one text, a list (in order of preference) or a set (of equal rank) of them.
-func (r *reader) accelerators(value types.Dynamic) (requests []accelerator.Request, ordered bool) {
+func (r *expander) accelerators(value types.Dynamic) (requests []accelerator.Request, ordered bool) {
 	texts, ordered, problem := acceleratorTexts(value)
 	if problem != "" {
 		r.diags.AddAttributeError(path.Root("accelerators"), "Not accelerators", problem)

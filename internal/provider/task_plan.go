@@ -68,7 +68,7 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 	if plan.YAML.IsUnknown() || plan.queueIsUnknown(ctx) || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
 		return nil
 	}
-	a, diags := plan.asked(ctx)
+	a, diags := plan.spec(ctx)
 	if diags.HasError() {
 		return nil // what is wrong with it was said when it was validated
 	}
@@ -77,17 +77,17 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 		return nil
 	}
 	if a.Queue == "" {
-		if _, found, _ := r.connection.look(ctx, reference{kind: aLocalQueue, namespace: a.Namespace, name: trainingjob.DefaultQueue}); found {
+		if _, found, _ := r.connection.findReference(ctx, reference{kind: aLocalQueue, namespace: a.Namespace, name: trainingjob.DefaultQueue}); found {
 			diags.AddAttributeWarning(path.Root("queue"), "The task will be queued nevertheless", fmt.Sprintf(
 				"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job that names none. Name it, so that the configuration says what happens: queue = { name = %q }.",
 				a.Namespace, trainingjob.DefaultQueue, trainingjob.DefaultQueue))
 		}
 		return diags
 	}
-	queueAt := whereSaid(config, "queue.name")
+	queueAt := attributeOrFile(config, "queue.name")
 	diags.Append(r.connection.checkReference(ctx, queueAt, reference{kind: aLocalQueue, namespace: a.Namespace, name: a.Queue},
 		"Until it exists the task is suspended.")...)
-	diags.Append(r.connection.checkReference(ctx, whereSaid(config, "queue.workload_priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
+	diags.Append(r.connection.checkReference(ctx, attributeOrFile(config, "queue.workload_priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
 		"Without it the task cannot be created.")...)
 	diags.Append(r.connection.plansQueued(ctx, queueAt, TypeName+"_task "+a.Name, a.Namespace, a.Queue, a.PriorityClass)...)
 	return diags
@@ -144,8 +144,8 @@ func taskReplacements() []replacement[task.Task] {
 // taskReplacing finds what replaces the task. What means the same, by an attribute or by the file and however it is
 // written, does not; a value that is not known yet may be any, and does.
 func taskReplacing(ctx context.Context, version string, stateRaw, planRaw tftypes.Value, state, plan *taskModel) ([]reasonToReplace, diag.Diagnostics) {
-	was, unreadable := state.asked(ctx)
-	will, diags := plan.asked(ctx)
+	was, unreadable := state.spec(ctx)
+	will, diags := plan.spec(ctx)
 	if diags.HasError() {
 		return nil, diags
 	}

@@ -48,7 +48,7 @@ func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 		if (&tfsdk.State{Schema: kind, Raw: raw}).Get(ctx, &model).HasError() {
 			return task.Task{}, false
 		}
-		a, diags := model.asked(ctx)
+		a, diags := model.spec(ctx)
 		return a.complete(r.version), !diags.HasError()
 	}
 	isTask := map[string]bool{
@@ -73,7 +73,7 @@ func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 func (m *taskModel) settle(ctx context.Context, config, prior *taskModel, version string) {
 	said, mayBeSaid := task.Task{}, m.YAML.IsUnknown()
 	if !mayBeSaid {
-		a, _ := m.asked(ctx) // a file that cannot be read is refused elsewhere
+		a, _ := m.spec(ctx) // a file that cannot be read is refused elsewhere
 		said = a.file
 	}
 	text := func(to *types.String, configured types.String, inFile bool, byDefault string) {

@@ -40,9 +40,9 @@ func withoutLabels(job *batchv1.Job, file map[string]string, attribute types.Map
 // readTask takes over what the cluster holds where it means something else than the state. Where it means the same the
 // state keeps the user's spelling, and what the file says or has a default stays absent.
 func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool) diag.Diagnostics {
-	a, diags := m.asked(ctx)
+	a, diags := m.spec(ctx)
 	prior := a.Task
-	w := &writer{ctx: ctx, types: attributesOf(taskSchema(ctx).Type())}
+	w := &flattener{ctx: ctx, types: attributesOf(taskSchema(ctx).Type())}
 	changed := func(was, is any) bool { return !equality.Semantic.DeepEqual(was, is) }
 
 	for value, of := range map[*types.String]struct{ was, is string }{
@@ -54,7 +54,7 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 			*value = textOrNull(of.is)
 		}
 	}
-	queue := into[taskQueueModel](&reader{ctx: ctx}, m.Queue)
+	queue := into[taskQueueModel](&expander{ctx: ctx}, m.Queue)
 	if seen := queueSeen(prior.Queue, live.Queue); seen != prior.Queue {
 		queue.Name = textOrNull(seen)
 	}
@@ -139,7 +139,7 @@ func queueSeen(asked, live string) string {
 	return live
 }
 
-func (w *writer) recovery(r task.Recovery) types.Object {
+func (w *flattener) recovery(r task.Recovery) types.Object {
 	if r.MaxRestartsOnErrors == 0 && len(r.RecoverOnExitCodes) == 0 {
 		return types.ObjectNull(attributesOf(w.types["recovery"]))
 	}
@@ -150,7 +150,7 @@ func (w *writer) recovery(r task.Recovery) types.Object {
 	return w.object("recovery", m)
 }
 
-func (w *writer) secrets(secrets map[string]task.SecretKey) types.Map {
+func (w *flattener) secrets(secrets map[string]task.SecretKey) types.Map {
 	models := map[string]secretKeyModel{}
 	for name, key := range secrets {
 		models[name] = secretKeyModel{SecretName: types.StringValue(key.SecretName), Key: types.StringValue(key.Key)}
@@ -158,7 +158,7 @@ func (w *writer) secrets(secrets map[string]task.SecretKey) types.Map {
 	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.types["secrets"])}, models, len(models))
 }
 
-func (w *writer) acceleratorLabels(table map[string]accelerator.Definition) types.Map {
+func (w *flattener) acceleratorLabels(table map[string]accelerator.Definition) types.Map {
 	models := map[string]acceleratorModel{}
 	for name, d := range table {
 		topologies := map[string]string{}
@@ -170,7 +170,7 @@ func (w *writer) acceleratorLabels(table map[string]accelerator.Definition) type
 	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.types["accelerator_labels"])}, models, len(models))
 }
 
-func (w *writer) taskVolumes(volumes []task.Volume) types.List {
+func (w *flattener) taskVolumes(volumes []task.Volume) types.List {
 	element := attributesOf(w.types["volumes"])
 	var models []volumeModel
 	for _, v := range volumes {

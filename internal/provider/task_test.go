@@ -133,7 +133,7 @@ func TestTaskModelAndTask(t *testing.T) {
 			if diags := model.readTask(ctx, ofCluster(t, d), true); diags.HasError() {
 				t.Fatal(diags)
 			}
-			a, diags := model.asked(ctx)
+			a, diags := model.spec(ctx)
 			if diags.HasError() {
 				t.Fatal(diags)
 			}
@@ -183,7 +183,7 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	model.Image = types.StringValue("debian")
 	model.Envs = types.MapValueMust(types.StringType, map[string]attr.Value{"C": types.StringValue("d")})
 	model.Queue = objectValue(map[string]attr.Value{"name": types.StringNull(), "workload_priority_class": types.StringValue("low-priority")})
-	a, diags := model.asked(ctx)
+	a, diags := model.spec(ctx)
 	if diags.HasError() || len(a.contradicted) > 0 {
 		t.Fatal(diags, a.contradicted)
 	}
@@ -213,7 +213,7 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	}
 	model.Run, model.NumNodes = types.StringValue("echo"), types.Int64Value(3)
 	model.Envs = types.MapValueMust(types.StringType, map[string]attr.Value{"A": types.StringValue("b")})
-	a, _ = model.asked(ctx)
+	a, _ = model.spec(ctx)
 	var said []string
 	for _, at := range a.contradicted {
 		said = append(said, at.String())
@@ -251,7 +251,7 @@ func TestAcceleratorsInAnyShape(t *testing.T) {
 		"a part of one":              {types.DynamicValue(text("T4:0.5")), nil, false, "not a whole number"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &reader{ctx: t.Context()}
+			r := &expander{ctx: t.Context()}
 			got, ordered := r.accelerators(c.value)
 			if !slices.Equal(got, c.want) || ordered != c.ordered {
 				t.Errorf("got %v, ordered %t", got, ordered)

@@ -26,7 +26,7 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 	var model taskModel
 	diags := req.Config.Get(ctx, &model)
 	isExample := model.exampleName()
-	a, more := model.asked(ctx)
+	a, more := model.spec(ctx)
 	diags.Append(more...)
 	if diags.HasError() {
 		if req.Config.Raw.IsFullyKnown() || onlyAbout(diags, path.Root("yaml")) {
@@ -49,24 +49,24 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}
 	for _, p := range a.complete(r.version).Warnings() {
 		if known(p) && !resp.Diagnostics.HasError() {
-			resp.Diagnostics.AddAttributeWarning(whereSaid(req.Config.Raw, p.Field), p.Field+" may not be what was meant", p.String()+".")
+			resp.Diagnostics.AddAttributeWarning(attributeOrFile(req.Config.Raw, p.Field), p.Field+" may not be what was meant", p.String()+".")
 		}
 	}
 }
 
 // problems are errors about what the task cannot run with, as far as they are included.
-func (a asked) problems(config tftypes.Value, version string, included func(task.Problem) bool) diag.Diagnostics {
+func (a taskSpec) problems(config tftypes.Value, version string, included func(task.Problem) bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range a.complete(version).Problems() {
 		if included(p) {
-			diags.AddAttributeError(whereSaid(config, p.Field), "Not a task that can run", p.String()+".")
+			diags.AddAttributeError(attributeOrFile(config, p.Field), "Not a task that can run", p.String()+".")
 		}
 	}
 	return diags
 }
 
 // whereSaid is the attribute that a problem's field names, or the file where only that says it.
-func whereSaid(config tftypes.Value, field string) path.Path {
+func attributeOrFile(config tftypes.Value, field string) path.Path {
 	name, _, _ := strings.Cut(field, ".")
 	name, _, _ = strings.Cut(name, "[")
 	var attributes map[string]tftypes.Value

@@ -29,7 +29,7 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 	var diags diag.Diagnostics
 	ref := model.ref()
 	begin := time.Now()
-	a, more := model.asked(ctx)
+	a, more := model.spec(ctx)
 	diags.Append(more...)
 	watching, end := c.whileQueueExists(ctx, ref.Namespace, a.Queue)
 	defer end()
@@ -48,9 +48,9 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 	case deleted:
 		diags.Append(gone)
 	case phase == taskFailed:
-		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.tell(gather, ref, model, job, workload)))
+		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.describe(gather, ref, model, job, workload)))
 	case err != nil:
-		diags.Append(c.isNotYet(goal, time.Since(begin), err, c.tell(gather, ref, model, job, workload)))
+		diags.Append(c.isNotYet(goal, time.Since(begin), err, c.describe(gather, ref, model, job, workload)))
 	}
 	return diags
 }
@@ -88,7 +88,7 @@ func reachedGoal(phase, goal string) bool {
 }
 
 // tell says where a task is, and why it is there.
-func (c *taskCluster) tell(ctx context.Context, ref task.JobRef, model *taskModel, job *batchv1.Job, workload *kueue.Workload) string {
+func (c *taskCluster) describe(ctx context.Context, ref task.JobRef, model *taskModel, job *batchv1.Job, workload *kueue.Workload) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Its phase is %s", model.Phase.ValueString())
 	if reason := model.Reason.ValueString(); reason != "" {

@@ -152,7 +152,7 @@ func (m *trainingJobModel) subject() subject { return m.subjectOf("training_job"
 // definition is what the model asks for. Unknown values, of which there are some while Terraform validates, are as
 // absent ones; absent ones that have a default have it.
 func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definition, diag.Diagnostics) {
-	r := &reader{ctx: ctx}
+	r := &expander{ctx: ctx}
 	trained, data, run, workers := into[trainedModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), into[workersModel](r, m.Workers)
 	d := trainingjob.Definition{
 		Job: trainingjob.Job{
@@ -191,7 +191,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 	return d, r.diags
 }
 
-func (r *reader) queue(object types.Object) *trainingjob.Queue {
+func (r *expander) queue(object types.Object) *trainingjob.Queue {
 	if object.IsNull() || object.IsUnknown() {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (r *reader) queue(object types.Object) *trainingjob.Queue {
 }
 
 // csv is nil where nothing is said of it.
-func (r *reader) csv(object types.Object) *trainingjob.CSV {
+func (r *expander) csv(object types.Object) *trainingjob.CSV {
 	m := into[csvModel](r, object)
 	c := trainingjob.CSV{Columns: r.lists(m.Columns), Words: r.lists(m.Words)}
 	if len(c.Columns)+len(c.Words) == 0 {
@@ -212,7 +212,7 @@ func (r *reader) csv(object types.Object) *trainingjob.CSV {
 }
 
 // checkpoint is nil where nothing is said of it: such a job's job.json does not speak of it either.
-func (r *reader) checkpoint(object types.Object) *trainingjob.Checkpoint {
+func (r *expander) checkpoint(object types.Object) *trainingjob.Checkpoint {
 	m := into[checkpointModel](r, object)
 	c := trainingjob.Checkpoint{Steps: m.Steps.ValueInt64(), Directory: m.Directory.ValueString()}
 	if !m.KeepMax.IsNull() && !m.KeepMax.IsUnknown() {
@@ -225,7 +225,7 @@ func (r *reader) checkpoint(object types.Object) *trainingjob.Checkpoint {
 }
 
 // evaluation is nil where nothing is said of it, as checkpoint is.
-func (r *reader) evaluation(object types.Object) *trainingjob.Evaluation {
+func (r *expander) evaluation(object types.Object) *trainingjob.Evaluation {
 	m := into[evaluationModel](r, object)
 	e := trainingjob.Evaluation{Steps: m.Steps.ValueInt64(), Epochs: m.Epochs.ValueInt64()}
 	if e == (trainingjob.Evaluation{}) {
@@ -234,7 +234,7 @@ func (r *reader) evaluation(object types.Object) *trainingjob.Evaluation {
 	return &e
 }
 
-func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
+func (r *expander) pod(at path.Path, m podModel) trainingjob.PodSettings {
 	s := trainingjob.PodSettings{
 		PriorityClassName: m.PriorityClassName.ValueString(),
 		Resources:         r.resources(at, m.Resources),
@@ -261,7 +261,7 @@ func (r *reader) pod(at path.Path, m podModel) trainingjob.PodSettings {
 	return s
 }
 
-func (r *reader) volumes(list types.List) []trainingjob.Volume {
+func (r *expander) volumes(list types.List) []trainingjob.Volume {
 	var volumes []trainingjob.Volume
 	for i, m := range elements[jobVolumeModel](r, list) {
 		v := r.volume(path.Root("volumes").AtListIndex(i), m.volumeModel)

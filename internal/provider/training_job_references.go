@@ -56,8 +56,8 @@ func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definit
 	if d.Master.PriorityClassName == "" || d.Workers.PriorityClassName == "" {
 		return diags // one of them has the cluster's default, whichever that is
 	}
-	master, isMaster, _ := r.connection.look(ctx, reference{kind: aPriorityClass, name: d.Master.PriorityClassName})
-	workers, areWorkers, _ := r.connection.look(ctx, reference{kind: aPriorityClass, name: d.Workers.PriorityClassName})
+	master, isMaster, _ := r.connection.findReference(ctx, reference{kind: aPriorityClass, name: d.Master.PriorityClassName})
+	workers, areWorkers, _ := r.connection.findReference(ctx, reference{kind: aPriorityClass, name: d.Workers.PriorityClassName})
 	if isMaster && areWorkers && master.value < workers.value {
 		diags.AddAttributeWarning(path.Root("master").AtName("priority_class_name"), "The master is less important than its workers", fmt.Sprintf(
 			"PriorityClass %q has value %d and %q, of the workers, %d. The scheduler may then preempt the master, which stops the job, where a worker would only slow it down.",
@@ -69,7 +69,7 @@ func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definit
 // checkDefaultQueue warns where Kueue queues Jobs that name no queue: this job's among them.
 func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if _, found, _ := r.connection.look(ctx, reference{aLocalQueue, d.Job.Namespace, trainingjob.DefaultQueue}); !found {
+	if _, found, _ := r.connection.findReference(ctx, reference{aLocalQueue, d.Job.Namespace, trainingjob.DefaultQueue}); !found {
 		return diags
 	}
 	if d.Queue != nil {
@@ -96,8 +96,8 @@ func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.De
 	if q.PriorityClass == "" || q.FloorPriorityClass == "" {
 		return diags
 	}
-	low, isLow, _ := r.connection.look(ctx, burst)
-	high, isHigh, _ := r.connection.look(ctx, floor)
+	low, isLow, _ := r.connection.findReference(ctx, burst)
+	high, isHigh, _ := r.connection.findReference(ctx, floor)
 	if isLow && isHigh && high.value <= low.value && burst != floor {
 		diags.AddAttributeWarning(at.AtName("min_workload_priority_class"), "The floor is not above the rest", fmt.Sprintf(
 			"WorkloadPriorityClass %q has value %d and %q, of the workers above the floor, %d. Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor.",

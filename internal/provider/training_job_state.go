@@ -14,8 +14,8 @@ import (
 )
 
 // observe takes over what the master reports, and what the Job and its queue say where the master cannot.
-func (m *observedModel) observe(ctx context.Context, seen sighting) diag.Diagnostics {
-	w, status := &writer{ctx: ctx}, seen.status
+func (m *observedModel) observe(ctx context.Context, seen observation) diag.Diagnostics {
+	w, status := &flattener{ctx: ctx}, seen.status
 	m.Phase = types.StringValue(string(seen.phase()))
 	m.StepsDone, m.StepsTotal = types.Int64Value(status.StepsDone), types.Int64Value(status.StepsTotal)
 	m.Loss = types.Float64PointerValue(status.Loss)
@@ -61,7 +61,7 @@ func (m *observedModel) asReported() trainingjob.Status {
 }
 
 // sighting is what was seen of a job last.
-type sighting struct {
+type observation struct {
 	status trainingjob.Status
 	job    *batchv1.Job    // nil when it was not
 	group  *kueue.Workload // of the master and the floor; nil without a queue, and when it cannot be read
@@ -69,7 +69,7 @@ type sighting struct {
 
 // phase is the master's word, unless it cannot speak: a Job that has failed by its own rules has failed, whatever the
 // last status was; one that somebody has suspended is suspended, and one that its queue does not let run is queued.
-func (s sighting) phase() trainingjob.Phase {
+func (s observation) phase() trainingjob.Phase {
 	switch {
 	case s.status.Phase.Finished():
 		return s.status.Phase
@@ -105,7 +105,7 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 // same the state keeps the user's spelling, and absent stays absent.
 func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.Definition) diag.Diagnostics {
 	prior, diags := m.definition(ctx)
-	w := &writer{ctx: ctx, types: attributesOf(trainingJobSchema(ctx).Type())}
+	w := &flattener{ctx: ctx, types: attributesOf(trainingJobSchema(ctx).Type())}
 	changed := func(was, is any, isUnset bool) bool { return isUnset || !equality.Semantic.DeepEqual(was, is) }
 
 	modelOf := func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }
@@ -192,7 +192,7 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 	return diags
 }
 
-func (w *writer) csv(c *trainingjob.CSV) types.Object {
+func (w *flattener) csv(c *trainingjob.CSV) types.Object {
 	attributes := attributesOf(attributesOf(w.types["data"])["csv"])
 	if c == nil {
 		return types.ObjectNull(attributes)
@@ -200,7 +200,7 @@ func (w *writer) csv(c *trainingjob.CSV) types.Object {
 	return w.objectOf(attributes, csvModel{Columns: w.lists(c.Columns), Words: w.lists(c.Words)})
 }
 
-func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {
+func (w *flattener) pod(attribute string, s trainingjob.PodSettings) podModel {
 	attributes := attributesOf(w.types[attribute])
 	m := podModel{
 		PriorityClassName:             textOrNull(s.PriorityClassName),
@@ -225,7 +225,7 @@ func (w *writer) pod(attribute string, s trainingjob.PodSettings) podModel {
 	return m
 }
 
-func (w *writer) volumes(volumes []trainingjob.Volume) types.List {
+func (w *flattener) volumes(volumes []trainingjob.Volume) types.List {
 	element := attributesOf(w.types["volumes"])
 	var models []jobVolumeModel
 	for _, v := range volumes {

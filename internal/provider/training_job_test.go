@@ -330,7 +330,7 @@ func TestTrainingJobObservation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m observedModel
-			if diags := m.observe(t.Context(), sighting{trainingjob.Status{Phase: c.phase}, c.job, c.group}); diags.HasError() {
+			if diags := m.observe(t.Context(), observation{trainingjob.Status{Phase: c.phase}, c.job, c.group}); diags.HasError() {
 				t.Fatal(diags)
 			}
 			if got := m.Phase.ValueString(); got != string(c.want) {

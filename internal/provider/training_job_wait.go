@@ -57,7 +57,7 @@ func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) 
 }
 
 // reached says whether a wait for goal is over.
-func (s sighting) reached(goal string) bool {
+func (s observation) reached(goal string) bool {
 	switch s.phase() {
 	case trainingjob.PhaseSucceeded, trainingjob.PhaseFailed:
 		return true
@@ -71,10 +71,10 @@ func (s sighting) reached(goal string) bool {
 // follow watches the status that the master writes, the Job for the end that no master can report, and under a queue
 // the group that has to be admitted. All watches have ended when it returns. Its error is why it did not get to see the
 // goal.
-func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal string) (sighting, error) {
+func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal string) (observation, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	seen := sighting{status: trainingjob.Status{Phase: trainingjob.PhasePending}}
+	seen := observation{status: trainingjob.Status{Phase: trainingjob.PhasePending}}
 	jobs := make(chan *batchv1.Job)
 	statuses := make(chan trainingjob.Status)
 	groups := make(chan *kueue.Workload)
@@ -152,7 +152,7 @@ func send[T any](ctx context.Context, to chan<- T, value T) error {
 }
 
 // situation says where a job is and what holds it up.
-func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
+func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen observation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Its phase is %s", seen.phase())
 	if seen.status.StepsTotal > 0 {
@@ -185,7 +185,7 @@ func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobR
 }
 
 // failure says why a run failed.
-func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen sighting) string {
+func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen observation) string {
 	var b strings.Builder
 	switch {
 	case seen.status.Message != "" && seen.status.Phase == trainingjob.PhaseFailed:
@@ -211,7 +211,7 @@ func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef
 }
 
 // objectsOf are the UIDs of the objects of a job that Events are about: its Jobs, their pods, and Kueue's Workloads of them.
-func (c *trainingJobCluster) objectsOf(ctx context.Context, ref trainingjob.JobRef, seen sighting, pods []corev1.Pod, workloads []kueue.Workload) map[types.UID]bool {
+func (c *trainingJobCluster) objectsOf(ctx context.Context, ref trainingjob.JobRef, seen observation, pods []corev1.Pod, workloads []kueue.Workload) map[types.UID]bool {
 	objects := map[types.UID]bool{ref.UID: true}
 	for i := range pods {
 		objects[pods[i].UID] = true

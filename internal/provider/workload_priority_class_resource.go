@@ -25,7 +25,7 @@ func newWorkloadPriorityClass() func() resource.Resource {
 		madeAnew: "workloads that were made before keep their priority",
 		problems: validation.ValidateWorkloadPriorityClass,
 		changes:  validation.ValidateWorkloadPriorityClassUpdate,
-		fact:     workloadPriorityClassFact,
+		fact:     workloadPriorityClassAttributes,
 		checks:   checkWorkloadPriorityClass,
 	})
 }

@@ -189,9 +189,9 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 		return
 	}
 	job := contents.Jobs[len(contents.Jobs)-1]
-	before, vague := d.connection.forecasts.besides(job)
+	before, vague := d.connection.forecasts.otherPlanned(job)
 	before = append(before, contents.Jobs[:len(contents.Jobs)-1]...)
-	answer, err := d.connection.foresee(ctx, before, &job, contents.Objects...)
+	answer, err := d.connection.forecastPlan(ctx, before, &job, contents.Objects...)
 	for _, name := range vague {
 		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
@@ -236,7 +236,7 @@ func (d *forecastData) contents(ctx context.Context, m *forecastDataModel) (mani
 
 // job is what the configuration describes.
 func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnostics) {
-	r := &reader{ctx: ctx}
+	r := &expander{ctx: ctx}
 	var groups []forecast.Group
 	seen := map[string]bool{}
 	for i, p := range elements[forecastPodModel](r, m.Pods) {

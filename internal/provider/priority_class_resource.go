@@ -17,7 +17,7 @@ func newPriorityClass() func() resource.Resource {
 			return client.Kubernetes().SchedulingV1().PriorityClasses()
 		},
 		madeAnew: "pods that were made before keep their priority",
-		fact:     priorityClassFact,
+		fact:     priorityClassAttributes,
 		moves: map[string]func([]byte) (*schedulingv1.PriorityClass, error){
 			"kubernetes_priority_class":    movedFromPriorityClass,
 			"kubernetes_priority_class_v1": movedFromPriorityClass,

@@ -94,6 +94,6 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 		return
 	}
 	model.UID = types.StringValue(string(job.UID))
-	resp.Diagnostics.Append(model.observe(ctx, sighting{status: status, job: job, group: groupOf(ctx, client, job)})...)
+	resp.Diagnostics.Append(model.observe(ctx, observation{status: status, job: job, group: groupOf(ctx, client, job)})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }

@@ -35,7 +35,7 @@ func newLocalQueue() func() resource.Resource {
 		watch: func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]*kueue.LocalQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().LocalQueues(namespace), cluster.Named(name), done)
 		},
-		fact:        localQueueFact,
+		fact:        localQueueAttributes,
 		checks:      checkLocalQueue,
 		consequence: releasesQueue,
 	})

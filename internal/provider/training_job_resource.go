@@ -97,7 +97,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	model.UID = types.StringValue(string(job.UID))
 	model.setMissing(nil)
 	// Without the Job: it is suspended for as long as its parts are made, which is not what phase Suspended means.
-	resp.Diagnostics.Append(model.observe(ctx, sighting{status: trainingjob.Status{Phase: trainingjob.PhasePending}})...)
+	resp.Diagnostics.Append(model.observe(ctx, observation{status: trainingjob.Status{Phase: trainingjob.PhasePending}})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 
@@ -203,7 +203,7 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 	if reported == nil && !imported { // what was known before is better than nothing
 		status = m.asReported()
 	}
-	diags.Append(m.observe(ctx, sighting{status: status, job: job, group: groupOf(ctx, client, job)})...)
+	diags.Append(m.observe(ctx, observation{status: status, job: job, group: groupOf(ctx, client, job)})...)
 	m.defaults()
 	return diags
 }

@@ -17,13 +17,13 @@ import (
 )
 
 // reader turns framework values into plain ones, and gathers what is wrong with them.
-type reader struct {
+type expander struct {
 	ctx   context.Context //nolint:containedctx // lives as long as one conversion
 	diags diag.Diagnostics
 }
 
 // into is an object's attributes; those of a null or unknown object are null.
-func into[T any](r *reader, object types.Object) T {
+func into[T any](r *expander, object types.Object) T {
 	var value T
 	if !object.IsNull() && !object.IsUnknown() {
 		r.diags.Append(object.As(r.ctx, &value, basetypes.ObjectAsOptions{})...)
@@ -32,7 +32,7 @@ func into[T any](r *reader, object types.Object) T {
 }
 
 // elements are a list's; those of a null or unknown list are none.
-func elements[T any](r *reader, list types.List) []T {
+func elements[T any](r *expander, list types.List) []T {
 	var values []T
 	if !list.IsNull() && !list.IsUnknown() {
 		r.diags.Append(list.ElementsAs(r.ctx, &values, false)...)
@@ -40,14 +40,14 @@ func elements[T any](r *reader, list types.List) []T {
 	return values
 }
 
-func (r *reader) texts(value types.Map) map[string]string {
+func (r *expander) texts(value types.Map) map[string]string {
 	texts, diags := stringMap(r.ctx, value)
 	r.diags.Append(diags...)
 	return texts
 }
 
 // words are a list's texts.
-func (r *reader) words(list types.List) []string {
+func (r *expander) words(list types.List) []string {
 	var words []string
 	for _, text := range elements[types.String](r, list) {
 		words = append(words, text.ValueString())
@@ -56,7 +56,7 @@ func (r *reader) words(list types.List) []string {
 }
 
 // lists are a map's lists of texts; those of a null or unknown map are none.
-func (r *reader) lists(value types.Map) map[string][]string {
+func (r *expander) lists(value types.Map) map[string][]string {
 	if value.IsNull() || value.IsUnknown() {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (r *reader) lists(value types.Map) map[string][]string {
 	return texts
 }
 
-func (r *reader) tolerations(list types.List) []corev1.Toleration {
+func (r *expander) tolerations(list types.List) []corev1.Toleration {
 	var tolerations []corev1.Toleration
 	for _, t := range elements[tolerationModel](r, list) {
 		toleration := corev1.Toleration{
@@ -85,7 +85,7 @@ func (r *reader) tolerations(list types.List) []corev1.Toleration {
 }
 
 // json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which jsonSyntax refuses.
-func (r *reader) json(value types.String) json.RawMessage {
+func (r *expander) json(value types.String) json.RawMessage {
 	if value.IsNull() || value.IsUnknown() {
 		return nil
 	}
@@ -111,7 +111,7 @@ func canonicalJSON(value any) (json.RawMessage, error) {
 	return json.Marshal(plain)
 }
 
-func (r *reader) resources(at path.Path, object types.Object) *corev1.ResourceRequirements {
+func (r *expander) resources(at path.Path, object types.Object) *corev1.ResourceRequirements {
 	if object.IsNull() || object.IsUnknown() {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (r *reader) resources(at path.Path, object types.Object) *corev1.ResourceRe
 	}
 }
 
-func (r *reader) amounts(at path.Path, value types.Map) corev1.ResourceList {
+func (r *expander) amounts(at path.Path, value types.Map) corev1.ResourceList {
 	if value.IsNull() || value.IsUnknown() {
 		return nil
 	}
@@ -141,11 +141,11 @@ func (r *reader) amounts(at path.Path, value types.Map) corev1.ResourceList {
 }
 
 // notQuantity is in the words of the quantities' own validation, so that it is told once.
-func (r *reader) notQuantity(at path.Path, err error) {
+func (r *expander) notQuantity(at path.Path, err error) {
 	r.diags.AddAttributeError(at, "Not a Kubernetes quantity", fmt.Sprintf("%s: %s", at, err))
 }
 
-func (r *reader) volume(at path.Path, m volumeModel) trainingjob.Volume {
+func (r *expander) volume(at path.Path, m volumeModel) trainingjob.Volume {
 	v := trainingjob.Volume{
 		Name: m.Name.ValueString(), MountPath: m.MountPath.ValueString(),
 		PVC: m.PVC.ValueString(), HostPath: m.HostPath.ValueString(), ConfigMap: m.ConfigMap.ValueString(),

@@ -26,31 +26,31 @@ const lookTimeout = 3 * time.Second
 var errSilentCluster = errors.New("the cluster does not answer")
 
 // referent is a kind of object that others refer to by name.
-type referent string
+type refKind string
 
 const (
-	aClusterQueue          referent = "ClusterQueue"
-	aLocalQueue            referent = "LocalQueue"
-	aResourceFlavor        referent = "ResourceFlavor"
-	aCohort                referent = "Cohort"
-	aTopology              referent = "Topology"
-	anAdmissionCheck       referent = "AdmissionCheck"
-	aWorkloadPriorityClass referent = "WorkloadPriorityClass"
-	aPriorityClass         referent = "PriorityClass"
+	aClusterQueue          refKind = "ClusterQueue"
+	aLocalQueue            refKind = "LocalQueue"
+	aResourceFlavor        refKind = "ResourceFlavor"
+	aCohort                refKind = "Cohort"
+	aTopology              refKind = "Topology"
+	anAdmissionCheck       refKind = "AdmissionCheck"
+	aWorkloadPriorityClass refKind = "WorkloadPriorityClass"
+	aPriorityClass         refKind = "PriorityClass"
 )
 
 // resourceType is the resource that makes objects of the kind.
-func (r referent) resourceType() string { return TypeName + "_" + apifield.Snake(string(r)) }
+func (r refKind) resourceType() string { return TypeName + "_" + apifield.Snake(string(r)) }
 
 // reference names an object.
 type reference struct {
-	kind      referent
+	kind      refKind
 	namespace string // "" for what is in none
 	name      string
 }
 
 // fact is what other objects' plans want to know of an object; which fields have a meaning is the kind's.
-type fact struct {
+type plannedAttributes struct {
 	neverPreempts bool   // of a ClusterQueue: withinClusterQueue is Never
 	clusterQueue  string // of a LocalQueue
 	value         int32  // of a WorkloadPriorityClass or a PriorityClass
@@ -64,7 +64,7 @@ type fact struct {
 // lookTimeout; where it does not answer, nothing is known to be missing.
 type planned struct {
 	mu         sync.Mutex
-	facts      map[reference]fact
+	facts      map[reference]plannedAttributes
 	objects    map[reference]cluster.Object // those of facts, as planned; guarded by mu
 	queued     []queued                     // guarded by mu
 	catalogues map[reference]*catalogue     // without name: one per kind and namespace; guarded by mu
@@ -76,17 +76,17 @@ type planned struct {
 // catalogue is what the cluster said of a kind in a namespace.
 type catalogue struct {
 	once  sync.Once
-	facts map[string]fact
+	facts map[string]plannedAttributes
 	err   error
 }
 
 func newPlanned() *planned {
-	return &planned{facts: map[reference]fact{}, objects: map[reference]cluster.Object{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
+	return &planned{facts: map[reference]plannedAttributes{}, objects: map[reference]cluster.Object{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
 }
 
 // plans notes an object that will be there, for the plans of those that refer to it. A resource calls it from ModifyPlan,
 // also when nothing changes.
-func (c *connection) plans(object reference, f fact) {
+func (c *connection) addPlanned(object reference, f plannedAttributes) {
 	c.planned.mu.Lock()
 	defer c.planned.mu.Unlock()
 	c.planned.facts[object] = f
@@ -100,7 +100,7 @@ func (c *connection) plansObject(name reference, object cluster.Object) {
 }
 
 // hush notes that the cluster does not answer.
-func (p *planned) hush() {
+func (p *planned) markUnreachable() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.silent = true
@@ -121,7 +121,7 @@ func (c *connection) checkReference(ctx context.Context, at path.Path, to refere
 	if to.name == "" {
 		return diags
 	}
-	if _, found, certain := c.look(ctx, to); found || !certain {
+	if _, found, certain := c.findReference(ctx, to); found || !certain {
 		return diags
 	}
 	where := ""
@@ -137,7 +137,7 @@ func (c *connection) checkReference(ctx context.Context, at path.Path, to refere
 
 // look finds an object among those planned and, if it is not there, in the cluster. Not found is certain only where the
 // cluster has answered.
-func (c *connection) look(ctx context.Context, object reference) (f fact, found, certain bool) {
+func (c *connection) findReference(ctx context.Context, object reference) (f plannedAttributes, found, certain bool) {
 	c.planned.mu.Lock()
 	f, found = c.planned.facts[object]
 	c.planned.mu.Unlock()
@@ -150,7 +150,7 @@ func (c *connection) look(ctx context.Context, object reference) (f fact, found,
 }
 
 // catalogue is what the cluster has of a kind in a namespace; it is asked once.
-func (c *connection) catalogue(ctx context.Context, kind referent, namespace string) *catalogue {
+func (c *connection) catalogue(ctx context.Context, kind refKind, namespace string) *catalogue {
 	c.planned.mu.Lock()
 	if c.planned.silent {
 		c.planned.mu.Unlock()
@@ -172,47 +172,47 @@ func (c *connection) catalogue(ctx context.Context, kind referent, namespace str
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
 		if listed.err = client.Verify(ctx); listed.err == nil {
-			listed.facts, listed.err = factsOf(ctx, client, kind, namespace)
+			listed.facts, listed.err = attributesByName(ctx, client, kind, namespace)
 		}
 		var answer apierrors.APIStatus
 		if listed.err != nil && !errors.As(listed.err, &answer) {
-			c.planned.hush()
+			c.planned.markUnreachable()
 		}
 	})
 	return listed
 }
 
 // factsOf lists the objects of a kind.
-func factsOf(ctx context.Context, client *cluster.Client, kind referent, namespace string) (map[string]fact, error) {
+func attributesByName(ctx context.Context, client *cluster.Client, kind refKind, namespace string) (map[string]plannedAttributes, error) {
 	queues := client.Kueue()
 	switch kind {
 	case aClusterQueue:
-		return listed(ctx, queues.ClusterQueues(), clusterQueueFact)
+		return listed(ctx, queues.ClusterQueues(), clusterQueueAttributes)
 	case aLocalQueue:
-		return listed(ctx, queues.LocalQueues(namespace), localQueueFact)
+		return listed(ctx, queues.LocalQueues(namespace), localQueueAttributes)
 	case aResourceFlavor:
-		return listed(ctx, queues.ResourceFlavors(), noFact[*kueue.ResourceFlavor])
+		return listed(ctx, queues.ResourceFlavors(), noAttributes[*kueue.ResourceFlavor])
 	case aCohort:
-		return listed(ctx, queues.Cohorts(), noFact[*kueue.Cohort])
+		return listed(ctx, queues.Cohorts(), noAttributes[*kueue.Cohort])
 	case aTopology:
-		return listed(ctx, queues.Topologies(), noFact[*kueue.Topology])
+		return listed(ctx, queues.Topologies(), noAttributes[*kueue.Topology])
 	case anAdmissionCheck:
-		return listed(ctx, queues.AdmissionChecks(), noFact[*kueue.AdmissionCheck])
+		return listed(ctx, queues.AdmissionChecks(), noAttributes[*kueue.AdmissionCheck])
 	case aWorkloadPriorityClass:
-		return listed(ctx, queues.WorkloadPriorityClasses(), workloadPriorityClassFact)
+		return listed(ctx, queues.WorkloadPriorityClasses(), workloadPriorityClassAttributes)
 	case aPriorityClass:
-		return listed(ctx, client.Kubernetes().SchedulingV1().PriorityClasses(), priorityClassFact)
+		return listed(ctx, client.Kubernetes().SchedulingV1().PriorityClasses(), priorityClassAttributes)
 	default:
 		return nil, fmt.Errorf("no list of kind %s", kind)
 	}
 }
 
-func listed[T cluster.Object, L runtime.Object](ctx context.Context, in cluster.Listing[L], factOf func(T) fact) (map[string]fact, error) {
+func listed[T cluster.Object, L runtime.Object](ctx context.Context, in cluster.Listing[L], factOf func(T) plannedAttributes) (map[string]plannedAttributes, error) {
 	found, err := in.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	facts := map[string]fact{}
+	facts := map[string]plannedAttributes{}
 	err = meta.EachListItem(found, func(item runtime.Object) error {
 		if object, ok := item.(T); ok {
 			facts[object.GetName()] = factOf(object)
@@ -222,19 +222,19 @@ func listed[T cluster.Object, L runtime.Object](ctx context.Context, in cluster.
 	return facts, err
 }
 
-func noFact[T any](T) fact { return fact{} }
+func noAttributes[T any](T) plannedAttributes { return plannedAttributes{} }
 
-func localQueueFact(queue *kueue.LocalQueue) fact {
-	return fact{clusterQueue: string(queue.Spec.ClusterQueue)}
+func localQueueAttributes(queue *kueue.LocalQueue) plannedAttributes {
+	return plannedAttributes{clusterQueue: string(queue.Spec.ClusterQueue)}
 }
 
-func workloadPriorityClassFact(class *kueue.WorkloadPriorityClass) fact {
-	return fact{value: class.Value}
+func workloadPriorityClassAttributes(class *kueue.WorkloadPriorityClass) plannedAttributes {
+	return plannedAttributes{value: class.Value}
 }
 
-func priorityClassFact(class *schedulingv1.PriorityClass) fact { return fact{value: class.Value} }
+func priorityClassAttributes(class *schedulingv1.PriorityClass) plannedAttributes { return plannedAttributes{value: class.Value} }
 
-func clusterQueueFact(queue *kueue.ClusterQueue) fact {
+func clusterQueueAttributes(queue *kueue.ClusterQueue) plannedAttributes {
 	preemption := queue.Spec.Preemption
-	return fact{neverPreempts: preemption == nil || preemption.WithinClusterQueue == "" || preemption.WithinClusterQueue == kueue.PreemptionPolicyNever}
+	return plannedAttributes{neverPreempts: preemption == nil || preemption.WithinClusterQueue == "" || preemption.WithinClusterQueue == kueue.PreemptionPolicyNever}
 }

@@ -13,18 +13,18 @@ import (
 )
 
 // writer turns plain values into framework ones, absent for empty.
-type writer struct {
+type flattener struct {
 	ctx   context.Context //nolint:containedctx // lives as long as one conversion
 	types map[string]attr.Type
 	diags diag.Diagnostics
 }
 
 // object is the value of the attribute with that name; its type is the schema's.
-func (w *writer) object(attribute string, value any) types.Object {
+func (w *flattener) object(attribute string, value any) types.Object {
 	return w.objectOf(attributesOf(w.types[attribute]), value)
 }
 
-func (w *writer) objectOf(attributes map[string]attr.Type, value any) types.Object {
+func (w *flattener) objectOf(attributes map[string]attr.Type, value any) types.Object {
 	object, diags := types.ObjectValueFrom(w.ctx, attributes, value)
 	w.diags.Append(diags...)
 	return object
@@ -41,7 +41,7 @@ func attributesOf(t attr.Type) map[string]attr.Type {
 	return object.AttributeTypes()
 }
 
-func (w *writer) list(element attr.Type, values any, length int) types.List {
+func (w *flattener) list(element attr.Type, values any, length int) types.List {
 	if length == 0 {
 		return types.ListNull(element)
 	}
@@ -50,7 +50,7 @@ func (w *writer) list(element attr.Type, values any, length int) types.List {
 	return list
 }
 
-func (w *writer) mapOf(element attr.Type, values any, length int) types.Map {
+func (w *flattener) mapOf(element attr.Type, values any, length int) types.Map {
 	if length == 0 {
 		return types.MapNull(element)
 	}
@@ -59,15 +59,15 @@ func (w *writer) mapOf(element attr.Type, values any, length int) types.Map {
 	return value
 }
 
-func (w *writer) texts(values map[string]string) types.Map {
+func (w *flattener) texts(values map[string]string) types.Map {
 	return w.mapOf(types.StringType, values, len(values))
 }
 
-func (w *writer) lists(values map[string][]string) types.Map {
+func (w *flattener) lists(values map[string][]string) types.Map {
 	return w.mapOf(types.ListType{ElemType: types.StringType}, values, len(values))
 }
 
-func (w *writer) tolerations(list attr.Type, tolerations []corev1.Toleration) types.List {
+func (w *flattener) tolerations(list attr.Type, tolerations []corev1.Toleration) types.List {
 	var models []tolerationModel
 	for _, t := range tolerations {
 		models = append(models, tolerationModel{
@@ -78,7 +78,7 @@ func (w *writer) tolerations(list attr.Type, tolerations []corev1.Toleration) ty
 	return w.list(types.ObjectType{AttrTypes: attributesOf(list)}, models, len(models))
 }
 
-func (w *writer) amounts(list corev1.ResourceList) types.Map {
+func (w *flattener) amounts(list corev1.ResourceList) types.Map {
 	values := make(map[string]quantity.Value, len(list))
 	for name, amount := range list {
 		values[string(name)] = quantity.New(amount.String())
@@ -86,7 +86,7 @@ func (w *writer) amounts(list corev1.ResourceList) types.Map {
 	return w.mapOf(quantity.Type{}, values, len(list))
 }
 
-func (w *writer) json(value any, absent bool) types.String {
+func (w *flattener) json(value any, absent bool) types.String {
 	if absent {
 		return types.StringNull()
 	}
@@ -97,7 +97,7 @@ func (w *writer) json(value any, absent bool) types.String {
 	return types.StringValue(string(text))
 }
 
-func (w *writer) volume(attributes map[string]attr.Type, v trainingjob.Volume) volumeModel {
+func (w *flattener) volume(attributes map[string]attr.Type, v trainingjob.Volume) volumeModel {
 	m := volumeModel{
 		Name: types.StringValue(v.Name), MountPath: types.StringValue(v.MountPath), PVC: textOrNull(v.PVC),
 		HostPath: textOrNull(v.HostPath), ConfigMap: textOrNull(v.ConfigMap),

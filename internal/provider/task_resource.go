@@ -67,7 +67,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	if name == "" {
 		model.Name = types.StringValue(model.GenerateName.ValueString() + exampleLetters)
 	}
-	a, diags := model.asked(ctx)
+	a, diags := model.spec(ctx)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, func(task.Problem) bool { return true })...)
@@ -82,7 +82,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 
 	c := newTaskCluster(client, model.subject())
 	t := a.complete(r.version)
-	resp.Diagnostics.Append(c.check(ctx, t, func(attribute string) path.Path { return whereSaid(req.Config.Raw, attribute) })...)
+	resp.Diagnostics.Append(c.check(ctx, t, func(attribute string) path.Path { return attributeOrFile(req.Config.Raw, attribute) })...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -159,7 +159,7 @@ func checkTask(ctx context.Context, client *cluster.Client, req resource.UpdateR
 		var m taskModel
 		seen := tfsdk.State{Schema: req.State.Schema, Raw: from}
 		diags := seen.Get(ctx, &m)
-		a, more := m.asked(ctx)
+		a, more := m.spec(ctx)
 		if diags.Append(more...); diags.HasError() {
 			return nil, diags
 		}
@@ -175,7 +175,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 	imported := m.UID.IsNull()
 	m.UID = types.StringValue(string(job.UID))
 	progress := progressOf(job, workloadOf(ctx, client, job))
-	a, diags := m.asked(ctx)
+	a, diags := m.spec(ctx)
 	if diags.HasError() { // an error would keep the user from planning anything, a correction too
 		m.observe(progress)
 		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("What task %s/%s was made of cannot be read", job.Namespace, job.Name),
@@ -225,9 +225,9 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	timeout, diags := model.Timeouts.Update(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
-	before, diags := prior.asked(ctx)
+	before, diags := prior.spec(ctx)
 	resp.Diagnostics.Append(diags...)
-	after, diags := model.asked(ctx)
+	after, diags := model.spec(ctx)
 	resp.Diagnostics.Append(diags...)
 	client, diags := r.connection.cluster()
 	resp.Diagnostics.Append(diags...)
@@ -238,7 +238,7 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	defer cancel()
 
 	c := newTaskCluster(client, model.subject())
-	at := func(attribute string) path.Path { return whereSaid(req.Config.Raw, attribute) }
+	at := func(attribute string) path.Path { return attributeOrFile(req.Config.Raw, attribute) }
 	if prior.lacks() {
 		var secrets types.Map
 		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...)
@@ -289,7 +289,7 @@ func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 
 // liveParts are the names of the task's objects besides the Job, as the state has it.
 func (m *taskModel) liveParts(ctx context.Context) []task.Object {
-	a, diags := m.asked(ctx)
+	a, diags := m.spec(ctx)
 	if diags.HasError() { // an earlier release took this; nothing but the number of nodes matters here
 		a.Task = task.Task{Name: m.Name.ValueString(), Namespace: m.Namespace.ValueString(), NumNodes: 2}
 	}
@@ -297,7 +297,7 @@ func (m *taskModel) liveParts(ctx context.Context) []task.Object {
 }
 
 // parts are the names of the task's objects besides the Job.
-func (m *taskModel) parts(a asked) []task.Object {
+func (m *taskModel) parts(a taskSpec) []task.Object {
 	t := a.Task
 	if !m.SecretsWOVersion.IsNull() {
 		t.SecretValues = []string{"any"} // which ones is not known, and does not matter for the Secret's name

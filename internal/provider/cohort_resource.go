@@ -26,7 +26,7 @@ func newCohort() func() resource.Resource {
 		problems: validation.ValidateCohort,
 		changes:  validation.ValidateCohortUpdate,
 		concerns: func(at string) []string { return quotaConcerns(at, "parent_name") },
-		fact:     noFact[*kueue.Cohort],
+		fact:     noAttributes[*kueue.Cohort],
 		checks:   checkCohort,
 	})
 }

@@ -29,7 +29,7 @@ func newAdmissionCheck() func() resource.Resource {
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.AdmissionCheck) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().AdmissionChecks(), cluster.Named(name), done)
 		},
-		fact:    noFact[*kueue.AdmissionCheck],
+		fact:    noAttributes[*kueue.AdmissionCheck],
 		holders: clusterQueuesUsing(usesCheck),
 		release: "Take the check out of their admission_checks_strategy, or delete them.",
 	})

@@ -28,7 +28,7 @@ func newResourceFlavor() func() resource.Resource {
 		madeAnew: "workloads that were admitted before stay where they are",
 		problems: validation.ValidateResourceFlavor,
 		changes:  validation.ValidateResourceFlavorUpdate,
-		fact:     noFact[*kueue.ResourceFlavor],
+		fact:     noAttributes[*kueue.ResourceFlavor],
 		checks:   checkResourceFlavor,
 		holders:  clusterQueuesUsing(usesFlavor),
 		release:  "Take the flavor out of their resource_groups, or delete them.",

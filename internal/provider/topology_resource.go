@@ -25,7 +25,7 @@ func newTopology() func() resource.Resource {
 		madeAnew: "workloads that were placed by it stay where they are",
 		problems: validation.ValidateTopology,
 		changes:  validation.ValidateTopologyUpdate,
-		fact:     noFact[*kueue.Topology],
+		fact:     noAttributes[*kueue.Topology],
 		holders:  flavorsWithTopology,
 		release:  "Delete these flavors: topology_name cannot change once it is set.",
 	})

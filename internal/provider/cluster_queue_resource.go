@@ -33,7 +33,7 @@ func newClusterQueue() func() resource.Resource {
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.ClusterQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().ClusterQueues(), cluster.Named(name), done)
 		},
-		fact:        clusterQueueFact,
+		fact:        clusterQueueAttributes,
 		checks:      checkClusterQueue,
 		consequence: releasesQueue,
 		holders:     workloadsReserving,
@@ -80,7 +80,7 @@ func checkClusterQueue(ctx context.Context, c *connection, queue *kueue.ClusterQ
 			}})
 		}
 	}
-	if clusterQueueFact(queue).neverPreempts {
+	if clusterQueueAttributes(queue).neverPreempts {
 		checks = append(checks, check{"preemption.withinClusterQueue", func(at path.Path) diag.Diagnostics {
 			return c.warnOfNever(ctx, at, queue.Name)
 		}})
