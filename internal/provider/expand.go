@@ -16,7 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// reader turns framework values into plain ones, and gathers what is wrong with them.
+// expander turns framework values into plain ones and collects diagnostics.
 type expander struct {
 	ctx   context.Context //nolint:containedctx // lives as long as one conversion
 	diags diag.Diagnostics

@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// writer turns plain values into framework ones, absent for empty.
+// flattener turns plain values into framework ones; empty values become null.
 type flattener struct {
 	ctx   context.Context //nolint:containedctx // lives as long as one conversion
 	types map[string]attr.Type

@@ -134,7 +134,7 @@ func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job 
 	return snapshot.DryRun(ctx, client, []forecast.Job{job})[0]
 }
 
-// plans notes a job, and returns those that were planned before it, and the names of those of which too little is known. It says again for one that was noted before, as
+// addPlanned records a job and returns those that were planned before it, and the names of those of which too little is known. It says again for one that was noted before, as
 // Terraform plans a job twice that it replaces, and for all when something is being applied.
 func (f *forecasts) addPlanned(job forecast.Job, known bool) (before []forecast.Job, vague []string, again bool) {
 	f.mu.Lock()
@@ -151,7 +151,7 @@ func (f *forecasts) addPlanned(job forecast.Job, known bool) (before []forecast.
 	return before, vague, false
 }
 
-// besides are the jobs that were planned so far, except one.
+// otherPlanned returns the jobs that were planned so far, except one.
 func (f *forecasts) otherPlanned(job forecast.Job) (before []forecast.Job, vague []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +170,7 @@ func notCounted(name string) forecast.Reason {
 	return forecast.Reason{Code: forecast.PlannedUnknown, Object: name, Text: name + " is planned before it, not known until apply, and not counted"}
 }
 
-// patience is a context for as long as forecasts may still wait for the cluster, all together; it is not that of the plan
+// withTimeBudget returns a context for as long as forecasts may still wait for the cluster, all together; it is not that of the plan
 // that happens to ask, for whose end others would suffer. The time until done counts.
 func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context, done func()) {
 	f.mu.Lock()
@@ -186,7 +186,7 @@ func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context
 	}
 }
 
-// foresee reads the cluster, once for all plans, asks the API server about the planned job's pods, which it changes to the
+// forecastPlan reads the cluster, once for all plans, asks the API server about the planned job's pods, which it changes to the
 // answer, and makes the forecast. objects are applied before the jobs.
 func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, planned *forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
 	queued := slices.ContainsFunc(append(slices.Clip(before), *planned), forecast.Job.Queued)
@@ -247,7 +247,7 @@ func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snaps
 	return &whole, nil
 }
 
-// mute says of a failure to read the cluster that nobody else needs to try: it does not answer, rather than refuse.
+// isUnreachable reports whether a failure to read the cluster means that it does not answer, rather than that it refuses.
 func isUnreachable(err error) bool {
 	var forbidden *snapshot.ForbiddenError
 	return !errors.As(err, &forbidden) && !errors.Is(err, snapshot.ErrNoKueue)

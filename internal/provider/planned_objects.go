@@ -25,7 +25,7 @@ const lookTimeout = 3 * time.Second
 
 var errSilentCluster = errors.New("the cluster does not answer")
 
-// referent is a kind of object that others refer to by name.
+// refKind is a kind of object that others refer to by name.
 type refKind string
 
 const (
@@ -49,7 +49,7 @@ type reference struct {
 	name      string
 }
 
-// fact is what other objects' plans want to know of an object; which fields have a meaning is the kind's.
+// plannedAttributes are the attributes of an object that plans of other objects need; the kind decides which fields are set.
 type plannedAttributes struct {
 	neverPreempts bool   // of a ClusterQueue: withinClusterQueue is Never
 	clusterQueue  string // of a LocalQueue
@@ -84,7 +84,7 @@ func newPlanned() *planned {
 	return &planned{facts: map[reference]plannedAttributes{}, objects: map[reference]cluster.Object{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
 }
 
-// plans notes an object that will be there, for the plans of those that refer to it. A resource calls it from ModifyPlan,
+// addPlanned records an object that will exist, for the plans of those that refer to it. A resource calls it from ModifyPlan,
 // also when nothing changes.
 func (c *connection) addPlanned(object reference, f plannedAttributes) {
 	c.planned.mu.Lock()
@@ -99,7 +99,7 @@ func (c *connection) plansObject(name reference, object cluster.Object) {
 	c.planned.objects[name] = object
 }
 
-// hush notes that the cluster does not answer.
+// markUnreachable notes that the cluster does not answer.
 func (p *planned) markUnreachable() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *connection) checkReference(ctx context.Context, at path.Path, to refere
 	return diags
 }
 
-// look finds an object among those planned and, if it is not there, in the cluster. Not found is certain only where the
+// findReference finds an object among those planned and, if it is not there, in the cluster. Not found is certain only where the
 // cluster has answered.
 func (c *connection) findReference(ctx context.Context, object reference) (f plannedAttributes, found, certain bool) {
 	c.planned.mu.Lock()
@@ -182,7 +182,7 @@ func (c *connection) catalogue(ctx context.Context, kind refKind, namespace stri
 	return listed
 }
 
-// factsOf lists the objects of a kind.
+// attributesByName lists the objects of a kind.
 func attributesByName(ctx context.Context, client *cluster.Client, kind refKind, namespace string) (map[string]plannedAttributes, error) {
 	queues := client.Kueue()
 	switch kind {
@@ -232,7 +232,9 @@ func workloadPriorityClassAttributes(class *kueue.WorkloadPriorityClass) planned
 	return plannedAttributes{value: class.Value}
 }
 
-func priorityClassAttributes(class *schedulingv1.PriorityClass) plannedAttributes { return plannedAttributes{value: class.Value} }
+func priorityClassAttributes(class *schedulingv1.PriorityClass) plannedAttributes {
+	return plannedAttributes{value: class.Value}
+}
 
 func clusterQueueAttributes(queue *kueue.ClusterQueue) plannedAttributes {
 	preemption := queue.Spec.Preemption

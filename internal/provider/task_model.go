@@ -98,7 +98,7 @@ type acceleratorModel struct {
 
 func (m *taskModel) subject() subject { return m.subjectOf("task") }
 
-// asked is a task as the file and the attributes say it together.
+// taskSpec is a task as the file and the attributes describe it together.
 type taskSpec struct {
 	task.Task              // without what has a default that a release of the provider may change: images
 	file         task.Task // what the file alone says
@@ -106,7 +106,7 @@ type taskSpec struct {
 	contradicted []path.Path // attributes that the file says too
 }
 
-// asked reads the file and puts the attributes on top of it. Unknown values, of which there are some while Terraform
+// spec reads the file and puts the attributes on top of it. Unknown values, of which there are some while Terraform
 // validates, are as absent ones.
 func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	r := &expander{ctx: ctx}

@@ -65,7 +65,7 @@ func (a taskSpec) problems(config tftypes.Value, version string, included func(t
 	return diags
 }
 
-// whereSaid is the attribute that a problem's field names, or the file where only that says it.
+// attributeOrFile is the attribute that a problem's field names, or the file where only that says it.
 func attributeOrFile(config tftypes.Value, field string) path.Path {
 	name, _, _ := strings.Cut(field, ".")
 	name, _, _ = strings.Cut(name, "[")

@@ -87,7 +87,7 @@ func reachedGoal(phase, goal string) bool {
 	}
 }
 
-// tell says where a task is, and why it is there.
+// describe reports the state of a task and its reason.
 func (c *taskCluster) describe(ctx context.Context, ref task.JobRef, model *taskModel, job *batchv1.Job, workload *kueue.Workload) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Its phase is %s", model.Phase.ValueString())

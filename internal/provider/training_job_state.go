@@ -60,7 +60,7 @@ func (m *observedModel) asReported() trainingjob.Status {
 	return s
 }
 
-// sighting is what was seen of a job last.
+// observation is what was last observed of a job.
 type observation struct {
 	status trainingjob.Status
 	job    *batchv1.Job    // nil when it was not
