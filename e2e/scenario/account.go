@@ -25,14 +25,14 @@ import (
 const (
 	adminRole    = "elastic-admin"
 	userRole     = "elastic-user"
-	accountsRole = "elastic-accounts" // the stories' jobs have accounts of their own
+	accountsRole = "elastic-accounts" // the scenarios' jobs have ServiceAccounts of their own
 )
 
-// accountName is the ServiceAccount's, and the beginning of the names of its roles and bindings, so that a cluster on
-// which somebody has applied the example's roles keeps those as they are.
-const accountName = "elastic-story"
+// accountName is the ServiceAccount's name, and the prefix of the names of its roles and bindings, so that roles from
+// examples/rbac that a user has applied to the cluster are not changed.
+const accountName = "elastic-scenario"
 
-// tokenLasts is longer than any story.
+// tokenLasts is longer than any scenario runs.
 const tokenLasts = 2 * time.Hour
 
 // account is the ServiceAccount under which terraform runs: it may do what the documentation recommends and no more.
@@ -43,8 +43,8 @@ type account struct {
 	namespace string
 }
 
-// newAccount makes the account with the example's roles, and its kubeconfig in dir. What an earlier story left of it,
-// whose process was killed, is replaced.
+// newAccount creates the ServiceAccount with the example's roles, and its kubeconfig in dir. It replaces an account
+// that a killed run has left.
 func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluster, examples, dir string) (_ *account, err error) {
 	a := &account{kubeconfig: filepath.Join(dir, "terraform.kubeconfig"), client: client, namespace: cluster.Namespace}
 	roles, err := readRoles(filepath.Join(examples, "rbac", "rbac.yaml"))
@@ -60,17 +60,17 @@ func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluste
 		}
 	}()
 	if _, err := client.CoreV1().ServiceAccounts(a.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}}, metav1.CreateOptions{}); err != nil {
-		return nil, fmt.Errorf("terraform's account: %w", err)
+		return nil, fmt.Errorf("create terraform's ServiceAccount: %w", err)
 	}
 	for _, name := range []string{adminRole, userRole, accountsRole} {
 		role, ok := roles[name]
 		if !ok {
-			return nil, fmt.Errorf("terraform's account: examples/rbac/rbac.yaml has no ClusterRole %s", name)
+			return nil, fmt.Errorf("create terraform's ServiceAccount: examples/rbac/rbac.yaml has no ClusterRole %s", name)
 		}
 		role.Name = grantName(name)
 		_, errRole := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
 		if err := errors.Join(errRole, a.bind(ctx, name)); err != nil {
-			return nil, fmt.Errorf("the rights of terraform's account: %w", err)
+			return nil, fmt.Errorf("grant the roles of terraform's ServiceAccount: %w", err)
 		}
 	}
 	return a, a.writeKubeconfig(ctx, cluster.Kubeconfig)
@@ -91,13 +91,13 @@ func (a *account) bind(ctx context.Context, role string) error {
 	return err
 }
 
-// writeKubeconfig writes the administrator's kubeconfig with the account's token in the place of his credentials.
+// writeKubeconfig writes the administrator's kubeconfig with the account's token in place of the administrator's credentials.
 func (a *account) writeKubeconfig(ctx context.Context, administrators string) error {
 	seconds := int64(tokenLasts.Seconds())
 	token, err := a.client.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, accountName,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("a token for terraform's account: %w", err)
+		return fmt.Errorf("request a token for terraform's ServiceAccount: %w", err)
 	}
 	config, err := clientcmd.LoadFromFile(administrators)
 	if err == nil {
@@ -109,7 +109,7 @@ func (a *account) writeKubeconfig(ctx context.Context, administrators string) er
 	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{accountName: {Token: token.Status.Token}}
 	config.Contexts[config.CurrentContext].AuthInfo = accountName
 	if err := clientcmd.WriteToFile(*config, a.kubeconfig); err != nil {
-		return fmt.Errorf("the kubeconfig of terraform's account: %w", err)
+		return fmt.Errorf("write the kubeconfig of terraform's ServiceAccount: %w", err)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (a *account) remove(ctx context.Context) error {
 	var errs []error
 	gone := func(err error) {
 		if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("remove terraform's account: %w", err))
+			errs = append(errs, fmt.Errorf("remove terraform's ServiceAccount: %w", err))
 		}
 	}
 	gone(os.Remove(a.kubeconfig))
@@ -138,7 +138,7 @@ func (a *account) remove(ctx context.Context) error {
 func readRoles(path string) (map[string]*rbacv1.ClusterRole, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("the example's roles: %w", err)
+		return nil, fmt.Errorf("read the example's roles: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	const buffer = 4096
@@ -149,7 +149,7 @@ func readRoles(path string) (map[string]*rbacv1.ClusterRole, error) {
 		case errors.Is(err, io.EOF):
 			return roles, nil
 		case err != nil:
-			return nil, fmt.Errorf("the example's roles: %s: %w", path, err)
+			return nil, fmt.Errorf("read the example's roles from %s: %w", path, err)
 		}
 		roles[role.Name] = role
 	}

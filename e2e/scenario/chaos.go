@@ -29,17 +29,17 @@ const (
 	chaosWorkersLeft = chaosWorkers - 1
 )
 
-// How the job takes its time: it must outlive everything that is broken after its master was deleted, for which a node's
-// return and an API server's are the slowest.
+// The job's duration: it must still train when the last fault has been injected. The restarts of the node and of the API
+// server take longest.
 const (
 	chaosEpochs = 2
 	chaosPace   = "150ms"
 )
 
-// returnLimit is for a machine that boots.
+// returnLimit is the timeout for a node's return. It allows for a machine that boots.
 const returnLimit = 5 * time.Minute
 
-// Stages of the story, besides StageSubmit, StageFinished, StageDestroy and StageCompare.
+// Stages of the scenario, besides StageSubmit, StageFinished, StageDestroy and StageCompare.
 const (
 	StageLoseWorkers   = "lose-workers"
 	StageLoseNode      = "lose-node"
@@ -48,169 +48,169 @@ const (
 	StageLoseAPIServer = "lose-api-server"
 )
 
-// tellChaos is the story of a job that loses workers, a node, its master and the API server, one after the other.
-func tellChaos(ctx context.Context, t *telling) error {
-	t.vars["image"], t.vars["data_host_path"] = t.cluster.Image, t.cluster.DataDir
-	t.vars["epochs"], t.vars["pace"] = strconv.Itoa(chaosEpochs), chaosPace
+// runChaos is the scenario of a job that loses workers, a node, its master and the API server, one after the other.
+func runChaos(ctx context.Context, r *runner) error {
+	r.vars["image"], r.vars["data_host_path"] = r.cluster.Image, r.cluster.DataDir
+	r.vars["epochs"], r.vars["pace"] = strconv.Itoa(chaosEpochs), chaosPace
 
-	t.stage(StageSubmit, "terraform apply: job %s, of a master and three workers, each on a node of its own.", ChaosJob)
-	if err := t.apply(ctx, StageSubmit); err != nil {
+	r.beginStage(StageSubmit, "terraform apply: job %s, of a master and three workers, each on a node of its own.", ChaosJob)
+	if err := r.apply(ctx, StageSubmit); err != nil {
 		return err
 	}
-	if err := t.log.Wait(ctx, ChaosJob+" trains with three workers", startLimit, membersOf(ChaosJob, chaosWorkers)); err != nil {
+	if err := r.log.Wait(ctx, ChaosJob+" trains with three workers", startLimit, trainsWith(ChaosJob, chaosWorkers)); err != nil {
 		return err
 	}
-	for _, breakIt := range []func(context.Context, *telling) error{loseWorkers, loseNodeAndMaster, loseAPIServer} {
-		if err := breakIt(ctx, t); err != nil {
+	for _, inject := range []func(context.Context, *runner) error{loseWorkers, loseNodeAndMaster, loseAPIServer} {
+		if err := inject(ctx, r); err != nil {
 			return err
 		}
 	}
-	if err := t.succeed(ctx, ChaosJob); err != nil {
+	if err := r.waitForSuccess(ctx, ChaosJob); err != nil {
 		return err
 	}
 
-	t.stage(StageFinished, "The job has finished.")
-	if err := t.plan(ctx, StageFinished); err != nil {
+	r.beginStage(StageFinished, "The job has finished.")
+	if err := r.plan(ctx, StageFinished); err != nil {
 		return err
 	}
-	model, err := finalModel(ctx, t.clients.kubernetes, t.cluster.Namespace, ChaosJob)
+	model, err := finalModel(ctx, r.clients.kubernetes, r.cluster.Namespace, ChaosJob)
 	if err != nil {
 		return err
 	}
-	if err := t.destroy(ctx); err != nil {
+	if err := r.destroy(ctx); err != nil {
 		return err
 	}
-	t.stage(StageCompare, "The same job once more, undisturbed and without a cluster: is its model the same?")
-	return t.compare(ctx, model, localRun{job: ChaosJob, part: trainPart, epochs: chaosEpochs, gradsToWait: chaosWorkers})
+	r.beginStage(StageCompare, "The same training once more, undisturbed and without a cluster: is its model the same?")
+	return r.compareModel(ctx, model, localRun{job: ChaosJob, part: trainPart, epochs: chaosEpochs, gradsToWait: chaosWorkers})
 }
 
-// loseWorkers takes a worker away in good order, and another one without a word.
-func loseWorkers(ctx context.Context, t *telling) error {
-	t.stage(StageLoseWorkers, "A worker's pod is deleted, and another one without a grace period.")
-	workers := livingPods(t.log, "worker")
+// loseWorkers deletes a worker's pod with its grace period, and another one without.
+func loseWorkers(ctx context.Context, r *runner) error {
+	r.beginStage(StageLoseWorkers, "A worker's pod is deleted, and another one without a grace period.")
+	workers := runningPods(r.log, "worker")
 	if len(workers) != chaosWorkers {
-		return fmt.Errorf("%d workers of %s live: %v", len(workers), ChaosJob, names(workers))
+		return fmt.Errorf("%d workers of %s run: %v", len(workers), ChaosJob, names(workers))
 	}
 	for i, fault := range []eventlog.FaultKind{eventlog.PodDeleted, eventlog.PodKilled} {
-		if err := t.deletePod(ctx, fault, workers[i].Name); err != nil {
+		if err := r.deletePod(ctx, fault, workers[i].Name); err != nil {
 			return err
 		}
-		if err := t.log.Wait(ctx, "another worker trains in the place of "+workers[i].Name, preemptLimit,
-			membersWithout(chaosWorkers, workers[i].Name)); err != nil {
+		if err := r.log.Wait(ctx, "a replacement of "+workers[i].Name+" trains", preemptLimit,
+			trainsWithout(chaosWorkers, workers[i].Name)); err != nil {
 			return err
 		}
 	}
-	return t.plan(ctx, StageLoseWorkers)
+	return r.plan(ctx, StageLoseWorkers)
 }
 
-// loseNodeAndMaster lets a node die, with a worker on it, deletes the master while the job is smaller, and lets the node
-// come back.
-func loseNodeAndMaster(ctx context.Context, t *telling) (err error) {
-	node, err := t.nodeToLose(ctx)
+// loseNodeAndMaster stops a node that runs a worker, deletes the master while the job has fewer workers, and starts the node
+// again.
+func loseNodeAndMaster(ctx context.Context, r *runner) (err error) {
+	node, err := r.nodeToLose(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if err != nil { // the cluster is left as it was found also by a story that fails, or is interrupted
-			err = errors.Join(err, inOrder(ctx, func(ctx context.Context) error { return t.cluster.Faults.StartNode(ctx, node) }))
+		if err != nil { // a scenario that fails or is interrupted must not leave the node stopped
+			err = errors.Join(err, withCleanupTimeout(ctx, func(ctx context.Context) error { return r.cluster.Faults.StartNode(ctx, node) }))
 		}
 	}()
-	t.stage(StageLoseNode, "Node %s dies, with a worker on it.", node)
-	if err := t.loseNode(ctx, node); err != nil {
+	r.beginStage(StageLoseNode, "Node %s fails, with a worker on it.", node)
+	if err := r.loseNode(ctx, node); err != nil {
 		return err
 	}
-	if err := t.log.Wait(ctx, ChaosJob+" goes on with two workers, and a third waits for room", preemptLimit, goesOnWithoutRoom); err != nil {
+	if err := r.log.Wait(ctx, ChaosJob+" continues with two workers, and a third is Pending", preemptLimit, continuesWhileWorkerIsPending); err != nil {
 		return err
 	}
-	if err := t.plan(ctx, StageLoseNode); err != nil {
+	if err := r.plan(ctx, StageLoseNode); err != nil {
 		return err
 	}
 
-	t.stage(StageLoseMaster, "The master's pod is deleted. Its Job makes another one.")
-	masters := livingPods(t.log, "master")
+	r.beginStage(StageLoseMaster, "The master's pod is deleted. Its Job creates another one.")
+	masters := runningPods(r.log, "master")
 	if len(masters) != 1 {
-		return fmt.Errorf("%d masters of %s live: %v", len(masters), ChaosJob, names(masters))
+		return fmt.Errorf("%d masters of %s run: %v", len(masters), ChaosJob, names(masters))
 	}
-	generation := eventlog.Replay(t.log.Events()).Job(ChaosJob).Last().Status.Generation
-	if err := t.deletePod(ctx, eventlog.PodDeleted, masters[0].Name); err != nil {
+	generation := eventlog.Replay(r.log.Events()).Job(ChaosJob).Last().Status.Generation
+	if err := r.deletePod(ctx, eventlog.PodDeleted, masters[0].Name); err != nil {
 		return err
 	}
-	if err := t.log.Wait(ctx, "the next master of "+ChaosJob+" goes on with two workers", preemptLimit, func(h *eventlog.History) (bool, error) {
-		ready, err := membersOf(ChaosJob, chaosWorkersLeft)(h)
+	if err := r.log.Wait(ctx, "the next master of "+ChaosJob+" continues with two workers", preemptLimit, func(h *eventlog.History) (bool, error) {
+		ready, err := trainsWith(ChaosJob, chaosWorkersLeft)(h)
 		return ready && h.Job(ChaosJob).Last().Status.Generation > generation, err
 	}); err != nil {
 		return err
 	}
-	if err := t.plan(ctx, StageLoseMaster); err != nil {
+	if err := r.plan(ctx, StageLoseMaster); err != nil {
 		return err
 	}
 
-	t.stage(StageNodeReturns, "Node %s comes back.", node)
-	t.fault(eventlog.NodeStarted, node)
-	if err := t.cluster.Faults.StartNode(ctx, node); err != nil {
+	r.beginStage(StageNodeReturns, "Node %s is started again.", node)
+	r.recordFault(eventlog.NodeStarted, node)
+	if err := r.cluster.Faults.StartNode(ctx, node); err != nil {
 		return fmt.Errorf("start node %s again: %w", node, err)
 	}
-	if err := t.log.Wait(ctx, ChaosJob+" trains with three workers again", returnLimit, membersOf(ChaosJob, chaosWorkers)); err != nil {
+	if err := r.log.Wait(ctx, ChaosJob+" trains with three workers again", returnLimit, trainsWith(ChaosJob, chaosWorkers)); err != nil {
 		return err
 	}
-	return t.plan(ctx, StageNodeReturns)
+	return r.plan(ctx, StageNodeReturns)
 }
 
 // loseAPIServer kills the API server while the job trains.
-func loseAPIServer(ctx context.Context, t *telling) error {
-	t.stage(StageLoseAPIServer, "The API server is killed, and started again by whatever watches over it.")
-	t.fault(eventlog.APIServerKilled, "")
+func loseAPIServer(ctx context.Context, r *runner) error {
+	r.beginStage(StageLoseAPIServer, "The API server is killed. Its supervisor starts it again.")
+	r.recordFault(eventlog.APIServerKilled, "")
 	killed := time.Now()
-	if err := t.cluster.Faults.KillAPIServer(ctx); err != nil {
+	if err := r.cluster.Faults.KillAPIServer(ctx); err != nil {
 		return fmt.Errorf("kill the API server: %w", err)
 	}
-	if err := t.apiServerIsReady(ctx); err != nil {
+	if err := r.apiServerIsReady(ctx); err != nil {
 		return err
 	}
-	if err := t.log.Wait(ctx, "the master of "+ChaosJob+" reports again", preemptLimit, func(h *eventlog.History) (bool, error) {
+	if err := r.log.Wait(ctx, "the master of "+ChaosJob+" reports again", preemptLimit, func(h *eventlog.History) (bool, error) {
 		last := h.Job(ChaosJob).Last()
 		return last.Time.After(killed) && last.Status.WorkersRunning == chaosWorkers, notFailed(ChaosJob, last.Status)
 	}); err != nil {
 		return err
 	}
-	return t.plan(ctx, StageLoseAPIServer)
+	return r.plan(ctx, StageLoseAPIServer)
 }
 
-// fault says what the story breaks now.
-func (t *telling) fault(kind eventlog.FaultKind, target string) {
-	t.log.Add(eventlog.Event{Fault: &eventlog.Fault{Kind: kind, Target: target}})
+// faultLine says what the scenario breaks now.
+func (r *runner) recordFault(kind eventlog.FaultKind, target string) {
+	r.log.Add(eventlog.Event{Fault: &eventlog.Fault{Kind: kind, Target: target}})
 }
 
 // deletePod deletes a pod, with its grace period or without one.
-func (t *telling) deletePod(ctx context.Context, kind eventlog.FaultKind, name string) error {
-	t.fault(kind, name)
+func (r *runner) deletePod(ctx context.Context, kind eventlog.FaultKind, name string) error {
+	r.recordFault(kind, name)
 	options := metav1.DeleteOptions{}
 	if kind == eventlog.PodKilled {
 		options = *metav1.NewDeleteOptions(0)
 	}
-	if err := t.clients.kubernetes.CoreV1().Pods(t.cluster.Namespace).Delete(ctx, name, options); err != nil {
+	if err := r.clients.kubernetes.CoreV1().Pods(r.cluster.Namespace).Delete(ctx, name, options); err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
 	return nil
 }
 
-// nodeToLose is a node with a worker and without the master: of these, the one with the fewest pods that are not the
-// story's, for it is not the cluster's own machinery that is to be broken here.
-func (t *telling) nodeToLose(ctx context.Context) (string, error) {
-	pods, err := t.clients.kubernetes.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+// nodeToLose selects a node that runs a worker and not the master. Of these it prefers the one with the fewest other pods,
+// so that the fault spares the cluster's own components.
+func (r *runner) nodeToLose(ctx context.Context) (string, error) {
+	pods, err := r.clients.kubernetes.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return "", fmt.Errorf("look for a node to lose: %w", err)
+		return "", fmt.Errorf("list the pods to select a node to stop: %w", err)
 	}
 	others, candidates := map[string]int{}, map[string]bool{}
 	for _, pod := range pods.Items {
-		if pod.Namespace != t.cluster.Namespace || pod.Labels[trainingjob.LabelJobName] != ChaosJob {
+		if pod.Namespace != r.cluster.Namespace || pod.Labels[trainingjob.LabelJobName] != ChaosJob {
 			others[pod.Spec.NodeName]++
 		}
 	}
-	for _, worker := range livingPods(t.log, "worker") {
+	for _, worker := range runningPods(r.log, "worker") {
 		candidates[worker.Node] = true
 	}
-	for _, master := range livingPods(t.log, "master") {
+	for _, master := range runningPods(r.log, "master") {
 		delete(candidates, master.Node)
 	}
 	best := ""
@@ -225,29 +225,29 @@ func (t *telling) nodeToLose(ctx context.Context) (string, error) {
 	return best, nil
 }
 
-// loseNode lets a node die and deletes its Node object, as clouds do, and the job's pods on it, as somebody does who
-// knows that it is dead. Kubernetes would delete these itself, 40 to 80 s after the Node object (pod garbage collection:
-// every 20 s, and a node must have been missing for 40 s).
-func (t *telling) loseNode(ctx context.Context, node string) error {
-	var lost []*eventlog.Life
-	for _, worker := range livingPods(t.log, "worker") {
+// loseNode stops a node and deletes its Node object, as cloud providers do, and the job's pods on it, as an operator does
+// who knows that the node is gone. Kubernetes would delete these pods itself, 40 to 80 s after the Node object (pod garbage
+// collection runs every 20 s, and a node must have been missing for 40 s).
+func (r *runner) loseNode(ctx context.Context, node string) error {
+	var lost []*eventlog.PodHistory
+	for _, worker := range runningPods(r.log, "worker") {
 		if worker.Node == node {
 			lost = append(lost, worker)
 		}
 	}
-	t.fault(eventlog.NodeStopped, node)
-	if err := t.cluster.Faults.StopNode(ctx, node); err != nil {
+	r.recordFault(eventlog.NodeStopped, node)
+	if err := r.cluster.Faults.StopNode(ctx, node); err != nil {
 		return fmt.Errorf("stop node %s: %w", node, err)
 	}
-	if err := t.log.Wait(ctx, ChaosJob+" notices that a worker is silent", preemptLimit, membersWithout(chaosWorkersLeft, names(lost)...)); err != nil {
+	if err := r.log.Wait(ctx, ChaosJob+" notices that a worker does not respond", preemptLimit, trainsWithout(chaosWorkersLeft, names(lost)...)); err != nil {
 		return err
 	}
-	t.fault(eventlog.NodeDeleted, node)
-	if err := t.clients.kubernetes.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	r.recordFault(eventlog.NodeDeleted, node)
+	if err := r.clients.kubernetes.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete node %s: %w", node, err)
 	}
 	for _, worker := range lost {
-		if err := t.deletePod(ctx, eventlog.PodKilled, worker.Name); err != nil {
+		if err := r.deletePod(ctx, eventlog.PodKilled, worker.Name); err != nil {
 			return err
 		}
 	}
@@ -255,23 +255,23 @@ func (t *telling) loseNode(ctx context.Context, node string) error {
 }
 
 // apiServerIsReady waits until the API server serves again.
-func (t *telling) apiServerIsReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it did not happen within %s", startLimit))
+func (r *runner) apiServerIsReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("timed out after %s", startLimit))
 	defer cancel()
 	return await.Until(ctx, "the API server serves again", pollInterval, func(ctx context.Context) error {
-		return t.clients.kubernetes.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		return r.clients.kubernetes.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }
 
-// livingPods are those of the job in a role that run and that nobody has asked to end, in the order of their creation.
-func livingPods(log *Log, role string) []*eventlog.Life {
-	return slices.DeleteFunc(eventlog.Replay(log.Events()).PodsOf(ChaosJob, role), func(life *eventlog.Life) bool {
-		return life.Phase != string(corev1.PodRunning) || !life.Deleting.IsZero() || !life.Ended.IsZero()
+// runningPods are the job's pods in a role that run and are not being deleted, in the order of their creation.
+func runningPods(log *Log, role string) []*eventlog.PodHistory {
+	return slices.DeleteFunc(eventlog.Replay(log.Events()).PodsOf(ChaosJob, role), func(pod *eventlog.PodHistory) bool {
+		return pod.Phase != string(corev1.PodRunning) || !pod.Deleting.IsZero() || !pod.Ended.IsZero()
 	})
 }
 
-// membersWithout waits for the job to train with that many workers, and none of the named.
-func membersWithout(workers int, lost ...string) func(*eventlog.History) (bool, error) {
+// trainsWithout waits until the job trains with that many workers, none of them one of the named.
+func trainsWithout(workers int, lost ...string) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		status := h.Job(ChaosJob).Last().Status
 		for _, worker := range status.Workers {
@@ -279,12 +279,12 @@ func membersWithout(workers int, lost ...string) func(*eventlog.History) (bool, 
 				return false, notFailed(ChaosJob, status)
 			}
 		}
-		return membersOf(ChaosJob, workers)(h)
+		return trainsWith(ChaosJob, workers)(h)
 	}
 }
 
-// goesOnWithoutRoom waits until a worker has been found no room for, and the job has done steps with the others since.
-func goesOnWithoutRoom(h *eventlog.History) (bool, error) {
+// continuesWhileWorkerIsPending waits until the newest worker is unschedulable and the others have made steps since.
+func continuesWhileWorkerIsPending(h *eventlog.History) (bool, error) {
 	workers := h.PodsOf(ChaosJob, "worker")
 	newest := workers[len(workers)-1]
 	points := h.Job(ChaosJob).Points

@@ -23,14 +23,14 @@ const (
 	tutorialModel   = "models/mnist_functional_api.py"
 )
 
-// elasticScheduling is the story of the tutorial: a low-priority job with two workers, a high-priority job that takes
-// one of them away, and both finish.
+// elasticScheduling is the scenario of the first tutorial: a high-priority job preempts one of a low-priority job's two
+// workers, and both jobs finish.
 type elasticScheduling struct {
 	lowLasts  time.Duration
-	highLasts time.Duration // at most; less when the low job would not outlive it well
+	highLasts time.Duration // at most; less if the low job would finish too soon after it
 }
 
-// Stages of the story.
+// Stages of the scenario.
 const (
 	StageCalibrate  = "calibrate"
 	StageSubmitLow  = "submit-low"
@@ -41,72 +41,72 @@ const (
 // LowSelector is the tutorial's label selector of the first job.
 const LowSelector = trainingjob.LabelJobName + "=" + LowJob
 
-func (s elasticScheduling) tell(ctx context.Context, t *telling) error {
-	t.stage(StageCalibrate, "How fast is this machine? One short run without a cluster.")
-	pace, err := t.measurePace(ctx)
+func (s elasticScheduling) run(ctx context.Context, r *runner) error {
+	r.beginStage(StageCalibrate, "Calibration: a short training run without a cluster measures the speed of this machine.")
+	calibration, err := r.calibrate(ctx)
 	if err != nil {
 		return err
 	}
-	lowEpochs := pace.epochs(s.lowLasts)
-	t.say("From here on it takes about %s, if this machine stays as busy as it is.", wording.Number(minutes(pace.story(lowEpochs)), "minute"))
-	t.vars["image"] = t.cluster.Image
-	t.vars["data_host_path"] = t.cluster.DataDir
-	t.vars["low_epochs"] = strconv.Itoa(lowEpochs)
-	t.vars["low_workers"] = "1"
-	t.vars["submit_high"] = "false"
+	lowEpochs := calibration.epochs(s.lowLasts)
+	r.logf("The rest takes about %s if the load of this machine does not change.", wording.Number(minutes(calibration.scenarioLength(lowEpochs)), "minute"))
+	r.vars["image"] = r.cluster.Image
+	r.vars["data_host_path"] = r.cluster.DataDir
+	r.vars["low_epochs"] = strconv.Itoa(lowEpochs)
+	r.vars["low_workers"] = "1"
+	r.vars["submit_high"] = "false"
 
-	// The first job starts with one worker and is given its second one later: that is the tutorial's job, and the
-	// worker that will be preempted is determined.
-	t.stage(StageSubmitLow, "terraform apply: %s, %s, one worker for now.", LowJob, wording.Number(lowEpochs, "epoch"))
-	if err := t.apply(ctx, StageSubmitLow); err != nil {
+	// The first job starts with one worker and is resized to two later, so that the workers' start times differ: kube-scheduler
+	// preempts the pod that started last.
+	r.beginStage(StageSubmitLow, "terraform apply: submit %s, %s, one worker for now.", LowJob, wording.Number(lowEpochs, "epoch"))
+	if err := r.apply(ctx, StageSubmitLow); err != nil {
 		return err
 	}
-	if err := t.log.Wait(ctx, LowJob+" trains with one worker", startLimit, membersOf(LowJob, 1)); err != nil {
+	if err := r.log.Wait(ctx, LowJob+" trains with one worker", startLimit, trainsWith(LowJob, 1)); err != nil {
 		return err
 	}
-	if err := waitSince(ctx, lastStart(t.log)); err != nil {
-		return err
-	}
-
-	t.vars["low_workers"] = "2"
-	t.stage(StageGrowLow, "terraform apply: a second worker, in place.")
-	if err := t.apply(ctx, StageGrowLow); err != nil {
-		return err
-	}
-	if err := t.log.Wait(ctx, LowJob+" trains with two workers", startLimit, membersOf(LowJob, 2)); err != nil {
-		return err
-	}
-	if err := recordListing(ctx, t.clients.kubernetes, t.cluster.Namespace, t.log); err != nil {
+	if err := waitSince(ctx, lastStart(r.log)); err != nil {
 		return err
 	}
 
-	highEpochs := highEpochs(pace, s.highLasts, remainingAt(eventlog.Replay(t.log.Events()).Job(LowJob).Points, time.Now()))
-	t.vars["high_epochs"], t.vars["submit_high"] = strconv.Itoa(highEpochs), "true"
-	t.stage(StageSubmitHigh, "terraform apply: %s, %s. There is no room for its worker.", HighJob, wording.Number(highEpochs, "epoch"))
-	if err := t.apply(ctx, StageSubmitHigh); err != nil {
+	r.vars["low_workers"] = "2"
+	r.beginStage(StageGrowLow, "terraform apply: resize it to two workers, in place.")
+	if err := r.apply(ctx, StageGrowLow); err != nil {
 		return err
 	}
-	if err := t.log.Wait(ctx, HighJob+" trains", preemptLimit, membersOf(HighJob, 1)); err != nil {
+	if err := r.log.Wait(ctx, LowJob+" trains with two workers", startLimit, trainsWith(LowJob, 2)); err != nil {
 		return err
 	}
-	if err := t.succeed(ctx, HighJob, LowJob); err != nil {
+	if err := recordListing(ctx, r.clients.kubernetes, r.cluster.Namespace, r.log); err != nil {
 		return err
 	}
 
-	t.stage(StageFinished, "Both jobs have finished.")
-	if err := t.plan(ctx, StageFinished); err != nil {
+	highEpochs := highEpochs(calibration, s.highLasts, remainingAt(eventlog.Replay(r.log.Events()).Job(LowJob).Points, time.Now()))
+	r.vars["high_epochs"], r.vars["submit_high"] = strconv.Itoa(highEpochs), "true"
+	r.beginStage(StageSubmitHigh, "terraform apply: submit %s, %s. No node has room for its worker.", HighJob, wording.Number(highEpochs, "epoch"))
+	if err := r.apply(ctx, StageSubmitHigh); err != nil {
 		return err
 	}
-	model, err := finalModel(ctx, t.clients.kubernetes, t.cluster.Namespace, LowJob)
+	if err := r.log.Wait(ctx, HighJob+" trains", preemptLimit, trainsWith(HighJob, 1)); err != nil {
+		return err
+	}
+	if err := r.waitForSuccess(ctx, HighJob, LowJob); err != nil {
+		return err
+	}
+
+	r.beginStage(StageFinished, "Both jobs have finished.")
+	if err := r.plan(ctx, StageFinished); err != nil {
+		return err
+	}
+	model, err := finalModel(ctx, r.clients.kubernetes, r.cluster.Namespace, LowJob)
 	if err != nil {
 		return err
 	}
-	if err := t.destroy(ctx); err != nil {
+	if err := r.destroy(ctx); err != nil {
 		return err
 	}
 
-	t.stage(StageCompare, "The same job once more, undisturbed and without a cluster: is its model the same?")
-	return t.compare(ctx, model, localRun{job: LowJob, part: trainPart, epochs: lowEpochs, gradsToWait: tutorialGradsToWait})
+	r.beginStage(StageCompare, "The same training once more, undisturbed and without a cluster: is its model the same?")
+	return r.compareModel(ctx, model, localRun{job: LowJob, part: trainPart, epochs: lowEpochs, gradsToWait: tutorialGradsToWait})
 }
 
 func recordListing(ctx context.Context, client kubernetes.Interface, namespace string, log *Log) error {
@@ -137,13 +137,13 @@ func finalModel(ctx context.Context, client kubernetes.Interface, namespace, job
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// membersOf waits for a job to train with that many workers, and for their pods to be seen running: a worker tells its
-// master that it is there before its kubelet tells the API server.
-func membersOf(job string, workers int) func(*eventlog.History) (bool, error) {
+// trainsWith waits until a job trains with that many workers and their pods are observed Running: a worker joins its master
+// before its kubelet updates the pod's status.
+func trainsWith(job string, workers int) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		status := h.Job(job).Last().Status
 		for _, worker := range status.Workers {
-			run := func(life *eventlog.Life) bool { return life.Name == worker.Pod && !life.Running.IsZero() }
+			run := func(pod *eventlog.PodHistory) bool { return pod.Name == worker.Pod && !pod.Running.IsZero() }
 			if worker.State == workerReady && !slices.ContainsFunc(h.PodsOf(job, trainingjob.RoleWorker), run) {
 				return false, notFailed(job, status)
 			}
@@ -155,19 +155,19 @@ func membersOf(job string, workers int) func(*eventlog.History) (bool, error) {
 // workerReady is the state of a worker that computes, in a master's report.
 const workerReady = "ready"
 
-// succeed waits for jobs to have succeeded, one after the other, and for their pods and workloads to say so too: what
-// they say is told, and destruction would come in between.
-func (t *telling) succeed(ctx context.Context, jobs ...string) error {
+// waitForSuccess waits until the jobs have succeeded and their pods and workloads have finished too. The outline contains
+// these states, and terraform destroy would otherwise interrupt them.
+func (r *runner) waitForSuccess(ctx context.Context, jobs ...string) error {
 	for _, job := range jobs {
-		if err := t.log.Wait(ctx, job+" has succeeded", finishLimit, succeeded(job)); err != nil {
+		if err := r.log.Wait(ctx, job+" has succeeded", finishLimit, succeeded(job)); err != nil {
 			return err
 		}
 	}
 	for _, job := range jobs {
-		if err := t.log.Wait(ctx, "the pods of "+job+" have ended", startLimit, nothingRuns(job)); err != nil {
+		if err := r.log.Wait(ctx, "the pods of "+job+" have ended", startLimit, nothingRuns(job)); err != nil {
 			return err
 		}
-		if err := t.log.Wait(ctx, "the workload of "+job+" is finished", startLimit, workloadFinished(job)); err != nil {
+		if err := r.log.Wait(ctx, "the workload of "+job+" is finished", startLimit, workloadFinished(job)); err != nil {
 			return err
 		}
 	}
@@ -184,8 +184,8 @@ func succeeded(job string) func(*eventlog.History) (bool, error) {
 // nothingRuns waits until no pod of a job runs any more.
 func nothingRuns(job string) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
-		for _, life := range h.Pods {
-			if life.Job == job && !life.Running.IsZero() && life.Ended.IsZero() {
+		for _, pod := range h.Pods {
+			if pod.Job == job && !pod.Running.IsZero() && pod.Ended.IsZero() {
 				return false, nil
 			}
 		}
@@ -219,8 +219,7 @@ func lastStart(log *Log) time.Time {
 	return last
 }
 
-// waitSince waits until minStartGap has passed since a worker's start. This is no wait for something to happen: the
-// passing of time is what is wanted.
+// waitSince waits until minStartGap has passed since a worker's start. It waits for no condition: the gap itself is needed.
 func waitSince(ctx context.Context, start time.Time) error {
 	select {
 	case <-time.After(time.Until(start.Add(minStartGap))):

@@ -11,8 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// Log collects a story's events in the order in which they are added, writes them down and tells an observer. It is
-// safe for concurrent use.
+// Log collects a run's events in the order in which they are added, writes them to a file and passes them to an
+// observer. It is safe for concurrent use.
 type Log struct {
 	observe func(eventlog.Event)
 
@@ -23,7 +23,7 @@ type Log struct {
 	changed chan struct{} // closed and replaced at every event
 }
 
-// NewLog makes a log that writes to w; observe is called for each event, one at a time, and must not add events.
+// NewLog returns a log that writes to w. It calls observe for each event, one at a time; observe must not add events.
 func NewLog(w io.Writer, observe func(eventlog.Event)) *Log {
 	if observe == nil {
 		observe = func(eventlog.Event) {}
@@ -59,10 +59,10 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// Wait returns when the history satisfies done, or with an error that says what was waited for: after the limit, when
-// the context ends, or when done itself fails.
+// Wait returns when done reports true for the history so far. It returns an error that names what it waited for after
+// the limit, when the context ends, or when done fails.
 func (l *Log) Wait(ctx context.Context, what string, limit time.Duration, done func(*eventlog.History) (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not happen within %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("timed out after %s", limit))
 	defer cancel()
 	for {
 		l.mu.Lock()

@@ -17,7 +17,7 @@ func stages(n int) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) { return len(h.Stages) >= n, nil }
 }
 
-func TestWaitSeesEventsFromBeforeAndAfterItsStart(t *testing.T) {
+func TestWaitObservesEventsFromBeforeAndAfterItsStart(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	log := NewLog(&bytes.Buffer{}, nil)
 	log.Add(eventlog.Event{Stage: &eventlog.Stage{Name: "first"}})
@@ -30,10 +30,10 @@ func TestWaitSeesEventsFromBeforeAndAfterItsStart(t *testing.T) {
 	}
 }
 
-func TestAWaitThatEndsInVainSaysForWhatAndWhy(t *testing.T) {
+func TestWaitErrorNamesTheConditionAndTheCause(t *testing.T) {
 	log := NewLog(&bytes.Buffer{}, nil)
 	err := log.Wait(t.Context(), "pigs fly", time.Millisecond, stages(1))
-	if err == nil || err.Error() != "waiting until pigs fly: it did not happen within 1ms" {
+	if err == nil || err.Error() != "waiting until pigs fly: timed out after 1ms" {
 		t.Errorf("after its limit: %v", err)
 	}
 	interrupted, cancel := context.WithCancel(t.Context())
@@ -48,7 +48,7 @@ func TestAWaitThatEndsInVainSaysForWhatAndWhy(t *testing.T) {
 	}
 }
 
-func TestEveryEventIsWrittenAndObservedInOrder(t *testing.T) {
+func TestLogWritesAndObservesEveryEventInOrder(t *testing.T) {
 	var written bytes.Buffer
 	var observed []string
 	log := NewLog(&written, func(e eventlog.Event) { observed = append(observed, e.Stage.Name) })

@@ -10,19 +10,19 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// Measurements are how long things took in a story, by the times of its log: those at which a watch of the API showed
-// them. The same function measures every backend.
+// Measurements are durations in a run, computed from the times of its log, which are those at which a watch of the API
+// showed the states. The same function measures every backend.
 type Measurements struct {
-	// Start: a pod that found room at once was created, until it ran.
+	// Start: from the creation of a pod that was scheduled at once until it ran.
 	Start []Measurement `json:"start,omitempty"`
-	// FirstGradient: a worker that found room at once was created, until its master's report counted a gradient of it. Masters
-	// report every two seconds, so that it may be that much too long.
+	// FirstGradient: from the creation of a worker that was scheduled at once until its master reported a gradient of
+	// it. Masters report every two seconds, so it may be up to two seconds too long.
 	FirstGradient []Measurement `json:"first_gradient,omitempty"`
-	// Preemption: a pod for which the scheduler evicted another one was created, until it ran.
+	// Preemption: from the creation of a pod for which the scheduler preempted another one until it ran.
 	Preemption []Measurement `json:"preemption,omitempty"`
-	// Replacement: a preempted worker was told to go, until its job's master had made another one.
+	// Replacement: from a worker's preemption until its job's master created another one.
 	Replacement []Measurement `json:"replacement,omitempty"`
-	// QueuePreemption: a pod or task for which a queue took another one's quota was asked for, until it ran.
+	// QueuePreemption: from the creation of a workload for which Kueue preempted another one until its first pod ran.
 	QueuePreemption []Measurement `json:"queue_preemption,omitempty"`
 }
 
@@ -32,7 +32,7 @@ type Measurement struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Measure is pure. What a log does not tell to its end is left out.
+// Measure computes the measurements of a log. It leaves out what the log does not contain to its end.
 func Measure(events []eventlog.Event) Measurements {
 	h := eventlog.Replay(events)
 	queued := map[string]bool{}
@@ -40,19 +40,19 @@ func Measure(events []eventlog.Event) Measurements {
 		queued[h.JobOf(workload)] = true
 	}
 	var m Measurements
-	for _, life := range h.Pods {
-		if life.Running.IsZero() {
+	for _, pod := range h.Pods {
+		if pod.Running.IsZero() {
 			continue
 		}
 		switch {
-		case queued[life.Job]:
-		case life.Unschedulable.IsZero():
-			add(&m.Start, life, life.Created, life.Running)
-			if at := firstGradient(h.Job(life.Job), life.Name); life.Role == "worker" && !at.IsZero() {
-				add(&m.FirstGradient, life, life.Created, at)
+		case queued[pod.Job]:
+		case pod.Unschedulable.IsZero():
+			add(&m.Start, pod, pod.Created, pod.Running)
+			if at := firstGradient(h.Job(pod.Job), pod.Name); pod.Role == "worker" && !at.IsZero() {
+				add(&m.FirstGradient, pod, pod.Created, at)
 			}
-		case evictedFor(h, life) != nil:
-			add(&m.Preemption, life, life.Created, life.Running)
+		case preemptedFor(h, pod) != nil:
+			add(&m.Preemption, pod, pod.Created, pod.Running)
 		}
 	}
 	for _, victim := range h.Pods {
@@ -64,8 +64,8 @@ func Measure(events []eventlog.Event) Measurements {
 	return m
 }
 
-func add(to *[]Measurement, life *eventlog.Life, from, until time.Time) {
-	*to = append(*to, Measurement{Pod: life.Name, Seconds: until.Sub(from).Seconds()})
+func add(to *[]Measurement, pod *eventlog.PodHistory, from, until time.Time) {
+	*to = append(*to, Measurement{Pod: pod.Name, Seconds: until.Sub(from).Seconds()})
 }
 
 // firstGradient is when a report first counted a gradient of a worker.
@@ -80,8 +80,8 @@ func firstGradient(job *eventlog.JobHistory, pod string) time.Time {
 	return time.Time{}
 }
 
-// evictedFor is a pod of another job that the scheduler evicted while this one waited, nil without one.
-func evictedFor(h *eventlog.History, waiting *eventlog.Life) *eventlog.Life {
+// preemptedFor is a pod of another job that the scheduler preempted while this one was pending, nil without one.
+func preemptedFor(h *eventlog.History, waiting *eventlog.PodHistory) *eventlog.PodHistory {
 	for _, victim := range h.Pods {
 		if victim.Disruption == eventlog.PreemptionByScheduler && victim.Job != waiting.Job &&
 			!victim.Disrupted.Before(waiting.Created) && victim.Disrupted.Before(waiting.Running) {
@@ -91,18 +91,18 @@ func evictedFor(h *eventlog.History, waiting *eventlog.Life) *eventlog.Life {
 	return nil
 }
 
-// successor is the next worker that a victim's job was given, nil without one.
-func successor(h *eventlog.History, victim *eventlog.Life) *eventlog.Life {
-	for _, life := range h.PodsOf(victim.Job, victim.Role) {
-		if life.Created.After(victim.Disrupted) {
-			return life
+// successor is the next worker that the master of a victim's job created, nil without one.
+func successor(h *eventlog.History, victim *eventlog.PodHistory) *eventlog.PodHistory {
+	for _, pod := range h.PodsOf(victim.Job, victim.Role) {
+		if pod.Created.After(victim.Disrupted) {
+			return pod
 		}
 	}
 	return nil
 }
 
-// queuePreemptions are, for each job in a queue that took others' quota, from its first workload to its first running
-// pod.
+// queuePreemptions are, for each queued job for which Kueue preempted others, the times from its first workload to its
+// first running pod.
 func queuePreemptions(h *eventlog.History) []Measurement {
 	var found []Measurement
 	seen := map[string]bool{}
@@ -112,12 +112,12 @@ func queuePreemptions(h *eventlog.History) []Measurement {
 			continue
 		}
 		seen[job] = true
-		for _, life := range h.Pods {
-			if life.Job != job || life.Running.IsZero() {
+		for _, pod := range h.Pods {
+			if pod.Job != job || pod.Running.IsZero() {
 				continue
 			}
-			if tookQuota(h, workload, life.Running) {
-				add(&found, life, workload.Created, life.Running)
+			if tookQuota(h, workload, pod.Running) {
+				add(&found, pod, workload.Created, pod.Running)
 			}
 			break
 		}
@@ -125,12 +125,13 @@ func queuePreemptions(h *eventlog.History) []Measurement {
 	return found
 }
 
-// tookQuota says whether a less important workload lost its quota between a workload's creation and its pod's running.
-func tookQuota(h *eventlog.History, workload *eventlog.WorkloadLife, running time.Time) bool {
+// tookQuota reports whether a less important workload was preempted between a workload's creation and the start of its
+// pod.
+func tookQuota(h *eventlog.History, workload *eventlog.WorkloadHistory, running time.Time) bool {
 	for _, other := range h.Workloads {
-		for _, spell := range other.Spells {
-			if other.Priority < workload.Priority && spell.Evicted == eventlog.EvictedByPreemption &&
-				spell.To.After(workload.Created) && spell.To.Before(running) {
+		for _, interval := range other.Intervals {
+			if other.Priority < workload.Priority && interval.Evicted == eventlog.EvictedByPreemption &&
+				interval.To.After(workload.Created) && interval.To.Before(running) {
 				return true
 			}
 		}
@@ -138,17 +139,17 @@ func tookQuota(h *eventlog.History, workload *eventlog.WorkloadLife, running tim
 	return false
 }
 
-// MeasurementsFile is where Tell leaves a story's measurements, in its output directory.
+// MeasurementsFile is the file of a run's measurements in its output directory.
 const MeasurementsFile = "measurements.json"
 
 // writeMeasurements writes them for reports (`make bench`).
 func writeMeasurements(dir string, m Measurements) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
-		return fmt.Errorf("the measurements: %w", err)
+		return fmt.Errorf("write the measurements: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, MeasurementsFile), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("the measurements: %w", err)
+		return fmt.Errorf("write the measurements: %w", err)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-func TestALogTellsHowLongThingsTook(t *testing.T) {
+func TestMeasureComputesDurationsFromALog(t *testing.T) {
 	for name, test := range map[string]struct {
 		events []eventlog.Event
 		want   Measurements
@@ -37,7 +37,7 @@ func TestALogTellsHowLongThingsTook(t *testing.T) {
 			if diff := cmp.Diff(test.want, Measure(test.events), near, cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
-			// A story that was interrupted anywhere is measured as far as it was told.
+			// A scenario that was interrupted anywhere is measured as far as its log goes.
 			for end := range test.events {
 				Measure(test.events[:end])
 			}

@@ -19,36 +19,36 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// clients of the cluster in which a story is told.
+// clients of the cluster that a scenario runs on.
 type clients struct {
 	kubernetes kubernetes.Interface
 	kueue      *kueueclient.Client
 	metadata   metadata.Interface
 }
 
-// connect makes clients of the cluster in a kubeconfig file.
+// connect creates clients from a kubeconfig file.
 func connect(kubeconfig string) (clients, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	config.QPS = -1 // no limit of the client's own; there is nobody else to be fair to
+	config.QPS = -1 // no client-side rate limit: the cluster has no other clients
 	config.WarningHandler = rest.NoWarnings{}
-	var made clients
-	if made.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+	var c clients
+	if c.kubernetes, err = kubernetes.NewForConfig(config); err != nil {
 		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	if made.kueue, err = kueueclient.NewForConfig(config); err != nil {
+	if c.kueue, err = kueueclient.NewForConfig(config); err != nil {
 		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	if made.metadata, err = metadata.NewForConfig(config); err != nil {
+	if c.metadata, err = metadata.NewForConfig(config); err != nil {
 		return clients{}, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
-	return made, nil
+	return c, nil
 }
 
-// inventoryKinds are those that a story's resources, the masters or Kueue make. Events are left out: they are a
-// record, and Kubernetes removes them by itself.
+// inventoryKinds are the kinds of objects that a scenario's resources, the masters or Kueue create. Events are left
+// out: Kubernetes deletes them after a while.
 var inventoryKinds = []struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
@@ -72,7 +72,7 @@ var inventoryKinds = []struct {
 	{kueue.SchemeGroupVersion.WithResource("workloadpriorityclasses"), false},
 }
 
-// inventory names every object of inventoryKinds, as RESOURCE/NAME. A kind that the cluster does not serve has none.
+// inventory lists every object of inventoryKinds as RESOURCE/NAME. It skips kinds that the cluster does not serve.
 func (c clients) inventory(ctx context.Context, namespace string) ([]string, error) {
 	var objects []string
 	for _, kind := range inventoryKinds {
@@ -94,25 +94,25 @@ func (c clients) inventory(ctx context.Context, namespace string) ([]string, err
 	return objects, nil
 }
 
-// collectionTime is how long Kubernetes' garbage collector has for what was owned by a deleted object.
-const collectionTime = 30 * time.Second
+// garbageCollectionLimit is how long Kubernetes' garbage collector has to delete the dependents of a deleted object.
+const garbageCollectionLimit = 30 * time.Second
 
 // left are the objects that are there and were not before, once the garbage collector has had its time.
-func (c clients) left(ctx context.Context, namespace string, before []string) (eventlog.Left, error) {
-	deadline := time.Now().Add(collectionTime)
+func (c clients) leftovers(ctx context.Context, namespace string, before []string) (eventlog.Leftovers, error) {
+	deadline := time.Now().Add(garbageCollectionLimit)
 	for {
 		now, err := c.inventory(ctx, namespace)
 		if err != nil {
-			return eventlog.Left{}, err
+			return eventlog.Leftovers{}, err
 		}
 		more := slices.DeleteFunc(now, func(object string) bool { return slices.Contains(before, object) })
 		if len(more) == 0 || time.Now().After(deadline) {
-			return eventlog.Left{Objects: more}, nil
+			return eventlog.Leftovers{Objects: more}, nil
 		}
 		select {
 		case <-time.After(pollInterval):
 		case <-ctx.Done():
-			return eventlog.Left{}, context.Cause(ctx)
+			return eventlog.Leftovers{}, context.Cause(ctx)
 		}
 	}
 }

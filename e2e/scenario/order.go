@@ -9,10 +9,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// What must happen before what, story by story. Where two things are not in one chain their order is open: a pod's
-// preemption, for instance, is seen before or after the scheduler's word that there is no room.
+// The required order of moments, scenario by scenario. The order of moments in different chains is not checked: a pod's
+// preemption, for instance, is observed before or after the condition that the preemptor is unschedulable.
 
-// elasticSchedulingOrder are the chains of the tutorial's story.
+// elasticSchedulingOrder are the chains of the elastic-scheduling scenario.
 func elasticSchedulingOrder() []chain {
 	return []chain{
 		{
@@ -21,12 +21,12 @@ func elasticSchedulingOrder() []chain {
 			{"it ends", func(h *eventlog.History) time.Time { return victim(h).Ended }},
 			runs(HighJob, "worker", 0), firstEnds(HighJob, "worker"), runs(LowJob, "worker", 2), hasSucceeded(LowJob),
 		},
-		{findsNoRoom(HighJob, "worker", 0), runs(HighJob, "worker", 0), hasSucceeded(HighJob)},
-		{findsNoRoom(LowJob, "worker", 2), firstEnds(HighJob, "worker")},
+		{becomesUnschedulable(HighJob, "worker", 0), runs(HighJob, "worker", 0), hasSucceeded(HighJob)},
+		{becomesUnschedulable(LowJob, "worker", 2), firstEnds(HighJob, "worker")},
 	}
 }
 
-// queuePrioritiesOrder are the chains of the two tasks' story.
+// queuePrioritiesOrder are the chains of the queue-priorities scenario.
 func queuePrioritiesOrder() []chain {
 	return []chain{
 		{
@@ -37,12 +37,12 @@ func queuePrioritiesOrder() []chain {
 	}
 }
 
-// underAQueueOrder are the chains of the story of an elastic job under a queue.
+// underAQueueOrder are the chains of the under-a-queue scenario.
 func underAQueueOrder() []chain {
 	taken := func(stage string, number int) func(*eventlog.History) time.Time {
 		return func(h *eventlog.History) time.Time {
-			if lives := takenDuring(h, stage); number < len(lives) {
-				return lives[number].Disrupted
+			if pods := preemptedDuring(h, stage); number < len(pods) {
+				return pods[number].Disrupted
 			}
 			return time.Time{}
 		}
@@ -50,18 +50,20 @@ func underAQueueOrder() []chain {
 	return []chain{
 		{
 			admitted(ElasticJob, 0), begins(StageShrink),
-			{"two workers above the floor are preempted", taken(StageShrink, elasticWorkers-shrunkWorkers-1)},
+			{"two workers above the minimum are preempted", taken(StageShrink, elasticWorkers-shrunkWorkers-1)},
 			admitted(UrgentJob, 0), hasSucceeded(UrgentJob),
-			{"four workers run again", func(h *eventlog.History) time.Time { return nthBurstRuns(h, 2*elasticWorkers-1-shrunkWorkers) }},
+			{"four workers run again", func(h *eventlog.History) time.Time {
+				return nthWorkerAboveMinimumRuns(h, 2*elasticWorkers-1-shrunkWorkers)
+			}},
 			begins(StageEvict), evicted(ElasticJob, "master"), admitted(LargeJob, 0), hasSucceeded(LargeJob),
 			admitted(ElasticJob, 1), hasSucceeded(ElasticJob),
 		},
 	}
 }
 
-// chaosOrder are the chains of the chaos story.
+// chaosOrder are the chains of the chaos scenario.
 func chaosOrder() []chain {
-	broken := func(text string, kind eventlog.FaultKind, number int) moment {
+	injected := func(text string, kind eventlog.FaultKind, number int) moment {
 		return moment{text, func(h *eventlog.History) time.Time {
 			if faults := faultsOf(h, kind); number < len(faults) {
 				return faults[number].Time
@@ -72,21 +74,22 @@ func chaosOrder() []chain {
 	return []chain{
 		{
 			runs(ChaosJob, "worker", 2),
-			broken("a worker is deleted", eventlog.PodDeleted, 0), runs(ChaosJob, "worker", 3),
-			broken("another is killed", eventlog.PodKilled, 0), runs(ChaosJob, "worker", 4),
-			broken("a node dies", eventlog.NodeStopped, 0), broken("its object is deleted", eventlog.NodeDeleted, 0), findsNoRoom(ChaosJob, "worker", 5),
-			broken("the master is deleted", eventlog.PodDeleted, 1), firstEnds(ChaosJob, "master"), runs(ChaosJob, "master", 1),
-			broken("the node comes back", eventlog.NodeStarted, 0), runs(ChaosJob, "worker", 5),
-			broken("the API server is killed", eventlog.APIServerKilled, 0), hasSucceeded(ChaosJob),
+			injected("a worker is deleted", eventlog.PodDeleted, 0), runs(ChaosJob, "worker", 3),
+			injected("another is killed", eventlog.PodKilled, 0), runs(ChaosJob, "worker", 4),
+			injected("a node fails", eventlog.NodeStopped, 0), injected("its Node object is deleted", eventlog.NodeDeleted, 0), becomesUnschedulable(ChaosJob, "worker", 5),
+			injected("the master is deleted", eventlog.PodDeleted, 1), firstEnds(ChaosJob, "master"), runs(ChaosJob, "master", 1),
+			injected("the node is started again", eventlog.NodeStarted, 0), runs(ChaosJob, "worker", 5),
+			injected("the API server is killed", eventlog.APIServerKilled, 0), hasSucceeded(ChaosJob),
 		},
 	}
 }
 
-// ordinals of pods of a role, by their creation; those made at the same time are alike.
+// ordinals number the pods of a role in the order of their creation. The number is ambiguous for pods created at the same
+// time, so the scenarios use it only where that makes no difference.
 var ordinals = []string{"first", "second", "third", "fourth", "fifth", "sixth"}
 
-// ofPod is a moment in the life of a job's pod, the one with a number among those of its role.
-func ofPod(job, role string, number int, what string, at func(*eventlog.Life) time.Time) moment {
+// ofPod is a moment of a job's pod, which is identified by its number among the pods of its role.
+func ofPod(job, role string, number int, what string, at func(*eventlog.PodHistory) time.Time) moment {
 	return moment{fmt.Sprintf("the %s %s of %s %s", ordinals[number], role, job, what), func(h *eventlog.History) time.Time {
 		if pods := h.PodsOf(job, role); number < len(pods) {
 			return at(pods[number])
@@ -96,19 +99,19 @@ func ofPod(job, role string, number int, what string, at func(*eventlog.Life) ti
 }
 
 func created(job, role string, number int) moment {
-	return ofPod(job, role, number, "is made", func(l *eventlog.Life) time.Time { return l.Created })
+	return ofPod(job, role, number, "is created", func(l *eventlog.PodHistory) time.Time { return l.Created })
 }
 
-func findsNoRoom(job, role string, number int) moment {
-	return ofPod(job, role, number, "finds no room", func(l *eventlog.Life) time.Time { return l.Unschedulable })
+func becomesUnschedulable(job, role string, number int) moment {
+	return ofPod(job, role, number, "is unschedulable", func(l *eventlog.PodHistory) time.Time { return l.Unschedulable })
 }
 
 func runs(job, role string, number int) moment {
-	return ofPod(job, role, number, "runs", func(l *eventlog.Life) time.Time { return l.Running })
+	return ofPod(job, role, number, "runs", func(l *eventlog.PodHistory) time.Time { return l.Running })
 }
 
 func firstEnds(job, role string) moment {
-	return ofPod(job, role, 0, "ends", func(l *eventlog.Life) time.Time { return l.Ended })
+	return ofPod(job, role, 0, "ends", func(l *eventlog.PodHistory) time.Time { return l.Ended })
 }
 
 func hasSucceeded(job string) moment {
@@ -126,23 +129,22 @@ func begins(stage string) moment {
 	}}
 }
 
-// admitted is when the workload that is a job's own, not that of a single worker, is admitted, for the first or the
-// second time.
+// admitted is when the job's own workload, not that of a single worker, is admitted for the first or the second time.
 func admitted(job string, number int) moment {
 	return moment{fmt.Sprintf("%s is admitted for the %s time", job, ordinals[number]), func(h *eventlog.History) time.Time {
-		if spells := admissions(ownWorkload(h, job)); number < len(spells) {
-			return spells[number].From
+		if intervals := admissions(ownWorkload(h, job)); number < len(intervals) {
+			return intervals[number].From
 		}
 		return time.Time{}
 	}}
 }
 
-// evicted is when the queue takes the quota of that workload, as its pod in that role sees it.
+// evicted is when Kueue evicts that workload, as recorded for its pod in that role.
 func evicted(job, role string) moment {
 	return moment{job + " is evicted", func(h *eventlog.History) time.Time {
-		for _, life := range h.PodsOf(job, role) {
-			if life.Disruption == eventlog.PreemptionByQueue {
-				return life.Disrupted
+		for _, pod := range h.PodsOf(job, role) {
+			if pod.Disruption == eventlog.PreemptionByQueue {
+				return pod.Disrupted
 			}
 		}
 		return time.Time{}
@@ -150,35 +152,36 @@ func evicted(job, role string) moment {
 }
 
 // ownWorkload is a job's workload, of its Job or of its group of pods; an empty one where there is none.
-func ownWorkload(h *eventlog.History, job string) *eventlog.WorkloadLife {
+func ownWorkload(h *eventlog.History, job string) *eventlog.WorkloadHistory {
 	for _, workload := range h.Workloads {
 		if !ofSinglePod(workload) && h.JobOf(workload) == job {
 			return workload
 		}
 	}
-	return &eventlog.WorkloadLife{}
+	return &eventlog.WorkloadHistory{}
 }
 
-// ofSinglePod says whether a workload stands for one pod by itself: Kueue names those pod-NAME-HASH, and a group's after
-// the group.
-func ofSinglePod(workload *eventlog.WorkloadLife) bool {
+// ofSinglePod reports whether a workload belongs to a single pod: Kueue names these pod-NAME-HASH, and a pod group's workload
+// after the group.
+func ofSinglePod(workload *eventlog.WorkloadHistory) bool {
 	return strings.HasPrefix(workload.Name, "pod-")
 }
 
-// victim is the pod that the scheduler preempted; an empty life where it preempted none.
-func victim(h *eventlog.History) *eventlog.Life {
+// victim is the pod that the scheduler preempted, an empty history if it preempted none.
+func victim(h *eventlog.History) *eventlog.PodHistory {
 	if victims := preempted(h); len(victims) > 0 {
 		return victims[0]
 	}
-	return &eventlog.Life{}
+	return &eventlog.PodHistory{}
 }
 
-// nthBurstRuns is when so many workers above the elastic job's floor have begun to run, over its whole life.
-func nthBurstRuns(h *eventlog.History, number int) time.Time {
-	for _, life := range h.Pods {
-		if isBurst(life) && !life.Running.IsZero() {
+// nthWorkerAboveMinimumRuns is when the given number of workers above the elastic job's minimum have started, over the whole
+// run.
+func nthWorkerAboveMinimumRuns(h *eventlog.History, number int) time.Time {
+	for _, pod := range h.Pods {
+		if isWorkerAboveMinimum(pod) && !pod.Running.IsZero() {
 			if number--; number == 0 {
-				return life.Running
+				return pod.Running
 			}
 		}
 	}

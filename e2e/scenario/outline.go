@@ -13,22 +13,22 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// Outline is what must be the same wherever the story is told: per object the sequence of its states, by role and not by
-// name ("a worker of low-prio-job"), how many there were of each, the order of the moments that the story lists, and what
-// plans, destruction and models came to. Two backends have told the same story when their outlines are equal.
+// Outline is the part of a run that must be the same on every cluster: per object the sequence of its states, by role and not
+// by name ("a worker of low-prio-job"), the number of such objects, the order of the scenario's moments, and the results of
+// plans, destroy and model comparisons. Two backends agree on a scenario when their outlines are equal.
 //
-// What may differ is left out, each for its reason:
-//   - times, names of pods and nodes, and which node a pod was on: they are drawn by lot or measured;
-//   - what a master reports on its way (steps, losses, workers, short phases): reports are samples, and only the newest
-//     one is written. Of phases it tells the ones in which a job can stay, and not the Waiting before it first runs;
-//   - a wait for room while other pods are stopping: whether the scheduler looks before or after they have gone is
-//     chance, and how long they take is the node's affair. That somebody waits at all is among the moments;
-//   - pods that never ran: how often a master, or a Job, offers one in vain is a matter of back-off;
-//   - how a pod ended whose object was removed at once, and with what code a user's command ended that was asked to: the
-//     one is not seen, the other is the command's affair and its shell's;
-//   - the workloads of single pods: their pods tell whether the queue took them;
-//   - what terraform destroy ends, besides that it leaves nothing.
-func (s Story) Outline(events []eventlog.Event) string {
+// The outline leaves out what may differ between two correct runs:
+//   - times, the names of pods and nodes, and the node of a pod: these are random or measured;
+//   - a master's intermediate reports (steps, losses, workers, short phases): reports are samples, and only the newest one
+//     is kept. The outline contains the phases in which a job can remain, without the Waiting before it first runs;
+//   - the time that a pod is unschedulable while other pods terminate: whether the scheduler tries before or after they have
+//     ended is a race, and the duration depends on the node. Whether a pod is unschedulable at all is among the moments;
+//   - pods that never ran: how often a master or a Job retries depends on back-off;
+//   - the exit of a pod whose object was removed at once, which cannot be observed, and the exit code of a user's command
+//     that was terminated, which depends on the command and its shell;
+//   - the workloads of single pods: the states of their pods show whether Kueue preempted them;
+//   - the pods that terraform destroy ends; the outline only shows that it leaves nothing.
+func (s Scenario) Outline(events []eventlog.Event) string {
 	h := eventlog.Replay(events)
 	var out strings.Builder
 	section := func(title string, lines []string) {
@@ -51,7 +51,7 @@ func (s Story) Outline(events []eventlog.Event) string {
 	return out.String()
 }
 
-// counted are the texts with their numbers, in the order of the texts.
+// counted are the distinct texts with the number of their occurrences, sorted.
 func counted(texts []string) []string {
 	numbers := map[string]int{}
 	for _, text := range texts {
@@ -64,7 +64,7 @@ func counted(texts []string) []string {
 	return lines
 }
 
-// destruction is when the story began to destroy what it had made; the log's end where it did not.
+// destruction is when terraform destroy started; the log's end if it did not.
 func destruction(h *eventlog.History) time.Time {
 	from, _ := stageSpan(h, StageDestroy)
 	return from
@@ -72,56 +72,56 @@ func destruction(h *eventlog.History) time.Time {
 
 func outlinePods(h *eventlog.History) []string {
 	var texts []string
-	for _, life := range h.Pods {
-		if !life.Running.IsZero() {
-			texts = append(texts, who(life)+": "+strings.Join(podStates(h, life), ", "))
+	for _, pod := range h.Pods {
+		if !pod.Running.IsZero() {
+			texts = append(texts, describePod(pod)+": "+strings.Join(podStates(h, pod), ", "))
 		}
 	}
 	return counted(texts)
 }
 
-// who is a pod by its role.
-func who(life *eventlog.Life) string {
-	role := life.Role
+// describePod describes a pod by its role.
+func describePod(pod *eventlog.PodHistory) string {
+	role := pod.Role
 	if role == taskRole {
-		return "task " + life.Job
+		return "task " + pod.Job
 	}
-	if strings.HasPrefix(life.Name, trainingjob.FloorName(life.Job)+"-") {
-		role = "floor worker"
+	if strings.HasPrefix(pod.Name, trainingjob.FloorName(pod.Job)+"-") {
+		role = "minimum worker"
 	}
-	return fmt.Sprintf("a %s of %s", role, life.Job)
+	return fmt.Sprintf("a %s of %s", role, pod.Job)
 }
 
-func podStates(h *eventlog.History, life *eventlog.Life) []string {
+func podStates(h *eventlog.History, pod *eventlog.PodHistory) []string {
 	var states []string
-	if waitsForRoom(h, life) {
-		states = append(states, "waits for room")
+	if waitedForCapacity(h, pod) {
+		states = append(states, "is unschedulable")
 	}
 	states = append(states, "runs")
-	if life.Ended.IsZero() || life.Phase != "Succeeded" && life.Ended.After(destruction(h)) {
+	if pod.Ended.IsZero() || pod.Phase != "Succeeded" && pod.Ended.After(destruction(h)) {
 		return states
 	}
-	taken, seen := takenBy(h, life)
+	taken, seen := terminationCause(h, pod)
 	if taken != "" {
 		states = append(states, taken)
 	}
 	switch {
-	case !seen || taken != "" && life.Role == taskRole:
-	case life.ExitCode == nil:
-		states = append(states, "is gone")
-	case *life.ExitCode == 0:
+	case !seen || taken != "" && pod.Role == taskRole:
+	case pod.ExitCode == nil:
+		states = append(states, "is removed")
+	case *pod.ExitCode == 0:
 		states = append(states, "completes")
 	default:
-		states = append(states, fmt.Sprintf("ends with exit code %d", *life.ExitCode))
+		states = append(states, fmt.Sprintf("ends with exit code %d", *pod.ExitCode))
 	}
 	return states
 }
 
-// takenBy says what ended a pod that did not end by itself, and whether its end can be seen.
-func takenBy(h *eventlog.History, life *eventlog.Life) (taken string, seen bool) {
+// terminationCause returns what ended a pod that did not end by itself, and whether its exit can be observed.
+func terminationCause(h *eventlog.History, pod *eventlog.PodHistory) (taken string, seen bool) {
 	for _, fault := range h.Faults {
 		switch {
-		case fault.Target != life.Name:
+		case fault.Target != pod.Name:
 		case fault.Kind == eventlog.PodDeleted:
 			return "is deleted", true
 		case fault.Kind == eventlog.PodKilled:
@@ -129,51 +129,51 @@ func takenBy(h *eventlog.History, life *eventlog.Life) (taken string, seen bool)
 		}
 	}
 	switch {
-	case life.Disruption == eventlog.PreemptionByScheduler:
+	case pod.Disruption == eventlog.PreemptionByScheduler:
 		return "is preempted by the scheduler", true
-	case life.Disruption == eventlog.PreemptionByQueue:
-		return "is preempted by the queue", true
-	case !life.Deleting.IsZero() && life.Phase != "Succeeded" && life.Deleting.Before(destruction(h)):
-		return "is asked to go", true
+	case pod.Disruption == eventlog.PreemptionByQueue:
+		return "is preempted by Kueue", true
+	case !pod.Deleting.IsZero() && pod.Phase != "Succeeded" && pod.Deleting.Before(destruction(h)):
+		return "is deleted by its owner", true
 	}
 	return "", true
 }
 
-// roomIsSought is how long a pod must have been without room, while nobody was stopping, for that to be told: longer than
-// it takes the scheduler to look again.
-const roomIsSought = 2 * time.Second
+// minPendingTime is how long a pod must have been unschedulable, while no other pod terminated, to appear as such in the
+// outline. It is longer than the scheduler takes to retry.
+const minPendingTime = 2 * time.Second
 
-// waitsForRoom says whether a pod waited for room that nobody was giving up at the time.
-func waitsForRoom(h *eventlog.History, life *eventlog.Life) bool {
-	if life.Unschedulable.IsZero() {
+// waitedForCapacity reports whether a pod was unschedulable for minPendingTime while no other pod terminated.
+func waitedForCapacity(h *eventlog.History, pod *eventlog.PodHistory) bool {
+	if pod.Unschedulable.IsZero() {
 		return false
 	}
 	type span struct{ from, to time.Time }
 	var stopping []span
 	for _, other := range h.Pods {
 		from := earliest(other.Disrupted, other.Deleting)
-		if other != life && !from.IsZero() {
+		if other != pod && !from.IsZero() {
 			stopping = append(stopping, span{from, other.EndedBy(h.End)})
 		}
 	}
 	slices.SortFunc(stopping, func(a, b span) int { return a.from.Compare(b.from) })
-	until := life.EndedBy(h.End)
-	if !life.Bound.IsZero() {
-		until = life.Bound
+	until := pod.EndedBy(h.End)
+	if !pod.Bound.IsZero() {
+		until = pod.Bound
 	}
-	sought, at := time.Duration(0), life.Unschedulable
+	pending, at := time.Duration(0), pod.Unschedulable
 	for _, s := range append(stopping, span{from: until, to: until}) {
 		if s.from.After(until) {
 			s.from = until
 		}
 		if s.from.After(at) {
-			sought += s.from.Sub(at)
+			pending += s.from.Sub(at)
 		}
 		if s.to.After(at) {
 			at = s.to
 		}
 	}
-	return sought >= roomIsSought
+	return pending >= minPendingTime
 }
 
 // earliest is the earlier one of the two times that is not zero.
@@ -191,13 +191,13 @@ func outlineWorkloads(h *eventlog.History) []string {
 			continue
 		}
 		var states []string
-		for _, spell := range admissions(workload) {
-			if spell.From.After(destruction(h)) {
+		for _, interval := range admissions(workload) {
+			if interval.From.After(destruction(h)) {
 				continue
 			}
 			states = append(states, "admitted")
-			if spell.Evicted != "" {
-				states = append(states, "evicted ("+spell.Evicted+")")
+			if interval.Evicted != "" {
+				states = append(states, "evicted ("+interval.Evicted+")")
 			}
 		}
 		if workload.Finished && workload.Ended.Before(destruction(h)) {
@@ -212,7 +212,7 @@ func outlineWorkloads(h *eventlog.History) []string {
 	return counted(texts)
 }
 
-// lastingPhases are those in which a job can stay.
+// lastingPhases are the phases in which a job can remain.
 var lastingPhases = []trainingjob.Phase{
 	trainingjob.PhaseWaiting, trainingjob.PhaseRunning, trainingjob.PhaseCannotSave, trainingjob.PhaseSucceeded, trainingjob.PhaseFailed,
 }
@@ -235,7 +235,7 @@ func outlineJobs(h *eventlog.History) []string {
 		if last.StepsTotal == 0 || last.StepsDone != last.StepsTotal {
 			steps = "not all of its steps"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s; %s, under %s; the last one counts %s",
+		lines = append(lines, fmt.Sprintf("%s: %s; %s, under %s; the last one reports %s",
 			job.Name, strings.Join(phases, ", "), steps, wording.Number(int(last.Generation), "master"), wording.Number(last.Preemptions, "preemption")))
 	}
 	slices.Sort(lines)
@@ -255,7 +255,7 @@ func outlineModels(h *eventlog.History) []string {
 	for _, result := range h.Results {
 		text := "that of an undisturbed run"
 		if result.SHA256 == "" || result.SHA256 != result.UndisturbedSHA256 {
-			text = "another one than an undisturbed run's"
+			text = "different from that of an undisturbed run"
 		}
 		lines = append(lines, result.Job+": "+text)
 	}
@@ -264,18 +264,18 @@ func outlineModels(h *eventlog.History) []string {
 
 func outlineLeft(h *eventlog.History) []string {
 	switch {
-	case h.Left == nil:
+	case h.Leftovers == nil:
 		return []string{"nothing was destroyed"}
-	case len(h.Left.Objects) == 0:
+	case len(h.Leftovers.Objects) == 0:
 		return []string{"nothing"}
 	}
-	return h.Left.Objects
+	return h.Leftovers.Objects
 }
 
 // chain is a sequence of moments, each of which must be before the next one.
 type chain []moment
 
-// moment is something that happens once in a story.
+// moment is something that happens once in a run.
 type moment struct {
 	text string
 	at   func(*eventlog.History) time.Time // zero when it did not happen

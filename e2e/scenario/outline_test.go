@@ -13,21 +13,21 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-// made are the stories' logs as they should be, made by hand.
-var made = map[string]func() []eventlog.Event{
+// handmadeLogs are logs of the scenarios as they should be.
+var handmadeLogs = map[string]func() []eventlog.Event{
 	"elastic-scheduling": eventlogtest.ElasticScheduling,
 	"queue-priorities":   eventlogtest.QueuePriorities,
 	"under-a-queue":      eventlogtest.UnderAQueue,
 	"chaos":              eventlogtest.Chaos,
 }
 
-// TestTheOutlinesAreThoseInTestdata compares those of logs made by hand with the files that every backend's telling is
-// compared with, so that what the promises are tested on is what really happens.
-func TestTheOutlinesAreThoseInTestdata(t *testing.T) {
-	for _, story := range Stories(Brief) {
-		t.Run(story.Name, func(t *testing.T) {
-			outline := story.Outline(made[story.Name]())
-			golden := outlineFile(filepath.Join("..", ".."), story)
+// TestOutlinesOfTheHandmadeLogsAreThoseInTestdata compares them with the files that every backend's run is compared
+// with, so that the assertions are tested on logs like the real ones.
+func TestOutlinesOfTheHandmadeLogsAreThoseInTestdata(t *testing.T) {
+	for _, scenario := range Scenarios(ForTests) {
+		t.Run(scenario.Name, func(t *testing.T) {
+			outline := scenario.Outline(handmadeLogs[scenario.Name]())
+			golden := outlineFile(filepath.Join("..", ".."), scenario)
 			if *rewrite {
 				if err := os.WriteFile(golden, []byte(outline), 0o600); err != nil {
 					t.Fatal(err)
@@ -44,8 +44,8 @@ func TestTheOutlinesAreThoseInTestdata(t *testing.T) {
 	}
 }
 
-// TestATellingThatComesToSomethingElseHasAnotherOutline bends the logs that are made by hand in one place each.
-func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
+// TestOutlineChangesWithTheResult changes the handmade logs in one place each.
+func TestOutlineChangesWithTheResult(t *testing.T) {
 	// later moves what a function picks to the end of the log.
 	later := func(pick func(eventlog.Event) bool) func([]eventlog.Event) []eventlog.Event {
 		return func(events []eventlog.Event) []eventlog.Event {
@@ -61,30 +61,30 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 	}
 	killed := int32(137)
 	for name, test := range map[string]struct {
-		story string
-		bend  bend
+		scenario string
+		bend     mutation
 	}{
 		"the scheduler preempts nobody": {
-			"elastic-scheduling", podsOf(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
+			"elastic-scheduling", mutatePods(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
 		},
 		"the scheduler preempts the master too": {
-			"elastic-scheduling", podsOf(eventlogtest.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			"elastic-scheduling", mutatePods(eventlogtest.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
 		},
 		"the preempted worker has to be killed": {
-			"elastic-scheduling", podsOf(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) {
+			"elastic-scheduling", mutatePods(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
 			}),
 		},
 		"the high worker finds room at once": {
-			"elastic-scheduling", podsOf(eventlogtest.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", mutatePods(eventlogtest.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the low job does not grow back": {
-			"elastic-scheduling", podsOf(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
+			"elastic-scheduling", mutatePods(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
 		},
 		"the replacement does not have to wait": {
-			"elastic-scheduling", podsOf(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", mutatePods(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the high job ends after the low one": {
 			"elastic-scheduling", later(func(e eventlog.Event) bool {
@@ -92,24 +92,24 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			}),
 		},
 		"the status counts two preemptions": {
-			"elastic-scheduling", reportsOf(LowJob, func(s *trainingjob.Status) { s.Preemptions *= 2 }),
+			"elastic-scheduling", mutateReports(LowJob, func(s *trainingjob.Status) { s.Preemptions *= 2 }),
 		},
 		"a job fails": {
-			"elastic-scheduling", reportsOf(HighJob, func(s *trainingjob.Status) {
+			"elastic-scheduling", mutateReports(HighJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.Phase = trainingjob.PhaseFailed
 				}
 			}),
 		},
 		"a job ends too early": {
-			"elastic-scheduling", reportsOf(LowJob, func(s *trainingjob.Status) {
+			"elastic-scheduling", mutateReports(LowJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.StepsDone--
 				}
 			}),
 		},
 		"another master takes over": {
-			"elastic-scheduling", reportsOf(LowJob, func(s *trainingjob.Status) { s.Generation++ }),
+			"elastic-scheduling", mutateReports(LowJob, func(s *trainingjob.Status) { s.Generation++ }),
 		},
 		"the model is another one": {
 			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
@@ -131,8 +131,8 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		"something is left": {
 			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
-					if event.Left != nil {
-						event.Left.Objects = []string{"leases/low-prio-job-master"}
+					if event.Leftovers != nil {
+						event.Leftovers.Objects = []string{"leases/low-prio-job-master"}
 					}
 				}
 				return events
@@ -145,7 +145,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			"queue-priorities", without(func(e eventlog.Event) bool { return e.Workload != nil && e.Workload.Evicted != "" }),
 		},
 		"the high task's command fails": {
-			"queue-priorities", podsOf(eventlogtest.HighTaskPod.Name, func(p *eventlog.Pod) {
+			"queue-priorities", mutatePods(eventlogtest.HighTaskPod.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode, p.Phase = &killed, "Failed"
 				}
@@ -182,7 +182,7 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		},
 		"a worker dies with the master": {
 			"chaos", func(events []eventlog.Event) []eventlog.Event {
-				return podsOf(eventlogtest.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
+				return mutatePods(eventlogtest.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
 					if p.ExitCode != nil {
 						p.ExitCode, p.Phase = &killed, "Failed"
 					}
@@ -190,10 +190,10 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 			},
 		},
 		"the lost worker's replacement finds room elsewhere": {
-			"chaos", podsOf(eventlogtest.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"chaos", mutatePods(eventlogtest.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
-		"a worker is lost that the story did not take": {
-			"chaos", podsOf(eventlogtest.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
+		"a worker is lost that the scenario did not take": {
+			"chaos", mutatePods(eventlogtest.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
 				if p.Phase == "Succeeded" {
 					p.Phase, p.ExitCode = "Failed", &killed
 				}
@@ -205,17 +205,16 @@ func TestATellingThatComesToSomethingElseHasAnotherOutline(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := storyNamed(t, test.story)
-			if story.Outline(test.bend(made[test.story]())) == story.Outline(made[test.story]()) {
+			scenario := scenarioNamed(t, test.scenario)
+			if scenario.Outline(test.bend(handmadeLogs[test.scenario]())) == scenario.Outline(handmadeLogs[test.scenario]()) {
 				t.Error("its outline is the same")
 			}
 		})
 	}
 }
 
-// TestWhereAndWhenAStoryIsToldIsNoneOfItsOutline tells the same logs with other nodes and times, and with more and fewer
-// sights of the same things.
-func TestWhereAndWhenAStoryIsToldIsNoneOfItsOutline(t *testing.T) {
+// TestOutlineIgnoresTimesNodesAndSampling changes times, nodes and the number of observations of the same state.
+func TestOutlineIgnoresTimesNodesAndSampling(t *testing.T) {
 	for name, bend := range map[string]func(start time.Time, number int, event eventlog.Event) []eventlog.Event{
 		"everything takes three times as long": func(start time.Time, _ int, event eventlog.Event) []eventlog.Event {
 			event.Time = start.Add(3 * event.Time.Sub(start))
@@ -247,34 +246,34 @@ func TestWhereAndWhenAStoryIsToldIsNoneOfItsOutline(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, story := range Stories(Brief) {
-				want := story.Outline(made[story.Name]())
-				events := made[story.Name]()
+			for _, scenario := range Scenarios(ForTests) {
+				want := scenario.Outline(handmadeLogs[scenario.Name]())
+				events := handmadeLogs[scenario.Name]()
 				start := events[0].Time
-				var bent []eventlog.Event
+				var mutated []eventlog.Event
 				for i, event := range events {
-					bent = append(bent, bend(start, i, event)...)
+					mutated = append(mutated, bend(start, i, event)...)
 				}
-				if diff := differences(want, story.Outline(bent)); diff != "" {
-					t.Errorf("%s:\n%s", story.Name, diff)
+				if diff := differences(want, scenario.Outline(mutated)); diff != "" {
+					t.Errorf("%s:\n%s", scenario.Name, diff)
 				}
 			}
 		})
 	}
 }
 
-// TestTheBackendsLogsTellTheSameStory compares the logs of the last tellings on the embedded cluster and on kind with each
-// other, where both are there.
-func TestTheBackendsLogsTellTheSameStory(t *testing.T) {
-	for _, story := range Stories(Brief) {
-		t.Run(story.Name, func(t *testing.T) {
-			embedded, kind := "test-"+story.Name+"-auto", filepath.Join("kind", story.Name)
+// TestBackendsHaveTheSameOutline compares the logs of the last runs on the embedded cluster and on kind with each
+// other, if both exist.
+func TestBackendsHaveTheSameOutline(t *testing.T) {
+	for _, scenario := range Scenarios(ForTests) {
+		t.Run(scenario.Name, func(t *testing.T) {
+			embedded, kind := "test-"+scenario.Name+"-auto", filepath.Join("kind", scenario.Name)
 			outlines := map[string]string{}
 			for _, backend := range []string{embedded, kind} {
 				path := filepath.Join(OutDir(filepath.Join("..", ".."), backend), "events.jsonl")
 				file, err := os.Open(path)
 				if errors.Is(err, os.ErrNotExist) {
-					t.Skipf("this story has not been told on both backends yet: there is no %s", path)
+					t.Skipf("this scenario has not run on both backends yet: there is no %s", path)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -283,25 +282,25 @@ func TestTheBackendsLogsTellTheSameStory(t *testing.T) {
 				if err := errors.Join(err, file.Close()); err != nil {
 					t.Fatalf("%s: %v", path, err)
 				}
-				if eventlog.Replay(events).Left == nil {
-					t.Skipf("this story was not told to its end: %s", path)
+				if eventlog.Replay(events).Leftovers == nil {
+					t.Skipf("this run did not end: %s", path)
 				}
-				outlines[backend] = story.Outline(events)
+				outlines[backend] = scenario.Outline(events)
 			}
 			if diff := differences(outlines[embedded], outlines[kind]); diff != "" {
-				t.Errorf("the embedded cluster (-) and kind (+) tell different stories:\n%s", diff)
+				t.Errorf("the outlines of the embedded cluster (-) and of kind (+) differ:\n%s", diff)
 			}
 		})
 	}
 }
 
-func storyNamed(t *testing.T, name string) Story {
+func scenarioNamed(t *testing.T, name string) Scenario {
 	t.Helper()
-	for _, story := range Stories(Brief) {
-		if story.Name == name {
-			return story
+	for _, scenario := range Scenarios(ForTests) {
+		if scenario.Name == name {
+			return scenario
 		}
 	}
-	t.Fatalf("there is no story %s", name)
-	return Story{}
+	t.Fatalf("there is no scenario %s", name)
+	return Scenario{}
 }

@@ -9,107 +9,107 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// The second tutorial among the examples, and the configuration in it that asks the queue.
+// The second tutorial among the examples, and the configuration in it that reads data.elastic_workloads.
 const (
 	queueExample     = "tutorials/queue-priorities"
 	workloadsExample = queueExample + "/workloads"
 )
 
-// Names of the story's tasks.
+// Names of the scenario's tasks.
 const (
 	LowTask  = "low"
 	HighTask = "high"
 )
 
-// queuePriorities is the story of the second tutorial: a low-priority task takes the whole quota of a queue, a
-// high-priority one takes it away, and when that has ended the low one runs again, without anyone's doing.
+// queuePriorities is the scenario of the second tutorial: a low-priority task uses the whole quota of a queue, a
+// high-priority task preempts it, and Kueue admits the low one again when the high one has finished.
 type queuePriorities struct {
-	highLasts time.Duration // the page's task takes eleven days
+	highLasts time.Duration // the guide's task takes eleven days
 }
 
-// Stages of the story, besides StageSubmitLow, StageSubmitHigh and StageDestroy.
+// Stages of the scenario, besides StageSubmitLow, StageSubmitHigh and StageDestroy.
 const (
 	StageQueues = "queues"
 	StageReturn = "return"
 )
 
-func (s queuePriorities) tell(ctx context.Context, t *telling) error {
-	t.vars["high_seconds"] = strconv.Itoa(int(s.highLasts.Seconds()))
-	t.vars["submit_low"], t.vars["submit_high"] = "false", "false"
-	if t.cluster.TaskImage != "" {
-		t.vars["image"] = t.cluster.TaskImage
+func (s queuePriorities) run(ctx context.Context, r *runner) error {
+	r.vars["high_seconds"] = strconv.Itoa(int(s.highLasts.Seconds()))
+	r.vars["submit_low"], r.vars["submit_high"] = "false", "false"
+	if r.cluster.TaskImage != "" {
+		r.vars["image"] = r.cluster.TaskImage
 	}
-	t.stage(StageQueues, "terraform apply: a flavor, a queue with quota for four GPUs, two priority classes.")
-	if err := t.apply(ctx, StageQueues); err != nil {
+	r.beginStage(StageQueues, "terraform apply: a flavor, a queue with quota for four GPUs, two priority classes.")
+	if err := r.apply(ctx, StageQueues); err != nil {
 		return err
 	}
 
-	t.vars["submit_low"] = "true"
-	t.stage(StageSubmitLow, "terraform apply: task %s takes all four GPUs.", LowTask)
-	if err := t.apply(ctx, StageSubmitLow); err != nil {
+	r.vars["submit_low"] = "true"
+	r.beginStage(StageSubmitLow, "terraform apply: submit task %s, which uses all four GPUs.", LowTask)
+	if err := r.apply(ctx, StageSubmitLow); err != nil {
 		return err
 	}
-	if err := t.log.Wait(ctx, LowTask+" runs", startLimit, taskRuns(LowTask, 1)); err != nil {
+	if err := r.log.Wait(ctx, LowTask+" runs", startLimit, taskRuns(LowTask, 1)); err != nil {
 		return err
 	}
-	if err := t.ask(ctx, StageSubmitLow); err != nil {
-		return err
-	}
-
-	t.vars["submit_high"] = "true"
-	t.stage(StageSubmitHigh, "terraform apply: task %s wants the same four GPUs.", HighTask)
-	if err := t.apply(ctx, StageSubmitHigh); err != nil {
-		return err
-	}
-	if err := t.log.Wait(ctx, HighTask+" runs", preemptLimit, taskRuns(HighTask, 1)); err != nil {
-		return err
-	}
-	if err := t.log.Wait(ctx, LowTask+" waits in the queue", preemptLimit, workloadWaits(LowTask)); err != nil {
-		return err
-	}
-	if err := t.ask(ctx, StageSubmitHigh); err != nil {
+	if err := r.recordQueriedWorkloads(ctx, StageSubmitLow); err != nil {
 		return err
 	}
 
-	t.stage(StageReturn, "Nobody does anything: %s ends after %d s.", HighTask, int(s.highLasts.Seconds()))
-	if err := t.log.Wait(ctx, LowTask+" runs again", finishLimit, taskRuns(LowTask, 2)); err != nil {
+	r.vars["submit_high"] = "true"
+	r.beginStage(StageSubmitHigh, "terraform apply: submit task %s, which needs the same four GPUs.", HighTask)
+	if err := r.apply(ctx, StageSubmitHigh); err != nil {
 		return err
 	}
-	if err := t.plan(ctx, StageReturn); err != nil {
+	if err := r.log.Wait(ctx, HighTask+" runs", preemptLimit, taskRuns(HighTask, 1)); err != nil {
 		return err
 	}
-	if err := t.ask(ctx, StageReturn); err != nil {
+	if err := r.log.Wait(ctx, LowTask+" waits in the queue", preemptLimit, workloadWaits(LowTask)); err != nil {
 		return err
 	}
-	return t.destroy(ctx)
+	if err := r.recordQueriedWorkloads(ctx, StageSubmitHigh); err != nil {
+		return err
+	}
+
+	r.beginStage(StageReturn, "No user action: %s finishes after %d s.", HighTask, int(s.highLasts.Seconds()))
+	if err := r.log.Wait(ctx, LowTask+" runs again", finishLimit, taskRuns(LowTask, 2)); err != nil {
+		return err
+	}
+	if err := r.plan(ctx, StageReturn); err != nil {
+		return err
+	}
+	if err := r.recordQueriedWorkloads(ctx, StageReturn); err != nil {
+		return err
+	}
+	return r.destroy(ctx)
 }
 
-// ask records what data.elastic_workloads says.
-func (t *telling) ask(ctx context.Context, after string) error {
+// recordQueriedWorkloads records the result of data.elastic_workloads.
+func (r *runner) recordQueriedWorkloads(ctx context.Context, after string) error {
 	var workloads []struct {
 		Owner   eventlog.Owner `json:"owner"`
 		Queue   string         `json:"queue"`
 		Phase   string         `json:"phase"`
 		Message string         `json:"message"`
 	}
-	if err := t.tf.output(ctx, workloadsExample, variables{"config_path": t.vars["config_path"], "namespace": t.vars["namespace"]},
+	if err := r.tf.output(ctx, workloadsExample, variables{"config_path": r.vars["config_path"], "namespace": r.vars["namespace"]},
 		"workloads", &workloads); err != nil {
 		return fmt.Errorf("data.elastic_workloads after stage %s: %w", after, err)
 	}
-	answer := eventlog.Answer{After: after}
+	queried := eventlog.QueriedWorkloads{After: after}
 	for _, w := range workloads {
-		answer.Workloads = append(answer.Workloads, eventlog.AnsweredWorkload{Owner: w.Owner.Name, Queue: w.Queue, Phase: w.Phase, Reason: w.Message})
+		queried.Workloads = append(queried.Workloads, eventlog.QueriedWorkload{Owner: w.Owner.Name, Queue: w.Queue, Phase: w.Phase, Reason: w.Message})
 	}
-	t.log.Add(eventlog.Event{Answer: &answer})
+	r.log.Add(eventlog.Event{Queried: &queried})
 	return nil
 }
 
-// taskRuns waits until so many pods of a task have begun to run.
+// taskRuns waits until that many pods of a task have started.
 func taskRuns(task string, times int) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) { return len(ranPods(h, task)) >= times, nil }
 }
 
-// workloadWaits waits until a task's workload has lost its quota and says why it waits.
+// workloadWaits waits until a task's workload has lost its quota and reports why it waits.
 func workloadWaits(task string) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		for _, workload := range h.WorkloadsOf(task) {
@@ -122,12 +122,12 @@ func workloadWaits(task string) func(*eventlog.History) (bool, error) {
 }
 
 // ranPods are the pods of a task that ran, in the order of their creation.
-func ranPods(h *eventlog.History, task string) []*eventlog.Life {
-	var lives []*eventlog.Life
-	for _, life := range h.Pods {
-		if life.Job == task && !life.Running.IsZero() {
-			lives = append(lives, life)
+func ranPods(h *eventlog.History, task string) []*eventlog.PodHistory {
+	var pods []*eventlog.PodHistory
+	for _, pod := range h.Pods {
+		if pod.Job == task && !pod.Running.IsZero() {
+			pods = append(pods, pod)
 		}
 	}
-	return lives
+	return pods
 }

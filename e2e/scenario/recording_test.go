@@ -40,9 +40,9 @@ func (s server) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interfac
 	}
 }
 
-// TestARecorderMissesNothingLastingWhenTheAPIServerHasForgotten has a server that was started again, to which the recorder's
-// last version is too old.
-func TestARecorderMissesNothingLastingWhenTheAPIServerHasForgotten(t *testing.T) {
+// TestRecorderListsAgainAfterTheAPIServerRestarts uses a restarted server, for which the recorder's last version is too
+// old.
+func TestRecorderListsAgainAfterTheAPIServerRestarts(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	pod := func(name, version string, phase corev1.PodPhase) corev1.Pod {
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: version}, Status: corev1.PodStatus{Phase: phase}}
@@ -67,8 +67,8 @@ func TestARecorderMissesNothingLastingWhenTheAPIServerHasForgotten(t *testing.T)
 	expect := func(what string, holds func(eventlog.Pod) bool) {
 		t.Helper()
 		if err := log.Wait(ctx, what, time.Minute, func(h *eventlog.History) (bool, error) {
-			for _, life := range h.Pods {
-				if holds(life.Pod) {
+			for _, pod := range h.Pods {
+				if holds(pod.Pod) {
 					return true, nil
 				}
 			}

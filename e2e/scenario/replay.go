@@ -15,13 +15,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// Replay is a scenario file on a real scheduler: what `elastic-sim` runs in virtual time, with real pods, masters and queues.
-//
-// The file says when jobs are submitted and resized, what they ask for, and how long they compute; this is as it says,
-// SpeedUp times as fast. How long a pod takes to start, to join and to stop is the cluster's affair, and what the file says
-// about that is not used, except for how long a gang goes on once it was asked to end. So that a slow machine tells the same
-// story, the file's clock stands still while something that was submitted is being taken up: every pod of it that has room
-// runs, and of the others is known that they wait.
+// Replay runs a scenario file (package scenariofile) on a real cluster: what `elastic-sim` simulates in virtual time,
+// with real pods, masters and queues.
+// The file defines when jobs are submitted and resized, what they request and how long they compute; the replay does
+// the same, SpeedUp times as fast. How long a pod takes to start, to join and to stop depends on the cluster; the
+// replay ignores the file's values, except for a gang's termination time. The file's clock stops while submitted jobs
+// settle, that is until each of their pods runs or is known to be pending, so that a slow machine produces the same
+// order of events.
 type Replay struct {
 	File    *scenariofile.Scenario
 	SpeedUp int    // at least 1
@@ -30,9 +30,9 @@ type Replay struct {
 	Observe func(eventlog.Event)
 }
 
-// Run replays the file in a cluster that has its nodes and nothing in it, and leaves there what it made. It returns the
-// events so far when it fails, too. A file with something in it that a cluster cannot be given is refused with a
-// *NotReplayableError, before anything is made.
+// Run replays the file on an empty cluster that has the file's nodes. It does not delete the objects that it creates.
+// It returns the events so far when it fails, too. It refuses a file that cannot be replayed with a *NotReplayableError
+// before it creates anything.
 func (r Replay) Run(ctx context.Context, cluster Cluster) (events []eventlog.Event, err error) {
 	if err := Replayable(r.File); err != nil {
 		return nil, err
@@ -42,33 +42,33 @@ func (r Replay) Run(ctx context.Context, cluster Cluster) (events []eventlog.Eve
 		return nil, fmt.Errorf("the event log: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p := &replaying{Replay: r, cluster: cluster, log: NewLog(file, r.Observe), sizes: map[string]int{}}
+	p := &replayRun{Replay: r, cluster: cluster, log: NewLog(file, r.Observe), sizes: map[string]int{}}
 	err = p.run(ctx)
 	return p.log.Events(), errors.Join(err, p.log.Err())
 }
 
-// replaying is a replay while it runs.
-type replaying struct {
+// replayRun is the state of a running replay.
+type replayRun struct {
 	Replay
 	cluster Cluster
 	clients clients
 	log     *Log
-	model   string         // the text of the model that elastic jobs train
-	sizes   map[string]int // workers that each submitted elastic job wants, 1 for a gang
-	began   time.Time      // when the file's time was 0, later by all the time for which the clock stood still
+	model   string         // the source of the model that elastic jobs train
+	sizes   map[string]int // the maximum workers of each submitted elastic job, 1 for a gang
+	start   time.Time      // the time of the file's second 0, moved forward by every pause of its clock
 }
 
-// deed is something that the file has done at a time.
-type deed struct {
+// action is something that the file schedules.
+type action struct {
 	at   scenariofile.Duration
 	what string
 	do   func(context.Context) error
 }
 
-func (p *replaying) run(ctx context.Context) (err error) {
+func (p *replayRun) run(ctx context.Context) (err error) {
 	model, err := os.ReadFile(filepath.Join(p.Root, "examples", tutorialModel))
 	if err != nil {
-		return fmt.Errorf("the model of elastic jobs: %w", err)
+		return fmt.Errorf("read the model of elastic jobs: %w", err)
 	}
 	p.model = string(model)
 	if p.clients, err = connect(p.cluster.Kubeconfig); err != nil {
@@ -82,12 +82,12 @@ func (p *replaying) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer stop()
-	if err := p.furnish(ctx); err != nil {
+	if err := p.createQueues(ctx); err != nil {
 		return err
 	}
-	p.began = time.Now()
-	for _, d := range p.deeds() {
-		if err := p.reach(ctx, d.at, d.what); err != nil {
+	p.start = time.Now()
+	for _, d := range p.actions() {
+		if err := p.waitUntil(ctx, d.at, d.what); err != nil {
 			return err
 		}
 		if err := d.do(ctx); err != nil {
@@ -95,7 +95,7 @@ func (p *replaying) run(ctx context.Context) (err error) {
 		}
 	}
 	if p.File.Until > 0 {
-		return p.reach(ctx, p.File.Until, "end the replay")
+		return p.waitUntil(ctx, p.File.Until, "end the replay")
 	}
 	for _, job := range p.File.Jobs {
 		if err := p.log.Wait(ctx, job.Name+" has ended", finishLimit, jobEnded(job)); err != nil {
@@ -105,57 +105,58 @@ func (p *replaying) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// deeds are what the file has done, in the order of time.
-func (p *replaying) deeds() []deed {
-	var all []deed
+// actions are the file's actions in the order of their times.
+func (p *replayRun) actions() []action {
+	var all []action
 	for _, stage := range p.File.Stages {
-		all = append(all, deed{stage.At, "stage " + stage.Name, func(context.Context) error {
+		all = append(all, action{stage.At, "stage " + stage.Name, func(context.Context) error {
 			p.log.Add(eventlog.Event{Stage: &eventlog.Stage{Name: stage.Name, Text: stage.Text}})
 			return nil
 		}})
 	}
 	for _, job := range p.File.Jobs {
 		if job.Gang != nil {
-			all = append(all, deed{job.Submit, "submit " + job.Name, func(ctx context.Context) error { return p.submitGang(ctx, job) }})
+			all = append(all, action{job.Submit, "submit " + job.Name, func(ctx context.Context) error { return p.submitGang(ctx, job) }})
 			continue
 		}
-		all = append(all, deed{job.Submit, "submit " + job.Name, func(ctx context.Context) error { return p.submitElastic(ctx, job) }})
+		all = append(all, action{job.Submit, "submit " + job.Name, func(ctx context.Context) error { return p.submitElastic(ctx, job) }})
 		for _, size := range job.Elastic.Resize {
 			what := fmt.Sprintf("resize %s to %s", job.Name, wording.Number(size.Max, "worker"))
-			all = append(all, deed{size.At, what, func(ctx context.Context) error { return p.resize(ctx, job, size) }})
+			all = append(all, action{size.At, what, func(ctx context.Context) error { return p.resize(ctx, job, size) }})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b deed) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b action) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
-// reach waits for a time of the file, and then for everything that was submitted to be taken up, during which the file's
-// clock stands still.
-func (p *replaying) reach(ctx context.Context, at scenariofile.Duration, what string) error {
+// waitUntil waits for a time of the file, and then until all submitted jobs are settled, during which the file's clock
+// stops.
+func (p *replayRun) waitUntil(ctx context.Context, at scenariofile.Duration, what string) error {
 	select {
-	case <-time.After(time.Until(p.began.Add(p.real(at)))):
+	case <-time.After(time.Until(p.start.Add(p.real(at)))):
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the time %s to %s: %w", at, what, context.Cause(ctx))
 	}
 	stopped := time.Now()
 	for _, job := range p.File.Jobs {
 		if workers, submitted := p.sizes[job.Name]; submitted {
-			if err := p.log.Wait(ctx, job.Name+" is taken up, to "+what, startLimit, takenUp(job, workers)); err != nil {
+			if err := p.log.Wait(ctx, job.Name+" is settled, before: "+what, startLimit, isSettled(job, workers)); err != nil {
 				return err
 			}
 		}
 	}
-	p.began = p.began.Add(time.Since(stopped))
+	p.start = p.start.Add(time.Since(stopped))
 	return nil
 }
 
-// real is how long a time of the file is here.
-func (p *replaying) real(d scenariofile.Duration) time.Duration {
+// real converts a duration of the file to real time.
+func (p *replayRun) real(d scenariofile.Duration) time.Duration {
 	return d.Std() / time.Duration(p.SpeedUp)
 }
 
-// takenUp waits until every pod that a job should have is there, and runs or is known to wait, unless the job has ended.
-func takenUp(job scenariofile.Job, workers int) func(*eventlog.History) (bool, error) {
+// isSettled waits until every pod that a job should have exists and runs or is known to be pending, or the job has
+// ended.
+func isSettled(job scenariofile.Job, workers int) func(*eventlog.History) (bool, error) {
 	ended := jobEnded(job)
 	return func(h *eventlog.History) (bool, error) {
 		if done, err := ended(h); done || err != nil {
@@ -169,12 +170,12 @@ func takenUp(job scenariofile.Job, workers int) func(*eventlog.History) (bool, e
 		if job.Elastic != nil {
 			wanted++ // the master
 		}
-		for _, life := range h.Pods {
+		for _, pod := range h.Pods {
 			switch {
-			case life.Job != job.Name || !life.Ended.IsZero():
-			case !life.Deleting.IsZero(), !life.Bound.IsZero() && life.Running.IsZero():
+			case pod.Job != job.Name || !pod.Ended.IsZero():
+			case !pod.Deleting.IsZero(), !pod.Bound.IsZero() && pod.Running.IsZero():
 				return false, nil
-			case life.Bound.IsZero() && life.Unschedulable.IsZero() && !queued: // a queue's may be gated
+			case pod.Bound.IsZero() && pod.Unschedulable.IsZero() && !queued: // a queued job's pods may have a scheduling gate
 				return false, nil
 			default:
 				wanted--
@@ -184,18 +185,18 @@ func takenUp(job scenariofile.Job, workers int) func(*eventlog.History) (bool, e
 	}
 }
 
-// jobEnded waits until a job has done all its work, and its pods and its workload say so too.
+// jobEnded waits until a job has finished, and its pods and its workload have finished too.
 func jobEnded(job scenariofile.Job) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
-		done := slices.ContainsFunc(h.PodsOf(job.Name, taskRole), func(life *eventlog.Life) bool { return life.Phase == "Succeeded" })
+		done := slices.ContainsFunc(h.PodsOf(job.Name, taskRole), func(pod *eventlog.PodHistory) bool { return pod.Phase == "Succeeded" })
 		if job.Elastic != nil {
 			var err error
 			if done, err = succeeded(job.Name)(h); err != nil {
 				return false, err
 			}
 		}
-		rests, err := nothingRuns(job.Name)(h)
-		if err != nil || !done || !rests {
+		idle, err := nothingRuns(job.Name)(h)
+		if err != nil || !done || !idle {
 			return false, err
 		}
 		return workloadFinished(job.Name)(h)

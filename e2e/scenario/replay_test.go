@@ -10,7 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-func TestAScenarioThatAClusterCannotBeGivenIsRefusedByTheNamesOfItsFields(t *testing.T) {
+func TestReplayableNamesTheUnsupportedFields(t *testing.T) {
 	for name, refused := range map[string][]string{
 		"elastic-scheduling.yaml":       nil,
 		"queue-priorities.yaml":         nil,
@@ -34,7 +34,7 @@ func TestAScenarioThatAClusterCannotBeGivenIsRefusedByTheNamesOfItsFields(t *tes
 	}
 }
 
-func TestShortGradientsAreTakenTogetherAndTheWorkLastsAsLong(t *testing.T) {
+func TestReplayMergesShortGradientsWithoutChangingTheDuration(t *testing.T) {
 	for name, c := range map[string]struct {
 		speedUp  int
 		steps    int64
@@ -48,7 +48,7 @@ func TestShortGradientsAreTakenTogetherAndTheWorkLastsAsLong(t *testing.T) {
 		"a rest makes one more of them": {1, 21, time.Millisecond, 2, 20 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &replaying{Replay: Replay{SpeedUp: c.speedUp}}
+			p := &replayRun{Replay: Replay{SpeedUp: c.speedUp}}
 			speed := scenariofile.Speed{GradsToWait: 1, Gradient: scenariofile.Duration(c.gradient.Milliseconds())}
 			if steps, each := p.work(&scenariofile.Elastic{Steps: c.steps, Speed: speed}); steps != c.want || each != c.each {
 				t.Errorf("%d steps of %v, not %d of %v", steps, each, c.want, c.each)

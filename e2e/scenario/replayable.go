@@ -7,17 +7,17 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// NotReplayableError is that a scenario file has something that a replay cannot bring about on a cluster.
+// NotReplayableError reports that a scenario file uses features that a replay cannot reproduce on a cluster.
 type NotReplayableError struct {
 	Scenario string
-	Features []string // by the names of their fields: "trace", "jobs[0].repeat"
+	Features []string // names of fields, such as "trace" or "jobs[0].repeat"
 }
 
 func (e *NotReplayableError) Error() string {
-	return fmt.Sprintf("scenario %q cannot be replayed on a cluster: it has %s, which only elastic-sim can bring about", e.Scenario, strings.Join(e.Features, ", "))
+	return fmt.Sprintf("scenario file %q cannot be replayed on a cluster: it uses %s, which only elastic-sim supports", e.Scenario, strings.Join(e.Features, ", "))
 }
 
-// Replayable says what of a scenario a replay cannot bring about, with a *NotReplayableError.
+// Replayable returns a *NotReplayableError if a scenario file uses features that a replay cannot reproduce.
 func Replayable(s *scenariofile.Scenario) error {
 	var features []string
 	refuse := func(there bool, format string, args ...any) {

@@ -22,12 +22,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// creator makes objects of a kind.
+// creator creates objects of a kind.
 type creator[T any] interface {
 	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
 }
 
-// create makes an object.
+// create creates an object.
 func create[T metav1.Object](ctx context.Context, at creator[T], object T) error {
 	if _, err := at.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
@@ -35,8 +35,8 @@ func create[T metav1.Object](ctx context.Context, at creator[T], object T) error
 	return nil
 }
 
-// furnish makes the file's classes and queues.
-func (p *replaying) furnish(ctx context.Context) error {
+// createQueues creates the file's priority classes, flavors and queues.
+func (p *replayRun) createQueues(ctx context.Context) error {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	var problems error
 	for _, class := range p.File.PriorityClasses {
@@ -66,7 +66,8 @@ func (p *replaying) furnish(ctx context.Context) error {
 	return problems
 }
 
-// requirements are requests as a pod has them: of what is not divisible, a device, the limit must be given, and the same.
+// requirements are the requests of a file as a pod needs them: for extended resources Kubernetes demands an equal
+// limit.
 func requirements(requests scenariofile.Resources) *corev1.ResourceRequirements {
 	made := corev1.ResourceRequirements{Requests: corev1.ResourceList(requests), Limits: corev1.ResourceList{}}
 	for name, amount := range requests {
@@ -77,11 +78,11 @@ func requirements(requests scenariofile.Resources) *corev1.ResourceRequirements 
 	return &made
 }
 
-// submitGang makes a Job whose command takes as long as the gang computes.
-func (p *replaying) submitGang(ctx context.Context, job scenariofile.Job) error {
+// submitGang creates a Job whose command sleeps as long as the gang computes.
+func (p *replayRun) submitGang(ctx context.Context, job scenariofile.Job) error {
 	g := job.Gang
 	grace := int64(math.Ceil(p.real(*g.TerminationGracePeriod).Seconds()))
-	// The shell waits for the trap's sleep, as one that runs a program which takes its time to end.
+	// The shell waits for the sleep of its trap, like a program that takes a while to terminate.
 	command := fmt.Sprintf("trap 'sleep %.3f; exit %d' TERM; sleep %.3f & wait", p.real(*g.Stops).Seconds(), task.ExitStopped, p.real(g.Runs).Seconds())
 	made := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: job.Name},
@@ -119,25 +120,26 @@ func (p *replaying) submitGang(ctx context.Context, job scenariofile.Job) error 
 	return nil
 }
 
-// shortestGradient is below what workers can be told to take for a gradient and keep: a file's shorter ones are taken
-// together, several in one, so that the job takes as long and has fewer steps.
-const shortestGradient = 20 * time.Millisecond
+// minGradient is the shortest gradient that workers can keep to reliably. Shorter ones of a file are merged, so that
+// the job lasts as long with fewer steps.
+const minGradient = 20 * time.Millisecond
 
-// work is how many steps an elastic job has here, and how long each gradient takes.
-func (p *replaying) work(e *scenariofile.Elastic) (steps int64, gradient time.Duration) {
+// work returns the number of steps of an elastic job in a replay, and the duration of each gradient.
+func (p *replayRun) work(e *scenariofile.Elastic) (steps int64, gradient time.Duration) {
 	gradient = p.real(e.Speed.Gradient)
-	together := max(1, int64(math.Ceil(float64(shortestGradient)/float64(gradient))))
+	together := max(1, int64(math.Ceil(float64(minGradient)/float64(gradient))))
 	return (e.Steps + together - 1) / together, gradient * time.Duration(together)
 }
 
-// recordsPerTask of the made-up records; every minibatch is one of them.
+// recordsPerTask is the task size of the synthetic data; every minibatch is one record.
 const recordsPerTask = 100
 
-// learningRate is low enough for minibatches of one record: what is learned is of no matter, but a loss should be a number.
+// learningRate is low enough for minibatches of one record, so that the loss stays finite. The model itself does not
+// matter.
 const learningRate = 1e-3
 
 // definition is an elastic job of the file with a number of workers.
-func (p *replaying) definition(job scenariofile.Job, minimum, maximum int) trainingjob.Definition {
+func (p *replayRun) definition(job scenariofile.Job, minimum, maximum int) trainingjob.Definition {
 	e := job.Elastic
 	steps, gradient := p.work(e)
 	d := trainingjob.Definition{
@@ -157,12 +159,12 @@ func (p *replaying) definition(job scenariofile.Job, minimum, maximum int) train
 		d.Queue = &trainingjob.Queue{Name: q.Name, PriorityClass: q.PriorityClass, FloorPriorityClass: q.FloorPriorityClass}
 	}
 	d.Image = p.cluster.Image
-	d.Master, d.Workers = settingsOf(e.Master), settingsOf(e.Workers.Pod)
+	d.Master, d.Workers = podSettings(e.Master), podSettings(e.Workers.Pod)
 	d.Workers.PodOverrides = fmt.Appendf(nil, `{"spec":{"containers":[{"name":%q,"args":["worker","--pace","%v"]}]}}`, trainingjob.RoleWorker, gradient)
 	return d
 }
 
-func settingsOf(pod scenariofile.Pod) trainingjob.PodSettings {
+func podSettings(pod scenariofile.Pod) trainingjob.PodSettings {
 	grace := int64(math.Ceil(pod.TerminationGracePeriod.Std().Seconds()))
 	return trainingjob.PodSettings{
 		PriorityClassName: pod.PriorityClass, Resources: requirements(pod.Requests),
@@ -171,8 +173,9 @@ func settingsOf(pod scenariofile.Pod) trainingjob.PodSettings {
 	}
 }
 
-// submitElastic makes a job's objects in the order of the provider: the Job, which owns all others, runs when they are there.
-func (p *replaying) submitElastic(ctx context.Context, job scenariofile.Job) error {
+// submitElastic creates a job's objects in the provider's order: the Job, which owns all others, starts when they
+// exist.
+func (p *replayRun) submitElastic(ctx context.Context, job scenariofile.Job) error {
 	d := p.definition(job, job.Elastic.Workers.Min, job.Elastic.Workers.Max)
 	credentials, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(job.Name))
 	if err != nil {
@@ -212,15 +215,15 @@ func (p *replaying) submitElastic(ctx context.Context, job scenariofile.Job) err
 		}
 	}
 	if _, err := jobs.Patch(ctx, job.Name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("let Job %s run: %w", job.Name, err)
+		return fmt.Errorf("unsuspend Job %s: %w", job.Name, err)
 	}
 	p.sizes[job.Name] = job.Elastic.Workers.Max
 	return nil
 }
 
-// resize gives a job another number of workers, as the provider does: in its ConfigMap, which the master watches, signed with
-// the job's credentials.
-func (p *replaying) resize(ctx context.Context, job scenariofile.Job, size scenariofile.Resize) error {
+// resize changes a job's number of workers as the provider does: in its ConfigMap, which the master watches, signed
+// with the job's credentials.
+func (p *replayRun) resize(ctx context.Context, job scenariofile.Job, size scenariofile.Resize) error {
 	secret, err := p.clients.kubernetes.CoreV1().Secrets(p.cluster.Namespace).Get(ctx, trainingjob.CredentialsName(job.Name), metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the credentials of %s: %w", job.Name, err)

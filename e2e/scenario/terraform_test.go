@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAUsersStateAndVariablesAreNotCopiedWithTheExamples(t *testing.T) {
+func TestCopyExamplesLeavesOutStateAndVariables(t *testing.T) {
 	source, target := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	for _, name := range []string{"a/main.tf", "a/terraform.tfstate", "a/terraform.tfvars", "a/.terraform/x.json", "models/m.py"} {
 		path := filepath.Join(source, name)

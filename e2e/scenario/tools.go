@@ -13,7 +13,7 @@ const (
 	providerVariable = "TERRAFORM_PROVIDER_BIN"
 )
 
-// Tools are the executables that a story runs.
+// Tools are the executables that a scenario runs.
 type Tools struct {
 	Terraform string
 	Provider  string // its file name is terraform-provider-elastic

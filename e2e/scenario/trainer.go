@@ -20,15 +20,15 @@ import (
 // modelFileName is the final model's name, in ConfigMap NAME-model and below a run's output directory.
 const modelFileName = "model.safetensors"
 
-// The story's records: MNIST's 10,000 test images, where they are given, cut in two.
+// The training data: MNIST's 10,000 test images, if they are available, split in two.
 const (
 	trainPart, trainRecords = "train", 8000
 	testPart, testRecords   = "test", 2000
 )
 
-// PrepareData makes the story's records below dir, as mnist/train and mnist/test in RecordIO: from MNIST's IDX files
-// in mnistDir, its 10,000 test images cut into 8,000 and 2,000, or from synthetic digits when mnistDir is "". What is
-// there already is kept: both are deterministic.
+// PrepareData creates the training data below dir, as mnist/train and mnist/test in RecordIO: from MNIST's IDX files in
+// mnistDir, whose 10,000 test images it splits into 8,000 and 2,000, or from synthetic digits if mnistDir is "". It
+// keeps existing data: both are deterministic.
 func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
 	source := "synth"
 	if mnistDir != "" {
@@ -58,7 +58,7 @@ func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
 			records := fmt.Sprintf("%d:%d", part.first, part.first+part.size)
 			args = []string{"data", source, mnistDir, "--part", records, "--output", partial}
 		}
-		if err := run(ctx, trainer, args...); err != nil {
+		if err := runCommand(ctx, trainer, args...); err != nil {
 			return fmt.Errorf("prepare the data: %w", err)
 		}
 		if err := os.Rename(partial, target); err != nil {
@@ -68,18 +68,18 @@ func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
 	return nil
 }
 
-// measurePace runs the tutorial's job twice for a few epochs, without a cluster, on the smaller part of the data.
-func (s setting) measurePace(ctx context.Context) (pace, error) {
+// calibrate trains the tutorial's job twice for a few epochs, without a cluster, on the smaller part of the data.
+func (s environment) calibrate(ctx context.Context) (calibration, error) {
 	took := map[int]time.Duration{}
 	for _, epochs := range []int{shortRunEpochs, longRunEpochs} {
 		began := time.Now()
 		if _, err := s.train(ctx, "calibrate", localRun{job: LowJob, part: testPart, epochs: epochs, gradsToWait: tutorialGradsToWait}); err != nil {
-			return pace{}, err
+			return calibration{}, err
 		}
 		took[epochs] = time.Since(began)
 	}
-	measured := paceOf(took[shortRunEpochs], took[longRunEpochs])
-	return pace{epoch: measured.epoch * trainRecords / testRecords}, nil
+	measured := newCalibration(took[shortRunEpochs], took[longRunEpochs])
+	return calibration{epoch: measured.epoch * trainRecords / testRecords}, nil
 }
 
 // tutorialGradsToWait is the tutorial's --grads_to_wait.
@@ -93,32 +93,33 @@ type localRun struct {
 	gradsToWait int
 }
 
-// compare trains a job undisturbed, without a cluster, and records its model's hash beside the one it had in the cluster.
-func (t *telling) compare(ctx context.Context, model string, job localRun) error {
-	for _, told := range eventlog.Replay(t.log.Events()).Summarize() {
-		if told.Job == job.job {
-			t.say("This is silent for about as long as %s trained in the cluster, %s, or less.", job.job, wording.Duration(told.Took))
+// compareModel trains a job undisturbed, without a cluster, and records the hash of its model beside that of the
+// cluster's model.
+func (r *runner) compareModel(ctx context.Context, model string, job localRun) error {
+	for _, summary := range eventlog.Replay(r.log.Events()).Summarize() {
+		if summary.Job == job.job {
+			r.logf("This takes at most about as long as %s trained in the cluster, %s, and prints nothing.", job.job, wording.Duration(summary.Took))
 		}
 	}
 	began := time.Now()
-	undisturbed, err := t.train(ctx, "undisturbed", job)
+	undisturbed, err := r.train(ctx, "undisturbed", job)
 	if err != nil {
 		return err
 	}
-	t.log.Add(eventlog.Event{Result: &eventlog.Result{
+	r.log.Add(eventlog.Event{Result: &eventlog.Result{
 		Job: job.job, SHA256: model, UndisturbedSHA256: undisturbed, UndisturbedTook: time.Since(began),
 	}})
 	return nil
 }
 
 // train runs `elastic-trainer train` and returns the SHA-256 of its final model.
-func (s setting) train(ctx context.Context, name string, job localRun) (string, error) {
+func (s environment) train(ctx context.Context, name string, job localRun) (string, error) {
 	output := filepath.Join(s.dir, name)
-	// A run that finds its own finished output has nothing to do; this one is to be done.
+	// A run that finds its own finished output would do nothing.
 	if err := os.RemoveAll(output); err != nil {
 		return "", fmt.Errorf("train without a cluster: %w", err)
 	}
-	err := run(ctx, s.tools.Trainer, "train",
+	err := runCommand(ctx, s.tools.Trainer, "train",
 		"--job_name", job.job,
 		"--model_file", filepath.Join(s.examples, tutorialModel),
 		"--train_data_dir", filepath.Join(s.dataDir, "mnist", job.part),
@@ -157,8 +158,8 @@ func hashModel(output string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// run runs a command to its end; when the context ends the command is asked to stop, and killed after a while.
-func run(ctx context.Context, executable string, args ...string) error {
+// runCommand runs a command to its end. When the context ends, it sends SIGTERM, and SIGKILL after WaitDelay.
+func runCommand(ctx context.Context, executable string, args ...string) error {
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, executable, args...)
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -30,18 +30,18 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// recorder adds what watches show to a log. It watches rather than polls: a worker is Pending for some 40 ms only before
-// room is made for it.
+// recorder adds observed states to a log. It watches rather than polls, because a worker may be Pending for only 40 ms
+// before another pod is preempted for it.
 type recorder struct {
 	log       *Log
 	namespace string
 	watches   sync.WaitGroup
 }
 
-// record adds every state of the namespace's pods, of its workloads where Kueue is installed, and every report of
-// masters to the log, until stop is called, which waits for the watches to end.
+// record adds every state of the namespace's pods, of its workloads where Kueue is installed, and of the masters'
+// status reports to the log until stop is called, which waits for the watches to end.
 func (c clients) record(ctx context.Context, namespace string, log *Log) (stop func(), err error) {
-	// What a watcher has to say of an API server that comes back is no news: follow lists again.
+	// The watcher's messages about an API server that restarts are of no use: follow lists again.
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.Logger{}))
 	r := &recorder{log: log, namespace: namespace}
 	stop = func() { cancel(); r.watches.Wait() }
@@ -82,14 +82,14 @@ func follow[L interface {
 	r.watches.Go(func() {
 		for ctx.Err() == nil {
 			known.watch(ctx, kind, list.GetResourceVersion(), add)
-			// The stream cannot be continued: an API server that was started again does not know what was before it.
+			// The watch cannot be resumed: a restarted API server does not have the earlier versions.
 			again, err := kind.List(ctx, metav1.ListOptions{})
 			if err != nil {
 				pause(ctx)
 				continue
 			}
 			if now, err := objectsOf(again); err == nil {
-				known.become(now, add)
+				known.reconcile(now, add)
 				list, known = again, now
 			}
 		}
@@ -97,7 +97,7 @@ func follow[L interface {
 	return nil
 }
 
-// objects are those of a kind that a recorder has seen and not seen deleted.
+// objects are those that a recorder has observed and not seen deleted.
 type objects map[types.UID]metav1.Object
 
 func objectsOf(list runtime.Object) (objects, error) {
@@ -116,7 +116,7 @@ func objectsOf(list runtime.Object) (objects, error) {
 	return all, nil
 }
 
-// watch adds what a watch shows until it ends, which a short interruption is not.
+// watch adds the states that a watch shows until it ends. Short interruptions do not end it.
 func (known objects) watch(ctx context.Context, kind watcher, from string, add func(watch.EventType, runtime.Object)) {
 	w, err := toolswatch.NewRetryWatcherWithContext(ctx, from, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -141,8 +141,8 @@ func (known objects) watch(ctx context.Context, kind watcher, from string, add f
 	}
 }
 
-// become adds what must have happened between the two sights, in the order in which the objects were made.
-func (known objects) become(now objects, add func(watch.EventType, runtime.Object)) {
+// reconcile adds the changes between two lists, in the order in which the objects were created.
+func (known objects) reconcile(now objects, add func(watch.EventType, runtime.Object)) {
 	for _, object := range known.byAge() {
 		if now[object.GetUID()] == nil {
 			add(watch.Deleted, object.(runtime.Object))
@@ -161,12 +161,12 @@ func (known objects) byAge() []metav1.Object {
 	})
 }
 
-// watcher is what can be watched.
+// watcher is a client that can watch.
 type watcher interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// pause waits a little before something is tried again.
+// pause waits before a retry.
 func pause(ctx context.Context) {
 	select {
 	case <-time.After(pollInterval):
@@ -195,7 +195,7 @@ func podEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
 	}
 	for _, condition := range pod.Status.Conditions {
 		switch {
-		// A pod that is gated (another reason) waits for quota, not for room: its workload tells about that.
+		// A gated pod (another reason) waits for quota, not for a node; its workload shows that.
 		case condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable:
 			state.Unschedulable = condition.Message
 		case condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue:
@@ -250,13 +250,13 @@ func workloadEvent(kind watch.EventType, object runtime.Object) *eventlog.Event 
 		}
 	}
 	if state.Waits == state.Cause {
-		state.Waits = "" // right after an eviction both conditions say why it was evicted, not what it waits for
+		state.Waits = "" // right after an eviction both conditions contain the reason of the eviction
 	}
 	return &eventlog.Event{Workload: &state}
 }
 
-// jobEvent is a master's report as an event; nil for anything else, a report that is not JSON among them: the story
-// then waits in vain and says for what.
+// jobEvent is a master's report as an event; nil for anything else, also for a report that is not JSON: the scenario's
+// wait then times out.
 func jobEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
 	configMap, ok := object.(*corev1.ConfigMap)
 	if !ok || kind == watch.Deleted {
@@ -277,5 +277,5 @@ func jobEvent(kind watch.EventType, object runtime.Object) *eventlog.Event {
 	return &eventlog.Event{Job: &eventlog.Job{Name: job, Status: status}}
 }
 
-// pollInterval is between two looks at what cannot be watched in one call.
+// pollInterval is the interval of polls where no watch is possible.
 const pollInterval = 200 * time.Millisecond

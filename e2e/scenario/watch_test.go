@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-func TestAPodsStateBecomesAnEvent(t *testing.T) {
+func TestPodEventHasThePodsState(t *testing.T) {
 	now := metav1.Now()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -46,7 +46,7 @@ func TestAPodsStateBecomesAnEvent(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsGatedDoesNotWaitForRoom(t *testing.T) {
+func TestPodEventOfAGatedPodIsNotUnschedulable(t *testing.T) {
 	for reason, want := range map[string]string{corev1.PodReasonUnschedulable: "no room", corev1.PodReasonSchedulingGated: ""} {
 		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: "no room"},
@@ -57,7 +57,7 @@ func TestAPodThatIsGatedDoesNotWaitForRoom(t *testing.T) {
 	}
 }
 
-func TestOnlyAStatusConfigMapIsAMastersReport(t *testing.T) {
+func TestJobEventAcceptsOnlyStatusConfigMaps(t *testing.T) {
 	report := func(name, text string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{trainingjob.StatusKey: text}}
 	}
@@ -76,7 +76,7 @@ func TestOnlyAStatusConfigMapIsAMastersReport(t *testing.T) {
 	}
 }
 
-func TestAfterAnInterruptionOnlyWhatHasChangedIsAdded(t *testing.T) {
+func TestReconcileAddsOnlyWhatHasChanged(t *testing.T) {
 	at := func(name, version string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: version}}
 	}
@@ -89,7 +89,7 @@ func TestAfterAnInterruptionOnlyWhatHasChangedIsAdded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []string
-	before.become(after, func(kind watch.EventType, object runtime.Object) {
+	before.reconcile(after, func(kind watch.EventType, object runtime.Object) {
 		seen = append(seen, string(kind)+" "+object.(*corev1.Pod).Name)
 	})
 	if diff := cmp.Diff([]string{"DELETED gone", "MODIFIED new", "MODIFIED other"}, seen); diff != "" {

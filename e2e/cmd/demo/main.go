@@ -1,6 +1,6 @@
-// Command demo tells one of the tutorials' stories on an embedded cluster as it happens, ends with a summary and a
-// timeline picture, and leaves no process behind. `make demo` and `make demo-queues` build what it needs and run it in
-// the repository's root.
+// Command demo runs one of the scenarios on an embedded cluster and prints what happens. It ends with a summary and a
+// timeline, and leaves no process behind. `make demo` and `make demo-queues` build what it needs and run it in the
+// repository's root.
 package main
 
 import (
@@ -23,68 +23,68 @@ import (
 
 var (
 	errInterrupted = errors.New("interrupted; the cluster is stopped and everything is cleaned up")
-	errBroken      = errors.New("the story did not keep all of its promises")
+	errViolated    = errors.New("not all assertions of the scenario hold")
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	terminal := newTerminal(os.Stdout)
-	said := context.AfterFunc(ctx, func() {
+	stopNotice := context.AfterFunc(ctx, func() {
 		stop() // a second ^C ends this process at once, and the cluster with it
-		terminal.say("\nInterrupted: terraform destroy, then the cluster stops. This takes some seconds.")
+		terminal.say("\nInterrupted: running terraform destroy, then stopping the cluster. This takes some seconds.")
 	})
-	err := cli.RunContext(ctx, newRoot(func(story scenario.Story) error { return demo(ctx, terminal, story) }), os.Args[1:])
-	said()
+	err := cli.RunContext(ctx, newRoot(func(sc scenario.Scenario) error { return demo(ctx, terminal, sc) }), os.Args[1:])
+	stopNotice()
 	stop()
 	os.Exit(cli.Code(err))
 }
 
-// newRoot is the command that tells a story.
-func newRoot(tell func(scenario.Story) error) *cobra.Command {
-	stories := scenario.Stories(scenario.ToWatch)
+// newRoot is the command that runs a scenario.
+func newRoot(run func(scenario.Scenario) error) *cobra.Command {
+	scenarios := scenario.Scenarios(scenario.ForDemo)
 	var names, lines []string
-	for _, story := range stories {
-		names = append(names, story.Name)
-		lines = append(lines, fmt.Sprintf("  %-19s %s", story.Name, story.Title))
+	for _, sc := range scenarios {
+		names = append(names, sc.Name)
+		lines = append(lines, fmt.Sprintf("  %-19s %s", sc.Name, sc.Title))
 	}
 	root := &cobra.Command{
-		Use:   "demo [STORY]",
-		Short: "Tell a story on an embedded cluster as it happens",
-		Long: `Tell a story on an embedded cluster as it happens, and end with a summary and the path
-of a page with a timeline. No process is left behind. The first story is told where none
-is named:
+		Use:   "demo [SCENARIO]",
+		Short: "Run a scenario on an embedded cluster",
+		Long: `Run a scenario on an embedded cluster and print what happens. At the end there are a
+summary and the path of a page with a timeline. No process is left behind. Without an
+argument, the first scenario runs:
 
 ` + strings.Join(lines, "\n") + `
 
-make demo builds what this needs and says where it is, in $SIMCLUSTER_BIN,
+make demo builds the programs that this needs and sets their paths in $SIMCLUSTER_BIN,
 $ELASTIC_TRAINER_BIN and $TERRAFORM_PROVIDER_BIN. With $MNIST_DIR, a directory with
-MNIST's IDX files, the jobs train on those instead of synthetic digits. NO_COLOR=1 does
-without colours.`,
+MNIST's IDX files, the jobs train on those instead of synthetic digits. NO_COLOR=1
+switches colours off.`,
 		Example: `  make demo
-  STORY=chaos make demo
+  SCENARIO=chaos make demo
   bin/demo chaos`,
-		Args: cli.Wants("[STORY]"),
+		Args: cli.Wants("[SCENARIO]"),
 		ValidArgsFunction: cli.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return cli.Beginning(typed, names)
 		}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return tell(stories[0])
+				return run(scenarios[0])
 			}
 			at := slices.Index(names, args[0])
 			if at < 0 {
-				return cli.UsageError("there is no story %q; there are %s", args[0], strings.Join(names, ", "))
+				return cli.UsageError("there is no scenario %q; there are %s", args[0], strings.Join(names, ", "))
 			}
-			return tell(stories[at])
+			return run(scenarios[at])
 		},
 	}
-	cli.Exits(root, 0, "the story kept all of its promises")
-	cli.Exits(root, cli.Failed, "it did not, or could not be told")
+	cli.Exits(root, 0, "all assertions of the scenario hold")
+	cli.Exits(root, cli.Failed, "an assertion failed, or the scenario could not run")
 	cli.Configure(root)
 	return root
 }
 
-func demo(ctx context.Context, terminal *terminal, story scenario.Story) error {
+func demo(ctx context.Context, terminal *terminal, sc scenario.Scenario) error {
 	backend, err := embedded.Find()
 	if err != nil {
 		return err
@@ -97,16 +97,16 @@ func demo(ctx context.Context, terminal *terminal, story scenario.Story) error {
 	if err != nil {
 		return err
 	}
-	terminal.say("%s\n\n%s\n", story.Title, story.About)
-	var narrator scenario.Narrator
-	outcome, err := scenario.Tell(ctx, story, backend, scenario.Options{
+	terminal.say("%s\n\n%s\n", sc.Title, sc.About)
+	var reporter scenario.Reporter
+	outcome, err := scenario.Run(ctx, sc, backend, scenario.Options{
 		Tools:    tools,
 		Root:     root,
-		Out:      scenario.OutDir(root, story.Name),
+		Out:      scenario.OutDir(root, sc.Name),
 		MNISTDir: os.Getenv("MNIST_DIR"),
-		Say:      terminal.say,
+		Logf:     terminal.say,
 		Observe: func(event eventlog.Event) {
-			for _, line := range narrator.Tell(event) {
+			for _, line := range reporter.Lines(event) {
 				terminal.line(line)
 			}
 		},
@@ -114,16 +114,16 @@ func demo(ctx context.Context, terminal *terminal, story scenario.Story) error {
 	switch {
 	case ctx.Err() != nil:
 		if outcome.Page != "" {
-			terminal.say("What was seen until then, as a picture: %s", outcome.Page)
+			terminal.say("Timeline of the interrupted run: %s", outcome.Page)
 		}
 		return errInterrupted
 	case err != nil:
 		return err
 	}
-	terminal.summary(outcome.Events, story.Promises, outcome.Violations)
-	terminal.ending(story, outcome, scenario.Stories(scenario.ToWatch))
+	terminal.summary(outcome.Events, sc.Assertions, outcome.Violations)
+	terminal.ending(sc, outcome, scenario.Scenarios(scenario.ForDemo))
 	if len(outcome.Violations) > 0 {
-		return errBroken
+		return errViolated
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 )
 
 func TestManners(t *testing.T) {
-	clitest.Manners(t, func() *cobra.Command { return newRoot(func(scenario.Story) error { return nil }) })
+	clitest.Manners(t, func() *cobra.Command { return newRoot(func(scenario.Scenario) error { return nil }) })
 }
 
-func TestTheStoryIsTheOneThatIsNamed(t *testing.T) {
+func TestDemoRunsTheNamedScenario(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -28,42 +28,42 @@ func TestTheStoryIsTheOneThatIsNamed(t *testing.T) {
 		"one of them":             {[]string{"chaos"}, "chaos", 0},
 		"one that there is not":   {[]string{"peace"}, "", cli.Usage},
 		"two":                     {[]string{"chaos", "chaos"}, "", cli.Usage},
-		"a flag that there isn't": {[]string{"--story=chaos"}, "", cli.Usage},
+		"a flag that there isn't": {[]string{"--scenario=chaos"}, "", cli.Usage},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := ""
-			root := newRoot(func(s scenario.Story) error {
-				told = s.Name
+			ran := ""
+			root := newRoot(func(s scenario.Scenario) error {
+				ran = s.Name
 				return nil
 			})
 			root.SetOut(io.Discard)
 			root.SetArgs(append([]string{}, c.args...))
-			if err := root.ExecuteContext(t.Context()); cli.Code(err) != c.code || told != c.want {
-				t.Errorf("told %q: %v", told, err)
+			if err := root.ExecuteContext(t.Context()); cli.Code(err) != c.code || ran != c.want {
+				t.Errorf("ran %q: %v", ran, err)
 			}
 		})
 	}
 }
 
-func TestTheEndingSaysTheResultAndWhereToGoOn(t *testing.T) {
-	stories := scenario.Stories(scenario.ToWatch)
+func TestEndingHasTheResultAndFurtherReading(t *testing.T) {
+	scenarios := scenario.Scenarios(scenario.ForDemo)
 	for name, c := range map[string]struct {
 		violations []scenario.Violation
 		want       string
 	}{
-		"kept":   {nil, stories[0].Moral},
-		"broken": {[]scenario.Violation{{Rule: stories[0].Promises[0].Text}}, "some were not kept"},
+		"all hold":  {nil, scenarios[0].Summary},
+		"one fails": {[]scenario.Violation{{Assertion: scenarios[0].Assertions[0].Text}}, "1 of 11 assertions FAILED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			(&terminal{w: &out}).ending(stories[0], scenario.Outcome{Page: "out/timeline.html", Violations: c.violations}, stories)
-			for _, want := range []string{c.want, "out/timeline.html", "examples/tutorials/elastic-scheduling", "docs/guides/elastic-scheduling.md", "STORY=chaos"} {
+			(&terminal{w: &out}).ending(scenarios[0], scenario.Outcome{Page: "out/timeline.html", Violations: c.violations}, scenarios)
+			for _, want := range []string{c.want, "out/timeline.html", "examples/tutorials/elastic-scheduling", "docs/guides/elastic-scheduling.md", "SCENARIO=chaos"} {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("%q is missing in:\n%s", want, &out)
 				}
 			}
-			if strings.Contains(out.String(), "STORY=elastic-scheduling") {
-				t.Errorf("the story that was told is offered once more:\n%s", &out)
+			if strings.Contains(out.String(), "SCENARIO=elastic-scheduling") {
+				t.Errorf("the scenario that ran is listed among the others:\n%s", &out)
 			}
 		})
 	}
@@ -73,8 +73,8 @@ func TestColumnsFitTheLongestNameSeen(t *testing.T) {
 	var out bytes.Buffer
 	terminal := &terminal{w: &out, jobs: map[string]string{}, jobWidth: usualJobWidth, whoWidth: usualWhoWidth}
 	for _, line := range []scenario.Line{
-		{Job: "elastic-floor-a7a56fa8", Who: "floor 0 8cmr2", Text: "HERE"},
-		{At: time.Minute, Job: "elastic", Who: "master", Text: "HERE"},
+		{Job: "elastic-floor-a7a56fa8", Object: "floor 0 8cmr2", Text: "HERE"},
+		{At: time.Minute, Job: "elastic", Object: "master", Text: "HERE"},
 		{At: time.Hour, Text: "HERE"},
 	} {
 		terminal.line(line)

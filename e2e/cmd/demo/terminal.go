@@ -14,11 +14,11 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// terminal prints lines, in colour where a person looks at it.
+// terminal prints lines, in colour if the output is a terminal.
 type terminal struct {
 	w      io.Writer
 	colour bool
-	jobs   map[string]string // the colour of each job, in the order of their turning up
+	jobs   map[string]string // the colour of each job, assigned in the order of appearance
 
 	jobWidth, whoWidth int // of the columns of jobs and pods: that of the longest seen
 }
@@ -38,7 +38,7 @@ const (
 
 var jobColours = []string{blue, yellow, magenta, cyanOnDark}
 
-// newTerminal prints to file. NO_COLOR (any value) and TERM=dumb switch colours off, as elsewhere.
+// newTerminal prints to file. NO_COLOR (any value) and TERM=dumb switch colours off, as is usual.
 func newTerminal(file *os.File) *terminal {
 	colour := term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return &terminal{w: file, colour: colour, jobs: map[string]string{}, jobWidth: usualJobWidth, whoWidth: usualWhoWidth}
@@ -58,12 +58,12 @@ func (t *terminal) job(name string) string {
 	return t.jobs[name]
 }
 
-// say prints a line of the demo's own.
+// say prints a line that is not an event.
 func (t *terminal) say(format string, args ...any) {
 	fmt.Fprintf(t.w, format+"\n", args...)
 }
 
-// line prints a line of the story: time, job, pod, text.
+// line prints a line of the report: time, job, pod, text.
 func (t *terminal) line(line scenario.Line) {
 	at := t.paint(dim, fmt.Sprintf("%7.2f s", line.At.Seconds()))
 	if line.Tone == scenario.Heading {
@@ -79,15 +79,15 @@ func (t *terminal) line(line scenario.Line) {
 	case scenario.Waiting:
 		text = t.paint(yellow, text)
 	}
-	t.jobWidth, t.whoWidth = max(t.jobWidth, len(line.Job)), max(t.whoWidth, len(line.Who))
+	t.jobWidth, t.whoWidth = max(t.jobWidth, len(line.Job)), max(t.whoWidth, len(line.Object))
 	job := fmt.Sprintf("%-*s", t.jobWidth, line.Job)
 	if line.Job != "" {
 		job = t.paint(t.job(line.Job), job)
 	}
-	fmt.Fprintf(t.w, "%s  %s %-*s %s\n", at, job, t.whoWidth, line.Who, text)
+	fmt.Fprintf(t.w, "%s  %s %-*s %s\n", at, job, t.whoWidth, line.Object, text)
 }
 
-// jobTable prints the training jobs in numbers.
+// jobTable prints the training jobs' results.
 func (t *terminal) jobTable(h *eventlog.History) {
 	var rows [][]string
 	for _, s := range h.Summarize() {
@@ -115,13 +115,13 @@ func (t *terminal) jobTable(h *eventlog.History) {
 	t.table([]string{"job", "phase", "steps", "loss", "accuracy", "preempted", "waited", "took", "model"}, rows)
 }
 
-// workloadTable prints what the queue made of the workloads.
+// workloadTable prints how often each workload was admitted and preempted, and how long it waited.
 func (t *terminal) workloadTable(h *eventlog.History) {
 	var rows [][]string
 	for _, w := range h.Workloads {
 		admitted := 0
-		for _, spell := range w.Spells {
-			if spell.Admitted {
+		for _, interval := range w.Intervals {
+			if interval.Admitted {
 				admitted++
 			}
 		}
@@ -137,11 +137,11 @@ func (t *terminal) table(titles []string, rows [][]string) {
 	for _, row := range append([][]string{titles}, rows...) {
 		fmt.Fprintln(table, "  "+strings.Join(row, "\t"))
 	}
-	table.Flush() //nolint:errcheck // a failed write to a terminal has nobody to be told
+	table.Flush() //nolint:errcheck // a failed write to a terminal cannot be reported
 }
 
-// summary prints what became of jobs and workloads, and what was promised.
-func (t *terminal) summary(events []eventlog.Event, promises scenario.Promises, violations []scenario.Violation) {
+// summary prints the results of jobs and workloads, and of the assertions.
+func (t *terminal) summary(events []eventlog.Event, assertions scenario.Assertions, violations []scenario.Violation) {
 	h := eventlog.Replay(events)
 	if len(h.Jobs) > 0 {
 		t.jobTable(h)
@@ -150,30 +150,31 @@ func (t *terminal) summary(events []eventlog.Event, promises scenario.Promises, 
 		t.workloadTable(h)
 	}
 	fmt.Fprintln(t.w)
-	for _, promise := range promises {
-		mark, detail := t.paint(green, "kept  "), ""
+	for _, assertion := range assertions {
+		mark, detail := t.paint(green, "ok    "), ""
 		for _, violation := range violations {
-			if violation.Rule == promise.Text {
-				mark, detail = t.paint(red, "BROKEN"), ": "+violation.Detail
+			if violation.Assertion == assertion.Text {
+				mark, detail = t.paint(red, "FAILED"), ": "+violation.Detail
 			}
 		}
-		fmt.Fprintf(t.w, "  %s  %s%s\n", mark, promise.Text, detail)
+		fmt.Fprintf(t.w, "  %s  %s%s\n", mark, assertion.Text, detail)
 	}
 }
 
-// ending says in a sentence what came of a story, and where its reader can go on.
-func (t *terminal) ending(told scenario.Story, outcome scenario.Outcome, stories []scenario.Story) {
-	result := fmt.Sprintf("All %d promises were kept. %s", len(told.Promises), told.Moral)
-	if len(outcome.Violations) > 0 {
-		result = fmt.Sprintf("Of %d promises some were not kept: see BROKEN above.", len(told.Promises))
+// ending prints the result of a scenario in one sentence, and where to read on.
+func (t *terminal) ending(ran scenario.Scenario, outcome scenario.Outcome, scenarios []scenario.Scenario) {
+	result := fmt.Sprintf("All %d assertions hold. %s", len(ran.Assertions), ran.Summary)
+	if failed := len(outcome.Violations); failed > 0 {
+		result = fmt.Sprintf("%d of %d assertions FAILED, see above.", failed, len(ran.Assertions))
 	}
 	t.say("\n%s\n", t.paint(bold, result))
-	t.say("The picture, for a browser:  %s", outcome.Page)
-	t.say("What terraform applied:      %s", told.Example())
-	t.say("Step by step, by yourself:   %s", told.Guide)
-	for _, other := range stories {
-		if other.Name != told.Name {
-			t.say("Another story:               STORY=%-18s make demo   %s", other.Name, other.Title)
+	t.say("Timeline, for a browser:   %s", outcome.Page)
+	t.say("Terraform configuration:   %s", ran.Example())
+	t.say("Guide, step by step:       %s", ran.Guide)
+	t.say("\nOther scenarios:")
+	for _, other := range scenarios {
+		if other.Name != ran.Name {
+			t.say("  SCENARIO=%-18s make demo   %s", other.Name, other.Title)
 		}
 	}
 }

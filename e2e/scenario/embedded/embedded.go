@@ -1,4 +1,4 @@
-// Package embedded is the backend of the stories that gives each an embedded cluster of its own.
+// Package embedded runs each scenario on an embedded cluster of its own.
 package embedded
 
 import (
@@ -20,17 +20,17 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
-// trainerImage is the examples' own; the embedded cluster runs the trainer's executable for it.
+// trainerImage is the image of the examples. The nodes of the embedded cluster run the trainer's executable for it.
 const trainerImage = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
 
-// Backend makes embedded clusters.
+// Backend starts embedded clusters.
 type Backend struct {
 	Simcluster string // the program
 	Trainer    string // the program that runs for the trainer's image
-	Mounts     string // how containers get their volumes; "" is what the machine can do best
+	Mounts     string // how containers see their volumes, as in simcluster.Options; "" selects the best that works
 }
 
-// Find is the backend with the programs that `make build` built.
+// Find returns the backend with the programs of `make build`.
 func Find() (Backend, error) {
 	cluster, clusterErr := scenario.FindBinary(simcluster.BinaryVariable)
 	tools, toolsErr := scenario.FindTools()
@@ -40,54 +40,54 @@ func Find() (Backend, error) {
 	return Backend{Simcluster: cluster, Trainer: tools.Trainer}, nil
 }
 
-// Cluster starts a cluster as the story needs it, which ends when it is released.
-func (b Backend) Cluster(ctx context.Context, story scenario.Story, place scenario.Place) (scenario.Cluster, func() error, error) {
-	options, text := clusterFor(story.Needs)
-	return b.start(ctx, options, text, place)
+// Cluster starts a cluster that meets a scenario's requirements and ends when it is released.
+func (b Backend) Cluster(ctx context.Context, sc scenario.Scenario, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
+	options, text := clusterFor(sc.Requirements)
+	return b.start(ctx, options, text, where)
 }
 
-// ClusterFor starts a cluster with the nodes of a scenario file, and with queues where it has some, which ends when it is
-// released.
-func (b Backend) ClusterFor(ctx context.Context, file *simulation.Scenario, place scenario.Place) (scenario.Cluster, func() error, error) {
+// ClusterFor starts a cluster with the nodes of a scenario file, and with Kueue's API if the file has queues. It ends
+// when it is released.
+func (b Backend) ClusterFor(ctx context.Context, file *simulation.Scenario, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
 	options, text := clusterOf(file)
-	return b.start(ctx, options, text, place)
+	return b.start(ctx, options, text, where)
 }
 
-func (b Backend) start(ctx context.Context, options simcluster.Options, text string, place scenario.Place) (scenario.Cluster, func() error, error) {
-	place.Say("Cluster: %s, Kubernetes' own control plane.", text)
+func (b Backend) start(ctx context.Context, options simcluster.Options, text string, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
+	where.Logf("Cluster: starting %s, with the real Kubernetes control plane.", text)
 	began := time.Now()
-	log, err := os.Create(filepath.Join(place.Out, "cluster.log"))
+	log, err := os.Create(filepath.Join(where.Out, "cluster.log"))
 	if err != nil {
-		return scenario.Cluster{}, nil, fmt.Errorf("the cluster's log: %w", err)
+		return scenario.Cluster{}, nil, fmt.Errorf("create the cluster's log: %w", err)
 	}
 	name, _, _ := strings.Cut(trainerImage, ":")
 	images := map[string]string{name: b.Trainer}
 	maps.Copy(images, options.Images)
-	options.Binary, options.Dir, options.Mounts = b.Simcluster, filepath.Join(place.Out, "cluster"), b.Mounts
+	options.Binary, options.Dir, options.Mounts = b.Simcluster, filepath.Join(where.Out, "cluster"), b.Mounts
 	options.Images, options.Progress = images, log
 	running, err := simcluster.Run(ctx, options)
 	if err != nil {
 		return scenario.Cluster{}, nil, errors.Join(err, log.Close())
 	}
-	place.Say("Cluster: ready after %.1f s. To look at it yourself: export KUBECONFIG=%s", time.Since(began).Seconds(), running.Kubeconfig)
+	where.Logf("Cluster: ready after %.1f s. To use kubectl meanwhile: export KUBECONFIG=%s", time.Since(began).Seconds(), running.Kubeconfig)
 	return scenario.Cluster{
 		Kubeconfig: running.Kubeconfig, Namespace: "default", Image: trainerImage,
-		DataDir: place.DataDir, // the nodes are this machine
+		DataDir: where.DataDir, // the nodes are this machine
 		Faults:  faults{running},
 	}, func() error { return errors.Join(running.Close(), log.Close()) }, nil
 }
 
-// clusterFor is the cluster that has what a story needs, and its text for a reader.
-func clusterFor(needs scenario.Needs) (options simcluster.Options, text string) {
+// clusterFor returns the options of a cluster that meets the requirements, and a description for a reader.
+func clusterFor(needs scenario.Requirements) (options simcluster.Options, text string) {
 	text = "three nodes of 4 CPU and 15 GB"
 	if needs.GPUs {
-		text = "one node with four declared T4s and one without"
+		text = "one node with four declared (not real) T4 GPUs and one without"
 		options.Nodes = []controlplane.NodeGroup{
 			{Name: "cpu", Count: 1, CPU: "4", Memory: "15Gi", AllocatableCPU: "3.92"},
 			{
 				Name: "gpu", Count: 1, CPU: "16", Memory: "60Gi", AllocatableCPU: "15.89",
 				Resources: map[string]string{"nvidia.com/gpu": "4"},
-				// What GKE puts on its nodes with T4s.
+				// The label that GKE gives its nodes with T4s.
 				Labels: map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
 				Taints: []string{"nvidia.com/gpu=present:NoSchedule"},
 			},
@@ -96,14 +96,14 @@ func clusterFor(needs scenario.Needs) (options simcluster.Options, text string) 
 		options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	}
 	if needs.Kueue {
-		text += ", our engine in Kueue's place"
+		text += ", the project's stand-in for Kueue"
 		options.Queueing = true
 	}
 	return options, text
 }
 
-// clusterOf is the cluster that a scenario file describes, and its text for a reader. What is allocatable there is all that a
-// node has here.
+// clusterOf returns the options of a cluster that a scenario file describes, and a description for a reader. The nodes'
+// capacity here is what is allocatable in the file.
 func clusterOf(file *simulation.Scenario) (options simcluster.Options, text string) {
 	nodes := 0
 	for _, group := range file.Nodes {
@@ -117,7 +117,7 @@ func clusterOf(file *simulation.Scenario) (options simcluster.Options, text stri
 				made.CPU = amount.String()
 			case corev1.ResourceMemory:
 				made.Memory = amount.String()
-			case corev1.ResourcePods: // as many as a node lets run anyway
+			case corev1.ResourcePods: // the embedded cluster's nodes have a fixed number
 			default:
 				made.Resources[string(name)] = amount.String()
 			}
@@ -132,13 +132,13 @@ func clusterOf(file *simulation.Scenario) (options simcluster.Options, text stri
 	options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	text = wording.Number(nodes, "node")
 	if len(file.LocalQueues) > 0 {
-		text += ", our engine in Kueue's place"
+		text += ", the project's stand-in for Kueue"
 		options.Queueing = true
 	}
 	return options, text
 }
 
-// faults are those of a running cluster.
+// faults injects faults into a running cluster.
 type faults struct{ cluster *simcluster.Cluster }
 
 func (f faults) StopNode(ctx context.Context, node string) error {

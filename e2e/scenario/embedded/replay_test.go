@@ -9,9 +9,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
-// TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster replays the scenario files that are stories too. Logs and
+// TestReplayOfAScenarioFileMatchesItsSimulation replays the scenario files that correspond to scenarios. Logs and
 // outlines stay below e2e/out.
-func TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster(t *testing.T) {
+func TestReplayOfAScenarioFileMatchesItsSimulation(t *testing.T) {
 	backend, err := Find()
 	if err != nil {
 		if os.Getenv(simcluster.BinaryVariable) == "" {
@@ -28,10 +28,10 @@ func TestAScenarioFileTellsTheSameStoryInVirtualTimeAndOnACluster(t *testing.T) 
 		// Two minutes. A faster clock would leave a slow machine no time to end a job before the next one is submitted.
 		speedUps["under-a-queue"] = 1
 	}
-	for _, story := range scenario.Stories(scenario.Brief) {
-		if speedUp, there := speedUps[story.Name]; there {
-			t.Run(story.Name, func(t *testing.T) {
-				scenario.ReplayInTest(t, story, backend, speedUp, root, "replay-"+story.Name)
+	for _, sc := range scenario.Scenarios(scenario.ForTests) {
+		if speedUp, there := speedUps[sc.Name]; there {
+			t.Run(sc.Name, func(t *testing.T) {
+				scenario.ReplayInTest(t, sc, backend, speedUp, root, "replay-"+sc.Name)
 			})
 		}
 	}

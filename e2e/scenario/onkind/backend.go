@@ -1,6 +1,5 @@
-// Package onkind is the backend of the stories that tells them all on one kind cluster, which another process made for
-// this one (package kind) and deletes. It brings what a story needs and a bare cluster lacks: images, GPUs that nobody
-// has, Kueue.
+// Package onkind runs all scenarios on one kind cluster, which another process (command withkind, package kind) creates
+// and deletes. It adds what a bare cluster lacks: images, declared GPUs, Kueue.
 package onkind
 
 import (
@@ -21,13 +20,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 )
 
-// namespace is where the stories are told.
+// namespace is the namespace of the scenarios.
 const namespace = "default"
 
 // shellImage is for the commands of tasks.
 const shellImage = "elastic.test/shell:v1"
 
-// Backend is a kind cluster with what stories need.
+// Backend is a kind cluster for scenarios.
 type Backend struct {
 	cluster *kind.Cluster
 	client  klient.Client
@@ -36,12 +35,12 @@ type Backend struct {
 	root    string
 	say     func(format string, args ...any)
 
-	// What Kueue's installation came to, once a story needed it.
+	// The result of Kueue's installation, once a scenario needed it.
 	kueueTried bool
 	kueueErr   error
 }
 
-// New is the backend on a cluster. The trainer's image is made of the repository in root, as that version.
+// New returns the backend on a cluster. It builds the trainer's image from the repository in root, with that version.
 func New(cluster *kind.Cluster, client klient.Client, root, version string, say func(format string, args ...any)) (*Backend, error) {
 	trainer, err := name.NewTag(image.Repository + ":" + version)
 	if err != nil {
@@ -50,7 +49,7 @@ func New(cluster *kind.Cluster, client klient.Client, root, version string, say 
 	return &Backend{cluster: cluster, client: client, trainer: trainer, version: version, root: root, say: say}, nil
 }
 
-// Load makes the images and loads them into the workers. Their archives stay in dir.
+// Load builds the images and loads them into the workers. Their archives stay in dir.
 func (b *Backend) Load(ctx context.Context, dir string) error {
 	began := time.Now()
 	var node corev1.Node
@@ -96,19 +95,19 @@ func (b *Backend) Load(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Cluster brings what a story needs. What is brought stays for the stories that follow, but for the GPUs: their taint
-// would take a node away from the others.
-func (b *Backend) Cluster(ctx context.Context, story scenario.Story, place scenario.Place) (scenario.Cluster, func() error, error) {
+// Cluster adds what a scenario needs. Additions stay for later scenarios, except for the GPUs, whose taint would take a
+// node away from the others.
+func (b *Backend) Cluster(ctx context.Context, sc scenario.Scenario, options scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
 	nothing := func() error { return nil }
-	if story.Needs.Kueue {
+	if sc.Requirements.Kueue {
 		if err := b.needKueue(ctx); errors.Is(err, kueue.ErrUnavailable) {
-			return scenario.Cluster{}, nil, &scenario.LackingError{Story: story.Name, Lacks: err.Error()}
+			return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: err.Error()}
 		} else if err != nil {
 			return scenario.Cluster{}, nil, err
 		}
 	}
 	release := nothing
-	if story.Needs.GPUs {
+	if sc.Requirements.GPUs {
 		workers := b.cluster.Workers()
 		node := workers[len(workers)-1]
 		if err := attachGPUs(ctx, b.client, node); err != nil {
@@ -122,7 +121,7 @@ func (b *Backend) Cluster(ctx context.Context, story scenario.Story, place scena
 	}
 	return scenario.Cluster{
 		Kubeconfig: b.cluster.Kubeconfig, Namespace: namespace, Image: b.trainer.Name(), TaskImage: shellImage,
-		DataDir: place.DataDir, // the workers have it at the same path
+		DataDir: options.DataDir, // the workers have it at the same path
 		Faults:  b.cluster,
 	}, release, nil
 }

@@ -17,7 +17,8 @@ import (
 
 const detachLimit = 30 * time.Second
 
-// What a node with four T4s is on GKE: the resource that its device plugin reports, and the node pool's label and taint.
+// Properties of a GKE node with four T4s: the resource that its device plugin reports, and the node pool's label and
+// taint.
 const (
 	gpuResource  = corev1.ResourceName("nvidia.com/gpu")
 	gpuCount     = "4"
@@ -26,26 +27,26 @@ const (
 	gpuTaintText = "present"
 )
 
-// attachGPUs makes a node one with four T4s, for the scheduler. Kubernetes documents this for resources that no device plugin
-// reports ("Advertise Extended Resources for a Node"); the kubelet keeps it.
+// attachGPUs turns a node into one with four T4s, for the scheduler. Kubernetes documents this for resources that no
+// device plugin reports ("Advertise Extended Resources for a Node"); the kubelet keeps the value.
 func attachGPUs(ctx context.Context, client klient.Client, node string) error {
 	taint := func(taints []corev1.Taint) []corev1.Taint {
 		return append(taints, corev1.Taint{Key: string(gpuResource), Value: gpuTaintText, Effect: corev1.TaintEffectNoSchedule})
 	}
 	count := resource.MustParse(gpuCount)
 	if err := patchNode(ctx, client, node, map[string]any{gpuLabel: gpuLabelT4}, taint, &count); err != nil {
-		return fmt.Errorf("give node %s GPUs: %w", node, err)
+		return fmt.Errorf("attach GPUs to node %s: %w", node, err)
 	}
 	return nil
 }
 
-// detachGPUs makes it an ordinary node again.
+// detachGPUs undoes attachGPUs.
 func detachGPUs(ctx context.Context, client klient.Client, node string) error {
 	untaint := func(taints []corev1.Taint) []corev1.Taint {
 		return slices.DeleteFunc(taints, func(t corev1.Taint) bool { return t.Key == string(gpuResource) })
 	}
 	if err := patchNode(ctx, client, node, map[string]any{gpuLabel: nil}, untaint, nil); err != nil {
-		return fmt.Errorf("take node %s its GPUs: %w", node, err)
+		return fmt.Errorf("detach GPUs from node %s: %w", node, err)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func runScenario(cmd *cobra.Command, path string, seed *uint64, flags runFlags) 
 	if err != nil {
 		return err
 	}
-	var history eventlog.Telling
+	var history eventlog.Builder
 	logTo, closeLog, err := openLog(cmd, flags.log)
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package eventlog is what happened in a scenario, as data: one JSON object per line, in the order in which it was
-// seen. Everything that is said about a run (checks, narration, the timeline picture) is a function of its log, so
-// that a log from another machine can be judged and drawn again. It is pure but for reading and writing lines.
+// Package eventlog is the log of a scenario or a simulation: one JSON object per line, in the order of observation.
+// Assertions, reports and the timeline are functions of the log, so a log from another machine can be checked and drawn
+// again. The package is pure except for reading and writing lines.
 package eventlog
 
 import (
@@ -18,26 +18,26 @@ import (
 type Event struct {
 	Time time.Time `json:"time"`
 
-	Node     *Node     `json:"node,omitempty"`
-	Pod      *Pod      `json:"pod,omitempty"`
-	Workload *Workload `json:"workload,omitempty"`
-	Job      *Job      `json:"job,omitempty"`
-	Stage    *Stage    `json:"stage,omitempty"`
-	Fault    *Fault    `json:"fault,omitempty"`
-	Plan     *Plan     `json:"plan,omitempty"`
-	Listing  *Listing  `json:"listing,omitempty"`
-	Answer   *Answer   `json:"answer,omitempty"`
-	Result   *Result   `json:"result,omitempty"`
-	Left     *Left     `json:"left,omitempty"`
+	Node      *Node             `json:"node,omitempty"`
+	Pod       *Pod              `json:"pod,omitempty"`
+	Workload  *Workload         `json:"workload,omitempty"`
+	Job       *Job              `json:"job,omitempty"`
+	Stage     *Stage            `json:"stage,omitempty"`
+	Fault     *Fault            `json:"fault,omitempty"`
+	Plan      *Plan             `json:"plan,omitempty"`
+	Listing   *Listing          `json:"listing,omitempty"`
+	Queried   *QueriedWorkloads `json:"answer,omitempty"`
+	Result    *Result           `json:"result,omitempty"`
+	Leftovers *Leftovers        `json:"left,omitempty"`
 }
 
-// Node is a node that is there, from the start of the story or from this moment on.
+// Node is a node that exists from this moment on, or no longer.
 type Node struct {
 	Name   string            `json:"name"`
 	CPU    string            `json:"cpu"`             // allocatable, a quantity
 	Memory string            `json:"memory"`          // allocatable, a quantity
 	Other  map[string]string `json:"other,omitempty"` // allocatable of other resources
-	Lost   bool              `json:"lost,omitempty"`  // it is there no more
+	Lost   bool              `json:"lost,omitempty"`  // it no longer exists
 }
 
 // Pod is the state of a job's pod at one moment.
@@ -50,9 +50,9 @@ type Pod struct {
 	Node          string `json:"node,omitempty"` // "" until it is bound
 	Phase         string `json:"phase"`          // Kubernetes' PodPhase
 
-	Requests map[string]string `json:"requests,omitempty"` // quantities; told once
+	Requests map[string]string `json:"requests,omitempty"` // quantities; in the first state of a pod only
 
-	Unschedulable string `json:"unschedulable,omitempty"` // the scheduler's message while it finds no room
+	Unschedulable string `json:"unschedulable,omitempty"` // the scheduler's message while the pod is unschedulable
 	Disruption    string `json:"disruption,omitempty"`    // reason of the DisruptionTarget condition
 	Cause         string `json:"cause,omitempty"`         // its message
 	Deleting      bool   `json:"deleting,omitempty"`      // a deletion timestamp is set
@@ -61,11 +61,11 @@ type Pod struct {
 	Reason        string `json:"reason,omitempty"` // of the container's waiting or terminated state
 }
 
-// PreemptionByScheduler is Pod.Disruption of a pod that made room for a more important one.
+// PreemptionByScheduler is Pod.Disruption of a pod that kube-scheduler preempted.
 const PreemptionByScheduler = "PreemptionByScheduler"
 
-// PreemptionByQueue is Pod.Disruption of a pod whose workload lost its quota to a more important one. Replay sets it; a
-// watch of the pod alone does not show it.
+// PreemptionByQueue is Pod.Disruption of a pod whose workload Kueue preempted. Replay sets it, because the pod's own
+// conditions do not show it.
 const PreemptionByQueue = "PreemptionByQueue"
 
 // Workload is the state of a Kueue workload at one moment.
@@ -87,13 +87,13 @@ type Workload struct {
 	Deleted    bool   `json:"deleted,omitempty"`   // the object is gone
 }
 
-// Owner is an object that a workload stands for.
+// Owner is an owner of a workload: a Job or a pod.
 type Owner struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 }
 
-// EvictedByPreemption is Workload.Evicted of a workload that made room for a more important one.
+// EvictedByPreemption is Workload.Evicted of a workload that was preempted.
 const EvictedByPreemption = "Preempted"
 
 // Job is what a job's master reported.
@@ -102,19 +102,19 @@ type Job struct {
 	Status trainingjob.Status `json:"status"`
 }
 
-// Stage is a step of the story: what the story does now.
+// Stage is the beginning of a stage of the scenario.
 type Stage struct {
 	Name string `json:"name"`
 	Text string `json:"text,omitempty"` // for a reader
 }
 
-// Fault is something that the story breaks, or lets come back.
+// Fault is a fault that the scenario injects, or its repair.
 type Fault struct {
 	Kind   FaultKind `json:"kind"`
 	Target string    `json:"target,omitempty"` // the pod's or node's name
 }
 
-// FaultKind says what is done.
+// FaultKind is the kind of a fault.
 type FaultKind string
 
 // The faults.
@@ -127,27 +127,27 @@ const (
 	APIServerKilled FaultKind = "API server killed"
 )
 
-// Plan is what `terraform plan` answered after a stage: addresses with their actions; none when nothing would change.
+// Plan is the result of `terraform plan` after a stage: resource addresses with their actions, none without changes.
 type Plan struct {
 	After   string   `json:"after"`
 	Changes []string `json:"changes,omitempty"`
 }
 
-// Listing is what the API server answered to a label selector.
+// Listing is the list of the pods that match a label selector.
 type Listing struct {
 	Selector string   `json:"selector"`
 	Pods     []string `json:"pods"`
 }
 
-// Answer is what data.elastic_workloads said after a stage.
-type Answer struct {
-	After     string             `json:"after"`
-	Workloads []AnsweredWorkload `json:"workloads"`
+// QueriedWorkloads is the result of data.elastic_workloads after a stage.
+type QueriedWorkloads struct {
+	After     string            `json:"after"`
+	Workloads []QueriedWorkload `json:"workloads"`
 }
 
-// AnsweredWorkload is one workload in an Answer.
-type AnsweredWorkload struct {
-	Owner  string `json:"owner"` // the name of what it stands for
+// QueriedWorkload is one of the workloads in QueriedWorkloads.
+type QueriedWorkload struct {
+	Owner  string `json:"owner"` // the name of its Job or pod
 	Queue  string `json:"queue"`
 	Phase  string `json:"phase"`
 	Reason string `json:"reason,omitempty"` // why it waits
@@ -161,8 +161,8 @@ type Result struct {
 	UndisturbedTook   time.Duration `json:"undisturbed_took_ns"`
 }
 
-// Left is what `terraform destroy` left behind, as kind/name; nothing when it did its work.
-type Left struct {
+// Leftovers are the objects that `terraform destroy` did not delete, as kind/name.
+type Leftovers struct {
 	Objects []string `json:"objects,omitempty"`
 }
 
@@ -181,7 +181,7 @@ func Write(w io.Writer, event Event) error {
 // maxLine bounds a line of a log: a pod or a status is a few KiB.
 const maxLine = 4 << 20
 
-// Read reads a log. A line that is no event is an error with its number.
+// Read reads a log. The error for an invalid line contains its number.
 func Read(r io.Reader) ([]Event, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

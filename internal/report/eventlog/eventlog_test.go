@@ -82,12 +82,12 @@ func TestASummaryTellsWhatAJobTookAndWaited(t *testing.T) {
 }
 
 func TestNodesAreInTheOrderInWhichPeopleCount(t *testing.T) {
-	var told eventlog.Telling
+	var builder eventlog.Builder
 	for _, name := range []string{"n-10", "n-9", "m-100", "n-09", "n-1a", "n"} {
-		told.Add(eventlog.Event{Time: time.Unix(1, 0), Node: &eventlog.Node{Name: name}})
+		builder.Add(eventlog.Event{Time: time.Unix(1, 0), Node: &eventlog.Node{Name: name}})
 	}
 	var names []string
-	for _, n := range told.History().Nodes {
+	for _, n := range builder.History().Nodes {
 		names = append(names, n.Name)
 	}
 	if got, want := strings.Join(names, " "), "m-100 n n-1a n-9 n-09 n-10"; got != want {

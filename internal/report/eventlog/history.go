@@ -9,20 +9,20 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// History is a log told by pod and by job. Times are zero for what did not happen.
+// History is a log grouped by pod, workload and job. The time of anything that did not happen is zero.
 type History struct {
 	Start, End time.Time
-	Nodes      []*NodeLife     // by name
-	Pods       []*Life         // by Created
-	Workloads  []*WorkloadLife // by Created
+	Nodes      []*NodeHistory     // by name
+	Pods       []*PodHistory      // by Created
+	Workloads  []*WorkloadHistory // by Created
 	Jobs       []*JobHistory
 	Stages     []StageAt
 	Faults     []FaultAt
 	Plans      []Plan
 	Listings   []Listing
-	Answers    []Answer
+	Queried    []QueriedWorkloads
 	Results    []Result
-	Left       *Left // nil until something was destroyed
+	Leftovers  *Leftovers // nil before terraform destroy
 }
 
 // StageAt is a stage and when it began.
@@ -37,32 +37,32 @@ type FaultAt struct {
 	Time time.Time
 }
 
-// NodeLife is a node and when it was there.
-type NodeLife struct {
-	Node  // as last seen while it was there
-	There []Span
+// NodeHistory is a node and the times at which it existed.
+type NodeHistory struct {
+	Node    // as last observed while it existed
+	Present []Span
 }
 
-// Span is a time; To is zero while it goes on.
+// Span is an interval of time; To is zero while it has not ended.
 type Span struct{ From, To time.Time }
 
-// Life is one pod's way: seen, without room, bound, running, asked to go, ended.
-type Life struct {
-	Pod // as last seen while it existed
+// PodHistory is a pod and the times of its states: created, unschedulable, bound, running, being deleted, ended.
+type PodHistory struct {
+	Pod // as last observed while it existed
 
 	Created       time.Time
-	Unschedulable time.Time // first seen without room
-	Why           string    // the scheduler's first message about it
+	Unschedulable time.Time // first observed as unschedulable
+	FirstMessage  string    // the scheduler's first message about that
 	Bound         time.Time
 	Running       time.Time
 	Disrupted     time.Time // DisruptionTarget
 	Deleting      time.Time
-	Ended         time.Time // a terminal phase, or gone
+	Ended         time.Time // in a terminal phase, or deleted
 }
 
-// Preempted says whether the scheduler took this pod's room, or a queue its quota.
-func (l *Life) Preempted() bool {
-	return l.Disruption == PreemptionByScheduler || l.Disruption == PreemptionByQueue
+// Preempted reports whether kube-scheduler preempted this pod, or Kueue its workload.
+func (p *PodHistory) Preempted() bool {
+	return p.Disruption == PreemptionByScheduler || p.Disruption == PreemptionByQueue
 }
 
 // JobHistory is what a job's master reported, in order.
@@ -106,43 +106,43 @@ func (h *History) Job(name string) *JobHistory {
 }
 
 // PodsOf are the pods of a job in a role, in the order of their creation.
-func (h *History) PodsOf(job, role string) []*Life {
-	var lives []*Life
-	for _, life := range h.Pods {
-		if life.Job == job && life.Role == role {
-			lives = append(lives, life)
+func (h *History) PodsOf(job, role string) []*PodHistory {
+	var pods []*PodHistory
+	for _, pod := range h.Pods {
+		if pod.Job == job && pod.Role == role {
+			pods = append(pods, pod)
 		}
 	}
-	return lives
+	return pods
 }
 
-// Replay folds a log into its history. It can be fed a log that has not ended.
+// Replay returns the history of a log, which need not be complete.
 func Replay(events []Event) *History {
-	var t Telling
+	var b Builder
 	for _, event := range events {
-		t.Add(event)
+		b.Add(event)
 	}
-	return t.History()
+	return b.History()
 }
 
-// Telling is a history in the making, for logs that are not kept. The zero Telling has no event yet.
-type Telling struct {
+// Builder builds a history event by event, for logs that are not kept in memory. The zero Builder has no events.
+type Builder struct {
 	history   History
-	pods      map[string]*Life // by UID
-	named     map[string][]*Life
-	ofJob     map[string][]*Life
-	workloads map[string]*WorkloadLife
-	nodes     map[string]*NodeLife
+	pods      map[string]*PodHistory // by UID
+	byName    map[string][]*PodHistory
+	byJob     map[string][]*PodHistory
+	workloads map[string]*WorkloadHistory
+	nodes     map[string]*NodeHistory
 	jobs      map[string]*JobHistory
 }
 
-// History is what has been told so far.
-func (t *Telling) History() *History {
-	slices.SortFunc(t.history.Nodes, func(a, b *NodeLife) int { return naturally(a.Name, b.Name) })
-	return &t.history
+// History returns the history of the events so far.
+func (b *Builder) History() *History {
+	slices.SortFunc(b.history.Nodes, func(x, y *NodeHistory) int { return naturally(x.Name, y.Name) })
+	return &b.history
 }
 
-// naturally orders names as people do, node-9 before node-10.
+// naturally compares names in natural order, node-9 before node-10.
 func naturally(a, b string) int {
 	for a != "" && b != "" {
 		digitsA, digitsB := leadingDigits(a), leadingDigits(b)
@@ -164,43 +164,43 @@ func naturally(a, b string) int {
 
 func leadingDigits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }
 
-// Add tells one more event.
-func (t *Telling) Add(event Event) {
-	h := &t.history
+// Add adds an event.
+func (b *Builder) Add(event Event) {
+	h := &b.history
 	if h.Start.IsZero() {
 		h.Start = event.Time
-		t.pods, t.named, t.ofJob = map[string]*Life{}, map[string][]*Life{}, map[string][]*Life{}
-		t.workloads, t.nodes, t.jobs = map[string]*WorkloadLife{}, map[string]*NodeLife{}, map[string]*JobHistory{}
+		b.pods, b.byName, b.byJob = map[string]*PodHistory{}, map[string][]*PodHistory{}, map[string][]*PodHistory{}
+		b.workloads, b.nodes, b.jobs = map[string]*WorkloadHistory{}, map[string]*NodeHistory{}, map[string]*JobHistory{}
 	}
 	h.End = event.Time
 	switch {
 	case event.Node != nil:
-		t.node(event.Time, *event.Node)
+		b.node(event.Time, *event.Node)
 	case event.Pod != nil:
-		life := t.pods[event.Pod.UID]
-		if life == nil {
-			life = &Life{Created: event.Time}
-			t.pods[event.Pod.UID] = life
-			t.named[event.Pod.Name] = append(t.named[event.Pod.Name], life)
-			t.ofJob[event.Pod.Job] = append(t.ofJob[event.Pod.Job], life)
-			h.Pods = append(h.Pods, life)
+		pod := b.pods[event.Pod.UID]
+		if pod == nil {
+			pod = &PodHistory{Created: event.Time}
+			b.pods[event.Pod.UID] = pod
+			b.byName[event.Pod.Name] = append(b.byName[event.Pod.Name], pod)
+			b.byJob[event.Pod.Job] = append(b.byJob[event.Pod.Job], pod)
+			h.Pods = append(h.Pods, pod)
 		}
-		life.observe(event.Time, *event.Pod)
+		pod.observe(event.Time, *event.Pod)
 	case event.Workload != nil:
-		workload := t.workloads[event.Workload.UID]
+		workload := b.workloads[event.Workload.UID]
 		if workload == nil {
-			workload = &WorkloadLife{Created: event.Time}
-			t.workloads[event.Workload.UID] = workload
+			workload = &WorkloadHistory{Created: event.Time}
+			b.workloads[event.Workload.UID] = workload
 			h.Workloads = append(h.Workloads, workload)
 		}
 		if workload.observe(event.Time, *event.Workload) {
-			t.disrupt(event.Time, event.Workload)
+			b.disrupt(event.Time, event.Workload)
 		}
 	case event.Job != nil:
-		job := t.jobs[event.Job.Name]
+		job := b.jobs[event.Job.Name]
 		if job == nil {
 			job = &JobHistory{Name: event.Job.Name}
-			t.jobs[event.Job.Name] = job
+			b.jobs[event.Job.Name] = job
 			h.Jobs = append(h.Jobs, job)
 		}
 		job.Points = append(job.Points, Point{Time: event.Time, Status: event.Job.Status})
@@ -212,79 +212,79 @@ func (t *Telling) Add(event Event) {
 		h.Plans = append(h.Plans, *event.Plan)
 	case event.Listing != nil:
 		h.Listings = append(h.Listings, *event.Listing)
-	case event.Answer != nil:
-		h.Answers = append(h.Answers, *event.Answer)
+	case event.Queried != nil:
+		h.Queried = append(h.Queried, *event.Queried)
 	case event.Result != nil:
 		h.Results = append(h.Results, *event.Result)
-	case event.Left != nil:
-		h.Left = event.Left
+	case event.Leftovers != nil:
+		h.Leftovers = event.Leftovers
 	}
 }
 
-// node takes one more state of a node: there, or lost.
-func (t *Telling) node(at time.Time, node Node) {
-	life := t.nodes[node.Name]
-	if life == nil {
-		life = &NodeLife{}
-		t.nodes[node.Name] = life
-		t.history.Nodes = append(t.history.Nodes, life)
+// node adds a state of a node: present, or lost.
+func (b *Builder) node(at time.Time, node Node) {
+	history := b.nodes[node.Name]
+	if history == nil {
+		history = &NodeHistory{}
+		b.nodes[node.Name] = history
+		b.history.Nodes = append(b.history.Nodes, history)
 	}
-	last := len(life.There) - 1
-	there := last >= 0 && life.There[last].To.IsZero()
+	last := len(history.Present) - 1
+	present := last >= 0 && history.Present[last].To.IsZero()
 	switch {
-	case node.Lost && there:
-		life.There[last].To = at
-	case !node.Lost && !there:
-		life.There = append(life.There, Span{From: at})
+	case node.Lost && present:
+		history.Present[last].To = at
+	case !node.Lost && !present:
+		history.Present = append(history.Present, Span{From: at})
 	}
-	life.Node = node
+	history.Node = node
 }
 
 // disrupt marks the pods whose workload was preempted.
-func (t *Telling) disrupt(at time.Time, workload *Workload) {
+func (b *Builder) disrupt(at time.Time, workload *Workload) {
 	for _, owner := range workload.Owners {
-		lives := t.ofJob[owner.Name]
+		pods := b.byJob[owner.Name]
 		if owner.Kind == "Pod" {
-			lives = t.named[owner.Name]
+			pods = b.byName[owner.Name]
 		} else if owner.Kind != "Job" {
 			continue
 		}
-		for _, life := range lives {
-			if life.Ended.IsZero() && life.Disruption == "" {
-				life.Disruption, life.Cause, life.Disrupted = PreemptionByQueue, workload.Cause, at
+		for _, pod := range pods {
+			if pod.Ended.IsZero() && pod.Disruption == "" {
+				pod.Disruption, pod.Cause, pod.Disrupted = PreemptionByQueue, workload.Cause, at
 			}
 		}
 	}
 }
 
-// observe takes one more state of the pod: every time is that of the first state that shows it.
-func (l *Life) observe(at time.Time, pod Pod) {
+// observe adds a state of the pod. Every time is that of the first state that shows it.
+func (p *PodHistory) observe(at time.Time, pod Pod) {
 	first := func(t *time.Time, happened bool) {
 		if happened && t.IsZero() {
 			*t = at
 		}
 	}
-	first(&l.Unschedulable, pod.Unschedulable != "")
-	first(&l.Bound, pod.Node != "")
-	first(&l.Running, pod.Phase == "Running")
-	first(&l.Disrupted, pod.Disruption != "")
-	first(&l.Deleting, pod.Deleting)
-	first(&l.Ended, pod.Deleted || pod.Phase == "Succeeded" || pod.Phase == "Failed")
-	if l.Why == "" {
-		l.Why = pod.Unschedulable
+	first(&p.Unschedulable, pod.Unschedulable != "")
+	first(&p.Bound, pod.Node != "")
+	first(&p.Running, pod.Phase == "Running")
+	first(&p.Disrupted, pod.Disruption != "")
+	first(&p.Deleting, pod.Deleting)
+	first(&p.Ended, pod.Deleted || pod.Phase == "Succeeded" || pod.Phase == "Failed")
+	if p.FirstMessage == "" {
+		p.FirstMessage = pod.Unschedulable
 	}
-	// What is once known of a pod is not forgotten because its last state, that of a deleted object, leaves it out.
+	// Keep what earlier states showed: the last state, that of a deleted object, may leave it out.
 	if pod.Disruption == "" {
-		pod.Disruption, pod.Cause = l.Disruption, l.Cause
+		pod.Disruption, pod.Cause = p.Disruption, p.Cause
 	}
 	if pod.Node == "" {
-		pod.Node = l.Node
+		pod.Node = p.Node
 	}
 	if pod.ExitCode == nil {
-		pod.ExitCode = l.ExitCode
+		pod.ExitCode = p.ExitCode
 	}
 	if pod.Requests == nil {
-		pod.Requests = l.Requests
+		pod.Requests = p.Requests
 	}
-	l.Pod = pod
+	p.Pod = pod
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// Summary is a job in a few numbers.
+// Summary is a job's result in a few numbers.
 type Summary struct {
 	Job         string
 	Phase       trainingjob.Phase
@@ -16,14 +16,14 @@ type Summary struct {
 	Accuracy    *float64 // of the validation data, 0 to 1
 	Preemptions int
 	Took        time.Duration // from its first pod to its last
-	Waited      time.Duration // of its workers for room, added up
+	Waited      time.Duration // the sum of the times that its workers were unschedulable
 	SHA256      string        // of its final model
 }
 
 // AccuracyMetric is the accuracy's name in a report.
 const AccuracyMetric = "accuracy"
 
-// Summarize tells every job in a few numbers, in the order in which the jobs turned up.
+// Summarize returns a summary of every job, in the order of JobNames.
 func (h *History) Summarize() []Summary {
 	byName := map[string]*Summary{}
 	first, last := map[string]time.Time{}, map[string]time.Time{}
@@ -39,15 +39,15 @@ func (h *History) Summarize() []Summary {
 			summary.Accuracy = &accuracy
 		}
 	}
-	for _, life := range h.Pods {
-		if before, seen := first[life.Job]; !seen || life.Created.Before(before) {
-			first[life.Job] = life.Created
+	for _, pod := range h.Pods {
+		if before, seen := first[pod.Job]; !seen || pod.Created.Before(before) {
+			first[pod.Job] = pod.Created
 		}
-		if ended := life.EndedBy(h.End); ended.After(last[life.Job]) {
-			last[life.Job] = ended
+		if ended := pod.EndedBy(h.End); ended.After(last[pod.Job]) {
+			last[pod.Job] = ended
 		}
-		if wait, waited := life.Waited(h.End); waited && life.Role == "worker" {
-			byName[life.Job].Waited += wait
+		if wait, waited := pod.Waited(h.End); waited && pod.Role == "worker" {
+			byName[pod.Job].Waited += wait
 		}
 	}
 	summaries := make([]Summary, 0, len(names))
@@ -58,7 +58,7 @@ func (h *History) Summarize() []Summary {
 	return summaries
 }
 
-// JobNames are the names of the jobs whose pods or reports were seen, in that order.
+// JobNames are the names of the jobs whose pods or reports were observed, in the order of their first appearance.
 func (h *History) JobNames() []string {
 	var all []string
 	seen := map[string]bool{}
@@ -68,8 +68,8 @@ func (h *History) JobNames() []string {
 			all = append(all, name)
 		}
 	}
-	for _, life := range h.Pods {
-		add(life.Job)
+	for _, pod := range h.Pods {
+		add(pod.Job)
 	}
 	for _, job := range h.Jobs {
 		add(job.Name)
@@ -77,35 +77,35 @@ func (h *History) JobNames() []string {
 	return all
 }
 
-// EndedBy is when the pod ended, or the end of the log where it had not.
-func (l *Life) EndedBy(end time.Time) time.Time {
-	if l.Ended.IsZero() {
+// EndedBy is when the pod ended, or the end of the log if it has not.
+func (p *PodHistory) EndedBy(end time.Time) time.Time {
+	if p.Ended.IsZero() {
 		return end
 	}
-	return l.Ended
+	return p.Ended
 }
 
-// Waited is how long the pod waited for room, and whether it had to.
-func (l *Life) Waited(end time.Time) (time.Duration, bool) {
-	if l.Unschedulable.IsZero() {
+// Waited is how long the pod waited to be scheduled, and whether it ever was unschedulable.
+func (p *PodHistory) Waited(end time.Time) (time.Duration, bool) {
+	if p.Unschedulable.IsZero() {
 		return 0, false
 	}
-	end = l.EndedBy(end)
-	if !l.Bound.IsZero() {
-		end = l.Bound
+	end = p.EndedBy(end)
+	if !p.Bound.IsZero() {
+		end = p.Bound
 	}
-	return end.Sub(l.Created), true
+	return end.Sub(p.Created), true
 }
 
 // JobOf is the job that a workload belongs to: its owner, or that of the pods which own it.
-func (h *History) JobOf(workload *WorkloadLife) string {
+func (h *History) JobOf(workload *WorkloadHistory) string {
 	for _, owner := range workload.Owners {
 		if owner.Kind != "Pod" {
 			return owner.Name
 		}
-		for _, life := range h.Pods {
-			if life.Name == owner.Name {
-				return life.Job
+		for _, pod := range h.Pods {
+			if pod.Name == owner.Name {
+				return pod.Job
 			}
 		}
 	}

@@ -5,57 +5,58 @@ import (
 	"time"
 )
 
-// WorkloadLife is one workload's way: waiting, admitted, perhaps evicted and waiting again, finished.
-type WorkloadLife struct {
-	Workload // as last seen while it existed
+// WorkloadHistory is a workload and its intervals: pending, admitted, perhaps evicted and pending again, until it
+// finishes.
+type WorkloadHistory struct {
+	Workload // as last observed while it existed
 
-	Created time.Time
-	Ended   time.Time // finished, or gone
-	Spells  []Spell   // without gaps, from Created to Ended
+	Created   time.Time
+	Ended     time.Time  // finished or deleted
+	Intervals []Interval // without gaps, from Created to Ended
 }
 
-// Spell is a time during which a workload was admitted, or was not.
-type Spell struct {
+// Interval is a time during which a workload was admitted, or was not.
+type Interval struct {
 	Admitted bool
-	From, To time.Time // To is zero in the one that goes on
-	Why      string    // why it waited, as first said; why it was evicted, of one that was admitted
-	Evicted  string    // reason, of an admitted one that ended by an eviction
+	From, To time.Time // To is zero while it has not ended
+	Message  string    // why the workload was pending, as first observed; for an admitted interval why it was evicted
+	Evicted  string    // the reason of the eviction that ended an admitted interval
 }
 
-// Over says whether the spell has ended.
-func (s Spell) Over() bool { return !s.To.IsZero() }
+// Over reports whether the interval has ended.
+func (i Interval) Over() bool { return !i.To.IsZero() }
 
-// Preempted says how often a more important workload took its quota.
-func (w *WorkloadLife) Preempted() int {
+// Preempted is how often the workload was preempted.
+func (w *WorkloadHistory) Preempted() int {
 	count := 0
-	for _, spell := range w.Spells {
-		if spell.Evicted == EvictedByPreemption {
+	for _, interval := range w.Intervals {
+		if interval.Evicted == EvictedByPreemption {
 			count++
 		}
 	}
 	return count
 }
 
-// Waited is how long it was without admission, up to an end for one that still waits.
-func (w *WorkloadLife) Waited(end time.Time) time.Duration {
+// Waited is how long it was not admitted, up to the given end if it is still pending.
+func (w *WorkloadHistory) Waited(end time.Time) time.Duration {
 	var waited time.Duration
-	for _, spell := range w.Spells {
-		if !spell.Admitted {
-			waited += spell.EndedBy(end).Sub(spell.From)
+	for _, interval := range w.Intervals {
+		if !interval.Admitted {
+			waited += interval.EndedBy(end).Sub(interval.From)
 		}
 	}
 	return waited
 }
 
-// EndedBy is when the spell ended, or the given end where it had not.
-func (s Spell) EndedBy(end time.Time) time.Time {
-	if s.Over() {
-		return s.To
+// EndedBy is when the interval ended, or the given end if it has not.
+func (i Interval) EndedBy(end time.Time) time.Time {
+	if i.Over() {
+		return i.To
 	}
 	return end
 }
 
-// Title is the name by which a reader knows the workload: that of its Job or its one pod.
+// Title is the name that a user knows the workload by: that of its Job or of its only pod.
 func (w *Workload) Title() string {
 	if len(w.Owners) == 1 {
 		return w.Owners[0].Name
@@ -63,19 +64,19 @@ func (w *Workload) Title() string {
 	return w.Name
 }
 
-// WorkloadsOf are the workloads that stand for an object of that name, in the order of their creation.
-func (h *History) WorkloadsOf(owner string) []*WorkloadLife {
-	var lives []*WorkloadLife
-	for _, life := range h.Workloads {
-		if slices.ContainsFunc(life.Owners, func(o Owner) bool { return o.Name == owner }) {
-			lives = append(lives, life)
+// WorkloadsOf are the workloads whose owner has that name, in the order of their creation.
+func (h *History) WorkloadsOf(owner string) []*WorkloadHistory {
+	var histories []*WorkloadHistory
+	for _, history := range h.Workloads {
+		if slices.ContainsFunc(history.Owners, func(o Owner) bool { return o.Name == owner }) {
+			histories = append(histories, history)
 		}
 	}
-	return lives
+	return histories
 }
 
-// observe takes one more state of the workload, and says whether it shows a preemption that was not seen before.
-func (w *WorkloadLife) observe(at time.Time, state Workload) (preempted bool) {
+// observe adds a state of the workload, and reports whether it shows a preemption that was not observed before.
+func (w *WorkloadHistory) observe(at time.Time, state Workload) (preempted bool) {
 	evictedBefore := w.Evicted
 	owners := w.Owners
 	w.Workload = state
@@ -85,21 +86,21 @@ func (w *WorkloadLife) observe(at time.Time, state Workload) (preempted bool) {
 	if !w.Ended.IsZero() {
 		return false
 	}
-	current := func() *Spell { return &w.Spells[len(w.Spells)-1] }
-	if len(w.Spells) == 0 {
-		w.Spells = append(w.Spells, Spell{From: at, Admitted: state.Admitted})
+	current := func() *Interval { return &w.Intervals[len(w.Intervals)-1] }
+	if len(w.Intervals) == 0 {
+		w.Intervals = append(w.Intervals, Interval{From: at, Admitted: state.Admitted})
 	} else if current().Admitted != state.Admitted && !state.Finished {
 		current().To = at
-		w.Spells = append(w.Spells, Spell{From: at, Admitted: state.Admitted})
+		w.Intervals = append(w.Intervals, Interval{From: at, Admitted: state.Admitted})
 	}
-	if spell := current(); !spell.Admitted && spell.Why == "" {
-		spell.Why = state.Waits
+	if interval := current(); !interval.Admitted && interval.Message == "" {
+		interval.Message = state.Waits
 	}
 	newlyEvicted := state.Evicted != "" && evictedBefore == ""
 	if newlyEvicted {
-		for i := range slices.Backward(w.Spells) {
-			if w.Spells[i].Admitted {
-				w.Spells[i].Evicted, w.Spells[i].Why = state.Evicted, state.Cause
+		for i := range slices.Backward(w.Intervals) {
+			if w.Intervals[i].Admitted {
+				w.Intervals[i].Evicted, w.Intervals[i].Message = state.Evicted, state.Cause
 				break
 			}
 		}

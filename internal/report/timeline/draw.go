@@ -285,33 +285,33 @@ func (d *drawing) chart(c curves, y float64) {
 	}
 }
 
-// describe is a pod's life in a sentence, for the tooltip.
-func describe(life *eventlog.Life, from time.Time) string {
-	text := fmt.Sprintf("%s (%s)", life.Name, life.PriorityClass)
+// describe is a pod's pod in a sentence, for the tooltip.
+func describe(pod *eventlog.PodHistory, from time.Time) string {
+	text := fmt.Sprintf("%s (%s)", pod.Name, pod.PriorityClass)
 	at := func(what string, t time.Time) {
 		if !t.IsZero() {
 			text += fmt.Sprintf("; %s at %.2f s", what, t.Sub(from).Seconds())
 		}
 	}
-	at("created", life.Created)
-	if life.Why != "" {
-		text += "; " + life.Why
+	at("created", pod.Created)
+	if pod.FirstMessage != "" {
+		text += "; " + pod.FirstMessage
 	}
-	at("bound to "+life.Node, life.Bound)
-	at("running", life.Running)
-	at("disrupted ("+life.Disruption+")", life.Disrupted)
-	at("ended", life.Ended)
+	at("bound to "+pod.Node, pod.Bound)
+	at("running", pod.Running)
+	at("disrupted ("+pod.Disruption+")", pod.Disrupted)
+	at("ended", pod.Ended)
 	return text
 }
 
 // describeWait is a workload's wait for quota in a sentence, for the tooltip.
-func describeWait(workload *eventlog.WorkloadLife, spell eventlog.Spell, from time.Time) string {
-	text := fmt.Sprintf("%s (%s, %d), without quota from %.2f s", workload.Name, workload.PriorityClass, workload.Priority, spell.From.Sub(from).Seconds())
-	if spell.Over() {
-		text += fmt.Sprintf(" to %.2f s", spell.To.Sub(from).Seconds())
+func describeWait(workload *eventlog.WorkloadHistory, interval eventlog.Interval, from time.Time) string {
+	text := fmt.Sprintf("%s (%s, %d), without quota from %.2f s", workload.Name, workload.PriorityClass, workload.Priority, interval.From.Sub(from).Seconds())
+	if interval.Over() {
+		text += fmt.Sprintf(" to %.2f s", interval.To.Sub(from).Seconds())
 	}
-	if spell.Why != "" {
-		text += "; " + spell.Why
+	if interval.Message != "" {
+		text += "; " + interval.Message
 	}
 	return text
 }

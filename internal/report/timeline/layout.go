@@ -44,11 +44,11 @@ func (s scale) x(t time.Time) float64 {
 // extent is the time from the stage that made the first pod to a little after the last thing that pods or masters did:
 // what happens before and after (calibration, the undisturbed run) is not the cluster's. A simulation begins with its log.
 func extent(h *eventlog.History, simulated bool) (from, to time.Time, ok bool) {
-	for _, life := range h.Pods {
-		if from.IsZero() || life.Created.Before(from) {
-			from = life.Created
+	for _, pod := range h.Pods {
+		if from.IsZero() || pod.Created.Before(from) {
+			from = pod.Created
 		}
-		for _, t := range []time.Time{life.Created, life.Bound, life.Running, life.Ended} {
+		for _, t := range []time.Time{pod.Created, pod.Bound, pod.Running, pod.Ended} {
 			if t.After(to) {
 				to = t
 			}
@@ -91,7 +91,7 @@ func (l lane) height() float64 { return laneTitle + float64(l.rows)*(rowHeight+r
 type bar struct {
 	job, role       string
 	title           string // the tooltip
-	taken           bool   // it was preempted, or the story took it away
+	taken           bool   // it was preempted, or the scenario took it away
 	row             int
 	x1, x2          float64
 	running         float64
@@ -102,7 +102,7 @@ type bar struct {
 	labelAnchorsEnd bool
 }
 
-// lay distributes the pods' lives over lanes: one for waiting for each queue and for room, then one per node in the
+// lay distributes the pods' pods over lanes: one for waiting for each queue and for room, then one per node in the
 // nodes' order.
 func lay(h *eventlog.History, s scale) []lane {
 	lanes := layQueues(h, s)
@@ -123,25 +123,25 @@ func lay(h *eventlog.History, s scale) []lane {
 		}
 		addNode(node.Name, title)
 	}
-	for _, life := range h.Pods {
-		if wait, waited := life.Waited(h.End); waited {
-			end := life.EndedBy(s.to)
-			if !life.Bound.IsZero() {
-				end = life.Bound
+	for _, pod := range h.Pods {
+		if wait, waited := pod.Waited(h.End); waited {
+			end := pod.EndedBy(s.to)
+			if !pod.Bound.IsZero() {
+				end = pod.Bound
 			}
-			label := fmt.Sprintf("%s waited %s", shortName(life), wording.Duration(wait))
-			waiting.bars = append(waiting.bars, place(s, barOf(life, s, away), life.Created, end, time.Time{}, time.Time{}, label))
+			label := fmt.Sprintf("%s waited %s", shortName(pod), wording.Duration(wait))
+			waiting.bars = append(waiting.bars, place(s, barOf(pod, s, away), pod.Created, end, time.Time{}, time.Time{}, label))
 		}
-		if life.Bound.IsZero() {
+		if pod.Bound.IsZero() {
 			continue
 		}
-		addNode(life.Node, life.Node)
-		running := life.Running
+		addNode(pod.Node, pod.Node)
+		running := pod.Running
 		if running.IsZero() {
-			running = life.EndedBy(s.to)
+			running = pod.EndedBy(s.to)
 		}
-		nodes[life.Node].bars = append(nodes[life.Node].bars,
-			place(s, barOf(life, s, away), life.Bound, life.EndedBy(s.to), running, life.Deleting, shortName(life)))
+		nodes[pod.Node].bars = append(nodes[pod.Node].bars,
+			place(s, barOf(pod, s, away), pod.Bound, pod.EndedBy(s.to), running, pod.Deleting, shortName(pod)))
 	}
 	if len(waiting.bars) > 0 {
 		lanes = append(lanes, waiting)
@@ -164,19 +164,19 @@ func layQueues(h *eventlog.History, s scale) []lane {
 	queues := map[string]*lane{}
 	var order []string
 	for _, workload := range h.Workloads {
-		for _, spell := range workload.Spells {
-			end := spell.EndedBy(s.to)
-			if spell.Admitted || end.Sub(spell.From) < minQueued {
+		for _, interval := range workload.Intervals {
+			end := interval.EndedBy(s.to)
+			if interval.Admitted || end.Sub(interval.From) < minQueued {
 				continue
 			}
 			if queues[workload.Queue] == nil {
 				queues[workload.Queue] = &lane{title: "waiting for quota in queue " + workload.Queue, waiting: true}
 				order = append(order, workload.Queue)
 			}
-			label := fmt.Sprintf("%s waited %s", workload.Title(), wording.Duration(end.Sub(spell.From)))
-			waited := bar{job: h.JobOf(workload), title: describeWait(workload, spell, s.from)}
+			label := fmt.Sprintf("%s waited %s", workload.Title(), wording.Duration(end.Sub(interval.From)))
+			waited := bar{job: h.JobOf(workload), title: describeWait(workload, interval, s.from)}
 			queues[workload.Queue].bars = append(queues[workload.Queue].bars,
-				place(s, waited, spell.From, end, time.Time{}, time.Time{}, label))
+				place(s, waited, interval.From, end, time.Time{}, time.Time{}, label))
 		}
 	}
 	lanes := []lane{}
@@ -208,15 +208,15 @@ func deaths(h *eventlog.History, node string, s scale) [][2]float64 {
 // absences are the times, as x, during which a node that had been there was not.
 func absences(h *eventlog.History, node string, s scale) [][2]float64 {
 	var absent [][2]float64
-	for _, life := range h.Nodes {
-		if life.Name != node {
+	for _, pod := range h.Nodes {
+		if pod.Name != node {
 			continue
 		}
-		for i, span := range life.There {
+		for i, span := range pod.Present {
 			switch {
 			case span.To.IsZero():
-			case i+1 < len(life.There):
-				absent = append(absent, [2]float64{s.x(span.To), s.x(life.There[i+1].From)})
+			case i+1 < len(pod.Present):
+				absent = append(absent, [2]float64{s.x(span.To), s.x(pod.Present[i+1].From)})
 			default:
 				absent = append(absent, [2]float64{s.x(span.To), s.x1})
 			}
@@ -225,7 +225,7 @@ func absences(h *eventlog.History, node string, s scale) [][2]float64 {
 	return absent
 }
 
-// takenAway are the names of the pods that the story deleted.
+// takenAway are the names of the pods that the scenario deleted.
 func takenAway(h *eventlog.History) map[string]bool {
 	away := map[string]bool{}
 	for _, fault := range h.Faults {
@@ -237,8 +237,8 @@ func takenAway(h *eventlog.History) map[string]bool {
 }
 
 // barOf is a bar of a pod, without a place.
-func barOf(life *eventlog.Life, s scale, away map[string]bool) bar {
-	return bar{job: life.Job, role: life.Role, title: describe(life, s.from), taken: life.Preempted() || away[life.Name]}
+func barOf(pod *eventlog.PodHistory, s scale, away map[string]bool) bar {
+	return bar{job: pod.Job, role: pod.Role, title: describe(pod, s.from), taken: pod.Preempted() || away[pod.Name]}
 }
 
 // place gives a bar's time in a lane its x and finds room for its label: inside the bar, behind it, or before it.
@@ -307,11 +307,11 @@ func stack(bars []bar) int {
 }
 
 // shortName is a pod's name on its bar, whose colour says which job it is of; a queued task is known by that name alone.
-func shortName(life *eventlog.Life) string {
-	if life.Role == "task" {
-		return life.Job
+func shortName(pod *eventlog.PodHistory) string {
+	if pod.Role == "task" {
+		return pod.Job
 	}
-	return wording.Pod(life.Job, life.Role, life.Name)
+	return wording.Pod(pod.Job, pod.Role, pod.Name)
 }
 
 // cores is a CPU quantity in cores where it is in thousandths ("3920m" is 3.92).

@@ -35,7 +35,7 @@ type overview struct {
 // overviewRow is one node, or some in the order of their names.
 type overviewRow struct {
 	name        string
-	nodes       []*eventlog.NodeLife
+	nodes       []*eventlog.NodeHistory
 	capacity    []float64
 	used        []float64
 	preemptions []int // by cell
@@ -72,14 +72,14 @@ func newOverview(d *drawing) *overview {
 			rowOf[n.Name] = &o.rows[i]
 		}
 	}
-	for _, life := range d.history.Pods {
-		row := rowOf[life.Node]
+	for _, pod := range d.history.Pods {
+		row := rowOf[pod.Node]
 		if row == nil {
 			continue
 		}
 		row.pods++
-		if life.Preempted() && !life.Disrupted.IsZero() {
-			row.preemptions[o.cell(life.Disrupted)]++
+		if pod.Preempted() && !pod.Disrupted.IsZero() {
+			row.preemptions[o.cell(pod.Disrupted)]++
 		}
 	}
 	o.height = math.Floor(min(max(overviewHeight/float64(len(o.rows)), 3), 14))

@@ -14,7 +14,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // crowd is a log of many nodes, each with a pod after the other; the second one preempts the first.
 func crowd(nodes int) *eventlog.History {
-	var t eventlog.Telling
+	var t eventlog.Builder
 	at := func(minutes int, e eventlog.Event) {
 		e.Time = start.Add(time.Duration(minutes) * time.Minute)
 		t.Add(e)

@@ -24,7 +24,7 @@ const (
 	narrow = 360
 )
 
-// ErrNothing is that a log has no pod's life to draw.
+// ErrNothing is that a log has no pod's pod to draw.
 var ErrNothing = errors.New("the event log shows no pod for any time, so there is nothing to draw")
 
 //go:embed page.html
@@ -57,7 +57,7 @@ type Table struct {
 	Rows    [][]string
 }
 
-// Render writes the page of a log. The log may be that of a story that failed.
+// Render writes the page of a log. The log may be that of a scenario that failed.
 func Render(w io.Writer, title string, events []eventlog.Event) error {
 	return Page{Title: title}.Render(w, eventlog.Replay(events))
 }
@@ -131,7 +131,7 @@ func legendOfClasses(h *eventlog.History, from, to time.Time) []classKey {
 
 // podRow is a line about a pod.
 type podRow struct {
-	*eventlog.Life
+	*eventlog.PodHistory
 	Waited, Ran, Ended string
 }
 
@@ -141,13 +141,13 @@ func podRows(h *eventlog.History, to time.Time) []podRow {
 		return nil
 	}
 	var rows []podRow
-	for _, life := range h.Pods {
-		row := podRow{Life: life, Ended: ending(life)}
-		if wait, waited := life.Waited(h.End); waited {
+	for _, pod := range h.Pods {
+		row := podRow{PodHistory: pod, Ended: ending(pod)}
+		if wait, waited := pod.Waited(h.End); waited {
 			row.Waited = wording.Duration(wait)
 		}
-		if !life.Running.IsZero() {
-			row.Ran = wording.Duration(life.EndedBy(to).Sub(life.Running))
+		if !pod.Running.IsZero() {
+			row.Ran = wording.Duration(pod.EndedBy(to).Sub(pod.Running))
 		}
 		rows = append(rows, row)
 	}
@@ -156,7 +156,7 @@ func podRows(h *eventlog.History, to time.Time) []podRow {
 
 // workloadRow is a line about a workload.
 type workloadRow struct {
-	*eventlog.WorkloadLife
+	*eventlog.WorkloadHistory
 	Waited string
 }
 
@@ -165,23 +165,23 @@ func workloadRows(h *eventlog.History, to time.Time) []workloadRow {
 		return nil
 	}
 	var rows []workloadRow
-	for _, life := range h.Workloads {
-		rows = append(rows, workloadRow{life, wording.Duration(life.Waited(to))})
+	for _, pod := range h.Workloads {
+		rows = append(rows, workloadRow{pod, wording.Duration(pod.Waited(to))})
 	}
 	return rows
 }
 
 // ending is how a pod ended, for a reader.
-func ending(life *eventlog.Life) string {
+func ending(pod *eventlog.PodHistory) string {
 	switch {
-	case life.Preempted():
+	case pod.Preempted():
 		return "preempted"
-	case life.Ended.IsZero():
+	case pod.Ended.IsZero():
 		return "still there"
-	case life.ExitCode != nil && *life.ExitCode == 0:
+	case pod.ExitCode != nil && *pod.ExitCode == 0:
 		return "completed"
-	case life.ExitCode != nil:
-		return fmt.Sprintf("%s, exit code %d", strings.ToLower(life.Reason), *life.ExitCode)
+	case pod.ExitCode != nil:
+		return fmt.Sprintf("%s, exit code %d", strings.ToLower(pod.Reason), *pod.ExitCode)
 	}
 	return "removed"
 }

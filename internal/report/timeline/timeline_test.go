@@ -17,7 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-// pageFile, when set, is where the good story's page is written, to be looked at.
+// pageFile, when set, is where the good scenario's page is written, to be looked at.
 const pageFile = "TIMELINE_PAGE"
 
 func render(t *testing.T, events []eventlog.Event) string {

@@ -35,14 +35,14 @@ type classUse struct {
 // resources are what pods ask for and nodes have, the scarcest kind first: other resources, then cpu, then memory.
 func resources(h *eventlog.History) []string {
 	seen := map[string]bool{}
-	for _, life := range h.Pods {
-		for name := range life.Requests {
+	for _, pod := range h.Pods {
+		for name := range pod.Requests {
 			seen[name] = true
 		}
 	}
 	var all []string
 	for name := range seen {
-		if slices.ContainsFunc(h.Nodes, func(n *eventlog.NodeLife) bool { return amount(has(n.Node, name)) > 0 }) {
+		if slices.ContainsFunc(h.Nodes, func(n *eventlog.NodeHistory) bool { return amount(has(n.Node, name)) > 0 }) {
 			all = append(all, name)
 		}
 	}
@@ -84,15 +84,15 @@ func audit(h *eventlog.History, name string, from, to time.Time, count int) *led
 		a := &account{make([]float64, count), make([]float64, count)}
 		l.byNode[n.Name] = a
 		has := amount(has(n.Node, name))
-		for _, span := range n.There {
+		for _, span := range n.Present {
 			l.spread(span.From, until(span.To, to), has, a.capacity, l.capacity)
 		}
 	}
 	known := map[string]float64{}
 	classes := map[string][]float64{}
-	for _, life := range h.Pods {
-		text := life.Requests[name]
-		if text == "" || life.Bound.IsZero() {
+	for _, pod := range h.Pods {
+		text := pod.Requests[name]
+		if text == "" || pod.Bound.IsZero() {
 			continue
 		}
 		held, seen := known[text]
@@ -100,14 +100,14 @@ func audit(h *eventlog.History, name string, from, to time.Time, count int) *led
 			held = amount(text)
 			known[text] = held
 		}
-		if classes[life.PriorityClass] == nil {
-			classes[life.PriorityClass] = make([]float64, count)
+		if classes[pod.PriorityClass] == nil {
+			classes[pod.PriorityClass] = make([]float64, count)
 		}
-		into := [][]float64{l.used, classes[life.PriorityClass]}
-		if a := l.byNode[life.Node]; a != nil {
+		into := [][]float64{l.used, classes[pod.PriorityClass]}
+		if a := l.byNode[pod.Node]; a != nil {
 			into = append(into, a.used)
 		}
-		l.spread(life.Bound, life.EndedBy(to), held, into...)
+		l.spread(pod.Bound, pod.EndedBy(to), held, into...)
 	}
 	l.rank(classes)
 	return l

@@ -7,18 +7,18 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// Masters of the chaos story's job.
+// Masters of the chaos scenario's job.
 var (
 	ChaosMaster      = eventlog.Pod{Name: "survivor-x7k2q", Job: "survivor", Role: "master", Node: "node-1"}
 	ChaosMasterAgain = eventlog.Pod{Name: "survivor-p9d4m", Job: "survivor", Role: "master", Node: "node-2"}
 )
 
-// ChaosWorker is a worker of the chaos story's job.
+// ChaosWorker is a worker of the chaos scenario's job.
 func ChaosWorker(id int, node string) eventlog.Pod {
 	return eventlog.Pod{Name: trainingjob.WorkerName("survivor", id), Job: "survivor", Role: "worker", Node: node}
 }
 
-// Chaos is the story of a job that loses workers, a node, its master and the API server, as it should go.
+// Chaos is the scenario of a job that loses workers, a node, its master and the API server, as it should go.
 func Chaos() []eventlog.Event {
 	b := New()
 	for _, name := range []string{"node-1", "node-2", "node-3"} {
@@ -120,7 +120,7 @@ func Chaos() []eventlog.Event {
 	stage(61, "finished")
 	plan(62, "finished")
 	stage(63, "destroy")
-	b.Add(65, eventlog.Event{Left: &eventlog.Left{}})
+	b.Add(65, eventlog.Event{Leftovers: &eventlog.Leftovers{}})
 	stage(65, "compare")
 	b.Add(75, eventlog.Event{Result: &eventlog.Result{
 		Job: "survivor", SHA256: "77aa01c4be19", UndisturbedSHA256: "77aa01c4be19", UndisturbedTook: 9 * time.Second,

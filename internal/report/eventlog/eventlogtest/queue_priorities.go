@@ -2,7 +2,7 @@ package eventlogtest
 
 import "github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 
-// Objects of the queue-priorities story.
+// Objects of the queue-priorities scenario.
 var (
 	LowWorkload = eventlog.Workload{
 		Name: "job-low-7f1c2", UID: "uid-job-low", Owners: []eventlog.Owner{{Kind: "Job", Name: "low"}},
@@ -24,7 +24,7 @@ func (b *Builder) Workload(second float64, workload eventlog.Workload) {
 	b.Add(second, eventlog.Event{Workload: &workload})
 }
 
-// QueuePriorities is the story of the two queued tasks as it should go.
+// QueuePriorities is the scenario of the two queued tasks as it should go.
 func QueuePriorities() []eventlog.Event {
 	b := New()
 	b.Add(0, eventlog.Event{Node: &eventlog.Node{Name: "gpu-0", CPU: "15890m", Memory: "60Gi"}})
@@ -42,8 +42,8 @@ func QueuePriorities() []eventlog.Event {
 		workload.Waits = noQuota
 		return workload
 	}
-	answer := func(second float64, after string, workloads ...eventlog.AnsweredWorkload) {
-		b.Add(second, eventlog.Event{Answer: &eventlog.Answer{After: after, Workloads: workloads}})
+	answer := func(second float64, after string, workloads ...eventlog.QueriedWorkload) {
+		b.Add(second, eventlog.Event{Queried: &eventlog.QueriedWorkloads{After: after, Workloads: workloads}})
 	}
 
 	stage(0.1, "queues", "terraform apply: a flavor, a queue with quota for four GPUs, two priority classes.")
@@ -53,7 +53,7 @@ func QueuePriorities() []eventlog.Event {
 	b.Workload(3.1, admitted(LowWorkload))
 	b.Starts(3.2, LowTaskPod)
 	plan(5, "submit-low")
-	answer(5.5, "submit-low", eventlog.AnsweredWorkload{Owner: "low", Queue: "user-queue", Phase: "admitted"})
+	answer(5.5, "submit-low", eventlog.QueriedWorkload{Owner: "low", Queue: "user-queue", Phase: "admitted"})
 
 	stage(6, "submit-high", "terraform apply: task high wants the same four GPUs.")
 	b.Workload(7, HighWorkload)
@@ -71,8 +71,8 @@ func QueuePriorities() []eventlog.Event {
 	b.Workload(7.4, admitted(HighWorkload))
 	b.Starts(7.5, HighTaskPod)
 	plan(9, "submit-high")
-	answer(9.5, "submit-high", eventlog.AnsweredWorkload{Owner: "low", Queue: "user-queue", Phase: "pending", Reason: noQuota},
-		eventlog.AnsweredWorkload{Owner: "high", Queue: "user-queue", Phase: "admitted"})
+	answer(9.5, "submit-high", eventlog.QueriedWorkload{Owner: "low", Queue: "user-queue", Phase: "pending", Reason: noQuota},
+		eventlog.QueriedWorkload{Owner: "high", Queue: "user-queue", Phase: "admitted"})
 
 	stage(10, "return", "Nobody does anything: high ends after 10 s.")
 	pod = HighTaskPod
@@ -85,6 +85,6 @@ func QueuePriorities() []eventlog.Event {
 	b.Starts(18.8, LowTaskPod2)
 	plan(20, "return")
 	stage(21, "destroy", "terraform destroy.")
-	b.Add(24, eventlog.Event{Left: &eventlog.Left{}})
+	b.Add(24, eventlog.Event{Leftovers: &eventlog.Leftovers{}})
 	return b.Events
 }

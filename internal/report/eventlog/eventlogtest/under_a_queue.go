@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// Pods of the story of an elastic job under a queue: its group before and after the eviction.
+// Pods of the scenario of an elastic job under a queue: its group before and after the eviction.
 var (
 	GroupMaster      = eventlog.Pod{Name: "elastic-7lpcb", Job: "elastic", Role: "master", Node: "node-1"}
 	GroupFloor       = eventlog.Pod{Name: "elastic-floor-0-spmcs", Job: "elastic", Role: "worker", Node: "node-3"}
@@ -50,7 +50,7 @@ func urgentJob(name string, workers int) (pods []eventlog.Pod, workload eventlog
 	return pods, workload
 }
 
-// UnderAQueue is the story of an elastic job under a queue as it should go.
+// UnderAQueue is the scenario of an elastic job under a queue as it should go.
 func UnderAQueue() []eventlog.Event {
 	b := New()
 	stage := func(second float64, name string) {
@@ -157,7 +157,7 @@ func UnderAQueue() []eventlog.Event {
 	b.Workload(73, finished(admitted(GroupWorkload)))
 	plan(74, "finished")
 	stage(74.5, "destroy")
-	b.Add(76, eventlog.Event{Left: &eventlog.Left{}})
+	b.Add(76, eventlog.Event{Leftovers: &eventlog.Leftovers{}})
 	stage(76.5, "compare")
 	b.Add(100, eventlog.Event{Result: &eventlog.Result{Job: elastic, SHA256: "60c00027e54b", UndisturbedSHA256: "60c00027e54b"}})
 	slices.SortStableFunc(b.Events, func(a, b eventlog.Event) int { return a.Time.Compare(b.Time) })

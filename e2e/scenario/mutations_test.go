@@ -8,10 +8,10 @@ import (
 )
 
 // A bend makes another log of one that a test may change.
-type bend func([]eventlog.Event) []eventlog.Event
+type mutation func([]eventlog.Event) []eventlog.Event
 
-// podsOf bends every event of the pod with that name.
-func podsOf(name string, change func(*eventlog.Pod)) bend {
+// mutatePods changes every event of the pod with that name.
+func mutatePods(name string, change func(*eventlog.Pod)) mutation {
 	return func(events []eventlog.Event) []eventlog.Event {
 		for _, event := range events {
 			if event.Pod != nil && event.Pod.Name == name {
@@ -22,8 +22,8 @@ func podsOf(name string, change func(*eventlog.Pod)) bend {
 	}
 }
 
-// reportsOf bends every status that a job reports.
-func reportsOf(job string, change func(*trainingjob.Status)) bend {
+// mutateReports changes every status that a job reports.
+func mutateReports(job string, change func(*trainingjob.Status)) mutation {
 	return func(events []eventlog.Event) []eventlog.Event {
 		for _, event := range events {
 			if event.Job != nil && event.Job.Name == job {
@@ -35,6 +35,6 @@ func reportsOf(job string, change func(*trainingjob.Status)) bend {
 }
 
 // without leaves events out.
-func without(drop func(eventlog.Event) bool) bend {
+func without(drop func(eventlog.Event) bool) mutation {
 	return func(events []eventlog.Event) []eventlog.Event { return slices.DeleteFunc(events, drop) }
 }

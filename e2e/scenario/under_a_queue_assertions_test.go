@@ -8,20 +8,20 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-func TestAStoryUnderAQueueThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range UnderAQueuePromises().Check(eventlogtest.UnderAQueue()) {
+func TestUnderAQueueAssertionsHoldForAGoodLog(t *testing.T) {
+	for _, violation := range UnderAQueueAssertions().Check(eventlogtest.UnderAQueue()) {
 		t.Error(violation)
 	}
 }
 
-func TestAnEmptyLogBreaksEveryPromiseOfTheStoryUnderAQueue(t *testing.T) {
-	if got, want := len(UnderAQueuePromises().Check(nil)), len(UnderAQueuePromises()); got != want {
-		t.Errorf("%d of %d promises are broken: %v", got, want, UnderAQueuePromises().Check(nil))
+func TestUnderAQueueAssertionsFailForAnEmptyLog(t *testing.T) {
+	if got, want := len(UnderAQueueAssertions().Check(nil)), len(UnderAQueueAssertions()); got != want {
+		t.Errorf("%d of %d assertions fail: %v", got, want, UnderAQueueAssertions().Check(nil))
 	}
 }
 
-// TestWhatGoesWrongUnderTheQueueIsNamed bends the good story in one place and expects the promise that this breaks.
-func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
+// TestUnderAQueueViolationsNameTheFailure changes the good log in one place and expects the violation that follows.
+func TestUnderAQueueViolationsNameTheFailure(t *testing.T) {
 	each := func(bend func(*eventlog.Event)) func([]eventlog.Event) []eventlog.Event {
 		return func(events []eventlog.Event) []eventlog.Event {
 			for i := range events {
@@ -31,20 +31,20 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		bend bend
+		bend mutation
 		want string // part of a violation
 	}{
-		"a worker above the floor that belongs to the group": {
+		"a worker above the minimum that belongs to the group": {
 			without(func(e eventlog.Event) bool { return e.Workload != nil && e.Workload.Title() == "elastic-worker-2" }),
 			"besides the group's there were workloads of [elastic-worker-1 elastic-worker-3]",
 		},
-		"a floor that is taken for the smaller urgent job": {
+		"a minimum worker that is preempted by the smaller urgent job": {
 			each(func(e *eventlog.Event) {
 				if e.Workload != nil && e.Workload.Title() == "elastic-worker-3" {
 					e.Workload.Owners[0].Name = eventlogtest.GroupFloor.Name
 				}
 			}),
-			"and nothing else: elastic-floor-0-spmcs was taken",
+			"and nothing else: elastic-floor-0-spmcs was preempted",
 		},
 		"a job that starts again when it shrinks": {
 			each(func(e *eventlog.Event) {
@@ -54,7 +54,7 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 			}),
 			"it fell back from step 40 to 3",
 		},
-		"a worker that comes back under its old name": {
+		"a worker that returns under its old name": {
 			each(func(e *eventlog.Event) {
 				if e.Pod != nil && e.Pod.Name == "elastic-worker-4" {
 					e.Pod.Name = "elastic-worker-3"
@@ -62,25 +62,25 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 			}),
 			"elastic-worker-3 was used again",
 		},
-		"a worker that stays when master and floor are gone": {
+		"a worker that stays when master and minimum have ended": {
 			without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == "elastic-worker-1" && e.Pod.Deleting }),
-			"the workers above them leave too: elastic-worker-1 stayed",
+			"the workers above the minimum end too: elastic-worker-1 did not end",
 		},
-		"a story in which the queue takes every worker": {
+		"a run in which Kueue preempts every worker": {
 			each(func(e *eventlog.Event) {
 				if e.Pod != nil && e.Pod.Name == "elastic-worker-1" && e.Pod.Deleting {
 					e.Pod.Disruption = eventlog.PreemptionByQueue
 				}
 			}),
-			"did not come to what it is about",
+			"did not show that workers end with their master",
 		},
-		"a group that is another one when it comes again": {
+		"a group that is another workload when it is admitted again": {
 			each(func(e *eventlog.Event) {
 				if e.Workload != nil && e.Workload.Name == eventlogtest.GroupWorkload.Name && e.Time.Second() >= 31 {
 					e.Workload.UID = "another"
 				}
 			}),
-			"there were 2 workloads of master and floor",
+			"there were 2 workloads of master and minimum",
 		},
 		"a worker that runs while the larger job does": {
 			each(func(e *eventlog.Event) {
@@ -101,7 +101,7 @@ func TestWhatGoesWrongUnderTheQueueIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen []string
-			for _, violation := range UnderAQueuePromises().Check(test.bend(eventlogtest.UnderAQueue())) {
+			for _, violation := range UnderAQueueAssertions().Check(test.bend(eventlogtest.UnderAQueue())) {
 				seen = append(seen, violation.String())
 			}
 			if !strings.Contains(strings.Join(seen, "\n"), test.want) {

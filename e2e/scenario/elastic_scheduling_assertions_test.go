@@ -10,36 +10,36 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-func TestAStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range ElasticSchedulingPromises().Check(eventlogtest.ElasticScheduling()) {
+func TestElasticSchedulingAssertionsHoldForAGoodLog(t *testing.T) {
+	for _, violation := range ElasticSchedulingAssertions().Check(eventlogtest.ElasticScheduling()) {
 		t.Error(violation)
 	}
 }
 
-func TestAnEmptyLogBreaksEveryPromise(t *testing.T) {
-	if got, want := len(ElasticSchedulingPromises().Check(nil)), len(ElasticSchedulingPromises()); got != want {
-		t.Errorf("%d of %d promises are broken", got, want)
+func TestElasticSchedulingAssertionsFailForAnEmptyLog(t *testing.T) {
+	if got, want := len(ElasticSchedulingAssertions().Check(nil)), len(ElasticSchedulingAssertions()); got != want {
+		t.Errorf("%d of %d assertions fail", got, want)
 	}
 }
 
-// TestWhatGoesWrongIsNamed bends the good story in one place and expects the promise that this breaks.
-func TestWhatGoesWrongIsNamed(t *testing.T) {
+// TestElasticSchedulingViolationsNameTheFailure changes the good log in one place and expects the violation that follows.
+func TestElasticSchedulingViolationsNameTheFailure(t *testing.T) {
 	for name, test := range map[string]struct {
-		bend bend
+		bend mutation
 		want string // part of a violation
 	}{
-		"the high worker that finds room at once": {
-			podsOf("high-prio-job-worker-0", func(p *eventlog.Pod) { p.Unschedulable = "" }),
-			"is Pending for lack of room before it runs: high-prio-job-worker-0 was never reported unschedulable",
+		"a high worker that is never unschedulable": {
+			mutatePods("high-prio-job-worker-0", func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"is Pending, unschedulable, before it runs: high-prio-job-worker-0 was never reported unschedulable",
 		},
 		"a master that is preempted": {
-			podsOf(eventlogtest.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			mutatePods(eventlogtest.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
 			"2 pods were preempted",
 		},
 		"the older worker as the victim": {
 			func(events []eventlog.Event) []eventlog.Event {
-				podsOf("low-prio-job-worker-0", func(p *eventlog.Pod) { p.Name = "elder" })(events)
-				podsOf("low-prio-job-worker-1", func(p *eventlog.Pod) { p.Disruption = "" })(events)
+				mutatePods("low-prio-job-worker-0", func(p *eventlog.Pod) { p.Name = "elder" })(events)
+				mutatePods("low-prio-job-worker-1", func(p *eventlog.Pod) { p.Disruption = "" })(events)
 				b := eventlogtest.New()
 				victim := eventlogtest.LowWorker0
 				victim.Phase, victim.Disruption = "Running", eventlog.PreemptionByScheduler
@@ -50,11 +50,11 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			"low-prio-job-worker-1 had started later",
 		},
 		"a replacement that never comes": {
-			podsOf("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Job = "another" }),
-			"no worker was made in place of low-prio-job-worker-1",
+			mutatePods("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Job = "another" }),
+			"no worker replaced low-prio-job-worker-1",
 		},
-		"a replacement that does nothing": {
-			reportsOf(LowJob, func(s *trainingjob.Status) {
+		"a replacement that contributes no gradients": {
+			mutateReports(LowJob, func(s *trainingjob.Status) {
 				for i := range s.Workers {
 					if s.Workers[i].Pod == "low-prio-job-worker-2" {
 						s.Workers[i].Gradients = 0
@@ -63,8 +63,8 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			}),
 			"no report before the last step counts a gradient of low-prio-job-worker-2; the job ended 14.5s after it ran",
 		},
-		"a job that stands still while it is shrunk": {
-			reportsOf(LowJob, func(s *trainingjob.Status) {
+		"a job that makes no progress with one worker": {
+			mutateReports(LowJob, func(s *trainingjob.Status) {
 				if s.WorkersPending == 1 {
 					s.StepsDone = 200
 				}
@@ -72,7 +72,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			"no step was done between the preemption and the replacement (step 200)",
 		},
 		"a job that fails": {
-			reportsOf(HighJob, func(s *trainingjob.Status) {
+			mutateReports(HighJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.Phase, s.Message = trainingjob.PhaseFailed, "no data"
 				}
@@ -97,15 +97,15 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 			},
 			`after "submit-high" it would change [elastic_training_job.low [update]]`,
 		},
-		"a plan that nobody made": {
+		"a plan that is missing": {
 			without(func(e eventlog.Event) bool { return e.Plan != nil && e.Plan.After == StageFinished }),
 			`no plan was made after "finished"`,
 		},
 		"an object that destroy leaves": {
 			func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
-					if event.Left != nil {
-						event.Left.Objects = []string{"lease/low-prio-job-master"}
+					if event.Leftovers != nil {
+						event.Leftovers.Objects = []string{"lease/low-prio-job-master"}
 					}
 				}
 				return events
@@ -126,7 +126,7 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []string
-			for _, violation := range ElasticSchedulingPromises().Check(test.bend(eventlogtest.ElasticScheduling())) {
+			for _, violation := range ElasticSchedulingAssertions().Check(test.bend(eventlogtest.ElasticScheduling())) {
 				all = append(all, violation.String())
 			}
 			if !strings.Contains(strings.Join(all, "\n"), test.want) {

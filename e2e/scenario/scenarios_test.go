@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-func TestEveryStoryTellsANewcomerWhatItIsAboutAndWhereToGoOn(t *testing.T) {
+func TestEveryScenarioHasAnIntroductionASummaryAndAGuide(t *testing.T) {
 	const root, mostLines, mostColumns = "../..", 5, 120
-	for _, story := range Stories(ToWatch) {
-		t.Run(story.Name, func(t *testing.T) {
-			lines := strings.Split(story.About, "\n")
+	for _, scenario := range Scenarios(ForDemo) {
+		t.Run(scenario.Name, func(t *testing.T) {
+			lines := strings.Split(scenario.About, "\n")
 			if len(lines) < 3 || len(lines) > mostLines {
 				t.Errorf("it is introduced in %d lines", len(lines))
 			}
@@ -20,10 +20,10 @@ func TestEveryStoryTellsANewcomerWhatItIsAboutAndWhereToGoOn(t *testing.T) {
 					t.Errorf("a line of %d columns: %s", len(line), line)
 				}
 			}
-			if story.Moral == "" {
-				t.Error("it does not say what it has shown")
+			if scenario.Summary == "" {
+				t.Error("it has no summary")
 			}
-			for _, path := range []string{story.Guide, story.Example()} {
+			for _, path := range []string{scenario.Guide, scenario.Example()} {
 				if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 					t.Error(err)
 				}

@@ -10,9 +10,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-func TestWhatEveryRunCostsOnceIsNotInThePace(t *testing.T) {
+func TestCalibrationCancelsTheFixedCostOfARun(t *testing.T) {
 	start, epoch := 700*time.Millisecond, 900*time.Millisecond
-	p := paceOf(start+shortRunEpochs*epoch, start+longRunEpochs*epoch)
+	p := newCalibration(start+shortRunEpochs*epoch, start+longRunEpochs*epoch)
 	if p.epoch != epoch {
 		t.Errorf("an epoch takes %s, want %s", p.epoch, epoch)
 	}
@@ -21,27 +21,27 @@ func TestWhatEveryRunCostsOnceIsNotInThePace(t *testing.T) {
 	}
 }
 
-func TestAShortRunThatHappensToBeSlowMakesTheStoryLittleLonger(t *testing.T) {
+func TestCalibrationToleratesASlowShortRun(t *testing.T) {
 	const epoch = time.Second
 	for _, short := range []time.Duration{2 * epoch, 3 * epoch, 5 * epoch} {
-		if got := paceOf(short, longRunEpochs*epoch).epochs(time.Minute); got > 80 {
+		if got := newCalibration(short, longRunEpochs*epoch).epochs(time.Minute); got > 80 {
 			t.Errorf("%d epochs of %s for a minute after a short run of %s", got, epoch, short)
 		}
 	}
 }
 
-func TestASlowMachineMakesTheStoryLongerButNotAnotherOne(t *testing.T) {
-	if got := (pace{epoch: 5 * time.Minute}).epochs(time.Minute); got != minLowEpochs {
+func TestCalibrationKeepsAMinimumOfEpochsOnASlowMachine(t *testing.T) {
+	if got := (calibration{epoch: 5 * time.Minute}).epochs(time.Minute); got != minLowEpochs {
 		t.Errorf("%d epochs of the low job, want %d", got, minLowEpochs)
 	}
 }
 
-func TestAnyTwoMeasurementsGiveEpochsForBothJobs(t *testing.T) {
+func TestCalibrationGivesEpochsToBothJobsForAnyMeasurements(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		duration := func(name string) time.Duration {
 			return time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, name))
 		}
-		p := paceOf(duration("short"), duration("long"))
+		p := newCalibration(duration("short"), duration("long"))
 		if low := p.epochs(duration("wanted")); low < 1 {
 			t.Errorf("the low job would make %d epochs", low)
 		}
@@ -56,7 +56,7 @@ func TestAnyTwoMeasurementsGiveEpochsForBothJobs(t *testing.T) {
 	})
 }
 
-func TestRemainingTimeFollowsThePaceOfTheReports(t *testing.T) {
+func TestRemainingTimeFollowsTheSpeedOfTheReports(t *testing.T) {
 	start := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	report := func(second int, step int64) eventlog.Point {
 		return eventlog.Point{
@@ -69,11 +69,11 @@ func TestRemainingTimeFollowsThePaceOfTheReports(t *testing.T) {
 		t.Errorf("remaining %s, want 39s: 800 steps at 20 a second from the last report", got)
 	}
 	if got := remainingAt(points[:2], start); got != 0 {
-		t.Errorf("remaining %s from one report, want 0: it tells no pace", got)
+		t.Errorf("remaining %s from one report, want 0: one report gives no speed", got)
 	}
 }
 
-func TestTheLengthOfTheStoryIsSaidInWholeMinutes(t *testing.T) {
+func TestScenarioLengthIsReportedInWholeMinutes(t *testing.T) {
 	for name, c := range map[string]struct {
 		epoch  time.Duration
 		epochs int
@@ -84,7 +84,7 @@ func TestTheLengthOfTheStoryIsSaidInWholeMinutes(t *testing.T) {
 		"next to nothing":              {time.Millisecond, 4, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := minutes((pace{epoch: c.epoch}).story(c.epochs)); got != c.want {
+			if got := minutes((calibration{epoch: c.epoch}).scenarioLength(c.epochs)); got != c.want {
 				t.Errorf("%d minutes, not %d", got, c.want)
 			}
 		})

@@ -8,20 +8,20 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-func TestAQueueStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range QueuePrioritiesPromises().Check(eventlogtest.QueuePriorities()) {
+func TestQueuePrioritiesAssertionsHoldForAGoodLog(t *testing.T) {
+	for _, violation := range QueuePrioritiesAssertions().Check(eventlogtest.QueuePriorities()) {
 		t.Error(violation)
 	}
 }
 
-func TestAnEmptyLogBreaksEveryPromiseOfTheQueueStory(t *testing.T) {
-	if got, want := len(QueuePrioritiesPromises().Check(nil)), len(QueuePrioritiesPromises()); got != want {
-		t.Errorf("%d of %d promises are broken", got, want)
+func TestQueuePrioritiesAssertionsFailForAnEmptyLog(t *testing.T) {
+	if got, want := len(QueuePrioritiesAssertions().Check(nil)), len(QueuePrioritiesAssertions()); got != want {
+		t.Errorf("%d of %d assertions fail", got, want)
 	}
 }
 
-// TestWhatGoesWrongInTheQueueIsNamed bends the good story in one place and expects the promise that this breaks.
-func TestWhatGoesWrongInTheQueueIsNamed(t *testing.T) {
+// TestQueuePrioritiesViolationsNameTheFailure changes the good log in one place and expects the violation that follows.
+func TestQueuePrioritiesViolationsNameTheFailure(t *testing.T) {
 	workloads := func(owner string, bend func(*eventlog.Workload)) func([]eventlog.Event) {
 		return func(events []eventlog.Event) {
 			for _, event := range events {
@@ -47,7 +47,7 @@ func TestWhatGoesWrongInTheQueueIsNamed(t *testing.T) {
 			workloads(HighTask, func(w *eventlog.Workload) { w.Finished = false }),
 			"until the high one has finished: the high one did not finish",
 		},
-		"a low task that is made anew instead of queued again": {
+		"a low task that is recreated instead of requeued": {
 			func(events []eventlog.Event) {
 				for _, event := range events {
 					if event.Workload != nil && event.Workload.Title() == LowTask && event.Time.Second() >= 18 {
@@ -55,17 +55,17 @@ func TestWhatGoesWrongInTheQueueIsNamed(t *testing.T) {
 					}
 				}
 			},
-			"admitted again as the same workload and runs, without anyone's doing: task low had 2 workloads",
+			"admitted again as the same workload and runs, without any user action: task low had 2 workloads",
 		},
 		"an answer without a reason": {
 			func(events []eventlog.Event) {
 				for _, event := range events {
-					if event.Answer != nil {
-						event.Answer.Workloads[0].Reason = ""
+					if event.Queried != nil {
+						event.Queried.Workloads[0].Reason = ""
 					}
 				}
 			},
-			`why the low one waits: it says that the low one waits because of ""`,
+			`why the low one waits: it reports "" as the reason of the low one`,
 		},
 		"a plan that would change something while the low task waits": {
 			func(events []eventlog.Event) {
@@ -77,11 +77,11 @@ func TestWhatGoesWrongInTheQueueIsNamed(t *testing.T) {
 			},
 			`after "submit-high" it would change [elastic_task.low [update]]`,
 		},
-		"something left behind": {
+		"an object that destroy leaves": {
 			func(events []eventlog.Event) {
 				for _, event := range events {
-					if event.Left != nil {
-						event.Left.Objects = []string{"workloads/job-low-7f1c2"}
+					if event.Leftovers != nil {
+						event.Leftovers.Objects = []string{"workloads/job-low-7f1c2"}
 					}
 				}
 			},
@@ -92,7 +92,7 @@ func TestWhatGoesWrongInTheQueueIsNamed(t *testing.T) {
 			events := eventlogtest.QueuePriorities()
 			test.bend(events)
 			var all []string
-			for _, violation := range QueuePrioritiesPromises().Check(events) {
+			for _, violation := range QueuePrioritiesAssertions().Check(events) {
 				all = append(all, violation.String())
 			}
 			if !strings.Contains(strings.Join(all, "\n"), test.want) {

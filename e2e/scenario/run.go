@@ -13,90 +13,90 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/timeline"
 )
 
-// Options of a telling.
+// Options of a run.
 type Options struct {
 	Tools    Tools
 	Root     string // the repository
-	Out      string // where the telling leaves its files; what an earlier one left there is removed
+	Out      string // the output directory; Run removes the files of an earlier run
 	MNISTDir string // MNIST's IDX files; "" for synthetic digits
 	Observe  func(eventlog.Event)
-	Say      func(format string, args ...any) // what is no event of the story: of its cluster and data, and how long things take
+	Logf     func(format string, args ...any) // what is no event of the scenario: of its cluster and data, and how long things take
 }
 
-// OutDir is where the repository's programs and tests leave what is told under a name: e2e/out/NAME.
+// OutDir is the output directory of a run with a name: e2e/out/NAME.
 func OutDir(root, name string) string { return filepath.Join(root, "e2e", "out", name) }
 
-// DataCache is the directory below which the records of all stories are kept from one telling to the next. A backend
-// that gives nodes directories of this machine only at their making gives them this one, at the same path.
+// DataCache is the directory that keeps the training data of all scenarios between runs. A backend that can mount host
+// directories only when it creates nodes mounts this one, at the same path.
 func DataCache(root string) string { return OutDir(root, "data") }
 
-// Outcome is a told story.
+// Outcome is the result of a run.
 type Outcome struct {
 	Events     []eventlog.Event
 	Violations []Violation
 	Outline    string // what must be the same on every backend
-	Page       string // the timeline; "" when there was nothing to draw
+	Page       string // the path of the timeline; "" when there was nothing to draw
 }
 
-// Tell tells a story on a backend's cluster, judges its log and draws its timeline; Out then holds events.jsonl,
-// measurements.json, outline.txt, terraform.log, timeline.html and what the backend wrote. Whatever happens, the story's
-// resources are destroyed and the cluster is let go when it returns; a story that failed or was interrupted has an outcome
-// too.
-func Tell(ctx context.Context, story Story, backend Backend, options Options) (outcome Outcome, err error) {
+// Run runs a scenario on a backend's cluster, checks its assertions and draws its timeline. Options.Out then holds
+// events.jsonl, measurements.json, outline.txt, terraform.log, timeline.html and the backend's files. Run destroys the
+// scenario's resources and releases the cluster before it returns, also after a failure or an interruption, and returns an
+// outcome in these cases too.
+func Run(ctx context.Context, scenario Scenario, backend Backend, options Options) (outcome Outcome, err error) {
 	unlock, err := freshDir(options.Out)
 	if err != nil {
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 
-	place := Place{Out: options.Out, Say: options.Say}
-	if story.Needs.Records {
-		if place.DataDir, err = prepareData(ctx, options); err != nil {
+	forCluster := ClusterOptions{Out: options.Out, Logf: options.Logf}
+	if scenario.Requirements.Records {
+		if forCluster.DataDir, err = prepareData(ctx, options); err != nil {
 			return outcome, err
 		}
 	}
-	cluster, release, err := backend.Cluster(ctx, story, place)
+	cluster, release, err := backend.Cluster(ctx, scenario, forCluster)
 	if err != nil {
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
 
-	var told error
-	outcome.Events, told = tell(ctx, story, setting{
+	var runErr error
+	outcome.Events, runErr = runScenario(ctx, scenario, environment{
 		cluster:  cluster,
 		tools:    options.Tools,
 		examples: filepath.Join(options.Root, "examples"),
-		dataDir:  place.DataDir,
+		dataDir:  forCluster.DataDir,
 		dir:      options.Out,
 		observe:  options.Observe,
-		say:      options.Say,
+		logf:     options.Logf,
 	})
-	if told == nil {
-		outcome.Violations = story.Promises.Check(outcome.Events)
+	if runErr == nil {
+		outcome.Violations = scenario.Assertions.Check(outcome.Events)
 	}
-	told = errors.Join(told, writeMeasurements(options.Out, Measure(outcome.Events)))
-	outcome.Outline = story.Outline(outcome.Events)
+	runErr = errors.Join(runErr, writeMeasurements(options.Out, Measure(outcome.Events)))
+	outcome.Outline = scenario.Outline(outcome.Events)
 	if err := os.WriteFile(filepath.Join(options.Out, "outline.txt"), []byte(outcome.Outline), 0o600); err != nil {
-		told = errors.Join(told, fmt.Errorf("the outline: %w", err))
+		runErr = errors.Join(runErr, fmt.Errorf("write the outline: %w", err))
 	}
 	page := filepath.Join(options.Out, "timeline.html")
-	switch err := drawPage(page, story.Title, outcome.Events); {
+	switch err := drawPage(page, scenario.Title, outcome.Events); {
 	case err == nil:
 		outcome.Page = page
 	case !errors.Is(err, timeline.ErrNothing):
-		told = errors.Join(told, err)
+		runErr = errors.Join(runErr, err)
 	}
-	return outcome, told
+	return outcome, runErr
 }
 
-// prepareData makes the records that the story's jobs train on, and says which they are.
+// prepareData creates the training data of the scenario's jobs and reports its source.
 func prepareData(ctx context.Context, options Options) (dir string, err error) {
 	dir = filepath.Join(DataCache(options.Root), "synthetic")
 	if options.MNISTDir != "" {
 		dir = filepath.Join(DataCache(options.Root), "mnist")
-		options.Say("Data: MNIST images from %s.", options.MNISTDir)
+		options.Logf("Data: MNIST images from %s.", options.MNISTDir)
 	} else {
-		options.Say("Data: synthetic digits (MNIST_DIR=DIR takes MNIST's IDX files from DIR).")
+		options.Logf("Data: synthetic digits (MNIST_DIR=DIR takes MNIST's IDX files from DIR).")
 	}
 	return dir, PrepareData(ctx, options.Tools.Trainer, options.MNISTDir, dir)
 }
@@ -104,23 +104,23 @@ func prepareData(ctx context.Context, options Options) (dir string, err error) {
 func drawPage(path, title string, events []eventlog.Event) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("the timeline: %w", err)
+		return fmt.Errorf("create the timeline: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return timeline.Render(file, title, events)
 }
 
-// freshDir empties a directory that nobody else uses, and keeps others out of it until unlock is called.
+// freshDir locks a directory against other runs until unlock is called, and empties it.
 func freshDir(dir string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("the output directory: %w", err)
+		return nil, fmt.Errorf("create the output directory: %w", err)
 	}
 	// The lock lies beside the directory, so that emptying it leaves the lock alone.
 	lock := flock.New(dir + ".lock")
 	if locked, err := lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	} else if !locked {
-		return nil, fmt.Errorf("another story is being told in %s; wait until it has ended", dir)
+		return nil, fmt.Errorf("another run uses the output directory %s; wait until it has ended", dir)
 	}
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {

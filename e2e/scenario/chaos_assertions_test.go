@@ -9,22 +9,22 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-func TestAChaosStoryThatGoesWellKeepsEveryPromise(t *testing.T) {
-	for _, violation := range ChaosPromises().Check(eventlogtest.Chaos()) {
+func TestChaosAssertionsHoldForAGoodLog(t *testing.T) {
+	for _, violation := range ChaosAssertions().Check(eventlogtest.Chaos()) {
 		t.Error(violation)
 	}
 }
 
-func TestAnEmptyLogBreaksEveryPromiseOfTheChaosStory(t *testing.T) {
-	if got, want := len(ChaosPromises().Check(nil)), len(ChaosPromises()); got != want {
-		t.Errorf("%d of %d promises are broken", got, want)
+func TestChaosAssertionsFailForAnEmptyLog(t *testing.T) {
+	if got, want := len(ChaosAssertions().Check(nil)), len(ChaosAssertions()); got != want {
+		t.Errorf("%d of %d assertions fail", got, want)
 	}
 }
 
-// TestWhatGoesWrongInTheChaosStoryIsNamed bends the good story in one place and expects the promise that this breaks.
-func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
+// TestChaosViolationsNameTheFailure changes the good log in one place and expects the violation that follows.
+func TestChaosViolationsNameTheFailure(t *testing.T) {
 	worker := func(id int) string { return eventlogtest.ChaosWorker(id, "").Name }
-	faults := func(kind eventlog.FaultKind, change func(*eventlog.Fault)) bend {
+	faults := func(kind eventlog.FaultKind, change func(*eventlog.Fault)) mutation {
 		return func(events []eventlog.Event) []eventlog.Event {
 			for _, event := range events {
 				if event.Fault != nil && event.Fault.Kind == kind {
@@ -36,11 +36,11 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 	}
 	killed := int32(137)
 	for name, test := range map[string]struct {
-		bend bend
+		bend mutation
 		want string // part of a violation
 	}{
 		"two workers on one node": {
-			podsOf(worker(1), func(p *eventlog.Pod) {
+			mutatePods(worker(1), func(p *eventlog.Pod) {
 				if p.Node != "" {
 					p.Node = "node-1"
 				}
@@ -48,7 +48,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"workers ran on [node-1 node-1 node-3]",
 		},
 		"a deleted worker that has to be killed": {
-			podsOf(worker(0), func(p *eventlog.Pod) {
+			mutatePods(worker(0), func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
@@ -56,7 +56,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"survivor-worker-0 ended with exit code 137",
 		},
 		"a deleted master that has to be killed": {
-			podsOf(eventlogtest.ChaosMaster.Name, func(p *eventlog.Pod) {
+			mutatePods(eventlogtest.ChaosMaster.Name, func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
@@ -64,35 +64,35 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			eventlogtest.ChaosMaster.Name + " ended with exit code 137",
 		},
 		"a replacement that never runs": {
-			podsOf(worker(4), func(p *eventlog.Pod) {
+			mutatePods(worker(4), func(p *eventlog.Pod) {
 				if p.Phase == "Running" {
 					p.Phase = "Pending"
 				}
 			}),
 			"survivor-worker-4 never ran",
 		},
-		"a worker that nobody took away and that was replaced all the same": {
+		"a worker that is replaced though nothing removed it": {
 			faults(eventlog.PodKilled, func(f *eventlog.Fault) { f.Target = worker(2) }),
-			"the story took away 2",
+			"the scenario removed 2",
 		},
-		"a job that stands still while the node is away": {
-			reportsOf(ChaosJob, func(s *trainingjob.Status) {
+		"a job that makes no progress while the node is down": {
+			mutateReports(ChaosJob, func(s *trainingjob.Status) {
 				if s.WorkersRunning == 2 {
 					s.StepsDone = 120
 				}
 			}),
-			"it stood at step 120",
+			"it made no progress at step 120",
 		},
-		"a replacement that finds room elsewhere": {
-			podsOf(worker(5), func(p *eventlog.Pod) {
+		"a replacement that runs on another node": {
+			mutatePods(worker(5), func(p *eventlog.Pod) {
 				if p.Node != "" {
 					p.Node = "node-2"
 				}
 			}),
 			"survivor-worker-5 ran on node-2, not on node-3",
 		},
-		"a replacement that finds room at once": {
-			podsOf(worker(5), func(p *eventlog.Pod) { p.Unschedulable = "" }),
+		"a replacement that is never unschedulable": {
+			mutatePods(worker(5), func(p *eventlog.Pod) { p.Unschedulable = "" }),
 			"survivor-worker-5 was never reported unschedulable",
 		},
 		"a worker that ends with its master": {
@@ -109,11 +109,11 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"survivor-worker-3 ended with the master",
 		},
 		"a third master": {
-			podsOf(worker(4), func(p *eventlog.Pod) { p.Role = "master" }),
+			mutatePods(worker(4), func(p *eventlog.Pod) { p.Role = "master" }),
 			"there were 3 masters",
 		},
 		"a master that gives up without the API server": {
-			reportsOf(ChaosJob, func(s *trainingjob.Status) {
+			mutateReports(ChaosJob, func(s *trainingjob.Status) {
 				if s.StepsDone >= 240 {
 					s.Generation = 3
 				}
@@ -121,7 +121,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"generation 3 took over from 2",
 		},
 		"a step that is undone": {
-			reportsOf(ChaosJob, func(s *trainingjob.Status) {
+			mutateReports(ChaosJob, func(s *trainingjob.Status) {
 				if s.StepsDone == 90 && s.Generation == 2 {
 					s.StepsDone = 25
 				}
@@ -129,7 +129,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"it fell back from step 30 to 25 under one master",
 		},
 		"gradients that are taken twice": {
-			reportsOf(ChaosJob, func(s *trainingjob.Status) {
+			mutateReports(ChaosJob, func(s *trainingjob.Status) {
 				for i := range s.Workers {
 					s.Workers[i].Gradients *= 3
 				}
@@ -137,7 +137,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			"gradients were taken for",
 		},
 		"a step too few": {
-			reportsOf(ChaosJob, func(s *trainingjob.Status) {
+			mutateReports(ChaosJob, func(s *trainingjob.Status) {
 				if s.Phase == trainingjob.PhaseSucceeded {
 					s.StepsDone--
 				}
@@ -151,7 +151,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 			},
 			`SHA-256 "beef", undisturbed "77aa01c4be19"`,
 		},
-		"a plan that would make the lost worker's job anew": {
+		"a plan that would replace the job of the lost worker": {
 			func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
 					if event.Plan != nil && event.Plan.After == StageLoseNode {
@@ -166,7 +166,7 @@ func TestWhatGoesWrongInTheChaosStoryIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events := test.bend(eventlogtest.Chaos())
 			var all []string
-			for _, violation := range ChaosPromises().Check(events) {
+			for _, violation := range ChaosAssertions().Check(events) {
 				all = append(all, violation.String())
 			}
 			if !strings.Contains(strings.Join(all, "\n"), test.want) {

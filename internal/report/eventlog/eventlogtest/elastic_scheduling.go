@@ -1,4 +1,4 @@
-// Package eventlogtest builds event logs for tests: a small elastic-scheduling story in which everything goes as it
+// Package eventlogtest builds event logs for tests: a small elastic-scheduling scenario in which everything goes as it
 // should, for tests to bend.
 package eventlogtest
 
@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// Builder adds events at seconds since the story's start.
+// Builder adds events at seconds since the scenario's start.
 type Builder struct {
 	start  time.Time
 	Events []eventlog.Event
@@ -59,7 +59,7 @@ func (b *Builder) Job(second float64, name string, status trainingjob.Status) {
 	b.Add(second, eventlog.Event{Job: &eventlog.Job{Name: name, Status: status}})
 }
 
-// Pod states of the story.
+// Pod states of the scenario.
 var (
 	LowMaster   = eventlog.Pod{Name: "low-prio-job-x2k9p", Job: "low-prio-job", Role: "master", PriorityClass: "high-priority", Node: "node-0"}
 	LowWorker0  = eventlog.Pod{Name: "low-prio-job-worker-0", Job: "low-prio-job", Role: "worker", PriorityClass: "low-priority", Node: "node-1"}
@@ -72,7 +72,7 @@ var (
 // NoRoom is what the scheduler says of a pod without room.
 const NoRoom = "0/3 nodes are available: 3 Insufficient cpu."
 
-// ElasticScheduling is the story as it should go.
+// ElasticScheduling is the scenario as it should go.
 func ElasticScheduling() []eventlog.Event {
 	b := New()
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
@@ -168,7 +168,7 @@ func ElasticScheduling() []eventlog.Event {
 	stage(46, "finished", "Both jobs have finished.")
 	plan(47, "finished")
 	stage(48, "destroy", "terraform destroy.")
-	b.Add(50, eventlog.Event{Left: &eventlog.Left{}})
+	b.Add(50, eventlog.Event{Leftovers: &eventlog.Leftovers{}})
 	stage(50, "compare", "The same job once more, undisturbed.")
 	b.Add(80, eventlog.Event{Result: &eventlog.Result{
 		Job: low, SHA256: "5f0c2e9d1b7a", UndisturbedSHA256: "5f0c2e9d1b7a", UndisturbedTook: 30 * time.Second,

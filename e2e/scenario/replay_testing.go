@@ -13,9 +13,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// simulated is the scenario file, below examples/scenarios, that a story is too; "" where it is none.
-func simulated(story string) string {
-	switch story {
+// scenarioFileOf is the scenario file below examples/scenarios that corresponds to a scenario, "" without one.
+func scenarioFileOf(name string) string {
+	switch name {
 	case "elastic-scheduling":
 		return "elastic-scheduling.yaml"
 	case "queue-priorities":
@@ -26,19 +26,19 @@ func simulated(story string) string {
 	return ""
 }
 
-// Replayer is where scenario files can be replayed.
+// Replayer supplies clusters for replays.
 type Replayer interface {
-	// ClusterFor returns a cluster with the file's nodes and, where the file has queues, with Kueue's API; and how to let it
-	// go.
-	ClusterFor(ctx context.Context, file *scenariofile.Scenario, place Place) (cluster Cluster, release func() error, err error)
+	// ClusterFor returns a cluster with the file's nodes and, if the file has queues, with Kueue's API; and a function
+	// that releases it.
+	ClusterFor(ctx context.Context, file *scenariofile.Scenario, place ClusterOptions) (cluster Cluster, release func() error, err error)
 }
 
-// ReplayInTest runs the scenario file of a story twice, in virtual time and on a cluster, and expects the two logs to tell
-// the same: their outlines are equal, with the story's own order of moments. The cluster's log and outline stay in the folder
-// named out below e2e/out. root is the repository.
-func ReplayInTest(t *testing.T, story Story, replayer Replayer, speedUp int, root, out string) {
+// ReplayInTest runs a scenario's file twice, simulated in virtual time and replayed on a cluster. The test fails unless
+// the outlines of the two logs, with the scenario's order of moments, are equal. The log and the outline of the cluster
+// stay in the folder named out below e2e/out. root is the repository.
+func ReplayInTest(t *testing.T, scenario Scenario, replayer Replayer, speedUp int, root, out string) {
 	t.Helper()
-	file, err := scenariofile.ReadFile(filepath.Join(root, "examples", "scenarios", simulated(story.Name)))
+	file, err := scenariofile.ReadFile(filepath.Join(root, "examples", "scenarios", scenarioFileOf(scenario.Name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func ReplayInTest(t *testing.T, story Story, replayer Replayer, speedUp int, roo
 			t.Error(err)
 		}
 	}()
-	cluster, release, err := replayer.ClusterFor(t.Context(), file, Place{Out: dir, Say: t.Logf})
+	cluster, release, err := replayer.ClusterFor(t.Context(), file, ClusterOptions{Out: dir, Logf: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,26 +65,26 @@ func ReplayInTest(t *testing.T, story Story, replayer Replayer, speedUp int, roo
 			t.Error(err)
 		}
 	}()
-	var narrator Narrator
+	var reporter Reporter
 	replay := Replay{File: file, SpeedUp: speedUp, Root: root, Out: dir, Observe: func(event eventlog.Event) {
-		for _, line := range narrator.Tell(event) {
-			t.Logf("%7.2f s  %-14s %-9s %s", line.At.Seconds(), line.Job, line.Who, line.Text)
+		for _, line := range reporter.Lines(event) {
+			t.Logf("%7.2f s  %-14s %-9s %s", line.At.Seconds(), line.Job, line.Object, line.Text)
 		}
 	}}
 	events, err := replay.Run(t.Context(), cluster)
 	if err != nil {
 		t.Error(err)
 	}
-	outline := ofSimulations(story.Outline(concluded(events)))
+	outline := simulatedSections(scenario.Outline(withDestroyStage(events)))
 	if err := os.WriteFile(filepath.Join(dir, "outline.txt"), []byte(outline), 0o600); err != nil {
 		t.Error(err)
 	}
-	if diff := differences(ofSimulations(story.Outline(virtual)), outline); diff != "" {
-		t.Errorf("the cluster told another story than the simulation (-simulated +replayed):\n%s", diff)
+	if diff := differences(simulatedSections(scenario.Outline(virtual)), outline); diff != "" {
+		t.Errorf("the replay differs from the simulation (-simulated +replayed):\n%s", diff)
 	}
 }
 
-// simulate is the log of a file in virtual time.
+// simulate returns the log of a file that is simulated in virtual time.
 func simulate(ctx context.Context, file *scenariofile.Scenario) ([]eventlog.Event, error) {
 	var events []eventlog.Event
 	log := func(e eventlog.Event) error {
@@ -92,19 +92,19 @@ func simulate(ctx context.Context, file *scenariofile.Scenario) ([]eventlog.Even
 		return nil
 	}
 	_, err := simulator.Run(ctx, file, simulator.Options{Log: log})
-	return concluded(events), err
+	return withDestroyStage(events), err
 }
 
-// concluded is a file's log as that of a story, which goes on: what it has made is destroyed.
-func concluded(events []eventlog.Event) []eventlog.Event {
+// withDestroyStage adds the stage to a file's log that follows in a scenario, terraform destroy.
+func withDestroyStage(events []eventlog.Event) []eventlog.Event {
 	if len(events) == 0 {
 		return nil
 	}
 	return append(events, eventlog.Event{Time: events[len(events)-1].Time.Add(time.Second), Stage: &eventlog.Stage{Name: StageDestroy}})
 }
 
-// ofSimulations is an outline without the sections that a simulation has nothing to say about: Terraform's, and the models.
-func ofSimulations(outline string) string {
+// simulatedSections is an outline without the sections that a simulation does not have: plans, models and leftovers.
+func simulatedSections(outline string) string {
 	var kept strings.Builder
 	skipping := false
 	for line := range strings.Lines(outline) {

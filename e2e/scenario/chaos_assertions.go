@@ -10,22 +10,22 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// ChaosPromises are what the chaos story is checked for, in the order of its telling.
-func ChaosPromises() Promises {
-	return Promises{
+// ChaosAssertions are the assertions of the chaos scenario.
+func ChaosAssertions() Assertions {
+	return Assertions{
 		{"three workers train, each on a node of its own", workersAreSpread},
-		{"a deleted worker leaves in good order, with exit code 143", deletedPodsLeaveInOrder("worker")},
+		{"a deleted worker exits gracefully, with exit code 143", deletedPodsExitGracefully("worker")},
 		{"every lost worker is replaced once, under a new name", lostWorkersAreReplaced},
-		{"without the node the job goes on with two workers", goesOnWithoutNode},
-		{"the lost node's worker has its replacement wait until the node is back, and run there", replacementWaitsForNode},
-		{"a deleted master leaves in good order, with exit code 143", deletedPodsLeaveInOrder("master")},
-		{"one other master takes its place, and finds the workers alive", masterIsReplaced},
-		{"nothing ends and nobody takes over while the API server is away", nothingEndsWithoutAPIServer},
+		{"without the node the job continues with two workers", continuesWithoutNode},
+		{"the replacement of the failed node's worker is Pending until the node is back, and runs there", replacementWaitsForNode},
+		{"a deleted master exits gracefully, with exit code 143", deletedPodsExitGracefully("master")},
+		{"exactly one other master replaces it, and the workers keep running", masterIsReplaced},
+		{"no pod ends and no other master takes over while the API server is down", nothingEndsWithoutAPIServer},
 		{"the job reaches Succeeded with all its steps done, without a preemption", chaosSucceeds},
-		{"every step is done once: under one master the count only grows, and no more gradients are taken than there are", stepsAreDoneOnce},
-		{"the model is that of an undisturbed run", modelOf(ChaosJob)},
+		{"every step runs once: the count never falls under one master, and no gradient is counted twice", stepsAreDoneOnce},
+		{"the model is that of an undisturbed run", modelIsUndisturbed(ChaosJob)},
 		{
-			"terraform plan is empty all along",
+			"terraform plan is empty after every stage",
 			plansAreEmptyAfter(StageSubmit, StageLoseWorkers, StageLoseNode, StageLoseMaster, StageNodeReturns, StageLoseAPIServer, StageFinished),
 		},
 		{"terraform destroy leaves nothing", nothingIsLeft},
@@ -53,31 +53,31 @@ func faultsOf(h *eventlog.History, kinds ...eventlog.FaultKind) []eventlog.Fault
 }
 
 // podNamed is the job's pod with a name.
-func podNamed(h *eventlog.History, name string) *eventlog.Life {
-	for _, life := range h.Pods {
-		if life.Job == ChaosJob && life.Name == name {
-			return life
+func podNamed(h *eventlog.History, name string) *eventlog.PodHistory {
+	for _, pod := range h.Pods {
+		if pod.Job == ChaosJob && pod.Name == name {
+			return pod
 		}
 	}
 	return nil
 }
 
-func deletedPodsLeaveInOrder(role string) func(*eventlog.History) string {
+func deletedPodsExitGracefully(role string) func(*eventlog.History) string {
 	return func(h *eventlog.History) string {
 		deleted := 0
 		for _, fault := range faultsOf(h, eventlog.PodDeleted) {
-			life := podNamed(h, fault.Target)
+			pod := podNamed(h, fault.Target)
 			switch {
-			case life == nil:
-				return fault.Target + " was never seen"
-			case life.Role != role:
+			case pod == nil:
+				return fault.Target + " was never observed"
+			case pod.Role != role:
 				continue
-			case life.Ended.IsZero():
-				return fault.Target + " stayed"
-			case life.ExitCode == nil:
-				return fault.Target + " went without an exit code"
-			case *life.ExitCode != trainingjob.ExitStopped:
-				return fmt.Sprintf("%s ended with exit code %d", fault.Target, *life.ExitCode)
+			case pod.Ended.IsZero():
+				return fault.Target + " did not end"
+			case pod.ExitCode == nil:
+				return fault.Target + " ended without an exit code"
+			case *pod.ExitCode != trainingjob.ExitStopped:
+				return fmt.Sprintf("%s ended with exit code %d", fault.Target, *pod.ExitCode)
 			}
 			deleted++
 		}
@@ -92,7 +92,7 @@ func lostWorkersAreReplaced(h *eventlog.History) string {
 	workers := h.PodsOf(ChaosJob, "worker")
 	lost := map[string]bool{}
 	for _, fault := range faultsOf(h, eventlog.PodDeleted, eventlog.PodKilled) {
-		if life := podNamed(h, fault.Target); life != nil && life.Role == "worker" {
+		if pod := podNamed(h, fault.Target); pod != nil && pod.Role == "worker" {
 			lost[fault.Target] = true
 		}
 	}
@@ -105,7 +105,7 @@ func lostWorkersAreReplaced(h *eventlog.History) string {
 	}
 	const losses = 3 // two by their pods, one with its node
 	if len(lost) != losses || len(distinct) != len(workers) || len(workers) != chaosWorkers+losses {
-		return fmt.Sprintf("of %v the story took away %d", names(workers), len(lost))
+		return fmt.Sprintf("of %v the scenario removed %d", names(workers), len(lost))
 	}
 	return ""
 }
@@ -118,7 +118,7 @@ func faultTime(h *eventlog.History, kind eventlog.FaultKind) time.Time {
 	return time.Time{}
 }
 
-func goesOnWithoutNode(h *eventlog.History) string {
+func continuesWithoutNode(h *eventlog.History) string {
 	from, to := faultTime(h, eventlog.NodeStopped), faultTime(h, eventlog.NodeStarted)
 	if from.IsZero() || to.IsZero() {
 		return "no node was stopped and started"
@@ -137,7 +137,7 @@ func goesOnWithoutNode(h *eventlog.History) string {
 	if first == nil {
 		return "no report counts two workers meanwhile"
 	}
-	return fmt.Sprintf("it stood at step %d", last.StepsDone)
+	return fmt.Sprintf("it made no progress at step %d", last.StepsDone)
 }
 
 func replacementWaitsForNode(h *eventlog.History) string {
@@ -161,7 +161,7 @@ func replacementWaitsForNode(h *eventlog.History) string {
 		}
 		return ""
 	}
-	return "no worker was made after the node had died"
+	return "no worker was created after the node failed"
 }
 
 func masterIsReplaced(h *eventlog.History) string {
@@ -199,9 +199,9 @@ func nothingEndsWithoutAPIServer(h *eventlog.History) string {
 			return fmt.Sprintf("generation %d took over from %d", point.Status.Generation, before)
 		}
 	}
-	for _, life := range h.Pods {
-		if life.Job == ChaosJob && (life.Created.After(killed) || life.Ended.After(killed) && life.Ended.Before(done)) {
-			return life.Name + " came or went"
+	for _, pod := range h.Pods {
+		if pod.Job == ChaosJob && (pod.Created.After(killed) || pod.Ended.After(killed) && pod.Ended.Before(done)) {
+			return pod.Name + " was created or ended"
 		}
 	}
 	return ""
@@ -220,8 +220,8 @@ func chaosSucceeds(h *eventlog.History) string {
 	return ""
 }
 
-// stepsAreDoneOnce is as much of exactly-once as reports tell: the counting model in the trainer's own tests, and the
-// model's hash here, tell the rest.
+// stepsAreDoneOnce checks exactly-once as far as status reports show it. The counting model in the trainer's own tests, and
+// the model's hash here, check the rest.
 func stepsAreDoneOnce(h *eventlog.History) string {
 	var generation, step, total int64
 	taken := map[string]int64{} // by worker, the most that a report of this generation counts

@@ -14,17 +14,17 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata; look at the difference")
 
-func TestTheStoryIsToldAsInTestdata(t *testing.T) {
-	var narrator Narrator
-	var told strings.Builder
+func TestReporterWritesTheLinesInTestdata(t *testing.T) {
+	var reporter Reporter
+	var got strings.Builder
 	for _, event := range eventlogtest.ElasticScheduling() {
-		for _, line := range narrator.Tell(event) {
-			fmt.Fprintf(&told, "%6.2f %d %s|%s|%s\n", line.At.Seconds(), line.Tone, line.Job, line.Who, line.Text)
+		for _, line := range reporter.Lines(event) {
+			fmt.Fprintf(&got, "%6.2f %d %s|%s|%s\n", line.At.Seconds(), line.Tone, line.Job, line.Object, line.Text)
 		}
 	}
-	const golden = "testdata/narration.txt"
+	const golden = "testdata/report.txt"
 	if *rewrite {
-		if err := os.WriteFile(golden, []byte(told.String()), 0o600); err != nil {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +32,7 @@ func TestTheStoryIsToldAsInTestdata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), told.String()); diff != "" {
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// QueuePrioritiesPromises are what the queue-priorities story is checked for, in the order of its telling.
-func QueuePrioritiesPromises() Promises {
-	return Promises{
+// QueuePrioritiesAssertions are the assertions of the queue-priorities scenario.
+func QueuePrioritiesAssertions() Assertions {
+	return Assertions{
 		{"the low task is admitted and runs", lowTaskRuns},
 		{"the high task is admitted only when the low one has been evicted, for reason Preempted", highTaskEvictsLow},
-		{"the low task's pod ends, and no other", onlyLowTasksPodIsTaken},
-		{"data.elastic_workloads shows both tasks, and why the low one waits", answerNamesBoth},
+		{"the low task's pod is preempted, and no other", onlyLowTasksPodIsPreempted},
+		{"data.elastic_workloads shows both tasks, and why the low one waits", dataSourceListsBothTasks},
 		{"the low task waits in the queue until the high one has finished", lowTaskWaits},
-		{"the low task is admitted again as the same workload and runs, without anyone's doing", lowTaskReturns},
+		{"the low task is admitted again as the same workload and runs, without any user action", lowTaskReturns},
 		{
-			"terraform plan is empty after every apply, while the low task waits, and after its return",
+			"terraform plan is empty after every apply, while the low task waits, and when it runs again",
 			plansAreEmptyAfter(StageQueues, StageSubmitLow, StageSubmitHigh, StageReturn),
 		},
 		{"terraform destroy leaves nothing", nothingIsLeft},
 	}
 }
 
-// taskOf is the one workload of a task.
-func taskOf(h *eventlog.History, task string) (workload *eventlog.WorkloadLife, problem string) {
+// taskOf is the only workload of a task.
+func taskOf(h *eventlog.History, task string) (workload *eventlog.WorkloadHistory, problem string) {
 	workloads := h.WorkloadsOf(task)
 	if len(workloads) != 1 {
 		return nil, fmt.Sprintf("task %s had %d workloads", task, len(workloads))
@@ -34,8 +34,8 @@ func taskOf(h *eventlog.History, task string) (workload *eventlog.WorkloadLife, 
 	return workloads[0], ""
 }
 
-// bothTasks are the workloads of the story's two tasks.
-func bothTasks(h *eventlog.History) (low, high *eventlog.WorkloadLife, problem string) {
+// bothTasks are the workloads of the scenario's two tasks.
+func bothTasks(h *eventlog.History) (low, high *eventlog.WorkloadHistory, problem string) {
 	low, problem = taskOf(h, LowTask)
 	if problem == "" {
 		high, problem = taskOf(h, HighTask)
@@ -43,12 +43,12 @@ func bothTasks(h *eventlog.History) (low, high *eventlog.WorkloadLife, problem s
 	return low, high, problem
 }
 
-// admissions are a workload's admitted spells.
-func admissions(w *eventlog.WorkloadLife) []eventlog.Spell {
-	var admitted []eventlog.Spell
-	for _, spell := range w.Spells {
-		if spell.Admitted {
-			admitted = append(admitted, spell)
+// admissions are the intervals during which a workload was admitted.
+func admissions(w *eventlog.WorkloadHistory) []eventlog.Interval {
+	var admitted []eventlog.Interval
+	for _, interval := range w.Intervals {
+		if interval.Admitted {
+			admitted = append(admitted, interval)
 		}
 	}
 	return admitted
@@ -88,11 +88,11 @@ func highTaskEvictsLow(h *eventlog.History) string {
 	return ""
 }
 
-func onlyLowTasksPodIsTaken(h *eventlog.History) string {
-	var taken []*eventlog.Life
-	for _, life := range h.Pods {
-		if life.Preempted() {
-			taken = append(taken, life)
+func onlyLowTasksPodIsPreempted(h *eventlog.History) string {
+	var taken []*eventlog.PodHistory
+	for _, pod := range h.Pods {
+		if pod.Preempted() {
+			taken = append(taken, pod)
 		}
 	}
 	if len(taken) != 1 || taken[0].Job != LowTask {
@@ -104,8 +104,8 @@ func onlyLowTasksPodIsTaken(h *eventlog.History) string {
 	return ""
 }
 
-func answerNamesBoth(h *eventlog.History) string {
-	for _, answer := range h.Answers {
+func dataSourceListsBothTasks(h *eventlog.History) string {
+	for _, answer := range h.Queried {
 		if answer.After != StageSubmitHigh {
 			continue
 		}
@@ -117,13 +117,13 @@ func answerNamesBoth(h *eventlog.History) string {
 		case phases[LowTask] == "" || phases[HighTask] == "":
 			return fmt.Sprintf("it shows %v", phases)
 		case phases[LowTask] == phases[HighTask]:
-			return fmt.Sprintf("it calls both %s", phases[LowTask])
+			return fmt.Sprintf("it reports %s for both", phases[LowTask])
 		case !strings.Contains(reasons[LowTask], "nvidia.com/gpu"):
-			return fmt.Sprintf("it says that the low one waits because of %q", reasons[LowTask])
+			return fmt.Sprintf("it reports %q as the reason of the low one", reasons[LowTask])
 		}
 		return ""
 	}
-	return "it was not asked while the low one waited"
+	return "it was not read while the low one waited"
 }
 
 func lowTaskWaits(h *eventlog.History) string {
@@ -152,7 +152,7 @@ func lowTaskReturns(h *eventlog.History) string {
 	}
 	for _, stage := range h.Stages {
 		if stage.Name != StageReturn && stage.Time.After(admitted[0].To) && stage.Time.Before(ran[1].Running) {
-			return "stage " + stage.Name + " began in between"
+			return "stage " + stage.Name + " began before it ran again"
 		}
 	}
 	return ""

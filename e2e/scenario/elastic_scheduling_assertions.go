@@ -9,29 +9,29 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// Names of the story's jobs, and what `terraform plan` and the listing are asked after.
+// Names of the scenario's jobs.
 const (
 	LowJob  = "low-prio-job"
 	HighJob = "high-prio-job"
 )
 
-// minStartGap is how far apart the low job's workers start at least: the scheduler prefers to evict the pod that
+// minStartGap is the least time between the starts of the low job's workers: the scheduler prefers to preempt the pod that
 // started last, and start times have a resolution of one second.
 const minStartGap = 2 * time.Second
 
-// ElasticSchedulingPromises are what the elastic-scheduling story is checked for, in the order of its telling.
-func ElasticSchedulingPromises() Promises {
-	return Promises{
-		{"the low job's two workers start at least 2 s apart, so that the victim is determined", workersStartApart},
+// ElasticSchedulingAssertions are the assertions of the elastic-scheduling scenario.
+func ElasticSchedulingAssertions() Assertions {
+	return Assertions{
+		{"the low job's two workers start at least 2 s apart, so that the preemption victim is determined", workersStartApart},
 		{"the tutorial's label selector lists the low job's master and both workers", listingIsComplete},
-		{"the high job's worker is Pending for lack of room before it runs", highWorkerWaits},
+		{"the high job's worker is Pending, unschedulable, before it runs", highWorkerWaits},
 		{"exactly one worker of the low job is preempted, the one that started last, and no master", oneWorkerIsPreempted},
-		{"the low job goes on with one worker", lowJobGoesOn},
-		{"the low job's replacement worker is Pending while there is no room", replacementWaits},
+		{"the low job continues with one worker", lowJobContinues},
+		{"the low job's replacement worker is Pending while the high job's worker runs", replacementWaits},
 		{"the replacement worker runs again and contributes gradients before the low job ends", replacementContributes},
 		{"both jobs reach Succeeded with all their steps done", bothSucceed},
-		{"the low job's model is that of an undisturbed run", modelOf(LowJob)},
-		{"terraform plan is empty after every apply, also while the job is shrunk", plansAreEmptyAfter(StageSubmitLow, StageGrowLow, StageSubmitHigh, StageFinished)},
+		{"the low job's model is that of an undisturbed run", modelIsUndisturbed(LowJob)},
+		{"terraform plan is empty after every apply, also while the low job runs with one worker", plansAreEmptyAfter(StageSubmitLow, StageGrowLow, StageSubmitHigh, StageFinished)},
 		{"terraform destroy leaves nothing", nothingIsLeft},
 	}
 }
@@ -39,7 +39,7 @@ func ElasticSchedulingPromises() Promises {
 func workersStartApart(h *eventlog.History) string {
 	workers := h.PodsOf(LowJob, "worker")
 	if len(workers) < 2 {
-		return fmt.Sprintf("%d workers were seen", len(workers))
+		return fmt.Sprintf("%d workers were observed", len(workers))
 	}
 	first, second := workers[0], workers[1]
 	if first.Running.IsZero() || second.Running.IsZero() {
@@ -70,7 +70,7 @@ func listingIsComplete(h *eventlog.History) string {
 		}
 		return ""
 	}
-	return "nobody asked for " + selector
+	return "no listing of " + selector
 }
 
 func highWorkerWaits(h *eventlog.History) string {
@@ -112,7 +112,7 @@ func oneWorkerIsPreempted(h *eventlog.History) string {
 	return ""
 }
 
-func lowJobGoesOn(h *eventlog.History) string {
+func lowJobContinues(h *eventlog.History) string {
 	victim, replacement, problem := victimAndReplacement(h)
 	if problem != "" {
 		return problem
@@ -199,7 +199,7 @@ func bothSucceed(h *eventlog.History) string {
 	return strings.Join(problems, "; ")
 }
 
-func highWorker(h *eventlog.History) (worker *eventlog.Life, problem string) {
+func highWorker(h *eventlog.History) (worker *eventlog.PodHistory, problem string) {
 	workers := h.PodsOf(HighJob, "worker")
 	if len(workers) != 1 {
 		return nil, fmt.Sprintf("the high job had %d workers: %v", len(workers), names(workers))
@@ -207,11 +207,11 @@ func highWorker(h *eventlog.History) (worker *eventlog.Life, problem string) {
 	return workers[0], ""
 }
 
-// victimAndReplacement are the low job's preempted worker and the worker that its master made in its place.
-func victimAndReplacement(h *eventlog.History) (victim, replacement *eventlog.Life, problem string) {
+// victimAndReplacement are the low job's preempted worker and the worker that its master created as a replacement.
+func victimAndReplacement(h *eventlog.History) (victim, replacement *eventlog.PodHistory, problem string) {
 	victims := preempted(h)
 	if len(victims) == 0 {
-		return nil, nil, "nobody was preempted"
+		return nil, nil, "no pod was preempted"
 	}
 	victim = victims[0]
 	for _, worker := range h.PodsOf(LowJob, "worker") {
@@ -219,23 +219,23 @@ func victimAndReplacement(h *eventlog.History) (victim, replacement *eventlog.Li
 			return victim, worker, ""
 		}
 	}
-	return nil, nil, "no worker was made in place of " + victim.Name
+	return nil, nil, "no worker replaced " + victim.Name
 }
 
-func preempted(h *eventlog.History) []*eventlog.Life {
-	var victims []*eventlog.Life
-	for _, life := range h.Pods {
-		if life.Preempted() {
-			victims = append(victims, life)
+func preempted(h *eventlog.History) []*eventlog.PodHistory {
+	var victims []*eventlog.PodHistory
+	for _, pod := range h.Pods {
+		if pod.Preempted() {
+			victims = append(victims, pod)
 		}
 	}
 	return victims
 }
 
-func names(lives []*eventlog.Life) []string {
+func names(pods []*eventlog.PodHistory) []string {
 	var all []string
-	for _, life := range lives {
-		all = append(all, life.Name)
+	for _, pod := range pods {
+		all = append(all, pod.Name)
 	}
 	return all
 }

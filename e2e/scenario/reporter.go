@@ -10,59 +10,59 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// Tone is how a line is meant, for whoever prints it.
+// Tone is the meaning of a line, for whatever prints it.
 type Tone int
 
-// The tones of a narration.
+// The tones of a line.
 const (
 	Plain   Tone = iota
-	Heading      // a stage of the story
+	Heading      // a new stage
 	Good         // Running, no changes, equal
-	Bad          // preempted, different, left behind
+	Bad          // preempted, different, not destroyed
 	Waiting      // Pending
 )
 
-// Line is something worth telling.
+// Line is a line of a run's report.
 type Line struct {
-	At   time.Duration // since the first event
-	Job  string        // "" when it is not about one
-	Who  string        // a pod's short name, or ""
-	Text string
-	Tone Tone
+	At     time.Duration // since the first event of the log
+	Job    string        // "" if the line is not about a job
+	Object string        // a pod's short name, or ""
+	Text   string
+	Tone   Tone
 }
 
-// Narrator tells a story's events as they come: what a person would want to know, and not every state that a watch
-// shows. It has no clock and prints nothing.
-type Narrator struct {
-	start time.Time
-	pods  map[string]podSaid
-	queue map[string]workloadSaid
-	jobs  map[string]jobSaid
+// Reporter turns events into lines for a reader as they arrive. It leaves out states that are of no interest to a
+// person. It has no clock and prints nothing.
+type Reporter struct {
+	start     time.Time
+	pods      map[string]reportedPod
+	workloads map[string]reportedWorkload
+	jobs      map[string]reportedJob
 }
 
-// podSaid is what has been told of a pod, and its times as eventlog.Life has them.
-type podSaid struct {
+// reportedPod is what was reported of a pod, and its history so far.
+type reportedPod struct {
 	created, pending, running, disrupted, ended bool
-	life                                        eventlog.Life
+	history                                     eventlog.PodHistory
 }
 
-// Tell takes the next event and says what is new in it.
-func (n *Narrator) Tell(event eventlog.Event) []Line {
+// Lines returns the lines for the next event.
+func (n *Reporter) Lines(event eventlog.Event) []Line {
 	if n.start.IsZero() {
-		n.start, n.pods, n.queue, n.jobs = event.Time, map[string]podSaid{}, map[string]workloadSaid{}, map[string]jobSaid{}
+		n.start, n.pods, n.workloads, n.jobs = event.Time, map[string]reportedPod{}, map[string]reportedWorkload{}, map[string]reportedJob{}
 	}
 	var lines []Line
 	switch {
 	case event.Stage != nil:
 		lines = []Line{{Text: event.Stage.Text, Tone: Heading}}
 	case event.Fault != nil:
-		lines = []Line{fault(*event.Fault)}
+		lines = []Line{faultLine(*event.Fault)}
 	case event.Pod != nil:
-		lines = n.pod(event.Time, *event.Pod)
+		lines = n.podLines(event.Time, *event.Pod)
 	case event.Workload != nil:
-		lines = n.workload(event.Time, *event.Workload)
+		lines = n.workloadLines(event.Time, *event.Workload)
 	case event.Job != nil:
-		lines = n.job(event.Time, *event.Job)
+		lines = n.jobLines(event.Time, *event.Job)
 	case event.Plan != nil:
 		lines = []Line{{Text: "terraform plan: no changes", Tone: Good}}
 		if len(event.Plan.Changes) > 0 {
@@ -70,15 +70,15 @@ func (n *Narrator) Tell(event eventlog.Event) []Line {
 		}
 	case event.Listing != nil:
 		lines = []Line{{Text: fmt.Sprintf("kubectl get pods -l %s: %s", event.Listing.Selector, strings.Join(event.Listing.Pods, ", "))}}
-	case event.Answer != nil:
-		lines = answer(*event.Answer)
-	case event.Left != nil:
-		lines = []Line{{Text: "nothing is left", Tone: Good}}
-		if len(event.Left.Objects) > 0 {
-			lines = []Line{{Text: "left behind: " + strings.Join(event.Left.Objects, ", "), Tone: Bad}}
+	case event.Queried != nil:
+		lines = queriedWorkloadLines(*event.Queried)
+	case event.Leftovers != nil:
+		lines = []Line{{Text: "no object is left", Tone: Good}}
+		if len(event.Leftovers.Objects) > 0 {
+			lines = []Line{{Text: "not destroyed: " + strings.Join(event.Leftovers.Objects, ", "), Tone: Bad}}
 		}
 	case event.Result != nil:
-		lines = []Line{n.result(*event.Result)}
+		lines = []Line{n.resultLine(*event.Result)}
 	}
 	for i := range lines {
 		lines[i].At = event.Time.Sub(n.start)
@@ -86,8 +86,8 @@ func (n *Narrator) Tell(event eventlog.Event) []Line {
 	return lines
 }
 
-// fault tells what the story breaks, or lets come back.
-func fault(f eventlog.Fault) Line {
+// faultLine describes an injected fault.
+func faultLine(f eventlog.Fault) Line {
 	line := Line{Tone: Bad, Text: strings.TrimSpace(string(f.Kind) + ": " + f.Target)}
 	switch f.Kind {
 	case eventlog.PodDeleted:
@@ -95,18 +95,18 @@ func fault(f eventlog.Fault) Line {
 	case eventlog.PodKilled:
 		line.Text = "kubectl delete pod " + f.Target + " --grace-period=0 --force"
 	case eventlog.NodeStopped:
-		line.Text = f.Target + " dies: its processes are killed, it reports nothing any more"
+		line.Text = f.Target + " fails: its processes are killed, its kubelet stops reporting"
 	case eventlog.NodeDeleted:
 		line.Text = "kubectl delete node " + f.Target
 	case eventlog.NodeStarted:
-		line.Text, line.Tone = f.Target+" comes back", Good
+		line.Text, line.Tone = f.Target+" is started again", Good
 	case eventlog.APIServerKilled:
 		line.Text = "the API server is killed"
 	}
 	return line
 }
 
-func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
+func (n *Reporter) podLines(at time.Time, pod eventlog.Pod) []Line {
 	said := n.pods[pod.UID]
 	defer func() { n.pods[pod.UID] = said }()
 	var lines []Line
@@ -116,18 +116,18 @@ func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
 		}
 		*done = true
 		lines = append(lines, Line{
-			Job: pod.Job, Who: wording.Pod(pod.Job, pod.Role, pod.Name), Text: fmt.Sprintf(format, args...), Tone: tone,
+			Job: pod.Job, Object: wording.Pod(pod.Job, pod.Role, pod.Name), Text: fmt.Sprintf(format, args...), Tone: tone,
 		})
 	}
 	over := pod.Phase == "Succeeded" || pod.Phase == "Failed" || pod.Deleted
 
 	say(&said.created, pod.Phase == "Pending" && pod.Unschedulable == "", Plain, "Pending")
-	seen(&said.life.Created, at, true)
-	seen(&said.life.Unschedulable, at, pod.Unschedulable != "")
-	seen(&said.life.Bound, at, pod.Node != "")
+	setFirst(&said.history.Created, at, true)
+	setFirst(&said.history.Unschedulable, at, pod.Unschedulable != "")
+	setFirst(&said.history.Bound, at, pod.Node != "")
 	say(&said.pending, pod.Unschedulable != "" && pod.Node == "", Waiting, "Pending: %s", firstSentence(pod.Unschedulable))
 	place := "Running on " + pod.Node
-	if wait, waited := said.life.Waited(at); waited {
+	if wait, waited := said.history.Waited(at); waited {
 		place += ", after waiting " + wording.Duration(wait)
 	}
 	say(&said.running, pod.Phase == "Running", Good, "%s", place)
@@ -144,31 +144,31 @@ func (n *Narrator) pod(at time.Time, pod eventlog.Pod) []Line {
 	return lines
 }
 
-// seen notes when something was seen first.
-func seen(first *time.Time, at time.Time, now bool) {
+// setFirst notes when something was seen first.
+func setFirst(first *time.Time, at time.Time, now bool) {
 	if now && first.IsZero() {
 		*first = at
 	}
 }
 
-// workloadSaid is what has been told of a workload since it was last admitted or evicted.
-type workloadSaid struct {
-	waits, admitted, evicted, finished bool
-	waitingSince                       time.Time
+// reportedWorkload is what was reported of a workload since it was last admitted or evicted.
+type reportedWorkload struct {
+	waiting, admitted, evicted, finished bool
+	waitingSince                         time.Time
 }
 
-func (n *Narrator) workload(at time.Time, workload eventlog.Workload) []Line {
-	said := n.queue[workload.UID]
-	defer func() { n.queue[workload.UID] = said }()
+func (n *Reporter) workloadLines(at time.Time, workload eventlog.Workload) []Line {
+	said := n.workloads[workload.UID]
+	defer func() { n.workloads[workload.UID] = said }()
 	var lines []Line
 	say := func(tone Tone, format string, args ...any) {
-		lines = append(lines, Line{Job: workload.Title(), Who: "workload", Text: fmt.Sprintf(format, args...), Tone: tone})
+		lines = append(lines, Line{Job: workload.Title(), Object: "workload", Text: fmt.Sprintf(format, args...), Tone: tone})
 	}
 	if said.waitingSince.IsZero() && !workload.Admitted {
 		said.waitingSince = at
 	}
 	if workload.Evicted != "" && !said.evicted {
-		said = workloadSaid{evicted: true}
+		said = reportedWorkload{evicted: true}
 		say(Bad, "evicted, %s: %s", workload.Evicted, workload.Cause)
 	}
 	switch {
@@ -182,22 +182,22 @@ func (n *Narrator) workload(at time.Time, workload eventlog.Workload) []Line {
 		if waited := at.Sub(said.waitingSince); !said.waitingSince.IsZero() && waited > 0 {
 			text += ", after waiting " + wording.Duration(waited)
 		}
-		said = workloadSaid{admitted: true}
+		said = reportedWorkload{admitted: true}
 		say(Good, "%s", text)
-	case !workload.Admitted && workload.Waits != "" && !said.waits:
-		said.waits = true
+	case !workload.Admitted && workload.Waits != "" && !said.waiting:
+		said.waiting = true
 		if said.waitingSince.IsZero() {
 			said.waitingSince = at
 		}
-		say(Waiting, "waits in %s: %s", workload.Queue, workload.Waits)
+		say(Waiting, "pending in %s: %s", workload.Queue, workload.Waits)
 	}
 	return lines
 }
 
-// answer tells what data.elastic_workloads said.
-func answer(answer eventlog.Answer) []Line {
-	lines := make([]Line, 0, len(answer.Workloads))
-	for _, workload := range answer.Workloads {
+// queriedWorkloadLines describes a result of data.elastic_workloads.
+func queriedWorkloadLines(queried eventlog.QueriedWorkloads) []Line {
+	lines := make([]Line, 0, len(queried.Workloads))
+	for _, workload := range queried.Workloads {
 		text := "data.elastic_workloads: " + workload.Phase
 		if workload.Reason != "" {
 			text += ": " + workload.Reason
@@ -207,7 +207,7 @@ func answer(answer eventlog.Answer) []Line {
 	return lines
 }
 
-// firstSentence leaves out what the scheduler says of preemption and resource claims after the reason itself.
+// firstSentence returns the scheduler's reason without its further sentences about preemption and resource claims.
 func firstSentence(text string) string {
 	if sentence, _, more := strings.Cut(text, ". "); more {
 		return sentence + "."
@@ -215,66 +215,66 @@ func firstSentence(text string) string {
 	return text
 }
 
-// stepsEvery is how often a job's steps are told while nothing else about it changes.
+// stepsEvery is the interval of a job's progress lines while nothing else about it changes.
 const stepsEvery = 10 * time.Second
 
-// jobSaid is what has been told of a job.
-type jobSaid struct {
+// reportedJob is what was reported of a job.
+type reportedJob struct {
 	phase            trainingjob.Phase
-	at               time.Time // of its last line
+	at               time.Time // the time of its last line
 	running, pending int       // workers
-	most             int       // workers it has trained with
-	shrunk           bool      // it has fewer now, or had until it is told that it has grown back
-	madeRoom         string    // the job that succeeded last since it shrank
+	maxWorkers       int       // the most workers it has trained with
+	shrunk           bool      // it has fewer than maxWorkers
+	finishedSince    string    // the job that succeeded most recently since it shrank
 }
 
-// job tells a job's phases, every change of its workers, and its steps now and then.
-func (n *Narrator) job(at time.Time, job eventlog.Job) []Line {
+// jobLines describes a job's phases, every change of its workers, and its steps now and then.
+func (n *Reporter) jobLines(at time.Time, job eventlog.Job) []Line {
 	said, status := n.jobs[job.Name], job.Status
 	changed := said.phase != status.Phase
 	resized := said.running != status.WorkersRunning || said.pending != status.WorkersPending
 	var lines []Line
 	switch {
-	case status.WorkersRunning < said.most && !said.shrunk:
-		said.shrunk, said.madeRoom = true, ""
-	case status.WorkersRunning >= said.most && said.shrunk:
+	case status.WorkersRunning < said.maxWorkers && !said.shrunk:
+		said.shrunk, said.finishedSince = true, ""
+	case status.WorkersRunning >= said.maxWorkers && said.shrunk:
 		said.shrunk = false
-		lines = append(lines, grownBack(job.Name, status.WorkersRunning, said.madeRoom))
+		lines = append(lines, grownBackLine(job.Name, status.WorkersRunning, said.finishedSince))
 	}
 	said.phase, said.running, said.pending = status.Phase, status.WorkersRunning, status.WorkersPending
-	said.most = max(said.most, status.WorkersRunning)
+	said.maxWorkers = max(said.maxWorkers, status.WorkersRunning)
 	if changed && status.Phase == trainingjob.PhaseSucceeded {
-		n.madeRoom(job.Name)
+		n.noteFinished(job.Name)
 	}
 	if changed || status.Phase == trainingjob.PhaseRunning && (resized || at.Sub(said.at) >= stepsEvery) {
 		said.at = at
-		lines = append(lines, report(job, changed))
+		lines = append(lines, jobLine(job, changed))
 	}
 	n.jobs[job.Name] = said
 	return lines
 }
 
-// madeRoom notes for the jobs that have shrunk that another one needs its room no more.
-func (n *Narrator) madeRoom(done string) {
+// noteFinished records for the jobs that have shrunk that another job has finished.
+func (n *Reporter) noteFinished(done string) {
 	for name, said := range n.jobs {
 		if name != done {
-			said.madeRoom = done
+			said.finishedSince = done
 			n.jobs[name] = said
 		}
 	}
 }
 
-// grownBack tells that a job trains with as many workers again as before it shrank.
-func grownBack(job string, workers int, madeRoom string) Line {
+// grownBackLine says that a job trains with as many workers again as before it shrank.
+func grownBackLine(job string, workers int, finished string) Line {
 	text := fmt.Sprintf("%s is back to %s.", job, wording.Number(workers, "worker"))
-	if madeRoom != "" {
-		text = fmt.Sprintf("%s is done: %s grows back to %s.", madeRoom, job, wording.Number(workers, "worker"))
+	if finished != "" {
+		text = fmt.Sprintf("%s has finished: %s grows back to %s.", finished, job, wording.Number(workers, "worker"))
 	}
 	return Line{Text: text, Tone: Heading}
 }
 
-// report tells what a master says of its job.
-func report(job eventlog.Job, changed bool) Line {
+// jobLine describes a master's report of its job.
+func jobLine(job eventlog.Job, changed bool) Line {
 	status := job.Status
 	parts := []string{}
 	if changed {
@@ -286,7 +286,7 @@ func report(job eventlog.Job, changed bool) Line {
 	if status.Loss != nil {
 		parts = append(parts, "loss "+wording.Loss(*status.Loss))
 	}
-	// While training it is that of some twenty records, which tells nothing.
+	// While training, it is the accuracy of some twenty records, which is too few to mean anything.
 	if accuracy, ok := status.Metrics[eventlog.AccuracyMetric]; ok && status.Phase == trainingjob.PhaseSucceeded {
 		parts = append(parts, "accuracy "+wording.Percent(accuracy))
 	}
@@ -312,12 +312,12 @@ func report(job eventlog.Job, changed bool) Line {
 	return line
 }
 
-func (n *Narrator) result(result eventlog.Result) Line {
-	line := Line{Job: result.Job, Tone: Good, Text: fmt.Sprintf("its model and the undisturbed one are equal, bit for bit: SHA-256 %s",
+func (n *Reporter) resultLine(result eventlog.Result) Line {
+	line := Line{Job: result.Job, Tone: Good, Text: fmt.Sprintf("its model is identical to that of the undisturbed run: SHA-256 %s",
 		wording.Hash(result.SHA256))}
 	if result.SHA256 != result.UndisturbedSHA256 {
 		line.Tone = Bad
-		line.Text = fmt.Sprintf("its model %s differs from the undisturbed one %s", wording.Hash(result.SHA256), wording.Hash(result.UndisturbedSHA256))
+		line.Text = fmt.Sprintf("its model %s differs from that of the undisturbed run %s", wording.Hash(result.SHA256), wording.Hash(result.UndisturbedSHA256))
 	}
 	return line
 }

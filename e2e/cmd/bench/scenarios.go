@@ -10,7 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 )
 
-// latency is one of the things that stories measure.
+// latency is one of the things that scenarios measure.
 type latency struct {
 	name string
 	of   func(scenario.Measurements) []scenario.Measurement
@@ -26,7 +26,7 @@ func latencies() []latency {
 	}
 }
 
-// measureStories sets what the stories measured on kind beside what they measured on the embedded cluster. It tells none
+// measureStories sets what the scenarios measured on kind beside what they measured on the embedded cluster. It tells none
 // itself: it reads what `make demo`, `make test` and `make e2e-kind` left in e2e/out.
 func measureStories(_ context.Context, o options) ([]figure, error) {
 	embedded, err := readMeasurements(filepath.Join(scenario.OutDir(o.root, "*"), scenario.MeasurementsFile))
@@ -48,10 +48,10 @@ func compareLatencies(embedded, onKind []scenario.Measurements) []figure {
 		here, there := secondsOf(l, embedded), secondsOf(l, onKind)
 		switch {
 		case len(there) == 0:
-			figures = append(figures, figure{Name: name, Skipped: "no story that was told on kind measured it; make e2e-kind tells them"})
+			figures = append(figures, figure{Name: name, Skipped: "no scenario that was told on kind measured it; make e2e-kind tells them"})
 		case len(here) == 0:
 			figures = append(figures, figure{Name: name, Skipped: fmt.Sprintf(
-				"median on kind %.2f s of %d; no story that was told on the embedded cluster measured it; make demo tells them", medianOf(there), len(there))})
+				"median on kind %.2f s of %d; no scenario that was told on the embedded cluster measured it; make demo tells them", medianOf(there), len(there))})
 		default:
 			unit := medianOf(here)
 			samples := make([]float64, len(there))
@@ -88,7 +88,7 @@ func readMeasurements(pattern string) ([]scenario.Measurements, error) {
 		}
 		var m scenario.Measurements
 		if err := json.Unmarshal(text, &m); err != nil {
-			return nil, fmt.Errorf("%s: %w; delete it, or tell the story again", file, err)
+			return nil, fmt.Errorf("%s: %w; delete it, or tell the scenario again", file, err)
 		}
 		all = append(all, m)
 	}

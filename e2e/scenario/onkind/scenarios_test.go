@@ -21,12 +21,12 @@ import (
 // versionVariable is the trainer's version, and its image's tag; `make` sets it.
 const versionVariable = "TRAINER_VERSION"
 
-// outFolder is where the stories leave their files, below e2e/out.
+// outFolder is the folder of the runs below e2e/out.
 const outFolder = "kind"
 
-// TestTheStoriesAreTrueOnKind tells every story of the catalogue on one kind cluster, each as a feature of it. `make
-// e2e-kind` runs it.
-func TestTheStoriesAreTrueOnKind(t *testing.T) {
+// TestScenariosOnKind runs every scenario of the catalogue on one kind cluster, each as a feature. `make e2e-kind` runs
+// it.
+func TestScenariosOnKind(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cluster, err := kind.Attach(ctx, t.Logf)
@@ -56,12 +56,12 @@ func TestTheStoriesAreTrueOnKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, story := range scenario.Stories(scenario.Brief) {
-		feature := features.New(story.Name).Assess("its promises are kept", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	for _, sc := range scenario.Scenarios(scenario.ForTests) {
+		feature := features.New(sc.Name).Assess("its assertions hold", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			if ctx.Err() != nil {
-				t.Fatalf("it was not told: %v", context.Cause(ctx)) // skipped, an interrupted run would have passed
+				t.Fatalf("it did not run: %v", context.Cause(ctx)) // skipped, an interrupted run would have passed
 			}
-			scenario.TellInTest(t, story, backend, root, filepath.Join(outFolder, story.Name))
+			scenario.RunInTest(t, sc, backend, root, filepath.Join(outFolder, sc.Name))
 			return ctx
 		})
 		environment.Test(t, feature.Feature())

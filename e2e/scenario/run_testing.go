@@ -1,0 +1,85 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+)
+
+// outlineFile is the file of a scenario's outline, which is the same on every backend. This package's tests write it
+// with -rewrite.
+func outlineFile(root string, scenario Scenario) string {
+	return filepath.Join(root, "e2e", "scenario", "testdata", "outline", scenario.Name+".txt")
+}
+
+// differences is a diff of two outlines, "" if they are equal.
+func differences(want, got string) string {
+	return cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n"))
+}
+
+// cleanupTime is how long before the test binary's own timeout a run is interrupted, so that it can clean up.
+const cleanupTime = time.Minute
+
+// RunInTest runs a scenario in a test and writes its report to the test's log. The test fails unless all assertions
+// hold and the outline is that of testdata. root is the repository, out the name of the folder below e2e/out. The test
+// is skipped where nothing was built for it (as in `go test ./...` without make), and where the backend does not
+// support the scenario.
+func RunInTest(t *testing.T, scenario Scenario, backend Backend, root, out string) Outcome {
+	t.Helper()
+	tools, err := FindTools()
+	if err != nil {
+		if os.Getenv(trainerVariable) == "" {
+			t.Skipf("a scenario needs executables: %v", err)
+		}
+		t.Fatal(err)
+	}
+	// An interrupted test must clean up, like an interrupted demo.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if deadline, ok := t.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-cleanupTime))
+		defer cancel()
+	}
+	var reporter Reporter
+	outcome, err := Run(ctx, scenario, backend, Options{
+		Tools: tools, Root: root, Out: OutDir(root, out), MNISTDir: os.Getenv("MNIST_DIR"), Logf: t.Logf,
+		Observe: func(event eventlog.Event) {
+			for _, line := range reporter.Lines(event) {
+				t.Logf("%7.2f s  %-14s %-9s %s", line.At.Seconds(), line.Job, line.Object, line.Text)
+			}
+		},
+	})
+	if unsupported := (*UnsupportedError)(nil); errors.As(err, &unsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	for _, violation := range outcome.Violations {
+		t.Error(violation)
+	}
+	if err != nil {
+		return outcome
+	}
+	want, err := os.ReadFile(outlineFile(root, scenario))
+	if err != nil {
+		t.Error(err)
+	} else if diff := differences(string(want), outcome.Outline); diff != "" {
+		t.Errorf("the outline differs from testdata (-testdata +this run):\n%s", diff)
+	}
+	if outcome.Page == "" {
+		t.Error("no timeline was drawn")
+	}
+	return outcome
+}
