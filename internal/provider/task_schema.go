@@ -139,8 +139,9 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		"tolerations":          tolerationsAttribute("Taints that the pods tolerate."),
 		"service_account_name": nameAttribute("ServiceAccount of the pods. Without it the pods of one node have none, and those of several get one of their own with a Role of what they do."),
 		"runtime_class_name":   nameAttribute("RuntimeClass of the pods."),
-		"security_context":     presentObject(ctx, securityContextAttribute("Without an attribute it is as the image and the cluster have it.")),
-		"init_containers":      initContainersAttribute("the task's own container"),
+		"security_context": presentObject(ctx, securityContextAttribute("Without an attribute it is as the image and the cluster have it, with the seccomp profile `RuntimeDefault`. "+
+			"A task that is not root (`run_as_non_root = true`, or another `run_as_user` than 0) meets the Pod Security Standard `restricted`: without further attributes it has no privilege escalation, and all capabilities are dropped.")),
+		"init_containers": initContainersAttribute("the task's own container"),
 		"termination_grace_period_seconds": schema.Int64Attribute{
 			MarkdownDescription: "Time between the request to stop (SIGTERM) and the end, when the task is preempted or deleted; 30 by default.",
 			Optional:            true,

@@ -9,7 +9,7 @@ variable "team" {
 }
 
 variable "namespace" {
-  description = "The namespace of the team's jobs, which exists already; the team's name by default."
+  description = "The namespace of the team's jobs, which exists already (namespace.yaml makes one that enforces a Pod Security Standard and refuses system priorities); the team's name by default."
   type        = string
   default     = null
 }

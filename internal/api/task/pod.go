@@ -85,7 +85,7 @@ func (t Task) podTemplate(flavors []map[string]string) (corev1.PodTemplateSpec, 
 	default:
 		spec.AutomountServiceAccountToken = new(false)
 	}
-	spec.SecurityContext = t.SecurityContext.OfPod(nil)
+	spec.SecurityContext = t.security().OfPod(nil)
 	if t.gang() {
 		spec.InitContainers = []corev1.Container{t.gangContainer(container.Resources)}
 	}
@@ -111,7 +111,7 @@ func (t Task) container(place accelerator.Placement) (corev1.Container, error) {
 		},
 		// A crash's last lines are then in the pod's status, where people and diagnostics look first.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext:          t.SecurityContext.OfContainer(nil),
+		SecurityContext:          t.security().OfContainer(nil),
 	}
 	if t.gang() {
 		c.Command = append(c.Command, supervisor, "gang", "run", "--task", t.Name, "--")

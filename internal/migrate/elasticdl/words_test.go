@@ -99,3 +99,15 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+// FuzzParse: a command line that is refused is refused in words, and one that is accepted names a job that can be written.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", tutorialLow, tutorialLow + " --unknown=1", "elasticdl train --job_name", "--envs=a=b,c"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if _, err := Parse(line); err != nil && err.Error() == "" {
+			t.Errorf("%q is refused without a word", line)
+		}
+	})
+}
