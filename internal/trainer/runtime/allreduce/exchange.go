@@ -69,8 +69,8 @@ type Round struct {
 	Listeners []int // are sent finished slices too
 }
 
-// Complaint is that a peer cannot be sent to.
-type Complaint struct {
+// PeerError is that a peer cannot be sent to.
+type PeerError struct {
 	Round  int64
 	Peer   int
 	Reason string
@@ -108,7 +108,7 @@ type Exchange struct {
 	step       int64 // slices of steps before are of no use
 	gathered   map[int64]*gathering
 	sums       []Sum
-	complaints []Complaint
+	complaints []PeerError
 }
 
 // New returns an exchange that takes part in nothing yet, and listens on a free port of cfg.Host. It makes a certificate
@@ -173,7 +173,7 @@ func (e *Exchange) Next() (Sum, bool) {
 }
 
 // Complaint returns whom it could not send to, each once, or false.
-func (e *Exchange) Complaint() (Complaint, bool) {
+func (e *Exchange) Complaint() (PeerError, bool) {
 	return take(e, &e.complaints)
 }
 

@@ -25,13 +25,13 @@ func (e *Exchange) send(worker int, s *wirepb.Slice, floats []float32) {
 	l := e.links[worker]
 	if l == nil {
 		if l = e.dial(worker); l == nil {
-			e.complain(worker, errors.New("nobody has said how it is reached"))
+			e.reportPeerError(worker, errors.New("nobody has said how it is reached"))
 			return
 		}
 	}
 	if !l.queue.SendTensor(&wirepb.Message{Kind: &wirepb.Message_Slice{Slice: s}}, floats, nil) {
 		e.unlink(worker)
-		e.complain(worker, errors.New("it reads too slowly"))
+		e.reportPeerError(worker, errors.New("it reads too slowly"))
 	}
 }
 
@@ -53,7 +53,7 @@ func (e *Exchange) dial(worker int) *link {
 		l.queue.Drop()
 		if e.links[worker] == l { // nobody has asked for its end
 			delete(e.links, worker)
-			e.complain(worker, err)
+			e.reportPeerError(worker, err)
 		}
 	})
 	return l
@@ -67,12 +67,12 @@ func (e *Exchange) unlink(worker int) {
 	}
 }
 
-// complain is called with the lock held.
-func (e *Exchange) complain(worker int, err error) {
+// reportPeerError is called with the lock held.
+func (e *Exchange) reportPeerError(worker int, err error) {
 	if e.ctx.Err() != nil {
 		return
 	}
-	e.complaints = append(e.complaints, Complaint{Round: e.round.Number, Peer: worker, Reason: err.Error()})
+	e.complaints = append(e.complaints, PeerError{Round: e.round.Number, Peer: worker, Reason: err.Error()})
 	e.signal()
 }
 

@@ -23,13 +23,13 @@ type connection struct {
 	numerics    int
 	address     string // where other workers reach it; owned by the loop, as what follows
 	certificate []byte
-	knows       map[int]string // other workers, and where it has been told that they are
+	sentPeers   map[int]string // other workers whose address it has received, and which
 	queue       *wire.Queue
 	end         context.CancelCauseFunc // ends the stream at once, whatever is being sent
 	heard       atomic.Bool
 	fetching    atomic.Bool // its state has been asked for
 	subscribed  bool        // it is sent every update; owned by the loop
-	said        bool        // it has said its last word, or been told it; owned by the loop
+	closing     bool        // a last message was sent or received; owned by the loop
 }
 
 // input is what a stream's goroutine hands to the loop: a message, with the gradient or the state that it carries, or
@@ -48,7 +48,7 @@ type input struct {
 func (m *Master) serve(stream grpc.ServerStream) error {
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)
-	first, err := begins(stream)
+	first, err := firstMessage(stream)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	if join == nil {
 		return fmt.Errorf("a worker began with %T", first.Kind)
 	}
-	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), knows: map[int]string{}, queue: wire.NewQueue(queueUpdates), end: end}
-	if !m.hand(input{conn: c, message: first}) {
+	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), sentPeers: map[int]string{}, queue: wire.NewQueue(queueUpdates), end: end}
+	if !m.deliver(input{conn: c, message: first}) {
 		return errEnded
 	}
 	m.streams.Go(func() {
@@ -73,7 +73,7 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	m.streams.Go(func() {
 		err := m.receive(stream, c)
 		end(err)
-		m.hand(input{conn: c, ended: err})
+		m.deliver(input{conn: c, ended: err})
 	})
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
@@ -82,8 +82,8 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	return nil
 }
 
-// begins is the first message of a stream that is no heartbeat: these overtake all others.
-func begins(stream grpc.ServerStream) (*wirepb.Message, error) {
+// firstMessage is the first message of a stream that is no heartbeat: these overtake all others.
+func firstMessage(stream grpc.ServerStream) (*wirepb.Message, error) {
 	for {
 		f := &wire.Frame{}
 		if err := stream.RecvMsg(f); err != nil {
@@ -98,8 +98,8 @@ func begins(stream grpc.ServerStream) (*wirepb.Message, error) {
 
 var errEnded = errors.New("the master has ended")
 
-// hand gives the loop an input, unless it has ended.
-func (m *Master) hand(i input) bool {
+// deliver gives the loop an input, unless it has ended.
+func (m *Master) deliver(i input) bool {
 	select {
 	case m.in <- i:
 		return true
@@ -159,7 +159,7 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 		if f.Message.GetHeartbeat() != nil {
 			continue
 		}
-		if !m.hand(i) {
+		if !m.deliver(i) {
 			return io.EOF
 		}
 	}
@@ -174,14 +174,21 @@ func protocolErrorf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// heard lists the workers from whom anything came since the last call.
-func (m *Master) heard() []int {
+// collectHeartbeats lists the workers from which a frame came since the last call.
+func (m *Master) collectHeartbeats() []int {
 	var ids []int
 	for id, c := range m.conns {
 		if c.heard.Swap(false) {
 			ids = append(ids, id)
 		}
-		c.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{Generation: m.cfg.Fence.Generation()}}})
 	}
 	return ids
+}
+
+// sendHeartbeats sends a heartbeat to every worker.
+func (m *Master) sendHeartbeats() {
+	for _, c := range m.conns {
+		heartbeat := &wirepb.Heartbeat{Generation: m.cfg.Fence.Generation()}
+		c.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: heartbeat}})
+	}
 }

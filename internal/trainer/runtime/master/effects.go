@@ -61,12 +61,12 @@ func (m *Master) do(e coordinator.Effect) {
 		if c := m.conns[e.Worker]; c != nil {
 			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
 			m.cfg.History.Met(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the stream's end will be no news
-			c.said, c.subscribed = true, false
+			c.closing, c.subscribed = true, false
 			c.end(errors.New(e.Reason))
 		}
 	case coordinator.Dismiss:
 		if c := m.conns[e.Worker]; c != nil {
-			c.said = true
+			c.closing = true
 			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}})
 			c.queue.Close()
 		}
@@ -213,7 +213,7 @@ func (m *Master) sendUpdates(id int, from int64) {
 }
 
 func (m *Master) refuse(c *connection, reason string) {
-	c.said, c.subscribed = true, false
+	c.closing, c.subscribed = true, false
 	m.gaveUp[c.worker] = reason // it ends for it
 	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
 	c.queue.Close()

@@ -120,7 +120,7 @@ func (m *Master) takePart(c *connection, e *wirepb.Evaluated) {
 	parts := m.cfg.Job.Parts
 	if size := m.cfg.Job.Metrics.Size(); e.Part < 0 || int(e.Part) >= len(parts) || len(e.Counts) != size || math.IsNaN(e.LossSum) || math.IsInf(e.LossSum, 0) ||
 		e.Records != parts[e.Part].Hi-parts[e.Part].Lo {
-		m.breaks(c, fmt.Sprintf("sent an answer for part %d of %d of the validation data with %d records, %d counts of %d and a loss of %v", e.Part, len(parts), e.Records, len(e.Counts), size, e.LossSum))
+		m.failProtocol(c, fmt.Sprintf("sent an answer for part %d of %d of the validation data with %d records, %d counts of %d and a loss of %v", e.Part, len(parts), e.Records, len(e.Counts), size, e.LossSum))
 		return
 	}
 	result := nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}

@@ -35,7 +35,7 @@ func (m *Master) take(i input) {
 			return // replaced by a newer stream of the same worker
 		}
 		delete(m.conns, c.worker)
-		if broke := (*protocolError)(nil); !c.said {
+		if broke := (*protocolError)(nil); !c.closing {
 			m.step(coordinator.Lost{Worker: c.worker, Reason: endReason(i.ended), Fault: errors.As(i.ended, &broke)})
 		} else {
 			m.step(coordinator.Lost{Worker: c.worker, Reason: coordinator.LostInOrder})
@@ -74,7 +74,7 @@ func (m *Master) take(i input) {
 			validation:  k.State.Validation,
 		}})
 	case *wirepb.Message_Applied:
-		m.said(k.Applied)
+		m.recordApplied(k.Applied)
 		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
 	case *wirepb.Message_Gradient:
 		m.takeGradient(c, k.Gradient, i)
@@ -93,7 +93,7 @@ func (m *Master) take(i input) {
 			m.step(coordinator.Leaving{Worker: c.worker})
 			return
 		}
-		c.said = true
+		c.closing = true
 		m.step(coordinator.Left{Worker: c.worker})
 	case *wirepb.Message_Problem:
 		p := k.Problem
@@ -102,7 +102,7 @@ func (m *Master) take(i input) {
 			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 			return
 		}
-		c.said = true
+		c.closing = true
 		if p.Again {
 			m.step(coordinator.Lost{Worker: c.worker, Reason: "ended its stream: " + p.Reason, Fault: true})
 			return
@@ -123,8 +123,8 @@ func spans(of []*wirepb.Span) []coordinator.Span {
 	return s
 }
 
-// explained adds a worker's last words to the end of its pod, which knows its exit code alone.
-func (m *Master) explained(e coordinator.Event) coordinator.Event {
+// withGaveUpReason adds a worker's last words to the end of its pod, which knows its exit code alone.
+func (m *Master) withGaveUpReason(e coordinator.Event) coordinator.Event {
 	pod, ok := e.(coordinator.PodChanged)
 	if !ok || pod.State != coordinator.PodEnded {
 		return e
@@ -160,7 +160,7 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 	files := m.cfg.Job.Files()
 	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
 		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName,
-		DataFiles: inJSON(files.Training), ValidationFiles: inJSON(files.Validation),
+		DataFiles: filesJSON(files.Training), ValidationFiles: filesJSON(files.Validation),
 	}}})
 }
 
@@ -170,8 +170,8 @@ func (m *Master) turnAway(c *connection, reason string) {
 	c.end(errors.New(reason))
 }
 
-// inJSON is a list of files for a message; nothing for none.
-func inJSON(files []data.File) []byte {
+// filesJSON is a list of files for a message; nothing for none.
+func filesJSON(files []data.File) []byte {
 	if len(files) == 0 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 		received.results = append(received.results, result)
 	}
 	if g.Step == m.core.StepsDone() && g.Step < records.Steps() && !reduce.IsNode(records.Minibatches(g.Step), received.span) {
-		m.breaks(c, fmt.Sprintf("sent %v, which is no part of the step", received.span))
+		m.failProtocol(c, fmt.Sprintf("sent %v, which is no part of the step", received.span))
 	} else {
 		m.step(coordinator.Gradient{
 			Worker:  c.worker,
@@ -207,9 +207,9 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 	}
 }
 
-// breaks ends the stream of a worker that broke the protocol.
-func (m *Master) breaks(c *connection, reason string) {
-	c.said, c.subscribed = true, false
+// failProtocol ends the stream of a worker that broke the protocol.
+func (m *Master) failProtocol(c *connection, reason string) {
+	c.closing, c.subscribed = true, false
 	c.end(errors.New(reason))
 	m.step(coordinator.Lost{Worker: c.worker, Reason: reason, Fault: true})
 }

@@ -101,7 +101,7 @@ func (m *Master) dismissLeftOver(ctx context.Context) error {
 
 // dismiss answers any worker with its dismissal.
 func dismiss(stream grpc.ServerStream) error {
-	if _, err := begins(stream); err != nil {
+	if _, err := firstMessage(stream); err != nil {
 		return err
 	}
 	m := &wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}}

@@ -108,7 +108,7 @@ type Master struct {
 	hash     string // of state at hashStep
 	hashStep int64
 	tree     *reduce.Tree
-	results  []nn.Result // of the step in hand, by virtual worker
+	results  []nn.Result // of the current step, by virtual worker
 	stats    [][]float32
 
 	newestSaid  *wirepb.Applied // of the steps that workers do between themselves
@@ -250,10 +250,11 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 		case i := <-m.in:
 			m.take(i)
 		case e := <-m.cfg.Launcher.Events():
-			m.step(m.explained(e))
+			m.step(m.withGaveUpReason(e))
 		case <-ticker.C:
 			now := time.Now() // the ticker's own time is when it was due
-			m.step(coordinator.Tick{Heard: m.heard(), Late: now.Sub(last) > tick+lateTick})
+			m.sendHeartbeats()
+			m.step(coordinator.Tick{Heard: m.collectHeartbeats(), Late: now.Sub(last) > tick+lateTick})
 			last = now
 			m.cfg.History.Tick()
 			m.report(false)
@@ -267,7 +268,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("the master's server ended: %v", err)})
 		case <-stop:
 			stop = nil
-			m.log.Info("asked to stop; the step in hand is published first", "step", m.core.StepsDone())
+			m.log.Info("asked to stop; the step in flight is published first", "step", m.core.StepsDone())
 			var why StoppedError // none where nobody knows
 			errors.As(context.Cause(ctx), &why)
 			m.step(coordinator.Stop{Cause: coordinator.StopCause(why)})

@@ -52,7 +52,7 @@ type worker struct {
 	batch   graph.Batch
 	buffers *wire.Buffers
 
-	between // workers, where they add the gradients themselves
+	exchangeState // workers, where they add the gradients themselves
 }
 
 // load prepares a job for computing: at step 0, or at the state in hand where that is of the same job, whose other settings or
@@ -85,12 +85,12 @@ func (w *worker) load(j *job.Job) error {
 	w.step, w.last, w.planned, w.todo, w.inHand, w.again = 0, nil, -1, nil, nil, 0
 	w.reading = lookahead{}
 	w.evaluations, w.evaluating = nil, evaluating{}
-	w.goOnFrom(before)
-	return w.meet()
+	w.resumeFrom(before)
+	return w.startExchange()
 }
 
-// goOnFrom keeps the state of the job that was loaded before, if it is of this one too: the newest may be nowhere else.
-func (w *worker) goOnFrom(before worker) {
+// resumeFrom keeps the state of the job that was loaded before, if it is of this one too: the newest may be nowhere else.
+func (w *worker) resumeFrom(before worker) {
 	if before.job == nil || len(before.state) != len(w.state) {
 		return
 	}
@@ -105,7 +105,7 @@ func (w *worker) goOnFrom(before worker) {
 }
 
 func (w *worker) close() {
-	w.part()
+	w.stopExchange()
 	if w.job != nil {
 		times, waited := w.job.Training.Waits()
 		w.log.Debug("reading was waited for", "times", times, "seconds", waited.Seconds())
@@ -125,8 +125,8 @@ func Hash(state []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// deal adds virtual workers of the current step to what is to be done.
-func (w *worker) deal(vs []int32) {
+// assign adds virtual workers of the current step to what is to be done.
+func (w *worker) assign(vs []int32) {
 	if w.planned != w.step {
 		w.plan, w.planned = w.job.Schedule.Step(w.step), w.step
 		w.tree.Reset(len(w.plan.Minibatches))
@@ -156,8 +156,8 @@ func (w *worker) compute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.results[v], w.hashes[v] = result.Clone(), answerHash(result, out, rows)
-	if w.second(v) {
+	w.results[v], w.hashes[v] = result.Clone(), resultHash(result, out, rows)
+	if w.isBackup(v) {
 		w.buffers.Put(out)
 		return nil
 	}

@@ -17,8 +17,8 @@ type evaluating struct {
 	parts []int32 // that are dealt and not begun
 }
 
-// dealParts adds ranges of the validation data to what is to be done.
-func (w *worker) dealParts(e *wirepb.Evaluate) error {
+// assignParts adds ranges of the validation data to what is to be done.
+func (w *worker) assignParts(e *wirepb.Evaluate) error {
 	if w.evaluating.step != e.Step {
 		w.evaluating = evaluating{step: e.Step}
 	}

@@ -122,7 +122,7 @@ func (s *session) work(ctx context.Context) error {
 		turn, err := s.turn(stop, late, busy)
 		switch misunderstood := (*protocolError)(nil); {
 		case errors.As(err, &misunderstood):
-			return s.misunderstands(misunderstood)
+			return s.reportProtocolError(misunderstood)
 		case err != nil:
 			return err
 		case turn.message != nil:
@@ -131,7 +131,7 @@ func (s *session) work(ctx context.Context) error {
 				return ErrLeft // the step in hand is complete
 			}
 			if misunderstood := (*protocolError)(nil); errors.As(err, &misunderstood) {
-				return s.misunderstands(misunderstood)
+				return s.reportProtocolError(misunderstood)
 			}
 			if err != nil {
 				return err
@@ -179,7 +179,7 @@ func (s *session) turn(stop <-chan struct{}, late <-chan time.Time, busy bool) (
 		case r := <-s.in:
 			return turn{received: r}, nil
 		case err := <-s.broken:
-			return turn{}, s.lastWord(err)
+			return turn{}, s.readFinalMessage(err)
 		case <-stop:
 			return turn{stop: true}, nil
 		default:
@@ -189,7 +189,7 @@ func (s *session) turn(stop <-chan struct{}, late <-chan time.Time, busy bool) (
 	case r := <-s.in:
 		return turn{received: r}, nil
 	case err := <-s.broken:
-		return turn{}, s.lastWord(err)
+		return turn{}, s.readFinalMessage(err)
 	case <-stop:
 		return turn{stop: true}, nil
 	case <-late:
@@ -217,8 +217,8 @@ func protocolErrorf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// misunderstands tells the master why this worker ends the stream, and comes again: it is counted there.
-func (s *session) misunderstands(err *protocolError) error {
+// reportProtocolError tells the master why this worker ends the stream, and comes again: it is counted there.
+func (s *session) reportProtocolError(err *protocolError) error {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Problem{Problem: &wirepb.Problem{Reason: err.reason, Again: true}}})
 	s.flush()
 	return err
@@ -249,11 +249,11 @@ func (s *session) handle(r received) error {
 	case *wirepb.Message_Assign:
 		s.round = nil
 		if k.Assign.Step == s.step {
-			s.deal(s.sendAgain(k.Assign.VirtualWorkers))
+			s.assign(s.resend(k.Assign.VirtualWorkers))
 		}
 	case *wirepb.Message_Evaluate:
 		s.round = nil
-		return s.dealParts(k.Evaluate)
+		return s.assignParts(k.Evaluate)
 	case *wirepb.Message_Evaluation:
 		s.remember(k.Evaluation)
 	default:
@@ -282,7 +282,7 @@ func (s *session) update(u *wirepb.Update, floats []float32) error {
 		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_StateHash{StateHash: &wirepb.StateHash{Step: s.step, Hash: s.hash()}}})
 	}
 	if len(u.Next) > 0 && s.step < s.job.Schedule.Steps() {
-		s.deal(u.Next)
+		s.assign(u.Next)
 		return nil
 	}
 	s.sendApplied()

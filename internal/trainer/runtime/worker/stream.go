@@ -213,14 +213,14 @@ func (s *session) next(ctx context.Context) (received, error) {
 	case r := <-s.in:
 		return r, nil
 	case err := <-s.broken:
-		return received{}, s.lastWord(err)
+		return received{}, s.readFinalMessage(err)
 	case <-ctx.Done():
 		return received{}, ErrLeft
 	}
 }
 
-// lastWord prefers what the master said last over the end of the stream that followed it.
-func (s *session) lastWord(err error) error {
+// readFinalMessage prefers what the master said last over the end of the stream that followed it.
+func (s *session) readFinalMessage(err error) error {
 	for {
 		select {
 		case r := <-s.in:

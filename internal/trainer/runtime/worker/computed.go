@@ -75,8 +75,8 @@ func (s *session) sendGradients() {
 	}
 }
 
-// sendAgain sends the sums in hand that another master asks for, once, and returns what is left to be computed.
-func (s *session) sendAgain(vs []int32) []int32 {
+// resend sends the sums in hand that another master asks for, once, and returns what is left to be computed.
+func (s *session) resend(vs []int32) []int32 {
 	if s.again == 0 {
 		return vs
 	}

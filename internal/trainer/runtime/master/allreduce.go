@@ -37,20 +37,20 @@ func (m *Master) beginRound(e coordinator.Round) {
 		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Round{Round: &wirepb.Round{
 			Number: e.Number, Step: e.Step, VirtualWorkers: narrow(e.Assigned[id]), Owners: narrow(e.Owners), Listeners: narrow(e.Listeners), Hash: e.Hash,
 			Answers: narrow(e.HashReports[id]), Seconds: narrow(e.Backups[id]),
-			Peers: m.introduce(c, everybody),
+			Peers: m.describePeers(c, everybody),
 		}}})
 	}
 }
 
-// introduce describes those workers that this one has not been told of, or as another process.
-func (m *Master) introduce(to *connection, ids []int) []*wirepb.Peer {
+// describePeers describes those workers that this one has not been told of, or as another process.
+func (m *Master) describePeers(to *connection, ids []int) []*wirepb.Peer {
 	var peers []*wirepb.Peer
 	for _, id := range ids {
 		c := m.conns[id]
-		if c == nil || c == to || to.knows[id] == c.address {
+		if c == nil || c == to || to.sentPeers[id] == c.address {
 			continue
 		}
-		to.knows[id] = c.address
+		to.sentPeers[id] = c.address
 		peers = append(peers, &wirepb.Peer{Worker: int32(id), Address: c.address, Certificate: c.certificate})
 	}
 	return peers
@@ -71,8 +71,8 @@ func (m *Master) relay(e coordinator.Relay) {
 	from.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Relay{Relay: r}})
 }
 
-// said keeps what a worker says of the step that it has applied: the master has seen no gradient of it.
-func (m *Master) said(a *wirepb.Applied) {
+// recordApplied keeps what a worker says of the step that it has applied: the master has seen no gradient of it.
+func (m *Master) recordApplied(a *wirepb.Applied) {
 	if a.Measured != nil && a.Step >= m.newestSaid.GetStep() {
 		m.newestSaid = a
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/allreduce"
 )
 
-// between is what a worker has for adding gradients together with others, without the master. Without an exchange the job
+// exchangeState is what a worker has for adding gradients together with others, without the master. Without an exchange the job
 // never does that.
-type between struct {
+type exchangeState struct {
 	exchange *allreduce.Exchange
 	round    *wirepb.Round // the newest of this stream; nil while the master adds
 	sent     int64         // the newest round to which all has been contributed
@@ -31,9 +31,9 @@ const (
 	stepTimeout = 20 * time.Second
 )
 
-// meet makes this worker reachable for others, where the job may add gradients between workers.
-func (w *worker) meet() error {
-	w.between = between{ahead: map[int64]allreduce.Sum{}}
+// startExchange makes this worker reachable for others, where the job may add gradients between workers.
+func (w *worker) startExchange() error {
+	w.exchangeState = exchangeState{ahead: map[int64]allreduce.Sum{}}
 	j := w.job
 	if a := j.Spec.Training.Aggregation; a == "" || a == trainingjob.AggregationMaster {
 		return nil
@@ -55,8 +55,8 @@ func (w *worker) meet() error {
 	return err
 }
 
-// part ends what meet began.
-func (w *worker) part() {
+// stopExchange ends what meet began.
+func (w *worker) stopExchange() {
 	if w.exchange == nil {
 		return
 	}
@@ -117,17 +117,17 @@ func (s *session) beginRound(r *wirepb.Round) error {
 			return slices.ContainsFunc(s.tree.Spans(), func(held reduce.Span) bool { return held.Lo <= int(v) && int(v) < held.Hi })
 		})
 	}
-	s.deal(slices.Concat(r.Seconds, mine)) // the seconds first: their answers are compared in this step
+	s.assign(slices.Concat(r.Seconds, mine)) // the seconds first: their answers are compared in this step
 	return s.contribute()
 }
 
-// second reports whether a virtual worker is computed for its hash alone.
-func (w *worker) second(v int) bool {
+// isBackup reports whether a virtual worker is computed for its hash alone.
+func (w *worker) isBackup(v int) bool {
 	return w.round != nil && slices.Contains(w.round.Seconds, int32(v))
 }
 
-// answer says the hash of a virtual worker's gradient.
-func (s *session) answer(v int32) {
+// reportHash says the hash of a virtual worker's gradient.
+func (s *session) reportHash(v int32) {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Answer{Answer: &wirepb.Answer{Step: s.step, VirtualWorker: v, Hash: s.hashes[v]}}})
 }
 
@@ -140,7 +140,7 @@ func (s *session) contribute() error {
 	s.sent = r.Number
 	for _, v := range slices.Concat(r.Seconds, r.Answers) {
 		if int(v) < len(s.plan.Minibatches) {
-			s.answer(v)
+			s.reportHash(v)
 		}
 	}
 	var parts []allreduce.Part
@@ -164,7 +164,7 @@ func (s *session) takeSums() error {
 		if !ok {
 			break
 		}
-		s.complain(c.Round, c.Peer, c.Reason)
+		s.reportUnreachable(c.Round, c.Peer, c.Reason)
 	}
 	for {
 		sum, ok := s.exchange.Next()
@@ -178,7 +178,7 @@ func (s *session) takeSums() error {
 	if len(s.ahead) > aheadSums {
 		clear(s.ahead)
 		if s.round != nil {
-			s.complain(s.round.Number, s.cfg.ID, "the state that it waits for does not come")
+			s.reportUnreachable(s.round.Number, s.cfg.ID, "the state that it waits for does not come")
 		}
 	}
 	for {
@@ -212,7 +212,7 @@ func (s *session) at(p allreduce.Point, step int64) {
 	}
 }
 
-func (s *session) complain(round int64, peer int, reason string) {
+func (s *session) reportUnreachable(round int64, peer int, reason string) {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Unreachable{Unreachable: &wirepb.Unreachable{Round: round, Peer: int32(peer), Reason: reason}}})
 }
 
