@@ -1,11 +1,11 @@
-// Package allreduce adds the gradients of a step between the workers of a round, without the master: a direct
-// reduce-scatter and all-gather. Each worker sends every owner that owner's slice of the sums it holds, whole subtrees of
-// the fixed tree (package reduce); the owner finishes the tree for its slice and sends the finished slice to everybody.
-// Whoever has all slices has the sum of the step, with the bits that the master would have added it to.
+// Package allreduce adds the gradients of a step among the workers of a round, without the master: a direct reduce-scatter
+// and all-gather. Each worker holds sums of whole subtrees of the fixed tree (package reduce), and sends to every owner that
+// owner's slice of them. The owner finishes the tree for its slice, and sends the finished slice to all workers. A worker
+// that has all slices has the sum of the step, with the same bits as if the master had added it.
 //
-// It promises that what it delivers is the sum of all virtual workers of the step, whatever was lost, late or sent twice
-// on the way, and it says whom it cannot send to. Who takes part, which step is computed and what happens when somebody
-// dies is decided elsewhere (package coordinator), and reaches it as rounds and relays.
+// It guarantees that what it delivers is the sum of all virtual workers of the step, whatever messages were lost, late or
+// sent twice, and it reports the workers that it cannot send to. Package coordinator decides which workers take part, which
+// step they compute, and what happens when one is lost; its decisions arrive as rounds and relays.
 package allreduce
 
 import (
@@ -26,16 +26,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// Config is what an exchange is made with.
+// Config is the configuration of an exchange.
 type Config struct {
 	Self           int    // this worker's number
 	Host           string // where others reach this process
-	Token          string // the job's: what workers show each other
+	Token          string // the job's, by which workers authenticate each other
 	Layout         Layout
 	VirtualWorkers func(step int64) int   // of a step; at least 1, and 0 where there is no such step
 	Most           int                    // the most that any step has
 	Add            func(dst, a []float32) // dst[i] ← dst[i] + a[i], rounded once
-	// At is told of the points that a step passes, from whatever goroutine; tests end the process there. It may be nil.
+	// At is called at each Point of a step, from any goroutine; tests end the process there. It may be nil.
 	At  func(p Point, step int64)
 	Log *slog.Logger
 }
@@ -45,12 +45,12 @@ type Point int
 
 // The points, in the order of a step.
 const (
-	BeforeSending  Point = iota // it has computed what it was dealt, and sent nothing of it
-	SentSome                    // an owner has been sent its slice
-	BeforeFinished              // it has finished its own slice, and sent nothing of that
-	FinishedSome                // somebody has been sent the finished slice
+	BeforeSending  Point = iota // it has computed its virtual workers, and sent nothing of them
+	SentSome                    // it has sent its slice to one owner
+	BeforeFinished              // it has finished its own slice, and not sent it
+	FinishedSome                // it has sent the finished slice to one worker
 	BeforeApplying              // it has the whole sum
-	BeforeSaying                // it has applied it, and not said so
+	BeforeSaying                // it has applied the sum, and not reported that
 	AfterSaying
 )
 
@@ -69,7 +69,7 @@ type Round struct {
 	Listeners []int // are sent finished slices too
 }
 
-// PeerError is that a peer cannot be sent to.
+// PeerError reports that a peer cannot be reached.
 type PeerError struct {
 	Round  int64
 	Peer   int
@@ -108,7 +108,7 @@ type Exchange struct {
 	step       int64 // slices of steps before are of no use
 	gathered   map[int64]*gathering
 	sums       []Sum
-	complaints []PeerError
+	peerErrors []PeerError
 }
 
 // New returns an exchange that takes part in nothing yet, and listens on a free port of cfg.Host. It makes a certificate
@@ -172,9 +172,9 @@ func (e *Exchange) Next() (Sum, bool) {
 	return take(e, &e.sums)
 }
 
-// Complaint returns whom it could not send to, each once, or false.
-func (e *Exchange) Complaint() (PeerError, bool) {
-	return take(e, &e.complaints)
+// PeerError returns whom it could not send to, each once, or false.
+func (e *Exchange) PeerError() (PeerError, bool) {
+	return take(e, &e.peerErrors)
 }
 
 // take removes the first of a queue of the exchange's.

@@ -146,7 +146,7 @@ func next(t fataler, e *Exchange, dead ...int) Sum {
 		if s, ok := e.Next(); ok {
 			return s
 		}
-		if c, ok := e.Complaint(); ok && !slices.Contains(dead, c.Peer) {
+		if c, ok := e.PeerError(); ok && !slices.Contains(dead, c.Peer) {
 			t.Fatalf("worker %d: %+v", e.cfg.Self, c)
 		}
 		select {
@@ -268,7 +268,7 @@ func TestAWorkerWithoutTheTokenIsRefusedAndSomebodyUnreachableIsNamed(t *testing
 	case <-time.After(20 * time.Second):
 		t.Fatal("nothing was said")
 	}
-	if c, ok := all[0].Complaint(); !ok || c.Peer != 1 || c.Round != 3 {
+	if c, ok := all[0].PeerError(); !ok || c.Peer != 1 || c.Round != 3 {
 		t.Errorf("%+v", c)
 	}
 }

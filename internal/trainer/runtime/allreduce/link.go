@@ -72,7 +72,7 @@ func (e *Exchange) reportPeerError(worker int, err error) {
 	if e.ctx.Err() != nil {
 		return
 	}
-	e.complaints = append(e.complaints, PeerError{Round: e.round.Number, Peer: worker, Reason: err.Error()})
+	e.peerErrors = append(e.peerErrors, PeerError{Round: e.round.Number, Peer: worker, Reason: err.Error()})
 	e.signal()
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/allreduce"
 )
 
-// While the workers add the gradients between themselves the master says who takes part, and applies nothing.
+// During an all-reduce the master only announces who takes part, and applies nothing.
 
-// allReduce says from how many workers on a job is computed like that; nil: never.
+// allReduce reports for which numbers of workers the job uses all-reduce; nil: for none.
 func (m *Master) allReduce() func(workers int) bool {
 	switch m.cfg.Job.Spec.Training.Aggregation {
 	case trainingjob.AggregationAllReduce:
@@ -26,13 +26,13 @@ func (m *Master) allReduce() func(workers int) bool {
 	return nil
 }
 
-// beginRound tells everybody who takes part in a round.
+// beginRound announces a round to all that take part.
 func (m *Master) beginRound(e coordinator.Round) {
 	everybody := slices.Concat(e.Owners, e.Listeners)
 	for _, id := range everybody {
 		c := m.conns[id]
 		if c == nil {
-			continue // it has just gone, which is the next event
+			continue // its stream has just ended, which is the next event
 		}
 		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Round{Round: &wirepb.Round{
 			Number: e.Number, Step: e.Step, VirtualWorkers: narrow(e.Assigned[id]), Owners: narrow(e.Owners), Listeners: narrow(e.Listeners), Hash: e.Hash,
@@ -42,7 +42,7 @@ func (m *Master) beginRound(e coordinator.Round) {
 	}
 }
 
-// describePeers describes those workers that this one has not been told of, or as another process.
+// describePeers describes those workers whose address this one has not received, or that are other processes since.
 func (m *Master) describePeers(to *connection, ids []int) []*wirepb.Peer {
 	var peers []*wirepb.Peer
 	for _, id := range ids {
@@ -56,7 +56,7 @@ func (m *Master) describePeers(to *connection, ids []int) []*wirepb.Peer {
 	return peers
 }
 
-// relay has a worker send the sum of a step to others. It is told how they are reached, whether it knows or not.
+// relay makes a worker send the sum of a step to others, with their addresses.
 func (m *Master) relay(e coordinator.Relay) {
 	from := m.conns[e.From]
 	if from == nil {
@@ -71,14 +71,14 @@ func (m *Master) relay(e coordinator.Relay) {
 	from.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Relay{Relay: r}})
 }
 
-// recordApplied keeps what a worker says of the step that it has applied: the master has seen no gradient of it.
+// recordApplied keeps the loss and counts that a worker reports with a step: the master has seen no gradient of it.
 func (m *Master) recordApplied(a *wirepb.Applied) {
 	if a.Measured != nil && a.Step >= m.newestSaid.GetStep() {
 		m.newestSaid = a
 	}
 }
 
-// advance observes a step that the workers have done between themselves.
+// advance records a step of an all-reduce in the history.
 func (m *Master) advance(step int64) {
 	if m.newestSaid.GetStep() != step+1 {
 		return
@@ -86,7 +86,7 @@ func (m *Master) advance(step int64) {
 	said := m.newestSaid.Measured
 	m.last = m.measuredAt(step+1, said.LossSum, said.Counts)
 	m.cfg.History.Stepped(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
-	m.log.Debug("published", "step", step) // by the workers, to each other
+	m.log.Debug("published", "step", step) // by the workers
 }
 
 // aggregation is where gradients are added now.

@@ -32,8 +32,8 @@ type connection struct {
 	closing     bool        // a last message was sent or received; owned by the loop
 }
 
-// input is what a stream's goroutine hands to the loop: a message, with the gradient or the state that it carries, or
-// the stream's end.
+// input is what a stream's goroutine sends to the loop: a message, with the gradient or the state that it carries, or the
+// end of the stream.
 type input struct {
 	conn     *connection
 	message  *wirepb.Message
@@ -43,8 +43,8 @@ type input struct {
 	ended    error
 }
 
-// serve is the life of one stream: one goroutine sends what the loop has queued, and another receives. Both may be
-// blocked by a worker that neither reads nor writes; they end with the stream, and the stream when serve returns.
+// serve serves one stream: one goroutine sends what the loop has queued, and another receives. A worker that neither reads
+// nor writes may block both; they end with the stream, and the stream ends when serve returns.
 func (m *Master) serve(stream grpc.ServerStream) error {
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)
@@ -62,13 +62,13 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	}
 	m.streams.Go(func() {
 		select {
-		case <-m.ended: // whatever has been queued is sent, and then the stream ends
+		case <-m.ended: // send what is queued, and then end the stream
 			c.queue.Close()
 		case <-ctx.Done():
 		}
 	})
 	m.streams.Go(func() {
-		end(c.queue.Run(ctx, stream)) // all is said, or nothing more can be
+		end(c.queue.Run(ctx, stream)) // all was sent, or nothing more can be
 	})
 	m.streams.Go(func() {
 		err := m.receive(stream, c)

@@ -123,7 +123,7 @@ func spans(of []*wirepb.Span) []coordinator.Span {
 	return s
 }
 
-// withGaveUpReason adds a worker's last words to the end of its pod, which knows its exit code alone.
+// withGaveUpReason adds the reason that a worker reported to the end of its pod, which has only an exit code.
 func (m *Master) withGaveUpReason(e coordinator.Event) coordinator.Event {
 	pod, ok := e.(coordinator.PodChanged)
 	if !ok || pod.State != coordinator.PodEnded {

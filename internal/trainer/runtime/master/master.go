@@ -1,9 +1,9 @@
 // Package master runs a training job: it feeds the coordinator with what happens (streams, pods, time, signals) and
-// carries out what it decides. It holds the state, adds the gradients along the tree, and writes the result.
+// carries out its effects. It holds the state, adds the gradients along the tree, and writes the result.
 //
-// One goroutine owns everything; streams, files and the API server are served by others that talk to it through
-// channels. What runs where the workers are (pods or local processes), what keeps a second master away and where the
-// status goes are given to it as Launcher, Fence and Reporter.
+// One goroutine owns everything; other goroutines serve streams, files and the API server, and communicate with it through
+// channels. Launcher, Fence and Reporter abstract from where workers run (pods or local processes), how a second master is
+// fenced off, and where the status goes.
 package master
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
-// Launcher starts and ends workers. Its methods return at once; what becomes of a worker comes as PodChanged events
-// from Events. A worker that cannot be started stays pending, with the reason, and is tried again.
+// Launcher starts and ends workers. Its methods return at once; PodChanged events from Events report what happens to a
+// worker. A worker that cannot be started stays pending, with the reason, and is retried.
 type Launcher interface {
 	Create(worker int, floor bool)
 	Delete(worker int)
@@ -40,23 +40,23 @@ type Fence interface {
 	Generation() int64
 	// Lost delivers the reason, once, when another master has taken over.
 	Lost() <-chan string
-	// Check says whether this master is still the one, where that can be found out.
+	// Check returns an error if this master is known to have lost the job.
 	Check(ctx context.Context) error
 }
 
-// Reporter tells others how the job is. Its methods return at once.
+// Reporter publishes the status and the notices of the job. Its methods return at once.
 type Reporter interface {
 	Status(s trainingjob.Status)
 	Notice(n coordinator.Notice)
 }
 
-// Config is what a master is started with.
+// Config is the configuration of a master.
 type Config struct {
 	Job         *job.Job
 	JobJSON     []byte // as the workers are to load it
 	ModelName   string // of the model file, for messages
 	Min, Max    int
-	Queued      bool // the floor's workers are made by somebody else, and admitted together with this master
+	Queued      bool // Kueue admits the minimum's workers with this master; their own Job creates them
 	LastWorker  int  // the highest worker number ever used, −1 for none
 	Existing    []coordinator.PodChanged
 	Listener    net.Listener
@@ -227,7 +227,7 @@ func (m *Master) prepare() error {
 	return nil
 }
 
-// loop is the one goroutine that owns the job.
+// loop runs in the one goroutine that owns the job.
 func (m *Master) loop(ctx context.Context, served <-chan error) {
 	for _, e := range m.cfg.Existing {
 		m.step(e)
@@ -279,7 +279,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 // clock is the time, for the coordinator.
 func (m *Master) clock() coordinator.Event { return coordinator.Clock{At: time.Since(m.began)} }
 
-// setAlarm sets a timer for when the coordinator wants to be told the time.
+// setAlarm sets a timer for when the coordinator needs the next Clock event.
 func (m *Master) setAlarm(t *time.Timer) {
 	if at, ok := m.core.Deadline(); ok {
 		t.Reset(at - time.Since(m.began))
@@ -288,7 +288,7 @@ func (m *Master) setAlarm(t *time.Timer) {
 	}
 }
 
-// step feeds the coordinator and carries out what it decides, and what follows from that.
+// step passes an event to the coordinator and carries out the effects, and the events that follow from these.
 func (m *Master) step(e coordinator.Event) {
 	m.pending = append(m.pending, m.clock(), e)
 	for len(m.pending) > 0 && m.result == nil {

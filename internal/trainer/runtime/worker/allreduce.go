@@ -13,25 +13,24 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/allreduce"
 )
 
-// exchangeState is what a worker has for adding gradients together with others, without the master. Without an exchange the job
-// never does that.
+// exchangeState is what a worker needs for an all-reduce. Without an exchange the job never uses one.
 type exchangeState struct {
 	exchange *allreduce.Exchange
-	round    *wirepb.Round // the newest of this stream; nil while the master adds
-	sent     int64         // the newest round to which all has been contributed
-	kept     allreduce.Sum // of the step that was applied last: others may lack it
+	round    *wirepb.Round // the newest of this stream; nil while the master adds the gradients
+	sent     int64         // the newest round to which this worker has contributed everything
+	kept     allreduce.Sum // the sum of the step that was applied last: others may lack it
 	ahead    map[int64]allreduce.Sum
 }
 
 const (
 	// aheadSums is how many sums a worker that joins keeps while it waits for the state before them.
 	aheadSums = 16
-	// stepTimeout is how long a worker that is asked to stop takes part in the step in hand: less than the 30 s that a pod
-	// is given to end.
+	// stepTimeout is how long a worker that is stopped still takes part in the step in flight: less than the 30 s of a pod's
+	// termination grace period.
 	stepTimeout = 20 * time.Second
 )
 
-// startExchange makes this worker reachable for others, where the job may add gradients between workers.
+// startExchange makes this worker reachable for others, if the job may use all-reduce.
 func (w *worker) startExchange() error {
 	w.exchangeState = exchangeState{ahead: map[int64]allreduce.Sum{}}
 	j := w.job
@@ -55,7 +54,7 @@ func (w *worker) startExchange() error {
 	return err
 }
 
-// stopExchange ends what meet began.
+// stopExchange ends what startExchange began.
 func (w *worker) stopExchange() {
 	if w.exchange == nil {
 		return
@@ -66,7 +65,7 @@ func (w *worker) stopExchange() {
 	w.exchange = nil
 }
 
-// peerHost is the address of this machine, or pod, by which it reaches the master: others reach it there. Nothing is sent.
+// peerHost is the address from which this machine or pod reaches the master; other workers can reach it there. It sends nothing.
 func (w *worker) peerHost() (string, error) {
 	if w.cfg.PeerHost != "" {
 		return w.cfg.PeerHost, nil
@@ -79,10 +78,10 @@ func (w *worker) peerHost() (string, error) {
 	return host, errors.Join(err, conn.Close())
 }
 
-// FirstRound is below the numbers of the rounds of a master of that generation, and above those of every earlier one.
+// FirstRound is smaller than the round numbers of a master of that generation, and greater than those of every earlier one.
 func FirstRound(generation int64) int64 { return generation << 32 }
 
-// wake is signalled when the exchange has something; never without one.
+// wake is signalled when the exchange has a sum or an error; never without an exchange.
 func (w *worker) wake() <-chan struct{} {
 	if w.exchange == nil {
 		return nil
@@ -90,8 +89,8 @@ func (w *worker) wake() <-chan struct{} {
 	return w.exchange.Wake()
 }
 
-// beginRound takes part in a round of the step that the state is at. A worker that has applied the step already says so
-// again; one that joins only listens.
+// beginRound takes part in a round of the step that the state is at. A worker that has applied the step already reports that
+// again; a joining worker only listens.
 func (s *session) beginRound(r *wirepb.Round) error {
 	if s.exchange == nil {
 		return protocolErrorf("the master began round %d of a job whose gradients it adds itself", r.Number)
@@ -109,29 +108,29 @@ func (s *session) beginRound(r *wirepb.Round) error {
 	if r.Hash {
 		s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_StateHash{StateHash: &wirepb.StateHash{Step: s.step, Hash: s.hash()}}})
 	}
-	s.forget() // what was in hand for another master is computed anew
+	s.forget() // sums for an earlier master have no use in a round
 	s.todo = nil
 	mine := r.VirtualWorkers
-	if s.planned == s.step { // another round of the step: what was computed for the one before is here
+	if s.planned == s.step { // another round of the step: keep what was computed for the one before
 		mine = slices.DeleteFunc(slices.Clone(mine), func(v int32) bool {
 			return slices.ContainsFunc(s.tree.Spans(), func(held reduce.Span) bool { return held.Lo <= int(v) && int(v) < held.Hi })
 		})
 	}
-	s.assign(slices.Concat(r.Seconds, mine)) // the seconds first: their answers are compared in this step
+	s.assign(slices.Concat(r.Seconds, mine)) // backups first: their hashes are compared in this step
 	return s.contribute()
 }
 
-// isBackup reports whether a virtual worker is computed for its hash alone.
+// isBackup reports whether a virtual worker is computed only for its hash.
 func (w *worker) isBackup(v int) bool {
 	return w.round != nil && slices.Contains(w.round.Seconds, int32(v))
 }
 
-// reportHash says the hash of a virtual worker's gradient.
+// reportHash sends the hash of a virtual worker's gradient to the master.
 func (s *session) reportHash(v int32) {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Answer{Answer: &wirepb.Answer{Step: s.step, VirtualWorker: v, Hash: s.hashes[v]}}})
 }
 
-// contribute sends what this worker has of the step in hand to the owners of its slices, once all of it is computed.
+// contribute sends this worker's sums of the current step to the owners of the slices, once all of them are computed.
 func (s *session) contribute() error {
 	r := s.round
 	if r.Step != s.step || s.planned != s.step || len(s.todo) > 0 || s.sent == r.Number || !slices.Contains(r.Owners, int32(s.cfg.ID)) {
@@ -160,7 +159,7 @@ func (s *session) takeSums() error {
 		return nil
 	}
 	for {
-		c, ok := s.exchange.Complaint()
+		c, ok := s.exchange.PeerError()
 		if !ok {
 			break
 		}

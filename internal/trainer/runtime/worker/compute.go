@@ -39,18 +39,18 @@ type worker struct {
 	evaluating  evaluating
 
 	// Of the step in hand.
-	plan    schedule.Step
-	planned int64 // the step that plan is of; −1 for none
-	reading lookahead
-	todo    []int // virtual workers that are dealt and not begun
-	tree    *reduce.Tree
-	results []nn.Result // by virtual worker
-	stats   [][]float32 // by virtual worker: batch statistics, behind the sums when they are sent
-	hashes  []uint32    // by virtual worker: see answerHash
-	inHand  []*sum      // what is computed
-	again   int         // so many of those were computed for an earlier master
-	batch   graph.Batch
-	buffers *wire.Buffers
+	plan     schedule.Step
+	planned  int64 // the step that plan is of; −1 for none
+	reading  lookahead
+	todo     []int // virtual workers that are dealt and not begun
+	tree     *reduce.Tree
+	results  []nn.Result // by virtual worker
+	stats    [][]float32 // by virtual worker: batch statistics, behind the sums when they are sent
+	hashes   []uint32    // by virtual worker: see answerHash
+	computed []*sum      // what is computed
+	again    int         // so many of those were computed for an earlier master
+	batch    graph.Batch
+	buffers  *wire.Buffers
 
 	exchangeState // workers, where they add the gradients themselves
 }
@@ -82,7 +82,7 @@ func (w *worker) load(j *job.Job) error {
 		w.stats[v] = make([]float32, j.Network.StatsSize())
 	}
 	w.job.Network.Init(w.state, w.job.Spec.Training.Seed)
-	w.step, w.last, w.planned, w.todo, w.inHand, w.again = 0, nil, -1, nil, nil, 0
+	w.step, w.last, w.planned, w.todo, w.computed, w.again = 0, nil, -1, nil, nil, 0
 	w.reading = lookahead{}
 	w.evaluations, w.evaluating = nil, evaluating{}
 	w.resumeFrom(before)

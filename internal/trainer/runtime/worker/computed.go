@@ -10,14 +10,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// sum is a gradient that this worker has computed, of some virtual workers of the current step. It is kept until the
-// update of the step is there, sent or not: a master that dies takes what it was sent along, and the next one is sent it
-// again.
+// sum is the sum of the gradients of some virtual workers of the current step. A worker keeps it until the update of the
+// step arrives, even after it was sent: if the master dies, the next one needs it again.
 type sum struct {
 	span    reduce.Span
 	message *wirepb.Gradient
 	floats  []float32
-	users   atomic.Int32 // who still needs floats: this worker, and each queue that it is to be sent by
+	users   atomic.Int32 // who still needs floats: this worker, and each queue that sends it
 	buffers *wire.Buffers
 }
 
@@ -28,13 +27,13 @@ func (g *sum) release() {
 }
 
 // gather takes the sums out of the tree: the fewest that cover what has been computed of the current step. Sums of a step
-// that others have completed stay there until the tree is used again: sent now they would count for another step.
+// that is already complete stay in the tree until its next use: sent now they would count for another step.
 func (w *worker) gather() []*sum {
 	if w.planned != w.step {
 		return nil
 	}
 	n := w.job.Network
-	first := len(w.inHand)
+	first := len(w.computed)
 	for _, span := range w.tree.Spans() {
 		of := w.tree.Take(span)
 		g := &wirepb.Gradient{Step: w.step, Lo: int32(span.Lo), Hi: int32(span.Hi)}
@@ -49,17 +48,17 @@ func (w *worker) gather() []*sum {
 		g.Rows, floats = gradient.Counts(of.Rows), gradient.AppendPacked(floats, of.Rows)
 		kept := &sum{span: span, message: g, floats: floats, buffers: w.buffers}
 		kept.users.Store(1)
-		w.inHand = append(w.inHand, kept)
+		w.computed = append(w.computed, kept)
 	}
-	return w.inHand[first:]
+	return w.computed[first:]
 }
 
-// forget is the end of the step that the sums in hand are of.
+// forget releases the sums of a step that is over.
 func (w *worker) forget() {
-	for _, g := range w.inHand {
+	for _, g := range w.computed {
 		g.release()
 	}
-	w.inHand, w.again = nil, 0
+	w.computed, w.again = nil, 0
 }
 
 // send queues a sum. A worker's queue takes whatever it computes: the master answers each step.
@@ -88,7 +87,7 @@ func (s *session) resend(vs []int32) []int32 {
 		}
 		return true
 	}
-	for _, g := range s.inHand[:s.again] {
+	for _, g := range s.computed[:s.again] {
 		if asked(g) {
 			s.send(g)
 			vs = slices.DeleteFunc(slices.Clone(vs), func(v int32) bool { return g.span.Lo <= int(v) && int(v) < g.span.Hi })

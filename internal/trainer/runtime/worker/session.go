@@ -35,7 +35,7 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 		s.gather()
 	}
 	s.evaluating = evaluating{}
-	s.todo, s.planned, s.round, s.again = nil, -1, nil, len(s.inHand) // what another stream was dealt is void, and what was computed is not
+	s.todo, s.planned, s.round, s.again = nil, -1, nil, len(s.computed) // assignments of an earlier stream are void; computed sums are not
 	if err := s.loadFrom(ctx, j); err != nil {
 		if ctx.Err() != nil {
 			return s.leave()
@@ -49,7 +49,7 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	hello := &wirepb.Hello{
 		Lineage: id.Lineage, JobDigest: id.Job, Step: s.step, Hash: s.hash(), Cpu: processor(), Kernel: s.job.Kernel.Name, Validation: id.Validation,
 	}
-	for _, g := range s.inHand {
+	for _, g := range s.computed {
 		hello.InHand = append(hello.InHand, &wirepb.Span{Lo: g.message.Lo, Hi: g.message.Hi})
 	}
 	if s.exchange != nil {
