@@ -21,7 +21,7 @@ const (
 	// BinaryVariable names the simcluster program, where it is not to be built.
 	BinaryVariable = "SIMCLUSTER_BIN"
 
-	module = "github.com/elastic-training/terraform-provider-elastic/e2e"
+	module = "github.com/elastic-training/terraform-provider-elastic/simcluster"
 
 	// buildPatience bounds a build: from nothing it takes about ten minutes on two cores.
 	buildPatience = 30 * time.Minute
@@ -29,9 +29,9 @@ const (
 	buildReport = 30 * time.Second
 )
 
-// Binary returns the path of the simcluster program: $SIMCLUSTER_BIN, or bin/simcluster beside the e2e module, which it
+// Binary returns the path of the simcluster program: $SIMCLUSTER_BIN, or bin/simcluster beside the simcluster module, which it
 // brings up to date. From nothing that takes minutes, so progress hears of it every half a minute. It must be called
-// with a working directory within the e2e module, as tests of that module are.
+// with a working directory within the simcluster module, or one that requires it from a checkout, as e2e does.
 func Binary(ctx context.Context, progress io.Writer) (string, error) {
 	if path := os.Getenv(BinaryVariable); path != "" {
 		info, err := os.Stat(path)
@@ -45,7 +45,7 @@ func Binary(ctx context.Context, progress io.Writer) (string, error) {
 	}
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", fmt.Errorf("finding the module %s, to build simcluster: %w; run this within the repository's e2e folder, or set $%s", module, withStderr(err), BinaryVariable)
+		return "", fmt.Errorf("finding the module %s, to build simcluster: %w; run this within the simcluster or e2e folder of the repository, or set $%s", module, withStderr(err), BinaryVariable)
 	}
 	dir := strings.TrimSpace(string(root))
 	bin := filepath.Join(filepath.Dir(dir), "bin")

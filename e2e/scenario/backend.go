@@ -7,10 +7,9 @@ import (
 
 // Backend supplies clusters for scenarios: embedded clusters, a kind cluster, an existing cluster.
 type Backend interface {
-	// Cluster returns a cluster that is ready for a scenario, with everything that scenario.Needs names, and how to let it go
-	// when the scenario has been told: a cluster made for the scenario ends then, one for many scenarios does not. The scenario may
-	// have failed, or be interrupted; release is called all the same, and once. Where the backend cannot give what the
-	// scenario needs, the error is a *LackingError.
+	// Cluster returns a cluster that meets scenario.Requirements, and a function that releases it after the run. A cluster
+	// of the scenario's own is deleted then; a shared cluster stays. Run calls release exactly once, also after a failure
+	// or an interruption. The error is an *UnsupportedError if the backend cannot meet the requirements.
 	Cluster(ctx context.Context, scenario Scenario, options ClusterOptions) (cluster Cluster, release func() error, err error)
 }
 
