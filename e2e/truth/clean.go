@@ -21,7 +21,7 @@ import (
 // An inventory is what is in a cluster.
 type inventory struct {
 	kinds      []schema.GroupVersionResource
-	objects    map[identity]bool
+	objects    map[identity]metav1.ObjectMeta
 	nodes      map[string]*corev1.Node
 	namespaces map[string]*corev1.Namespace
 }
@@ -82,15 +82,15 @@ func (s *Stage) takeInventory(ctx context.Context) (*inventory, error) {
 }
 
 // listed are all objects of some kinds.
-func (s *Stage) listed(ctx context.Context, kinds []schema.GroupVersionResource) (map[identity]bool, error) {
-	found := map[identity]bool{}
+func (s *Stage) listed(ctx context.Context, kinds []schema.GroupVersionResource) (map[identity]metav1.ObjectMeta, error) {
+	found := map[identity]metav1.ObjectMeta{}
 	for _, kind := range kinds {
 		list, err := s.metadata.Resource(kind).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
 		}
 		for i := range list.Items {
-			found[identity{kind, list.Items[i].Namespace, list.Items[i].Name}] = true
+			found[identity{kind, list.Items[i].Namespace, list.Items[i].Name}] = list.Items[i].ObjectMeta
 		}
 	}
 	return found, nil
@@ -114,13 +114,14 @@ func (s *Stage) Clean(ctx context.Context) error {
 		}
 		var left []string
 		inUse := slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(object identity) bool {
-			return !s.empty.objects[object] && !used[object.kind.Resource]
+			_, stays := s.empty.objects[object]
+			return !stays && !used[object.kind.Resource]
 		})
-		for object := range now {
-			if s.empty.objects[object] {
+		for object, is := range now {
+			if _, stays := s.empty.objects[object]; stays {
 				continue
 			}
-			left = append(left, object.String())
+			left = append(left, remaining(object, is))
 			if used[object.kind.Resource] && inUse {
 				continue
 			}
@@ -146,6 +147,14 @@ func (s *Stage) Clean(ctx context.Context) error {
 	}
 	s.view.forget()
 	return nil
+}
+
+// remaining is an object that is still there, and what keeps it.
+func remaining(object identity, is metav1.ObjectMeta) string {
+	if is.DeletionTimestamp == nil {
+		return object.String()
+	}
+	return fmt.Sprintf("%s (it is being deleted, and has finalizers %v and owners %v)", object, is.Finalizers, is.OwnerReferences)
 }
 
 // remove deletes an object at once, with what it owns.

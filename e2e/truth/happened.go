@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,6 +65,7 @@ type moment struct {
 }
 
 func (v *view) moment() moment {
+	v.evictions() // those before it are not asked about
 	m := moment{known: v.recorded(), placed: map[types.UID]*corev1.Pod{}, workloads: map[types.UID]bool{}, pods: v.described()}
 	for _, pod := range alive(v.pods.all()) {
 		if pod.Spec.NodeName != "" {
@@ -103,10 +103,10 @@ func (v *view) happened(before moment, job []*unstructured.Unstructured) Happene
 			}
 		}
 	}
-	for _, object := range v.workloads.all() {
-		w, err := decode[kueue.Workload](object)
-		if err == nil && before.workloads[w.UID] && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted) {
-			h.Workloads = append(h.Workloads, w.Namespace+"/"+w.Name)
+	evicted := v.evictions()
+	for _, w := range v.workloads.all() {
+		if before.workloads[w.GetUID()] && evicted[w.GetUID()] {
+			h.Workloads = append(h.Workloads, w.GetNamespace()+"/"+w.GetName())
 		}
 	}
 	slices.Sort(h.Workloads)

@@ -107,6 +107,9 @@ func (s *Stage) forecast(ctx context.Context, situation *Situation) (answers []f
 		}
 		answers = append(answers, answer)
 	}
+	if len(answers) == 0 {
+		return nil, "", fmt.Errorf("the forecast broke off: %s", strings.TrimSpace(said.String()))
+	}
 	return answers, "", nil
 }
 

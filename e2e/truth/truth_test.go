@@ -36,7 +36,8 @@ func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
 	for range max(1, runtime.NumCPU()/2) { // a situation mostly waits, but for several processes
 		stage := newStage(t)
 		stages.Go(func() {
-			for r.play(stage) {
+			for r.plays(stage) { // it could not be cleaned, and others are still to be played
+				stage = newStage(t)
 			}
 			for r.shrink(stage) {
 			}
@@ -81,12 +82,20 @@ func (r *round) take() (seed uint64, more bool) {
 	return r.next - 1, true
 }
 
-// play plays a situation, and says whether the stage can play another one.
-func (r *round) play(stage *truth.Stage) (more bool) {
-	seed, more := r.take()
-	if !more {
-		return false
+// plays plays situations until there are no more, or the stage can play none: then broken is true.
+func (r *round) plays(stage *truth.Stage) (broken bool) {
+	for !broken {
+		seed, more := r.take()
+		if !more {
+			return false
+		}
+		broken = r.play(stage, seed)
 	}
+	return true
+}
+
+// play plays a situation, and says whether the stage can play none after it.
+func (r *round) play(stage *truth.Stage, seed uint64) (broken bool) {
 	outcome, err := stage.Play(r.t.Context(), truth.Generate(seed))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +116,7 @@ func (r *round) play(stage *truth.Stage) (more bool) {
 		r.store(outcome)
 		r.wrong = append(r.wrong, outcome)
 	}
-	return !truth.Broken(err)
+	return truth.Broken(err)
 }
 
 // store keeps a wrong situation, and what happened.

@@ -130,13 +130,21 @@ func misjudgedPlaces(answers []forecast.Answer, h Happened) []string {
 	return why
 }
 
-// losers are the roles of the pods of an answer that later ones evict: what becomes of those is said by nobody.
+// losers are the roles of the pods of an answer that later ones evict, one by one or with their workload: what becomes of
+// those is said by nobody.
 func losers(later []forecast.Answer, a forecast.Answer) map[string]bool {
 	roles := map[string]bool{}
 	for _, other := range later {
 		for _, e := range other.Evicts {
-			if role, ok := strings.CutSuffix(e.Name, " of "+a.Name); ok && e.Planned {
+			role, ofPod := strings.CutSuffix(e.Name, " of "+a.Name)
+			switch {
+			case !e.Planned:
+			case ofPod:
 				roles[role] = true
+			case e.Workload && e.Namespace == a.Namespace && e.OwnerName == a.Name:
+				for _, pod := range a.Pods {
+					roles[pod.Role] = true
+				}
 			}
 		}
 	}

@@ -68,6 +68,9 @@ func TestJudge(t *testing.T) {
 	replaced[0].New = true
 	workload := forecast.Eviction{Workload: true, Certain: true, Namespace: "default", Name: "w", Pods: []string{"default/p"}}
 	later := forecast.Answer{Namespace: "default", Name: "k", Evicts: []forecast.Eviction{{Planned: true, Certain: true, Name: "pod 1 of j"}}}
+	queued := forecast.Answer{Namespace: "default", Name: "k", Evicts: []forecast.Eviction{{
+		Planned: true, Certain: true, Workload: true, Namespace: "default", Name: "j (planned)", OwnerKind: "Job", OwnerName: "j",
+	}}}
 	for sentence, c := range map[string]struct {
 		outcome
 		verdict truth.Verdict
@@ -96,6 +99,7 @@ func TestJudge(t *testing.T) {
 		"a workload that was said to go stays":               {outcome{answers: said(nil, workload)}, truth.Wrong, "workload default/w is evicted for certain, and stays"},
 		"a workload goes that was not named":                 {outcome{answers: said(nil), Happened: truth.Happened{Workloads: []string{"default/w"}}}, truth.Wrong, "workload default/w is evicted, and is not named"},
 		"a later job evicts an earlier one's pod":            {outcome{answers: append(said(two), later), Happened: truth.Happened{Planned: runs("a", "")}}, truth.Right, ""},
+		"a later job evicts an earlier one's workload":       {outcome{answers: append(said(two), queued), Happened: truth.Happened{Planned: runs("", "")}}, truth.Right, ""},
 		"a file that cannot be forecast":                     {outcome{refusal: "no"}, truth.Refused, "no"},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +45,7 @@ type view struct {
 	mu      sync.Mutex
 	last    time.Time // of the last change, guarded by mu, as what follows
 	records map[types.UID]*record
+	evicted map[types.UID]bool // workloads that were seen without their quota, though they may have some again
 }
 
 // record is what was seen of a pod.
@@ -71,7 +73,7 @@ func newView(kube kubernetes.Interface, client dynamic.Interface) *view {
 	v := &view{
 		typed:   informers.NewSharedInformerFactory(kube, 0),
 		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(client, 0),
-		changed: make(chan struct{}, 1), records: map[types.UID]*record{},
+		changed: make(chan struct{}, 1), records: map[types.UID]*record{}, evicted: map[types.UID]bool{},
 	}
 	v.pods.Store = v.watch(v.typed.Core().V1().Pods().Informer(), v.recordPod)
 	v.jobs.Store = v.watch(v.typed.Batch().V1().Jobs().Informer(), nil)
@@ -81,7 +83,7 @@ func newView(kube kubernetes.Interface, client dynamic.Interface) *view {
 	v.daemonSets.Store = v.watch(v.typed.Apps().V1().DaemonSets().Informer(), nil)
 	v.budgets.Store = v.watch(v.typed.Policy().V1().PodDisruptionBudgets().Informer(), nil)
 	v.quotas.Store = v.watch(v.typed.Core().V1().ResourceQuotas().Informer(), nil)
-	v.workloads.Store = v.watch(v.dynamic.ForResource(kueue.SchemeGroupVersion.WithResource("workloads")).Informer(), nil)
+	v.workloads.Store = v.watch(v.dynamic.ForResource(kueue.SchemeGroupVersion.WithResource("workloads")).Informer(), v.recordWorkload)
 	v.events.Store = v.typed.Core().V1().Events().Informer().GetStore() // they say what changed, and are no change
 	return v
 }
@@ -120,6 +122,28 @@ func (v *view) recordPod(object any, gone bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.records[pod.UID] = &record{pod: pod, gone: gone}
+}
+
+func (v *view) recordWorkload(object any, _ bool) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	w, err := decode[kueue.Workload](object.(*unstructured.Unstructured))
+	if err != nil || !meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted) {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.evicted[w.UID] = true
+}
+
+// evictions are the workloads that were seen evicted since the last call.
+func (v *view) evictions() map[types.UID]bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	evicted := v.evicted
+	v.evicted = map[types.UID]bool{}
+	return evicted
 }
 
 // recorded are all pods that were seen since the last time that records were cleared.

@@ -146,26 +146,13 @@ func (q *queues) admit(number int, job Job, part Part, priority int32) admission
 	q.planned[w.NamespacedName] = plannedPart{number, job, part}
 	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}}
 	q.engine.SetWorkload(w)
-	now := q.now
-	for range maxCycles {
-		result := q.engine.Cycle(now)
-		for _, d := range result.Decisions {
-			if d.Workload == w.NamespacedName {
-				a.take(d)
-			}
-			a.evict(q, d, d.Workload == w.NamespacedName)
+	q.cycle(func(d quota.Decision) (enough bool) {
+		if d.Workload == w.NamespacedName {
+			a.take(d)
 		}
-		if a.admitted {
-			break
-		}
-		if result.Settled {
-			again, more := q.engine.RequeueAt()
-			if !more {
-				break
-			}
-			now = again // what was given back is offered again a moment later
-		}
-	}
+		a.evict(q, d, d.Workload == w.NamespacedName)
+		return a.admitted
+	})
 	if !a.admitted {
 		d := q.engine.Why(w.NamespacedName)
 		a.queue, a.why = d.ClusterQueue, strings.TrimSuffix(d.Message, ".")
@@ -182,6 +169,47 @@ func (q *queues) admit(number int, job Job, part Part, priority int32) admission
 	}
 	q.noteUnmodelled(w.NamespacedName, a)
 	return a
+}
+
+// cycle runs cycles until nothing is left to decide, or one in which somebody has seen enough.
+func (q *queues) cycle(see func(quota.Decision) (enough bool)) {
+	now := q.now
+	for range maxCycles {
+		result := q.engine.Cycle(now)
+		enough := false
+		for _, d := range result.Decisions {
+			enough = see(d) || enough
+		}
+		if enough {
+			return
+		}
+		if result.Settled {
+			again, more := q.engine.RequeueAt()
+			if !more {
+				return
+			}
+			now = again // what was given back is offered again a moment later
+		}
+	}
+}
+
+// noteFollowers says whom the queues admit when they have decided about all planned jobs: what was evicted, or waited, may
+// find quota that is left over. It decides for good, and so comes last.
+func (q *queues) noteFollowers() {
+	q.cycle(func(d quota.Decision) bool {
+		if d.Kind == quota.Admit {
+			q.notes.add(OthersAdmitted, "Workload "+d.Workload.String(),
+				"workload %s is admitted afterwards, with quota that is left over; the places of its pods are not known",
+				shortName(d.Workload.Namespace, d.Workload.Name))
+		}
+		for _, t := range d.Targets {
+			q.engine.Release(t.Workload)
+		}
+		if d.Kind == quota.Evict {
+			q.engine.Release(d.Workload)
+		}
+		return false
+	})
 }
 
 // hopeless says whether a workload would not even be admitted if it were the only one.

@@ -23,6 +23,7 @@ func (s *Snapshot) With(objects []runtime.Object) *Snapshot {
 	}
 	queued := s.Queues != nil
 	for _, object := range objects {
+		after.RulesPlanned = after.RulesPlanned || admitsPods(object)
 		switch o := object.(type) {
 		case *corev1.Namespace:
 			after.Namespaces = put(after.Namespaces, o)
@@ -46,6 +47,15 @@ func (s *Snapshot) With(objects []runtime.Object) *Snapshot {
 		after.Queues = &queues
 	}
 	return &after
+}
+
+// admitsPods says whether the API server admits pods by an object.
+func admitsPods(object runtime.Object) bool {
+	switch object.(type) {
+	case *corev1.Namespace, *corev1.LimitRange, *schedulingv1.PriorityClass, *nodev1.RuntimeClass:
+		return true
+	}
+	return false
 }
 
 // put applies one of Kueue's objects, and says whether it is one.

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -123,6 +124,7 @@ type forecast struct {
 	symmetry *symmetry
 	// apiServer admits the planned pods, one after the other.
 	apiServer *podadmission.Controller
+	started   time.Time             // when planned pods start, for the scheduler that compares pods by it
 	at        map[types.UID]located // where the cluster's pods are
 	stopping  []victim              // pods that are being deleted
 	planned   map[*placement.Pod]planned
@@ -163,6 +165,7 @@ func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	f.apiServer = podadmission.New(podadmission.Cluster{
 		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,
 	}, f.pods)
+	f.started = startOf(s)
 	f.symmetry = newSymmetry(s, f.cluster, f.jobs)
 	for _, node := range s.Nodes {
 		for _, pod := range f.cluster.PodsOn(node.Name) {
@@ -182,6 +185,20 @@ func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 		})
 	}
 	return f
+}
+
+// startOf is when planned pods start, as the scheduler sees it; zero for later than any other pod. Start times are whole
+// seconds: a pod that started in the second of the snapshot may be as young as one that is planned.
+func startOf(s *Snapshot) (started time.Time) {
+	for _, pod := range s.Pods {
+		if start := pod.Status.StartTime; start != nil && !start.Time.Before(s.AsOf.Truncate(time.Second)) && start.After(started) {
+			started = start.Time
+		}
+	}
+	if s.AsOf.IsZero() {
+		return time.Time{}
+	}
+	return started
 }
 
 // gone are the pods of jobs that planned ones take the place of.
@@ -276,6 +293,9 @@ func (f *forecast) ask() {
 			f.steps = append(f.steps, later.after(step, f.planned)...)
 		}
 	}
+	if f.queues != nil {
+		f.queues.noteFollowers()
+	}
 }
 
 // create gives a pod to the API server, and to a step what becomes of it there.
@@ -331,13 +351,14 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 // quotas; the refusal says why it cannot be created.
 func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
 	object, refusal := f.apiServer.Complete(f.withPresent(pod))
-	if pod.Answered {
+	if pod.Answered && (pod.Refusal != nil || !f.snapshot.RulesPlanned) {
 		refusal = pod.Refusal
 	}
 	if refusal == nil && created {
 		refusal = f.apiServer.Charge(object)
 	}
 	placed := f.cluster.Pod(object)
+	placed.Started = f.started
 	pod.Pod = object
 	f.planned[placed] = planned{job, pod}
 	return placed, refusal

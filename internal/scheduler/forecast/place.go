@@ -457,7 +457,8 @@ func (r *run) orderMatters(pods []*placement.Pod) bool {
 
 // stop lets a pod stop for another reason than the scheduler's.
 func (r *run) stop(pod *placement.Pod, node string) {
-	if r.stops(pod) {
+	gone := func(v victim) bool { return v.pod == pod && v.stopped && r.fates[pod] == nil }
+	if r.stops(pod) || slices.ContainsFunc(r.lost, gone) { // the scheduler has evicted it before its queue does
 		return
 	}
 	r.cluster.Evict(pod, node)

@@ -31,6 +31,8 @@ type Snapshot struct {
 	LimitRanges    []*corev1.LimitRange
 	Quotas         []*corev1.ResourceQuota
 	RuntimeClasses []*nodev1.RuntimeClass
+	// RulesPlanned says that some of what admits pods is planned with the jobs, so that no dry run has met it.
+	RulesPlanned bool
 	// What spreads pods that have no spread constraints of their own.
 	Services               []*corev1.Service
 	ReplicationControllers []*corev1.ReplicationController

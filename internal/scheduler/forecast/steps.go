@@ -195,6 +195,7 @@ func (f *forecast) replacements(r *run) []*placement.Pod {
 			continue
 		}
 		pod := f.cluster.Pod(anew(v.pod.Object()))
+		pod.Started = f.started
 		r.fates[pod] = &fate{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
 		pods = append(pods, pod)
 	}

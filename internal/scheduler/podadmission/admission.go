@@ -76,7 +76,7 @@ func (c *Controller) Complete(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 		return pod, refuse("unable to create new content in namespace %s because it is being terminated", pod.Namespace)
 	}
 	defaults(pod)
-	for _, step := range []func(*corev1.Pod) *Refusal{c.priority, c.runtimeClass, c.limitRanges} {
+	for _, step := range []func(*corev1.Pod) *Refusal{c.priority, c.runtimeClass, c.limitRanges, validResources} {
 		if refusal := step(pod); refusal != nil {
 			return pod, refusal
 		}
@@ -129,9 +129,8 @@ func (c *Controller) priority(pod *corev1.Pod) *Refusal {
 	}
 	// A priority that the pod brings along is an error unless it is that of its class; pods read from a cluster have it.
 	spec.Priority = &value
-	if spec.PreemptionPolicy == nil {
-		spec.PreemptionPolicy = policy
-	}
+	// So is a policy that is not the class's; a pod that a dry run has stored has that of another class, if one is planned.
+	spec.PreemptionPolicy = policy
 	return nil
 }
 
