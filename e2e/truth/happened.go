@@ -65,7 +65,7 @@ type moment struct {
 }
 
 func (v *view) moment() moment {
-	v.evictions() // those before it are not asked about
+	v.forgetEvictions()
 	m := moment{known: v.recorded(), placed: map[types.UID]*corev1.Pod{}, workloads: map[types.UID]bool{}, pods: v.described()}
 	for _, pod := range alive(v.pods.all()) {
 		if pod.Spec.NodeName != "" {

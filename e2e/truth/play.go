@@ -42,6 +42,7 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 		outcome.Took = time.Since(began)
 	}()
 	outcome.Situation = situation
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for i, part := range situation.Setup {
@@ -64,11 +65,22 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	if err := s.Settle(ctx); err != nil {
 		return outcome, fmt.Errorf("%s: after the job was made: %w", situation.Name, err)
 	}
-	outcome.Happened = s.view.happened(before, situation.Job)
-	if refused != nil {
-		outcome.Happened.Refused = refused.Error()
+	judge := func() {
+		outcome.Happened = s.view.happened(before, situation.Job)
+		if refused != nil {
+			outcome.Happened.Refused = refused.Error()
+		}
+		outcome.Verdict, outcome.Why = Judge(outcome.Answers, outcome.Refusal, outcome.Happened)
 	}
-	outcome.Verdict, outcome.Why = Judge(outcome.Answers, outcome.Refusal, outcome.Happened)
+	judge()
+	if outcome.Verdict == Wrong && s.view.jobsBackOff() != nil {
+		// What a forecast says comes true when Jobs have made their pods again, and theirs may evict others in turn.
+		ctx, cancel := context.WithTimeout(whole, patience)
+		defer cancel()
+		if s.settleBackoffs(ctx) == nil {
+			judge()
+		}
+	}
 	return outcome, nil
 }
 

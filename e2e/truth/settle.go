@@ -31,14 +31,26 @@ const (
 
 // Settle waits until nothing is left to be done by any controller, the scheduler, or a node. What a Job does when its
 // back-off is over, after ten seconds or more, is not waited for.
-func (s *Stage) Settle(ctx context.Context) error {
+func (s *Stage) Settle(ctx context.Context) error { return s.settle(ctx, s.view.moves) }
+
+// settleBackoffs waits for that as well.
+func (s *Stage) settleBackoffs(ctx context.Context) error {
+	return s.settle(ctx, func() (patient bool, moves error) {
+		if err := s.view.jobsBackOff(); err != nil {
+			return false, err
+		}
+		return s.view.moves()
+	})
+}
+
+func (s *Stage) settle(ctx context.Context, moves func() (patient bool, moves error)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var restless error
 	for {
 		again := calm
 		var patient bool
-		if patient, restless = s.view.moves(); restless == nil || patient {
+		if patient, restless = moves(); restless == nil || patient {
 			need := calm
 			if patient {
 				need = longCalm
@@ -129,6 +141,17 @@ func (v *view) jobsMove() error {
 		case have < want && (failed || v.refused(job.UID)):
 		default:
 			return fmt.Errorf("the Job %s/%s has %d pods, knows of %d, and wants %d", job.Namespace, job.Name, have, job.Status.Active, want)
+		}
+	}
+	return nil
+}
+
+// jobsBackOff says that a Job will make pods again in the place of failed ones.
+func (v *view) jobsBackOff() error {
+	for _, job := range v.jobs.all() {
+		have, want := len(alive(owned(v.pods.all(), job.UID))), wantedPods(job)
+		if have < want && !v.refused(job.UID) {
+			return fmt.Errorf("the Job %s/%s has %d pods, and makes %d again when its back-off is over", job.Namespace, job.Name, have, want-have)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package truth
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -137,13 +138,17 @@ func (v *view) recordWorkload(object any, _ bool) {
 	v.evicted[w.UID] = true
 }
 
-// evictions are the workloads that were seen evicted since the last call.
+// evictions are the workloads that were seen evicted since forgetEvictions.
 func (v *view) evictions() map[types.UID]bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	evicted := v.evicted
-	v.evicted = map[types.UID]bool{}
-	return evicted
+	return maps.Clone(v.evicted)
+}
+
+func (v *view) forgetEvictions() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.evicted)
 }
 
 // recorded are all pods that were seen since the last time that records were cleared.

@@ -130,6 +130,12 @@ func (f *forecast) remade(pod *corev1.Pod, losses map[types.UID]jobLoss) bool {
 	return losses[job.UID].fails == "" && !suspended && !indexFailed && job.DeletionTimestamp == nil
 }
 
+// backsOff says whether whoever makes a pod again counts its loss as a failure, and waits for ten seconds or more.
+func (f *forecast) backsOff(pod *corev1.Pod) bool {
+	job := f.batchJobOf(pod)
+	return job != nil && onDisruption(job) == batchv1.PodFailurePolicyActionCount
+}
+
 // stopFailed lets the other pods of Jobs stop that fail because they lost some, and says whether there were any.
 func (f *forecast) stopFailed(r *run) bool {
 	stopped := false

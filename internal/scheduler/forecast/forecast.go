@@ -71,18 +71,28 @@ func of(s *Snapshot, jobs []Job, number int) Answer {
 func decide(s *Snapshot, jobs []Job, number int) Answer {
 	f := newForecast(s, jobs, number)
 	f.ask()
-	first := &run{
+	start := &run{
 		splitter: splitter{mostRuns(len(s.Nodes)), f.merged, f.distinct}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
 		lost: f.stopping, competitors: f.competitors(),
 	}
-	starts := []*run{first}
+	starts := []*run{start}
 	var together []*run
 	if first, rest := f.simultaneous(); len(first) > 1 {
 		// Jobs of one plan are made at about the same time, or one waits for the other: both may be.
-		together = f.through(f.take(starts[0].fork(), first...), rest)
+		together = f.take(starts[0].fork(), first...)
+		if len(rest) > 0 && slices.ContainsFunc(together, (*run).evicts) {
+			f.notes.add(CreationOrder, f.jobs[rest[0].job].String(), "%s creates its pods one after another, and which of them come while victims "+
+				"of another planned job stop is not followed", f.jobs[rest[0].job])
+		}
+		together = f.through(together, rest)
 	}
 	runs := f.merged(append(f.through(starts, f.steps), together...))
 	return f.conclude(runs)
+}
+
+// evicts says whether somebody stops for planned pods.
+func (r *run) evicts() bool {
+	return slices.ContainsFunc(r.lost, func(v victim) bool { return v.job != noJob })
 }
 
 // through goes through steps, one after the other.

@@ -192,7 +192,7 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 	}
 	choices := []choice{{node: d.Node, victims: d.Victims, view: len(r.views) - 1}}
 	follow, distinct := 1, choices
-	if f != nil && f.instead == nil { // where others go matters less
+	if f != nil { // where competitors go matters less
 		choices = r.choices(r.cluster, pod, d, len(r.views)-1)
 		if d.Kind == placement.Preempts {
 			choices = r.laggingChoices(pod, choices)

@@ -29,6 +29,7 @@ const (
 	OtherScheduler   ReasonCode = "other-scheduler"    // pods that kube-scheduler does not place
 	BoundDirectly    ReasonCode = "bound-directly"     // spec.nodeName: the kubelet decides
 	QuotaOrder       ReasonCode = "quota-order"        // several jobs for what is left of a ResourceQuota
+	CreationOrder    ReasonCode = "creation-order"     // pods that are made one after another, beside those of another job
 	QuotaMayFree     ReasonCode = "quota-may-free"     // a ResourceQuota that evictions give room in
 	FairSharing      ReasonCode = "fair-sharing"       // Kueue's configuration of fair sharing is assumed
 	UsageBasedOrder  ReasonCode = "usage-based-order"  // AdmissionFairSharing

@@ -180,7 +180,8 @@ func (f *forecast) replace(r *run) []*run {
 	return runs
 }
 
-// replacements are new pods for victims that have none yet.
+// replacements are new pods for victims that have none yet: those that are made at once or, where there are none, those that
+// Jobs make when their back-off is over.
 func (f *forecast) replacements(r *run) []*placement.Pod {
 	replaced := map[*placement.Pod]bool{}
 	for _, one := range r.fates {
@@ -188,12 +189,22 @@ func (f *forecast) replacements(r *run) []*placement.Pod {
 			replaced[one.instead] = true
 		}
 	}
-	var pods []*placement.Pod
+	var atOnce, later []victim
 	losses := f.jobLosses(r)
 	for _, v := range r.lost {
-		if !v.evicted() || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !f.remade(v.pod.Object(), losses) {
-			continue
+		switch {
+		case !v.evicted() || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !f.remade(v.pod.Object(), losses):
+		case f.backsOff(v.pod.Object()):
+			later = append(later, v)
+		default:
+			atOnce = append(atOnce, v)
 		}
+	}
+	if len(atOnce) == 0 {
+		atOnce = later
+	}
+	var pods []*placement.Pod
+	for _, v := range atOnce {
 		pod := f.cluster.Pod(anew(v.pod.Object()))
 		pod.Started = f.started
 		r.fates[pod] = &fate{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
