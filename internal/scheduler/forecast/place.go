@@ -104,11 +104,34 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		}
 		for _, one := range cleared {
 			one.views = []placement.Budgets{one.cluster.Budgets()}
-			one.queues = [][]*placement.Pod{byPriority(one.waiting(pods))}
+			one.queues = one.retries(pods)
 		}
 		runs = r.merge(append(next, r.each(cleared)...))
 	}
 	return runs
+}
+
+// retries are the pods to try again: for how long each of them backs off is open, and so whether those for which room is kept come
+// before others. That makes a difference only where one of the others finds something.
+func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
+	waiting := byPriority(r.waiting(pods))
+	var kept, others []*placement.Pod
+	for _, pod := range waiting {
+		if r.cluster.Nominated(pod) != "" {
+			kept = append(kept, pod)
+		} else {
+			others = append(others, pod)
+		}
+	}
+	asked := r.cluster.Clone()
+	finds := func(pod *placement.Pod) bool {
+		d := asked.Schedule(pod)
+		return r.fates[pod] != nil && (d.Kind == placement.Bound || d.Kind == placement.Preempts)
+	}
+	if len(kept) == 0 || !slices.ContainsFunc(others, finds) {
+		return [][]*placement.Pod{waiting}
+	}
+	return [][]*placement.Pod{kept, others}
 }
 
 // view notes what budgets allow now, if that is another than before.
@@ -184,18 +207,40 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 		return []*run{r}
 	}
 	d := r.cluster.Schedule(pod)
-	if d.Kind != placement.Bound && d.Kind != placement.Preempts {
+	early, mayWait := r.unnoticed(pod, d)
+	if d.Kind != placement.Bound && d.Kind != placement.Preempts && len(early) == 0 {
 		if f != nil {
 			f.state, f.why = Waits, ""
 		}
 		return []*run{r}
 	}
-	choices := []choice{{node: d.Node, victims: d.Victims, view: len(r.views) - 1}}
+	if mayWait {
+		waits := r.fork()
+		waits.fates[pod].state, waits.fates[pod].why = Waits, ""
+		return append(r.follow(pod, d, early, most), waits)
+	}
+	return r.follow(pod, d, early, most)
+}
+
+// follow carries a decision out, and those that may be made instead, in as many runs as there are, and at most so many.
+func (r *run) follow(pod *placement.Pod, d placement.Decision, early []choice, most int) []*run {
+	f := r.fates[pod]
+	var choices []choice
+	if d.Kind == placement.Bound || d.Kind == placement.Preempts {
+		choices = []choice{{node: d.Node, victims: d.Victims, view: len(r.views) - 1}}
+	}
 	follow, distinct := 1, choices
 	if f != nil { // where competitors go matters less
-		choices = r.choices(r.cluster, pod, d, len(r.views)-1)
+		if len(choices) > 0 {
+			choices = r.choices(r.cluster, pod, d, len(r.views)-1)
+		}
 		if d.Kind == placement.Preempts {
 			choices = r.laggingChoices(pod, choices)
+		}
+		for _, c := range early {
+			if !slices.ContainsFunc(choices, c.equal) {
+				choices = append(choices, c)
+			}
 		}
 		distinct = r.distinct(r, choices)
 		follow = min(most, len(distinct))
@@ -286,6 +331,32 @@ func (r *run) laggingChoices(pod *placement.Pod, choices []choice) []choice {
 		}
 	}
 	return choices
+}
+
+// unnoticed are the decisions that the scheduler makes when its cache does not have yet that victims are stopping, which are
+// evicted beside its next decisions; mayWait says that then it may find none.
+func (r *run) unnoticed(pod *placement.Pod, noticed placement.Decision) (early []choice, mayWait bool) {
+	if r.fates[pod] == nil || !r.evicting() {
+		return nil, false
+	}
+	before := r.cluster.Clone()
+	for _, v := range r.lost {
+		if !v.stopped && v.evicted() {
+			before.Unnoticed(v.pod, v.node)
+		}
+	}
+	d := before.Schedule(pod)
+	switch placed := noticed.Kind == placement.Bound || noticed.Kind == placement.Preempts; {
+	case d.Kind == placement.Bound, d.Kind == placement.Preempts:
+		return r.choices(before, pod, d, len(r.views)-1), false
+	default:
+		return nil, placed
+	}
+}
+
+// evicting says whether victims of the scheduler are stopping.
+func (r *run) evicting() bool {
+	return slices.ContainsFunc(r.lost, func(v victim) bool { return !v.stopped && v.evicted() })
 }
 
 // choices are a decision and all that are equal to it.

@@ -231,6 +231,15 @@ func (c *Cluster) Evict(pod *Pod, node string) {
 	}
 }
 
+// Unnoticed is the end of a pod that kube-scheduler's cache does not have yet: victims are evicted beside the next decisions. The pod counts
+// as one that stays, until Evict. What it has left of budgets stays as it is.
+func (c *Cluster) Unnoticed(pod *Pod, node string) {
+	n := c.own(c.mustKnow(node))
+	if i := n.find(pod); i >= 0 {
+		n.pods[i].terminating, n.pods[i].preempted = false, false
+	}
+}
+
 // Preempt carries a decision to preempt out: the victims begin to end, pods of lower priority lose their nomination on the node, and the
 // pod is nominated there (preemption.Executor, prepareCandidate). When the victims were terminating already, other nominations stay.
 func (c *Cluster) Preempt(pod *Pod, node string, victims []*Pod) {
