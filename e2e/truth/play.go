@@ -14,6 +14,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -43,16 +44,13 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	}()
 	outcome.Situation = situation
 	whole := ctx
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	for i, part := range situation.Setup {
-		if err := s.apply(ctx, part); err != nil {
-			return outcome, fmt.Errorf("%s: setup, part %d: %w", situation.Name, i+1, err)
-		}
-		if err := s.Settle(ctx); err != nil {
+		if err := s.setUp(ctx, part); err != nil {
 			return outcome, fmt.Errorf("%s: setup, part %d: %w", situation.Name, i+1, err)
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	before := s.view.moment()
 	outcome.Answers, outcome.Refusal, err = s.forecast(ctx, situation)
 	if err != nil {
@@ -82,6 +80,17 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 		}
 	}
 	return outcome, nil
+}
+
+// setUp applies a part of a setup, and waits until everything has come to rest, back-offs of Jobs included: what they do later would
+// be taken for the doing of the planned job.
+func (s *Stage) setUp(ctx context.Context, part []*unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.apply(ctx, part); err != nil {
+		return err
+	}
+	return s.settleBackoffs(ctx)
 }
 
 // Unfit says of an error of Play that it is the situation's own: the API server refuses what it is to be set up with.

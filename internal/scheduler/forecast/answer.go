@@ -24,10 +24,10 @@ type State string
 // The states of a planned pod.
 const (
 	Starts  State = "starts"
-	Waits   State = "waits"   // for room
-	Queued  State = "queued"  // for quota
+	Waits   State = "waits"       // for room
+	Queued  State = "queued"      // for quota
 	Follows State = "not_created" // it is created when others run, which wait
-	Unfit   State = "never"   // no node could run it, even an empty one
+	Unfit   State = "never"       // no node could run it, even an empty one
 	// Rejected is a pod that the API server would not accept, and Suspended one of a Job that is made suspended.
 	Rejected  State = "rejected"
 	Suspended State = "suspended"
@@ -77,7 +77,7 @@ type Standing struct {
 	Flavors      []string `json:"flavors,omitempty"` // of its quota
 	Borrows      bool     `json:"borrows,omitempty"`
 	Checks       []string `json:"checks,omitempty"` // admission checks that are awaited
-	Why          string   `json:"reason,omitempty"`    // it waits
+	Why          string   `json:"reason,omitempty"` // it waits
 	Ahead        []string `json:"ahead,omitempty"`  // what is before it in its queue, while it waits
 	Never        bool     `json:"never,omitempty"`  // not even an empty queue would admit it
 }
@@ -111,9 +111,9 @@ type Eviction struct {
 	Owner     string        `json:"owner,omitempty"` // "training job low-prio-job"; "" for a pod of its own
 	OwnerKind string        `json:"owner_kind,omitempty"`
 	OwnerName string        `json:"owner_name,omitempty"`
-	Fate      string        `json:"outcome,omitempty"`   // what becomes of the owner
-	For       string        `json:"for,omitempty"`    // the role of the pod that evicts it
-	Reason    string        `json:"reason,omitempty"` // of the queue, in Kueue's word
+	Fate      string        `json:"outcome,omitempty"` // what becomes of the owner
+	For       string        `json:"for,omitempty"`     // the role of the pod that evicts it
+	Reason    string        `json:"reason,omitempty"`  // of the queue, in Kueue's word
 	Grace     time.Duration `json:"grace_nanoseconds"`
 	Pods      []string      `json:"pods,omitempty"` // of a workload, namespace/name
 	// Certain is false for one of several among which the scheduler chooses.

@@ -64,13 +64,12 @@ func (r *run) unnoticed(pod *placement.Pod, noticed placement.Decision) (early [
 			before.Unnoticed(v.pod, v.node)
 		}
 	}
+	placed := func(d placement.Decision) bool { return d.Kind == placement.Bound || d.Kind == placement.Preempts }
 	d := before.Schedule(pod)
-	switch placed := noticed.Kind == placement.Bound || noticed.Kind == placement.Preempts; {
-	case d.Kind == placement.Bound, d.Kind == placement.Preempts:
-		return r.choices(before, pod, d, len(r.views)-1), false
-	default:
-		return nil, placed
+	if !placed(d) {
+		return nil, placed(noticed)
 	}
+	return r.choices(before, pod, d, len(r.views)-1), false
 }
 
 // evicting says whether victims of the scheduler are stopping.

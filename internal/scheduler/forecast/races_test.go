@@ -36,6 +36,36 @@ func TestAPodOfTheSameSecondMayBeAsYoungAsAPlannedOne(t *testing.T) {
 	}
 }
 
+// inOneDomain is two nodes of one topology domain, the second of which an unimportant pod fills.
+func inOneDomain() *forecast.Snapshot {
+	s := full()
+	s.Pods = s.Pods[1:]
+	s.Pods[0].Labels = map[string]string{"spread": "a"}
+	for _, node := range s.Nodes {
+		node.Labels["domain"] = "all"
+	}
+	return s
+}
+
+// The scheduler evicts low-2 for one pod, and decides about the other before or after its cache has that low-2 is stopping.
+func TestAVictimMayCountUntilTheSchedulerHasNoticedItsEnd(t *testing.T) {
+	answer := forecast.Make(inOneDomain(), nil, batchJob(t, `
+parallelism: 2
+completions: 2
+template:
+  metadata: {labels: {spread: a}}
+  spec:
+    priorityClassName: high
+    containers: [{name: main, resources: {requests: {cpu: 3}}}]
+    topologySpreadConstraints: [{topologyKey: domain, maxSkew: 1, minDomains: 2, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {spread: a}}}]
+`))
+	for _, node := range []string{"node-1", "node-2"} {
+		if !strings.Contains(answer.Text(), "on "+node) && !strings.Contains(answer.Text(), "or "+node) {
+			t.Errorf("it does not say that a pod may start on %s:\n%s", node, answer.Text())
+		}
+	}
+}
+
 func TestAWorkloadThatIsAdmittedAfterwardsIsNamed(t *testing.T) {
 	low, lowPod := runningTask("low", 100)
 	small := forecasttest.Workload("Job", "small", "job-small", forecasttest.Pod("small", "", "1", 0, 0), 100, -20)
