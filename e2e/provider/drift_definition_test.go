@@ -24,7 +24,7 @@ type asked map[string]any
 // definitionOf reads what a job's ConfigMap says.
 func definitionOf(t *testing.T, name string) asked {
 	t.Helper()
-	d, err := trainingjob.DefinitionOf(jobConfig(t, name))
+	d, err := trainingjob.ParseDefinition(jobConfig(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			m := manage(t, server, "elastic_training_job", fmt.Sprintf("name = %q\n%s", name, config))
 			pristine, original := m.State, definitionOf(t, name)
-			like, err := trainingjob.DefinitionOf(jobConfig(t, name))
+			like, err := trainingjob.ParseDefinition(jobConfig(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -209,7 +209,7 @@ func (p *replayRun) submitElastic(ctx context.Context, job scenariofile.Job) err
 		return fmt.Errorf("create Service %s: %w", objects.Service.Name, err)
 	}
 	if objects.Floor != nil {
-		objects.Reach(trainingjob.MasterAddress(service))
+		objects.SetMasterAddress(trainingjob.MasterAddress(service))
 		if err := create(ctx, jobs, objects.Floor); err != nil {
 			return err
 		}

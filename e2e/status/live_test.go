@@ -62,8 +62,8 @@ func TestALivePageOf16WorkersChangesInPlaceUntilItsEnd(t *testing.T) {
 			s.Workers = append(s.Workers, trainingjob.WorkerStatus{ID: id, State: "ready", Gradients: step})
 		}
 		s.WorkersRunning = 16
-		recorder.Reported(s)
-		recorder.Stepped(history.Step{Records: 160, LossSum: 160 / float64(step+1)})
+		recorder.OnStatus(s)
+		recorder.OnStep(history.Step{Records: 160, LossSum: 160 / float64(step+1)})
 	}
 	report(1, "")
 	server, err := web.Start(t.Context(), "127.0.0.1:0", recorder, slog.New(slog.DiscardHandler))
@@ -82,8 +82,8 @@ func TestALivePageOf16WorkersChangesInPlaceUntilItsEnd(t *testing.T) {
 	if err := chromedp.Run(ctx, chromedp.Evaluate(`document.getElementById("curves").open`, &open)); err != nil || !open {
 		t.Errorf("what a reader has opened is closed (%v)", err)
 	}
-	recorder.Reported(trainingjob.Status{Phase: trainingjob.PhaseSucceeded, StepsDone: 1000, StepsTotal: 1000})
-	recorder.Finished("")
+	recorder.OnStatus(trainingjob.Status{Phase: trainingjob.PhaseSucceeded, StepsDone: 1000, StepsTotal: 1000})
+	recorder.OnFinish("")
 	server.Close()
 	awaitText(ctx, t, "#connection", "has ended")
 	awaitText(ctx, t, "#head", "succeeded")

@@ -117,7 +117,7 @@ func create(t *testing.T, d trainingjob.Definition) *job {
 	j.made(service, err)
 	t.Cleanup(j.explain)
 	if objects.Floor != nil {
-		objects.Reach(trainingjob.MasterAddress(service))
+		objects.SetMasterAddress(trainingjob.MasterAddress(service))
 		j.made(client.BatchV1().Jobs(j.ns).Create(t.Context(), objects.Floor, o))
 	}
 	return j

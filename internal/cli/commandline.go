@@ -60,9 +60,9 @@ func Configure(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-			return refused(c, err, unknown.GetSpecifiedName(), flagNames(c), "--")
+			return usageProblem(c, err, unknown.GetSpecifiedName(), flagNames(c), "--")
 		}
-		return refused(c, err, "", nil, "")
+		return usageProblem(c, err, "", nil, "")
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // an argument is a file where a command says so
@@ -79,7 +79,7 @@ func configure(c *cobra.Command) {
 	if c.HasSubCommands() && !c.Runnable() {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return refused(c, fmt.Errorf("unknown command %q", args[0]), args[0], commandNames(c), "")
+				return usageProblem(c, fmt.Errorf("unknown command %q", args[0]), args[0], commandNames(c), "")
 			}
 			return nil
 		}
@@ -87,7 +87,7 @@ func configure(c *cobra.Command) {
 	} else if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return refused(c, err, "", nil, "")
+				return usageProblem(c, err, "", nil, "")
 			}
 			return nil
 		}
@@ -98,10 +98,10 @@ func configure(c *cobra.Command) {
 			if len(missing) > 1 {
 				verb = "are"
 			}
-			return refused(c, fmt.Errorf("%s %s missing", strings.Join(missing, " and "), verb), "", nil, "")
+			return usageProblem(c, fmt.Errorf("%s %s missing", strings.Join(missing, " and "), verb), "", nil, "")
 		}
 		if err := c.ValidateFlagGroups(); err != nil {
-			return refused(c, err, "", nil, "")
+			return usageProblem(c, err, "", nil, "")
 		}
 		return nil
 	}
@@ -112,8 +112,8 @@ func configure(c *cobra.Command) {
 	}
 }
 
-// refused is the usage error of a command line, with the candidate that word probably is, and the way to the help.
-func refused(c *cobra.Command, err error, word string, candidates []string, dashes string) error {
+// usageProblem is the usage error of a command line, with the candidate that word probably is, and the way to the help.
+func usageProblem(c *cobra.Command, err error, word string, candidates []string, dashes string) error {
 	if meant := spelling.Meant(word, candidates); meant != "" {
 		return UsageError("%w; did you mean %s%s? See `%s --help`", err, dashes, meant, c.CommandPath())
 	}
@@ -158,8 +158,8 @@ func missingFlags(c *cobra.Command) []string {
 	return missing
 }
 
-// Wants is a command's Args: an argument for each name. [NAME] may be left out, and NAME... stands for one or more.
-func Wants(names ...string) cobra.PositionalArgs {
+// NeedsArguments is a command's Args: an argument for each name. [NAME] may be left out, and NAME... stands for one or more.
+func NeedsArguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		for i, name := range names {
 			if i < len(args) || strings.HasPrefix(name, "[") {

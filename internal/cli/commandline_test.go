@@ -25,7 +25,7 @@ func newProgram() *cobra.Command {
 	tree := &cobra.Command{
 		Use: "tree [NAME]", Short: "Grow a tree", Long: "Grow a tree.", GroupID: "plants",
 		Example: "  grow tree oak --height 3 \\\n      --kind oak",
-		Args:    cli.Wants("[NAME]"),
+		Args:    cli.NeedsArguments("[NAME]"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			fmt.Fprintln(c.OutOrStdout(), "grown")
 			return nil
@@ -42,7 +42,7 @@ func newProgram() *cobra.Command {
 	shrub := &cobra.Command{Use: "shrub", Short: "Grow shrubs"}
 	shrub.AddCommand(&cobra.Command{
 		Use: "rose FILE...", Short: "Grow roses", Long: "Grow roses.", Example: "  grow shrub rose red.yaml",
-		Args: cli.Wants("FILE..."), ValidArgsFunction: cli.Files("yaml"),
+		Args: cli.NeedsArguments("FILE..."), ValidArgsFunction: cli.Files("yaml"),
 		RunE: func(*cobra.Command, []string) error {
 			return &cli.ExitError{Code: 7, Err: errors.New("it is winter")}
 		},
@@ -115,7 +115,7 @@ func TestWants(t *testing.T) {
 		"one or more, and one of them": {[]string{"A..."}, []string{"a"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := cli.Wants(c.names...)(nil, c.args); (err == nil) != c.ok {
+			if err := cli.NeedsArguments(c.names...)(nil, c.args); (err == nil) != c.ok {
 				t.Errorf("%q for %q: %v", c.args, c.names, err)
 			}
 		})

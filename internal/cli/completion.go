@@ -30,7 +30,7 @@ second.
 		Example: strings.ReplaceAll(`  source <(PROGRAM completion bash)
   PROGRAM completion zsh > "${fpath[1]}/_PROGRAM"`, "PROGRAM", program),
 		ValidArgs: shells,
-		Args:      Wants("SHELL"),
+		Args:      NeedsArguments("SHELL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			root, out := c.Root(), c.OutOrStdout()
 			switch args[0] {
@@ -43,7 +43,7 @@ second.
 			case "zsh":
 				return root.GenZshCompletion(out)
 			}
-			return refused(c, fmt.Errorf("unknown shell %q, use one of %s", args[0], strings.Join(shells, ", ")), args[0], shells, "")
+			return usageProblem(c, fmt.Errorf("unknown shell %q, use one of %s", args[0], strings.Join(shells, ", ")), args[0], shells, "")
 		},
 	}
 }

@@ -51,7 +51,7 @@ func configureHelp(root *cobra.Command) {
 		c.Long = "Say more about a command. `" + root.Name() + " COMMAND --help` is the same."
 		c.Args = func(c *cobra.Command, args []string) error {
 			if found, rest, _ := root.Find(args); len(rest) > 0 {
-				return refused(c, fmt.Errorf("unknown command %q", rest[0]), rest[0], commandNames(found), "")
+				return usageProblem(c, fmt.Errorf("unknown command %q", rest[0]), rest[0], commandNames(found), "")
 			}
 			return nil
 		}

@@ -54,7 +54,7 @@ func (d Document) Commands(programs ...string) ([]Command, error) {
 	}
 	for _, block := range d.Blocks() {
 		if slices.Contains([]string{"sh", "shell", "bash", "console"}, block.Language) {
-			for _, line := range typed(block) {
+			for _, line := range commandLines(block) {
 				for part := range strings.SplitSeq(line.Text, pipe) {
 					add(Piece{Line: line.Line, Text: strings.TrimSpace(part)}, true)
 				}
@@ -75,8 +75,8 @@ var protected = strings.NewReplacer("$", `\$`, "*", `\*`, "?", `\?`, "[", `\[`)
 
 var exported = regexp.MustCompile(`(?s)^export \$\((.*)\)\s*(?:#.*)?$`)
 
-// typed are a block's command lines; a backslash at the end of a line continues it.
-func typed(block Piece) []Piece {
+// commandLines are a block's command lines; a backslash at the end of a line continues it.
+func commandLines(block Piece) []Piece {
 	var found []Piece
 	continued := false
 	for i, line := range strings.Split(block.Text, "\n") {

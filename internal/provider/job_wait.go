@@ -90,7 +90,7 @@ func uidsOf(pods []corev1.Pod) map[types.UID]bool {
 // shown are the pods as they may be shown: a container's last words are of its log.
 func (c *jobCluster) shown(pods []corev1.Pod) []corev1.Pod {
 	if c.client.HidesPodLogs() {
-		return trainingjob.WithoutLastWords(pods)
+		return trainingjob.WithoutTerminationMessages(pods)
 	}
 	return pods
 }

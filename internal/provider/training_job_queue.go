@@ -54,7 +54,7 @@ func defaultQueueDetail(d trainingjob.Definition) string {
 func (c *trainingJobCluster) reach(ctx context.Context, objects *trainingjob.Objects) error {
 	service, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Services(objects.Service.Namespace), objects.Service.Name)
 	if err == nil {
-		objects.Reach(trainingjob.MasterAddress(service))
+		objects.SetMasterAddress(trainingjob.MasterAddress(service))
 	}
 	return err
 }

@@ -149,7 +149,7 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 
 // checkTrainingJob refuses an update that would overwrite what others have changed since its plan was made.
 func checkTrainingJob(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job, asked *corev1.ConfigMap) error {
-	live, err := trainingjob.DefinitionOf(asked)
+	live, err := trainingjob.ParseDefinition(asked)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 	case err != nil:
 		m.subject().explain(&diags, err)
 	default:
-		definition, err := trainingjob.DefinitionOf(asked)
+		definition, err := trainingjob.ParseDefinition(asked)
 		if err != nil {
 			diags.AddError(fmt.Sprintf("Cannot read training job %s/%s", job.Namespace, job.Name),
 				err.Error()+". A Job that this provider did not make cannot be imported; for one that it made, restore the ConfigMap, or replace the job.")

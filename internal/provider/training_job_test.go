@@ -210,7 +210,7 @@ func throughTheCluster(t *rapid.T, d trainingjob.Definition) trainingjob.Definit
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := trainingjob.DefinitionOf(&corev1.ConfigMap{Data: data})
+	live, err := trainingjob.ParseDefinition(&corev1.ConfigMap{Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func statusCommand(layout layoutFunc) *cobra.Command {
 		Long: `Show whether the cluster runs and since when, its kubeconfig, its components with their
 processes, and its nodes.`,
 		Example: "  simcluster status",
-		Args:    cli.Wants(),
+		Args:    cli.NeedsArguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, status, err := runningCluster(layout)
 			if err != nil {
@@ -121,7 +121,7 @@ ever. With --gone the Node object is deleted too, as a cloud does whose machine 
 and the pods go at once.`,
 		Example: `  simcluster node stop node-2
   simcluster node stop node-2 --gone`,
-		Args:              cli.Wants("NAME"),
+		Args:              cli.NeedsArguments("NAME"),
 		ValidArgsFunction: cli.FirstArgument(nodes(layout, false)),
 		RunE: func(command *cobra.Command, args []string) error {
 			l, _, err := runningCluster(layout)
@@ -138,7 +138,7 @@ and the pods go at once.`,
 		Long: `Start a node that was stopped, as a reboot does. Where its Node object is gone, it
 registers again.`,
 		Example:           "  simcluster node start node-2",
-		Args:              cli.Wants("NAME"),
+		Args:              cli.NeedsArguments("NAME"),
 		ValidArgsFunction: cli.FirstArgument(nodes(layout, true)),
 		RunE: func(command *cobra.Command, args []string) error {
 			l, _, err := runningCluster(layout)
@@ -163,7 +163,7 @@ func logsCommand(layout layoutFunc) *cobra.Command {
 kubectl.`,
 		Example: `  simcluster logs my-pod -f
   simcluster logs my-pod -n team-a -c init --previous`,
-		Args:              cli.Wants("POD"),
+		Args:              cli.NeedsArguments("POD"),
 		ValidArgsFunction: cli.FirstArgument(pods(layout, &namespace)),
 		RunE: func(command *cobra.Command, args []string) error {
 			l, _, err := runningCluster(layout)

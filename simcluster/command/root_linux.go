@@ -100,7 +100,7 @@ The state directory stays, so that "up" goes on from there, unless --delete is g
 --delete removes what the cluster has made; files that others put there stay.`,
 		Example: `  simcluster down
   simcluster down --delete    # the next up begins with an empty cluster`,
-		Args: cli.Wants(),
+		Args: cli.NeedsArguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, err := layout()
 			if err != nil {

@@ -53,7 +53,7 @@ as need be, resource:NAME=…, label:NAME=…, taint:KEY=VALUE:EFFECT.`,
   simcluster up --node-group name=cpu,count=2,cpu=4 \
       --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:gpu=t4
   simcluster up --queueing`,
-		Args: cli.Wants(),
+		Args: cli.NeedsArguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, err := layout()
 			if err != nil {

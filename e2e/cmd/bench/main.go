@@ -133,7 +133,7 @@ The measurements are ` + strings.Join(names[:len(names)/2], ", ") + `,
 ` + strings.Join(names[len(names)/2:], ", ") + `.`,
 		Example: `  make bench
   go -C e2e run ./cmd/bench --only speed,start --rounds 1`,
-		Args: cli.Wants(),
+		Args: cli.NeedsArguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			todo, err := chosen(only)
 			if err != nil {

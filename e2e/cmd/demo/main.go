@@ -63,7 +63,7 @@ switches colours off.`,
 		Example: `  make demo
   SCENARIO=chaos make demo
   bin/demo chaos`,
-		Args: cli.Wants("[SCENARIO]"),
+		Args: cli.NeedsArguments("[SCENARIO]"),
 		ValidArgsFunction: cli.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return cli.Beginning(typed, names)
 		}),

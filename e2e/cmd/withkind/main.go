@@ -68,7 +68,7 @@ and pods and the cluster's events stay in the output directory. $` + imageVariab
 names the nodes' image.`,
 		Example: `  withkind ./see-what-runs.sh
   withkind --output /tmp/kind --workers 1 go test ./mine`,
-		Args:                  cli.Wants("COMMAND..."),
+		Args:                  cli.NeedsArguments("COMMAND..."),
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.command = args

@@ -25,8 +25,8 @@ func Explain(pods []corev1.Pod, events []corev1.Event) []string {
 	return out
 }
 
-// WithoutLastWords are the pods without what their containers left at their end, which are the last lines of their logs.
-func WithoutLastWords(pods []corev1.Pod) []corev1.Pod {
+// WithoutTerminationMessages are the pods without what their containers left at their end, which are the last lines of their logs.
+func WithoutTerminationMessages(pods []corev1.Pod) []corev1.Pod {
 	out := make([]corev1.Pod, len(pods))
 	for i := range pods {
 		pod := pods[i].DeepCopy()
@@ -155,7 +155,7 @@ func failed(pod *corev1.Pod) string {
 			return strings.TrimSuffix(fmt.Sprintf("was taken away (%s): %s", c.Reason, c.Message), ": ")
 		}
 	}
-	if message, evicted := Evicted(pod); evicted {
+	if message, evicted := EvictionMessage(pod); evicted {
 		return strings.TrimSuffix("was taken away by its queue: "+message, ": ")
 	}
 	if reason := containerReason(pod); reason != "" {

@@ -86,7 +86,7 @@ func Render(d Definition, c Credentials) (*Objects, error) {
 	}
 	if d.Queue != nil {
 		group := groupName(name, c)
-		d.Queue.join(&o.Job.Spec.Template, group, d.Min+1)
+		d.Queue.addToGroup(&o.Job.Spec.Template, group, d.Min+1)
 		if o.Floor, err = d.floorJob(group); err != nil {
 			return nil, err
 		}

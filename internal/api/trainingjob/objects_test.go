@@ -118,7 +118,7 @@ func TestObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.Own(JobRef{Name: d.Job.Name, Namespace: d.Job.Namespace, UID: "3f0c"})
-			o.Reach("10.0.0.1:50001")
+			o.SetMasterAddress("10.0.0.1:50001")
 			var text strings.Builder
 			for _, object := range append([]Object{o.Job}, o.Parts()...) {
 				out, err := yaml.Marshal(object)
@@ -236,7 +236,7 @@ func TestDefinitionOf(t *testing.T) {
 		if edit != nil {
 			edit(o.ConfigMap.Data)
 		}
-		got, err := DefinitionOf(o.ConfigMap)
+		got, err := ParseDefinition(o.ConfigMap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +269,7 @@ func TestDefinitionOf(t *testing.T) {
 		}
 	})
 	t.Run("a ConfigMap of another making is refused by the missing key", func(t *testing.T) {
-		_, err := DefinitionOf(&corev1.ConfigMap{Data: map[string]string{JobKey: "{}"}})
+		_, err := ParseDefinition(&corev1.ConfigMap{Data: map[string]string{JobKey: "{}"}})
 		if err == nil || !strings.Contains(err.Error(), WorkersKey) {
 			t.Errorf("got %v", err)
 		}
@@ -303,7 +303,7 @@ func TestEverySettingIsInTheWorkersPodAndIsReadFromIt(t *testing.T) {
 		}
 		said := bare
 		reflect.ValueOf(&said.Workers).Elem().Field(i).Set(all.Field(i))
-		if got := (PodSettings{}).edited(template(bare), template(said)); !equality.Semantic.DeepEqual(got, said.Workers) {
+		if got := (PodSettings{}).withEdits(template(bare), template(said)); !equality.Semantic.DeepEqual(got, said.Workers) {
 			t.Errorf("%s is not read back: %s", name, cmp.Diff(said.Workers, got))
 		}
 	}

@@ -57,8 +57,8 @@ func (q Queue) labels(class string) map[string]string {
 	return labels
 }
 
-// join makes the pods of a template members of the group of the master and the floor.
-func (q Queue) join(t *corev1.PodTemplateSpec, group string, members int) {
+// addToGroup makes the pods of a template members of the group of the master and the floor.
+func (q Queue) addToGroup(t *corev1.PodTemplateSpec, group string, members int) {
 	t.Labels = merge(t.Labels, q.labels(q.FloorClass()))
 	t.Labels[kueue.PodGroupNameLabel] = group
 	t.Annotations = merge(t.Annotations, map[string]string{kueue.PodGroupTotalCountAnnotation: strconv.Itoa(members)})
@@ -81,8 +81,8 @@ func GroupOf(labels map[string]string) string { return labels[kueue.PodGroupName
 // Managed says whether Kueue manages a pod: it marks them as they are created.
 func Managed(pod *corev1.Pod) bool { return pod.Labels[kueue.ManagedLabel] == "true" }
 
-// Evicted is what Kueue says of a pod that it takes away, and whether it does.
-func Evicted(pod *corev1.Pod) (message string, evicted bool) {
+// EvictionMessage is what Kueue says of a pod that it takes away, and whether it does.
+func EvictionMessage(pod *corev1.Pod) (message string, evicted bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == terminationTarget && c.Status == corev1.ConditionTrue {
 			return c.Message, true
@@ -98,7 +98,7 @@ func (d Definition) floorJob(group string) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Queue.join(&template, group, d.Min+1)
+	d.Queue.addToGroup(&template, group, d.Min+1)
 	template.Labels[LabelFloor] = "true"
 	if d.FloorPriorityClassName != "" {
 		template.Spec.PriorityClassName = d.FloorPriorityClassName
@@ -122,8 +122,8 @@ func (d Definition) floorJob(group string) (*batchv1.Job, error) {
 	}, nil
 }
 
-// Reach tells the floor's workers where their master is: an address, not a name, for clusters without DNS.
-func (o *Objects) Reach(address string) {
+// SetMasterAddress tells the floor's workers where their master is: an address, not a name, for clusters without DNS.
+func (o *Objects) SetMasterAddress(address string) {
 	if o.Floor == nil {
 		return
 	}

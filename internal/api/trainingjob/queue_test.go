@@ -78,7 +78,7 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 		if o.Floor != nil || GroupOf(o.Job.Spec.Template.Labels) != "" || len(o.Role.Rules) >= len(render(t, queued(), credentials()).Role.Rules) {
 			t.Errorf("%+v", o.Job.Spec.Template.Labels)
 		}
-		o.Reach("10.0.0.1:50001")
+		o.SetMasterAddress("10.0.0.1:50001")
 	})
 	t.Run("every name of a queued job is one that Kubernetes takes", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -106,14 +106,14 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 func TestWhatKueueSaysOfAPod(t *testing.T) {
 	pod := &corev1.Pod{}
 	t.Run("a pod that Kueue did not mark is not managed, and not evicted", func(t *testing.T) {
-		if _, evicted := Evicted(pod); evicted || Managed(pod) {
+		if _, evicted := EvictionMessage(pod); evicted || Managed(pod) {
 			t.Error("it is")
 		}
 	})
 	t.Run("one that it takes away says for what", func(t *testing.T) {
 		pod.Labels = map[string]string{kueue.ManagedLabel: "true"}
 		pod.Status.Conditions = []corev1.PodCondition{{Type: "TerminationTarget", Status: corev1.ConditionTrue, Message: "Preempted to accommodate another"}}
-		message, evicted := Evicted(pod)
+		message, evicted := EvictionMessage(pod)
 		if !Managed(pod) || !evicted || message != "Preempted to accommodate another" {
 			t.Errorf("%q, %v", message, evicted)
 		}

@@ -268,7 +268,7 @@ func FuzzDecode(f *testing.F) {
 			WorkerPod(w, JobRef{Name: "a"}, 1, true, "a:1")
 		}
 		_, _ = DecodeStatus(&corev1.ConfigMap{Data: map[string]string{StatusKey: string(text)}})
-		_, _ = DefinitionOf(&corev1.ConfigMap{Data: map[string]string{
+		_, _ = ParseDefinition(&corev1.ConfigMap{Data: map[string]string{
 			JobKey: string(text), WorkersKey: string(text), ModelKey: "", DefinitionKey: string(text),
 		}})
 	})

@@ -26,7 +26,7 @@ it decide about whole scenarios, days of a cluster in seconds.`,
   elastic-sim forecast -f job.yaml`,
 		Version: version,
 	}
-	root.AddCommand(newRun(), newCompare(), newConform(), newForecast())
+	root.AddCommand(newRun(), newCompare(), newConformance(), newForecast())
 	cli.Configure(root)
 	return root
 }

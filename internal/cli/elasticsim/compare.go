@@ -27,7 +27,7 @@ same random numbers.`,
 		Example: `  elastic-sim compare examples/scenarios/research-in-gangs.yaml \
       examples/scenarios/research-in-elastic-jobs.yaml
   elastic-sim compare --seed 3 never.yaml lower-priority.yaml`,
-		Args:              cli.Wants("SCENARIO", "SCENARIO..."),
+		Args:              cli.NeedsArguments("SCENARIO", "SCENARIO..."),
 		ValidArgsFunction: scenarios,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			var options simulator.Options

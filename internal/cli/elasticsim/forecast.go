@@ -71,7 +71,7 @@ The exit code says what would become of the job; of several jobs the worst count
   kubectl create job x --image=busybox --dry-run=client -o yaml |
       elastic-sim forecast -f -
   terraform show -json plan.out | elastic-sim forecast --plan - --format markdown`,
-		Args: cli.Wants(),
+		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -169,8 +169,8 @@ var outputs = map[string]func(report.Report, io.Writer) error{
 	"text": report.Report.Text, "json": report.Report.JSON, "markdown": report.Report.Markdown,
 }
 
-// asks are the training jobs that answers ask about, each once.
-func asks(answers []forecast.Answer) []types.NamespacedName {
+// needsDetails are the training jobs that answers ask about, each once.
+func needsDetails(answers []forecast.Answer) []types.NamespacedName {
 	var names []types.NamespacedName
 	for _, answer := range answers {
 		for _, name := range answer.Asks {

@@ -17,15 +17,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/terraformplan"
 )
 
-// asked is what a forecast is asked about, and the cluster on which.
-type asked struct {
+// request is what a forecast is asked about, and the cluster on which.
+type request struct {
 	on      *forecast.Snapshot
 	jobs    []terraformplan.Job
 	skipped []string
 }
 
 // contents reads a file or a plan, and applies to the snapshot what it has besides jobs.
-func (f forecastFlags) contents(ctx context.Context, client *cluster.Client, s *forecast.Snapshot, text []byte) (asked, error) {
+func (f forecastFlags) contents(ctx context.Context, client *cluster.Client, s *forecast.Snapshot, text []byte) (request, error) {
 	given := manifest.Given{
 		Namespace: f.namespace, Nodes: s.Nodes,
 		Runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
@@ -34,7 +34,7 @@ func (f forecastFlags) contents(ctx context.Context, client *cluster.Client, s *
 	}
 	if f.plan == "" {
 		contents, err := jobfile.Read(f.file, text, jobfile.Given{Flavors: s.Queues.FlavorLabels, Given: given})
-		a := asked{on: s.With(contents.Objects)}
+		a := request{on: s.With(contents.Objects)}
 		for _, job := range contents.Jobs {
 			a.jobs = append(a.jobs, terraformplan.Job{Job: job})
 		}
@@ -48,13 +48,13 @@ func (f forecastFlags) contents(ctx context.Context, client *cluster.Client, s *
 		},
 	})
 	if err != nil {
-		return asked{}, fmt.Errorf("%s: %w", f.plan, err)
+		return request{}, fmt.Errorf("%s: %w", f.plan, err)
 	}
-	return asked{on: s.Without(contents.Deletions).With(contents.Objects), jobs: contents.Jobs, skipped: contents.Skipped}, nil
+	return request{on: s.Without(contents.Deletions).With(contents.Objects), jobs: contents.Jobs, skipped: contents.Skipped}, nil
 }
 
 // dryRun asks the API server what it would make of the jobs that are known.
-func (a asked) dryRun(ctx context.Context, client *cluster.Client) {
+func (a request) dryRun(ctx context.Context, client *cluster.Client) {
 	var jobs []forecast.Job
 	for _, job := range a.jobs {
 		if job.Unknown == "" {
@@ -70,7 +70,7 @@ func (a asked) dryRun(ctx context.Context, client *cluster.Client) {
 }
 
 // report forecasts all jobs that are known. What is not known may come before each of them, and makes it approximate.
-func (a asked) report(ctx context.Context, client *cluster.Client) report.Report {
+func (a request) report(ctx context.Context, client *cluster.Client) report.Report {
 	r := report.Report{Skipped: a.skipped}
 	var jobs []forecast.Job
 	var unknown []forecast.Reason
@@ -85,7 +85,7 @@ func (a asked) report(ctx context.Context, client *cluster.Client) report.Report
 		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Text: skipped + ", and is not counted"})
 	}
 	answers := forecast.All(a.on, jobs)
-	if known := details(ctx, client, asks(answers)); len(known) > 0 {
+	if known := details(ctx, client, needsDetails(answers)); len(known) > 0 {
 		more := *a.on
 		more.Jobs = known
 		answers = forecast.All(&more, jobs)

@@ -62,7 +62,7 @@ file.
 The same scenario and seed give the same event log, byte for byte, on every machine.`,
 		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
   elastic-sim run busy.yaml --seed 2 --log events.jsonl --json | jq .goodput`,
-		Args:              cli.Wants("SCENARIO"),
+		Args:              cli.NeedsArguments("SCENARIO"),
 		ValidArgsFunction: cli.FirstArgument(scenarios),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			var seed *uint64

@@ -91,19 +91,19 @@ const (
 	maxSheetImages = 10_000
 )
 
-// computing are the flags of how, not what: they never change a result.
-type computing struct {
+// computeFlags are the flags of how, not what: they never change a result.
+type computeFlags struct {
 	options job.Options
 	level   string
 }
 
-func (c *computing) register(cmd *cobra.Command) {
+func (c *computeFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&c.options.Threads, "threads", 0, "threads that compute in a worker; 0 chooses by the processors, and for a --worker-command OMP_NUM_THREADS or 1")
 	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable; empty chooses the fastest of this processor (env ELASTIC_KERNEL)")
 	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to keep; 0 chooses by the memory limit")
-	cli.Between(cmd, "threads", 0, maxThreads)
-	cli.Between(cmd, "data-cache", 0, maxBytes)
+	cli.InRange(cmd, "threads", 0, maxThreads)
+	cli.InRange(cmd, "data-cache", 0, maxBytes)
 	completeKernels(cmd)
 	c.registerLevel(cmd)
 	c.options.Stores = stores()
@@ -111,12 +111,12 @@ func (c *computing) register(cmd *cobra.Command) {
 }
 
 // registerLevel is for commands that log and compute nothing.
-func (c *computing) registerLevel(cmd *cobra.Command) {
+func (c *computeFlags) registerLevel(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
 	cli.CompleteFrom(cmd, "log-level", "debug", "info", "warn", "error")
 }
 
-func (c *computing) logger(w io.Writer) (*slog.Logger, error) {
+func (c *computeFlags) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.level)); err != nil {
 		return nil, cli.UsageError("--log-level=%s: use debug, info, warn or error", c.level)

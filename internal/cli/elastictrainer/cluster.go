@@ -30,7 +30,7 @@ import (
 )
 
 func newMaster() *cobra.Command {
-	var c computing
+	var c computeFlags
 	var jobFile, listen, credentials, statusAddress string
 	var supervised, signed bool
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ them work, and writes status and the final model.
 It runs as the child of a small supervisor, which starts it again at once when it is
 killed or crashes: the workers still hold the newest state.`,
 		Example: "  elastic-trainer master --job /etc/elastic/job.json",
-		Args:    cli.Wants(),
+		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if inPod := os.Getenv("MY_POD_NAME") != ""; inPod && !supervised { // elsewhere it says why it cannot run
 				return supervise(cmd, &c)
@@ -66,7 +66,7 @@ killed or crashes: the workers still hold the newest state.`,
 }
 
 // supervise runs this very command line as a child, and again when it must.
-func supervise(cmd *cobra.Command, c *computing) error {
+func supervise(cmd *cobra.Command, c *computeFlags) error {
 	log, err := c.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func supervise(cmd *cobra.Command, c *computing) error {
 	return nil
 }
 
-func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir, statusAddress string, signed bool) (err error) {
+func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentialsDir, statusAddress string, signed bool) (err error) {
 	ctx := cmd.Context()
 	log, err := c.logger(cmd.ErrOrStderr())
 	if err != nil {
@@ -132,7 +132,7 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 	cluster.Notice = reporter.Notice
 	if signed {
 		cluster.Signed = (*trainingjob.Credentials)(&credentials)
-		if err := awaitSigned(ctx, cluster, map[string][]byte{trainingjob.JobKey: text}, reporter, fence.Generation()); err != nil {
+		if err := waitForSignature(ctx, cluster, map[string][]byte{trainingjob.JobKey: text}, reporter, fence.Generation()); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 		if err != nil {
 			return fail(err)
 		}
-		if err := awaitSigned(ctx, cluster, map[string][]byte{trainingjob.ModelKey: script}, reporter, fence.Generation()); err != nil {
+		if err := waitForSignature(ctx, cluster, map[string][]byte{trainingjob.ModelKey: script}, reporter, fence.Generation()); err != nil {
 			return err
 		}
 	}
@@ -222,10 +222,10 @@ func runMaster(cmd *cobra.Command, c *computing, jobFile, listen, credentialsDir
 // forgedPause is the time between two looks at a ConfigMap that somebody has changed.
 const forgedPause = 5 * time.Second
 
-// awaitSigned returns when the job's ConfigMap is as its maker wrote it. Meanwhile the job's status says why nothing
+// waitForSignature returns when the job's ConfigMap is as its maker wrote it. Meanwhile the job's status says why nothing
 // happens. Files that were read from the mounted ConfigMap must be the same, or the master ends and starts anew: a kubelet
 // brings them up to date in a minute.
-func awaitSigned(ctx context.Context, cluster *kube.Cluster, read map[string][]byte, reporter *kube.Reporter, generation int64) error {
+func waitForSignature(ctx context.Context, cluster *kube.Cluster, read map[string][]byte, reporter *kube.Reporter, generation int64) error {
 	for {
 		config, err := cluster.Config(ctx)
 		if forged := (*trainingjob.ForgedError)(nil); !errors.As(err, &forged) {
@@ -281,7 +281,7 @@ func jobFailed(err error) error {
 }
 
 func newWorker(version string) *cobra.Command {
-	var c computing
+	var c computeFlags
 	var cfg worker.Config
 	var credentials string
 	cmd := &cobra.Command{
@@ -290,7 +290,7 @@ func newWorker(version string) *cobra.Command {
 		Long: `What a worker's pod runs. It gets the job from its master, reads the data from its own
 volumes, and computes what it is dealt until the master dismisses it.`,
 		Example: "  elastic-trainer worker --master 10.0.0.7:50001 --id 0",
-		Args:    cli.Wants(),
+		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := c.logger(cmd.ErrOrStderr())
 			if err != nil {
@@ -313,7 +313,7 @@ volumes, and computes what it is dealt until the master dismisses it.`,
 	f.StringVar(&cfg.PeerHost, "peer-host", "", "address by which other workers reach this one, on a port of its own choice (default the one by which it reaches the master)")
 	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
 	c.register(cmd)
-	cli.Between(cmd, "id", 0, math.MaxInt32)
+	cli.InRange(cmd, "id", 0, math.MaxInt32)
 	cli.NotNegative(cmd, "master-timeout")
 	cli.NotNegative(cmd, "pace")
 	cli.Require(cmd, "master", "id")

@@ -130,8 +130,8 @@ func (o *output) register(c *cobra.Command, codec string) {
 	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
 	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
 	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk of RecordIO; 0 fills chunks by size. One range (record-per-task) suits large data")
-	cli.Between(c, "records-per-file", 1, maxRecords)
-	cli.Between(c, "records-per-chunk", 0, trainingjob.MaxRecordsPerTask)
+	cli.InRange(c, "records-per-file", 1, maxRecords)
+	cli.InRange(c, "records-per-chunk", 0, trainingjob.MaxRecordsPerTask)
 	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
 	cli.Require(c, "output")
 	cli.CompleteDirectories(c, "output")
@@ -190,7 +190,7 @@ func newSynth() *cobra.Command {
   census  who earns much, categories and numbers, for wide_deep and census_dnn`,
 		Example: `  elastic-trainer data synth --output digits/train --records 10000 --seed 1
   elastic-trainer data synth census --output census --to-format tfrecord`,
-		Args: cli.Wants("[SET]"),
+		Args: cli.NeedsArguments("[SET]"),
 		ValidArgsFunction: cli.FirstArgument(func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return cli.Beginning(typed, dataset.SyntheticSets())
 		}),
@@ -207,7 +207,7 @@ func newSynth() *cobra.Command {
 	}
 	o.register(c, "how records are encoded: bytes or tf_example; empty means bytes for digits in RecordIO, and tf_example otherwise")
 	c.Flags().Int64Var(&records, "records", 10000, "number of records")
-	cli.Between(c, "records", 1, maxRecords)
+	cli.InRange(c, "records", 1, maxRecords)
 	c.Flags().Uint64Var(&seed, "seed", 1, "of the records")
 	cli.Seed(c, "seed")
 	return c
@@ -228,7 +228,7 @@ validation split is a conversion of the other records.`,
   elastic-trainer data convert mnist --output mnist/test --part 8000:
   elastic-trainer data convert iris.csv --output iris --to-format tfrecord \
       --csv-columns label=species --csv-words species=setosa,versicolor,virginica`,
-		Args:              cli.Wants("SOURCE"),
+		Args:              cli.NeedsArguments("SOURCE"),
 		ValidArgsFunction: cli.FirstArgument(dataPaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(); err != nil {
@@ -264,7 +264,7 @@ formats, codecs, compression, records and their features, and chunks that are to
 to be dealt out. PATH is a directory, a file, or synthetic://digits.`,
 		Example: `  elastic-trainer data inspect digits/train
   elastic-trainer data inspect synthetic://digits --sheet digits.png`,
-		Args:              cli.Wants("PATH"),
+		Args:              cli.NeedsArguments("PATH"),
 		ValidArgsFunction: cli.FirstArgument(dataPaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := s.of(args[0])
@@ -282,11 +282,11 @@ to be dealt out. PATH is a directory, a file, or synthetic://digits.`,
 	}
 	s.register(c)
 	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "size of a range, to say when chunks are too large for it")
-	cli.Between(c, "record-per-task", 1, trainingjob.MaxRecordsPerTask)
+	cli.InRange(c, "record-per-task", 1, trainingjob.MaxRecordsPerTask)
 	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG `file` (IDX and synthetic data)")
 	cli.CompleteFiles(c, "sheet", "png")
 	c.Flags().Int64Var(&images, "sheet-images", 200, "images on the sheet")
-	cli.Between(c, "sheet-images", 1, maxSheetImages)
+	cli.InRange(c, "sheet-images", 1, maxSheetImages)
 	return c
 }
 
@@ -311,7 +311,7 @@ func newVerify() *cobra.Command {
 record holds what the model wants. PATH is a directory or a file.`,
 		Example: `  elastic-trainer data verify digits/train
   elastic-trainer data verify digits/train --model mnist`,
-		Args:              cli.Wants("PATH"),
+		Args:              cli.NeedsArguments("PATH"),
 		ValidArgsFunction: cli.FirstArgument(dataPaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := s.of(args[0])

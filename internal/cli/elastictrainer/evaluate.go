@@ -19,7 +19,7 @@ import (
 )
 
 func newEvaluate() *cobra.Command {
-	var u using
+	var u modelFlags
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "evaluate --model-file FILE|--model NAME --model-dir DIR|--checkpoint FILE --validation-data-dir DIR",
@@ -40,17 +40,17 @@ change the last digits of the loss.`,
   elastic-trainer evaluate --model mnist --json \
       --checkpoint out/checkpoints/*/step-000000000030.safetensors \
       --validation-data-dir "synthetic://digits?records=500&seed=2"`,
-		Args: cli.Wants(),
+		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return u.evaluate(cmd, asJSON) },
 	}
 	u.register(c, "validation-data-dir", "the data to measure it on")
 	c.Flags().IntVar(&u.ranges, "record-per-task", 0, "records of a range, by which losses are added; 0: the finished job's, else 100")
-	cli.Between(c, "record-per-task", 0, trainingjob.MaxRecordsPerTask)
+	cli.InRange(c, "record-per-task", 0, trainingjob.MaxRecordsPerTask)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, with all digits")
 	return c
 }
 
-func (u *using) evaluate(cmd *cobra.Command, asJSON bool) (err error) {
+func (u *modelFlags) evaluate(cmd *cobra.Command, asJSON bool) (err error) {
 	ctx := cmd.Context()
 	o, err := u.open(ctx, modelfile.Evaluation)
 	if err != nil {

@@ -37,7 +37,7 @@ func newGangInstall() *cobra.Command {
 		Long: `Copy this program to FILE, below directories that are made where there are none. It
 appears under its name when it is complete.`,
 		Example: "  elastic-trainer gang install /elastic/elastic-trainer",
-		Args:    cli.Wants("FILE"),
+		Args:    cli.NeedsArguments("FILE"),
 		RunE:    func(_ *cobra.Command, args []string) error { return install(args[0]) },
 	}
 }
@@ -75,7 +75,7 @@ func install(to string) (err error) {
 const supervisorSeconds = 2
 
 func newGangRun() *cobra.Command {
-	var c computing
+	var c computeFlags
 	var name string
 	cmd := &cobra.Command{
 		Use:   "run --task NAME -- COMMAND...",
@@ -85,7 +85,7 @@ in SKYPILOT_NODE_IPS. When one of the commands fails or a pod is gone, all are
 stopped and run again; when all have ended well, so does this. Where this pod's
 command was the first to fail, its exit code is this one's.`,
 		Example: "  elastic-trainer gang run --task nccl-test -- python3 train.py",
-		Args:    cli.Wants("COMMAND..."),
+		Args:    cli.NeedsArguments("COMMAND..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := c.logger(cmd.ErrOrStderr())
 			if err != nil {

@@ -31,7 +31,7 @@ optimizer, and how records become its input. Without an argument the built-in mo
 are listed. A file that is called like one of them is meant by ./NAME.`,
 		Example: `  elastic-trainer model mnist
   elastic-trainer model resnet --source > my_resnet.py`,
-		Args:              cli.Wants("[FILE|NAME]"),
+		Args:              cli.NeedsArguments("[FILE|NAME]"),
 		ValidArgsFunction: cli.FirstArgument(models),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -20,7 +20,7 @@ import (
 )
 
 func newPredict() *cobra.Command {
-	var u using
+	var u modelFlags
 	var p prediction.Options
 	var output string
 	c := &cobra.Command{
@@ -39,7 +39,7 @@ records without labels. For records that hold them use --labels.`,
       --prediction-data-dir "synthetic://digits?records=100&seed=3"
   elastic-trainer predict --model mnist --model-dir out --labels --format jsonl \
       --prediction-data-dir "synthetic://digits?records=100&seed=3" -o answers.jsonl`,
-		Args: cli.Wants(),
+		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(prediction.Formats(), p.Format) {
 				return cli.UsageError("--format=%s: use %s", p.Format, strings.Join(prediction.Formats(), " or "))
@@ -64,7 +64,7 @@ records without labels. For records that hold them use --labels.`,
 	return c
 }
 
-func (u *using) predict(cmd *cobra.Command, out io.Writer, p prediction.Options) (err error) {
+func (u *modelFlags) predict(cmd *cobra.Command, out io.Writer, p prediction.Options) (err error) {
 	ctx := cmd.Context()
 	mode := modelfile.Prediction
 	u.hint = "; if the records hold labels, add --labels"

@@ -38,14 +38,14 @@ func newProgress(out io.Writer, j *job.Job) *progress { return &progress{out: ou
 
 // watch goes over to a view in place where the output suits it.
 func (p *progress) watch(h *history.Recorder) {
-	if f, isFile := p.out.(*os.File); isFile && terminal.Suits(f) {
+	if f, isFile := p.out.(*os.File); isFile && terminal.IsSupported(f) {
 		p.view = terminal.Start(f, h)
 	}
 }
 
 // log is where workers may write: through the view where both would be on one terminal.
 func (p *progress) log(w io.Writer) io.Writer {
-	if f, isFile := w.(*os.File); p.view != nil && isFile && terminal.Suits(f) {
+	if f, isFile := w.(*os.File); p.view != nil && isFile && terminal.IsSupported(f) {
 		return p.view
 	}
 	return w

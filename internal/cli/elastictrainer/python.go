@@ -18,7 +18,7 @@ func newPythonModule() *cobra.Command {
 tests of scripts. Scripts that a worker runs find it without this: the worker brings
 its own.`,
 		Example:           "  elastic-trainer python-module src",
-		Args:              cli.Wants("DIR"),
+		Args:              cli.NeedsArguments("DIR"),
 		ValidArgsFunction: cli.FirstArgument(cli.Directories),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := python.Install(args[0]); err != nil {

@@ -17,7 +17,7 @@ func newScript() *cobra.Command {
 master's copy of the script. It has neither the master's token of the API server nor
 the job's key, and shares one directory with the master's container.`,
 		Example: "  elastic-trainer script --shared " + trainingjob.ScriptSharedDir,
-		Args:    cli.Wants(),
+		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return framework.Host(cmd.Context(), shared, cmd.ErrOrStderr())
 		},

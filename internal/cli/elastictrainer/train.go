@@ -28,7 +28,7 @@ import (
 
 // training are the flags of train.
 type training struct {
-	computing
+	computeFlags
 	spec         trainingjob.Job
 	csv          csvFlags
 	learningRate float64
@@ -61,7 +61,7 @@ with a higher --num-epoch it goes on from its end.`,
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
       --train-data-dir digits --output out --num-worker 2
   elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out`,
-		Args: cli.Wants(),
+		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("learning-rate") {
 				t.spec.Training.LearningRate = &t.learningRate
@@ -100,8 +100,8 @@ with a higher --num-epoch it goes on from its end.`,
 	t.register(c)
 	cli.Seed(c, "seed")
 	cli.NotNegative(c, "pace")
-	cli.Between(c, "num-worker", 1, trainingjob.MaxWorkers)
-	cli.Between(c, "min-worker", 1, trainingjob.MaxWorkers)
+	cli.InRange(c, "num-worker", 1, trainingjob.MaxWorkers)
+	cli.InRange(c, "min-worker", 1, trainingjob.MaxWorkers)
 	cli.Require(c, "train-data-dir", "output")
 	completeModel(c)
 	completeData(c, "train-data-dir", "validation-data-dir")
@@ -163,7 +163,7 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	t.options.Memory = data.MemoryBytes() / int64(t.workers)
 	j, err := job.Load(ctx, t.spec, name, model, t.options)
 	if err != nil {
-		return cannotBegin(ctx, err)
+		return startError(ctx, err)
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	progress := newProgress(cmd.OutOrStdout(), j)
@@ -214,8 +214,8 @@ func absoluteData(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// cannotBegin is the error of a job that cannot be loaded: as in a cluster it would fail again, unless somebody has interrupted it.
-func cannotBegin(ctx context.Context, err error) error {
+// startError is the error of a job that cannot be loaded: as in a cluster it would fail again, unless somebody has interrupted it.
+func startError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &cli.ExitError{Code: coordinator.ExitInterrupted, Err: fmt.Errorf("interrupted before the job began: %w", err)}
 	}

@@ -130,31 +130,25 @@ func TestWhatIsNoQuantityIsRefusedWithWhatMayBeMeant(t *testing.T) {
 	})
 }
 
-func TestPositive(t *testing.T) {
+func TestNotNegativeRefusesAmountsBelowZeroAlone(t *testing.T) {
 	for _, c := range []struct {
-		value             types.String
-		positive, notNega bool
+		value types.String
+		ok    bool
 	}{
-		{types.StringValue("1m"), true, true},
-		{types.StringValue("0m"), false, true},
-		{types.StringValue("0"), false, true},
-		{types.StringValue("-1"), false, false},
-		{types.StringValue("nonsense"), true, true}, // the type says so
-		{types.StringNull(), true, true},
-		{types.StringUnknown(), true, true},
+		{types.StringValue("1m"), true},
+		{types.StringValue("0"), true},
+		{types.StringValue("-1"), false},
+		{types.StringValue("nonsense"), true}, // the type says so
+		{types.StringNull(), true},
+		{types.StringUnknown(), true},
 	} {
-		for name, check := range map[string]struct {
-			v  validator.String
-			ok bool
-		}{"positive": {Positive(), c.positive}, "not negative": {NotNegative(), c.notNega}} {
-			t.Run(c.value.String()+" "+name, func(t *testing.T) {
-				var resp validator.StringResponse
-				check.v.ValidateString(t.Context(), validator.StringRequest{ConfigValue: c.value}, &resp)
-				if resp.Diagnostics.HasError() == check.ok {
-					t.Errorf("got %v", resp.Diagnostics)
-				}
-			})
-		}
+		t.Run(c.value.String(), func(t *testing.T) {
+			var resp validator.StringResponse
+			NotNegative().ValidateString(t.Context(), validator.StringRequest{ConfigValue: c.value}, &resp)
+			if resp.Diagnostics.HasError() == c.ok {
+				t.Errorf("got %v", resp.Diagnostics)
+			}
+		})
 	}
 }
 

@@ -82,7 +82,7 @@ func (b bucket) entry(relative string, o objectstore.Object) entry {
 	at := b.at
 	at.Key = o.Key
 	absolute := at.String()
-	return entry{relative: relative, absolute: absolute, stamp: stamp{size: o.Size, tag: o.ETag}, in: b}
+	return entry{relative: relative, absolute: absolute, stamp: fileStamp{size: o.Size, tag: o.ETag}, in: b}
 }
 
 func (b bucket) beside(ctx context.Context, name string) (entry, bool, error) {

@@ -70,7 +70,7 @@ type Dataset struct {
 	in            storage      // nil for what is not stored
 	waits, waited atomic.Int64 // waited in nanoseconds
 
-	ahead chan ahead
+	ahead chan prefetchRequest
 	life  context.Context // of reading ahead, until Close
 	end   context.CancelFunc
 	done  sync.WaitGroup
@@ -85,7 +85,7 @@ func Open(ctx context.Context, spec Spec) (_ *Dataset, err error) {
 	if spec.CacheBytes == 0 {
 		spec.CacheBytes = DefaultCacheBytes()
 	}
-	d := &Dataset{spec: spec, cache: newCache(spec.CacheBytes), ahead: make(chan ahead, aheadRequests)}
+	d := &Dataset{spec: spec, cache: newCache(spec.CacheBytes), ahead: make(chan prefetchRequest, aheadRequests)}
 	defer func() {
 		if err != nil {
 			d.closeStorage()

@@ -23,7 +23,7 @@ func listFiles(root string) (entries []entry, notices []string, err error) {
 		}
 		return []entry{{relative: filepath.Base(root), absolute: root, stamp: stampOf(info)}}, nil, nil
 	}
-	l := lister{root: root, seen: map[stamp][]seen{}}
+	l := lister{root: root, seen: map[fileStamp][]seen{}}
 	if err := l.once("", info); err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +38,7 @@ type lister struct {
 	root    string
 	entries []entry
 	notices []string
-	seen    map[stamp][]seen // by stamp, because os.SameFile only compares two
+	seen    map[fileStamp][]seen // by stamp, because os.SameFile only compares two
 }
 
 type seen struct {

@@ -10,7 +10,7 @@ import (
 
 // idxFile is MNIST's pair of files. A compressed pair is one chunk, because there is no way into the middle of it.
 type idxFile struct {
-	even
+	fixedChunks
 	pair           *idx.Pair
 	images, labels entry
 }
@@ -23,7 +23,7 @@ func openIDX(ctx context.Context, images, labels entry) (*idxFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &idxFile{even{pair.Records, idxChunkRecords}, pair, images, labels}
+	s := &idxFile{fixedChunks{pair.Records, idxChunkRecords}, pair, images, labels}
 	if pair.Compressed() {
 		s.perChunk = max(pair.Records, 1)
 	}

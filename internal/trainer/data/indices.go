@@ -16,7 +16,7 @@ func isIndices(path string) bool { return strings.HasPrefix(path, dataset.Indice
 // dealt are their numbers: record i is i, as eight bytes, little-endian. NAME is in the fingerprint, and nothing else of
 // what the records hold.
 type indicesFile struct {
-	even
+	fixedChunks
 	path string // the canonical form
 }
 
@@ -31,7 +31,7 @@ func (d *Dataset) openIndices(ctx context.Context) error {
 		return fmt.Errorf("data %q: a model file cannot read records that only a script has; give the job a worker command, or name files", d.spec.Path)
 	}
 	path := set.String()
-	return d.add(ctx, path, &indicesFile{even{set.Records, indicesChunkRecords}, path})
+	return d.add(ctx, path, &indicesFile{fixedChunks{set.Records, indicesChunkRecords}, path})
 }
 
 func (s *indicesFile) name() string { return s.path }

@@ -2,8 +2,8 @@ package data
 
 import "time"
 
-// ahead is a request to have records in memory soon.
-type ahead struct {
+// prefetchRequest is a request to have records in memory soon.
+type prefetchRequest struct {
 	file   int
 	lo, hi int64
 }
@@ -23,7 +23,7 @@ func (d *Dataset) Prefetch(file int, lo, hi int64) (taken bool) {
 		return true
 	}
 	select {
-	case d.ahead <- ahead{file, lo, hi}:
+	case d.ahead <- prefetchRequest{file, lo, hi}:
 		return true
 	default:
 		return false
@@ -48,7 +48,7 @@ func (d *Dataset) readAhead() {
 	}
 }
 
-func (d *Dataset) warm(r ahead) {
+func (d *Dataset) warm(r prefetchRequest) {
 	s := d.sources[r.file]
 	last := s.chunkOf(max(r.hi-1, r.lo))
 	for n := s.chunkOf(r.lo); n <= last && r.lo < r.hi; n++ {

@@ -21,7 +21,7 @@ type recordioFile struct {
 func openRecordIO(ctx context.Context, e entry) (source, error) {
 	s := &recordioFile{entry: e}
 	return s, e.open(ctx, func(r io.ReaderAt) (err error) {
-		s.index, err = recordio.ReadIndex(e.hopping(r), e.stamp.size, e.absolute)
+		s.index, err = recordio.ReadIndex(e.windowed(r), e.stamp.size, e.absolute)
 		return err
 	})
 }

@@ -58,16 +58,16 @@ func (e entry) identifyContents(ctx context.Context, w hash.Hash) error {
 	})
 }
 
-// even cuts records into chunks of one size, the last one shorter.
-type even struct {
+// fixedChunks cuts records into chunks of one size, the last one shorter.
+type fixedChunks struct {
 	total, perChunk int64
 }
 
-func (s even) records() int64           { return s.total }
-func (s even) chunkOf(record int64) int { return int(record / s.perChunk) }
-func (s even) first(chunk int) int64    { return int64(chunk) * s.perChunk }
-func (s even) offset(int) int64         { return -1 }
-func (s even) span(chunk int) (lo, hi int64) {
+func (s fixedChunks) records() int64           { return s.total }
+func (s fixedChunks) chunkOf(record int64) int { return int(record / s.perChunk) }
+func (s fixedChunks) first(chunk int) int64    { return int64(chunk) * s.perChunk }
+func (s fixedChunks) offset(int) int64         { return -1 }
+func (s fixedChunks) span(chunk int) (lo, hi int64) {
 	lo = s.first(chunk)
 	return lo, min(lo+s.perChunk, s.total)
 }

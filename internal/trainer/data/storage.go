@@ -37,7 +37,7 @@ type file interface {
 type entry struct {
 	relative string
 	absolute string
-	stamp    stamp
+	stamp    fileStamp
 	in       storage
 }
 
@@ -45,8 +45,8 @@ type entry struct {
 func (e entry) name() string { return e.absolute }
 func (e entry) bytes() int64 { return e.stamp.size }
 
-// stamp is what tells a changed file: cheap to ask for, and enough against an accident, which is what it is for.
-type stamp struct {
+// fileStamp is what tells a changed file: cheap to ask for, and enough against an accident, which is what it is for.
+type fileStamp struct {
 	size    int64
 	changed time.Time
 	tag     string // of an object's contents, as its store computes it
@@ -67,8 +67,8 @@ func (e entry) sequential(r io.ReaderAt) io.Reader {
 	return bufio.NewReaderSize(io.NewSectionReader(r, 0, e.stamp.size), e.in.readBytes())
 }
 
-// hopping reads a file from header to header.
-func (e entry) hopping(r io.ReaderAt) io.ReaderAt {
+// windowed reads a file from header to header.
+func (e entry) windowed(r io.ReaderAt) io.ReaderAt {
 	return window.New(r, e.stamp.size, e.in.readBytes())
 }
 
@@ -117,10 +117,12 @@ func (disk) open(_ context.Context, e entry) (file, error) {
 	return f, nil
 }
 
-func stampOf(info os.FileInfo) stamp { return stamp{size: info.Size(), changed: info.ModTime()} }
+func stampOf(info os.FileInfo) fileStamp {
+	return fileStamp{size: info.Size(), changed: info.ModTime()}
+}
 
 // check compares with what the file is now.
-func (s stamp) check(info os.FileInfo, name string) error {
+func (s fileStamp) check(info os.FileInfo, name string) error {
 	if now := stampOf(info); now.size != s.size || !now.changed.Equal(s.changed) {
 		return fmt.Errorf("data %q: the file was changed while it was in use (%d bytes of %s, and now %d of %s); data must stay as it is during a run",
 			name, s.size, s.changed.UTC().Format(time.RFC3339Nano), now.size, now.changed.UTC().Format(time.RFC3339Nano))

@@ -26,7 +26,7 @@ func (d *Dataset) openSynthetic(ctx context.Context) error {
 		return fmt.Errorf("data %q: %w", d.spec.Path, err)
 	}
 	path := set.String()
-	chunks := even{set.Records, syntheticChunkRecords}
+	chunks := fixedChunks{set.Records, syntheticChunkRecords}
 	if table, ok := planted.ByName(set.Name); ok {
 		d.spec.Codec = dataset.TFExampleCodec
 		return d.add(ctx, path, &plantedFile{chunks, path, table, set.Seed})
@@ -37,7 +37,7 @@ func (d *Dataset) openSynthetic(ctx context.Context) error {
 
 // syntheticFile is a generated set of images.
 type syntheticFile struct {
-	even
+	fixedChunks
 	path string // the canonical form
 	set  synth.Set
 	seed uint64
@@ -67,7 +67,7 @@ func (s *syntheticFile) firstRecord(context.Context) ([]byte, error) {
 	return record, nil
 }
 
-func (s *syntheticFile) layout() Layout { return s.made() }
+func (s *syntheticFile) layout() Layout { return s.madeLayout() }
 
 // identify needs nothing but the generator's version: the parameters are in the path.
 func (s *syntheticFile) identify(_ context.Context, w hash.Hash) error {
@@ -77,7 +77,7 @@ func (s *syntheticFile) identify(_ context.Context, w hash.Hash) error {
 
 // plantedFile is a generated set of categories and numbers; its records are tf_examples.
 type plantedFile struct {
-	even
+	fixedChunks
 	path  string // the canonical form
 	table planted.Table
 	seed  uint64
@@ -100,14 +100,14 @@ func (s *plantedFile) firstRecord(context.Context) ([]byte, error) {
 	return s.table.Record(s.seed, 0), nil
 }
 
-func (s *plantedFile) layout() Layout { return s.made() }
+func (s *plantedFile) layout() Layout { return s.madeLayout() }
 
 func (s *plantedFile) identify(_ context.Context, w hash.Hash) error {
 	hashString(w, s.table.Version)
 	return nil
 }
 
-// made is the layout of records that a generator makes.
-func (s even) made() Layout {
+// madeLayout is the layout of records that a generator makes.
+func (s fixedChunks) madeLayout() Layout {
 	return Layout{Format: "synthetic", Chunks: s.chunkOf(s.total-1) + 1, LargestChunk: min(s.perChunk, s.total), Compression: "none"}
 }

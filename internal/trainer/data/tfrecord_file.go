@@ -18,7 +18,7 @@ type tfrecordFile struct {
 func (d *Dataset) openTFRecord(ctx context.Context, e entry) (source, error) {
 	s := &tfrecordFile{entry: e}
 	return s, e.open(ctx, func(r io.ReaderAt) (err error) {
-		s.index, err = tfrecord.ReadIndex(e.hopping(r), e.stamp.size, e.absolute, tfrecord.Options{
+		s.index, err = tfrecord.ReadIndex(e.windowed(r), e.stamp.size, e.absolute, tfrecord.Options{
 			ReadBytes: e.in.readBytes(), WholeBytes: d.spec.CacheBytes / 2, // room for reading the next one ahead
 		})
 		return err

@@ -65,16 +65,6 @@ func (c Compressor) String() string {
 	}
 }
 
-// ParseCompressor is the inverse of String.
-func ParseCompressor(name string) (Compressor, error) {
-	for c := None; c <= Gzip; c++ {
-		if c.String() == name {
-			return c, nil
-		}
-	}
-	return 0, fmt.Errorf("compressor %q is not known; use none, snappy or gzip", name)
-}
-
 // Chunk is an index entry: where a chunk is and what its header says.
 type Chunk struct {
 	Offset       int64 // of the header in the file

@@ -69,7 +69,7 @@ func ReadIndex(r io.ReaderAt, size int64, name string, o Options) (Index, error)
 	}
 	index := Index{Compression: compression, stored: size, readBytes: o.ReadBytes}
 	if compression == None {
-		return index, index.scan(&hopper{r: r, size: size}, chunkBytes, name)
+		return index, index.scan(&seeker{r: r, size: size}, chunkBytes, name)
 	}
 	stream, err := index.stream(r, name)
 	if err != nil {
@@ -155,8 +155,8 @@ func (x *Index) readError(name string, offset int64, err error) error {
 	return failure(name, offset, err, "reading it")
 }
 
-// hopper reads what is asked for, and hops over the rest.
-type hopper struct {
+// seeker reads what is asked for, and hops over the rest.
+type seeker struct {
 	r      io.ReaderAt
 	size   int64
 	offset int64 // of the next byte
@@ -166,7 +166,7 @@ type hopper struct {
 	nearBy int // bytes of near that are read
 }
 
-func (h *hopper) read(b []byte) error {
+func (h *seeker) read(b []byte) error {
 	switch rest := h.size - h.offset; {
 	case rest == 0:
 		return io.EOF
@@ -186,7 +186,7 @@ func (h *hopper) read(b []byte) error {
 	return nil
 }
 
-func (h *hopper) skip(n int64) error {
+func (h *seeker) skip(n int64) error {
 	if n > h.size-h.offset {
 		return io.ErrUnexpectedEOF
 	}

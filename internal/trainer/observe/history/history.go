@@ -18,10 +18,10 @@ import (
 
 // Limits of what is kept.
 const (
-	mostNotices = 120
-	mostPhases  = 200
+	maxNotices = 120
+	maxPhases  = 200
 
-	mostEvaluations = 200
+	maxEvaluations = 200
 )
 
 // Job is what does not change while a job runs.
@@ -44,12 +44,12 @@ type History struct {
 	Now    time.Duration // of the last thing heard of
 	Status trainingjob.Status
 
-	Series  Series   // of loss and records
-	Times   Times    // of steps
-	Lives   []*Life  // of workers, by their first appearance
-	Dropped int      // lives of earlier workers that are kept no more
-	Phases  []Phase  // one after the other
-	Notices []Notice // the newest, oldest first
+	Series  Series           // of loss and records
+	Times   Times            // of steps
+	Workers []*WorkerHistory // of workers, by their first appearance
+	Dropped int              // lives of earlier workers that are kept no more
+	Phases  []Phase          // one after the other
+	Notices []Notice         // the newest, oldest first
 
 	Evaluations []Evaluation // of this master's time; the newest, oldest first
 	evaluated   int64        // the step of the newest that is known
@@ -105,21 +105,21 @@ type Step struct {
 	LossSum float64 // over them
 }
 
-// Stepped notes that an update has been published.
-func (h *History) Stepped(at time.Time, s Step) {
+// OnStep notes that an update has been published.
+func (h *History) OnStep(at time.Time, s Step) {
 	now := h.since(at)
 	h.Steps++
 	h.Records += int64(s.Records)
 	h.Series.add(now, Point{Steps: 1, Records: int64(s.Records), LossSum: s.LossSum})
-	if took, ok := h.goodput.stepped(now); ok {
+	if took, ok := h.goodput.onStep(now); ok {
 		h.Times.add(took)
 	}
 }
 
-// Reported takes the newest status, and what it says of the workers.
-func (h *History) Reported(at time.Time, s trainingjob.Status) {
+// OnStatus takes the newest status, and what it says of the workers.
+func (h *History) OnStatus(at time.Time, s trainingjob.Status) {
 	now := h.since(at)
-	h.phase(now, s.Phase)
+	h.updatePhase(now, s.Phase)
 	ready, live := 0, 0
 	for _, w := range s.Workers {
 		switch State(w.State) {
@@ -130,14 +130,14 @@ func (h *History) Reported(at time.Time, s trainingjob.Status) {
 		case Pending:
 		}
 	}
-	h.goodput.workers(now, s.Phase, ready, live)
-	h.workers(now, s.Workers)
-	h.evaluations(now, s)
+	h.goodput.onWorkers(now, s.Phase, ready, live)
+	h.updateWorkers(now, s.Workers)
+	h.addEvaluations(now, s)
 	h.Status = s
 	h.Status.Goodput = h.Goodput()
 }
 
-func (h *History) phase(now time.Duration, name trainingjob.Phase) {
+func (h *History) updatePhase(now time.Duration, name trainingjob.Phase) {
 	if n := len(h.Phases); n > 0 {
 		h.Phases[n-1].To = now
 		if h.Phases[n-1].Name == name {
@@ -145,44 +145,44 @@ func (h *History) phase(now time.Duration, name trainingjob.Phase) {
 		}
 	}
 	h.Phases = append(h.Phases, Phase{Name: name, From: now, To: now})
-	h.Phases = newest(h.Phases, mostPhases)
+	h.Phases = newest(h.Phases, maxPhases)
 }
 
-// evaluations takes what the status has of them that is new. What an earlier master evaluated has no time here.
-func (h *History) evaluations(now time.Duration, s trainingjob.Status) {
+// addEvaluations takes what the status has of them that is new. What an earlier master evaluated has no time here.
+func (h *History) addEvaluations(now time.Duration, s trainingjob.Status) {
 	for _, m := range s.Evaluations {
 		if m.Step <= h.evaluated {
 			continue
 		}
 		h.evaluated = m.Step
 		if h.Steps > 0 {
-			h.Evaluations = newest(append(h.Evaluations, Evaluation{At: now, Measurement: m}), mostEvaluations)
+			h.Evaluations = newest(append(h.Evaluations, Evaluation{At: now, Measurement: m}), maxEvaluations)
 		}
 	}
 }
 
-// Noticed notes what a person should see. Evaluations are known from the status.
-func (h *History) Noticed(at time.Time, n coordinator.Notice) {
+// OnNotice notes what a person should see. Evaluations are known from the status.
+func (h *History) OnNotice(at time.Time, n coordinator.Notice) {
 	if n.Reason == coordinator.ReasonEvaluated {
 		return
 	}
 	h.Notices = append(h.Notices, Notice{At: h.since(at), Warning: n.Warning, Reason: n.Reason, Message: n.Message})
-	h.Notices = newest(h.Notices, mostNotices)
+	h.Notices = newest(h.Notices, maxNotices)
 }
 
-// Checkpointed notes that one has been written.
-func (h *History) Checkpointed(at time.Time) {
+// OnCheckpoint notes that one has been written.
+func (h *History) OnCheckpoint(at time.Time) {
 	h.since(at)
 	h.Checkpoint = at
 }
 
-// Finished notes how the run ended.
-func (h *History) Finished(at time.Time, how string) {
+// OnFinish notes how the run ended.
+func (h *History) OnFinish(at time.Time, how string) {
 	now := h.since(at)
 	h.Over, h.Ended = true, how
-	h.phase(now, h.Status.Phase)
-	for _, l := range h.Lives {
-		l.leave(now)
+	h.updatePhase(now, h.Status.Phase)
+	for _, l := range h.Workers {
+		l.end(now)
 	}
 }
 
@@ -196,11 +196,11 @@ func (h *History) clone() *History {
 	c.Series = h.Series.clone()
 	c.Phases, c.Notices = slices.Clone(h.Phases), slices.Clone(h.Notices)
 	c.Evaluations = slices.Clone(h.Evaluations)
-	c.Lives = make([]*Life, len(h.Lives))
-	for i, l := range h.Lives {
+	c.Workers = make([]*WorkerHistory, len(h.Workers))
+	for i, l := range h.Workers {
 		life := *l
-		life.Spans, life.Marks = slices.Clone(l.Spans), slices.Clone(l.Marks)
-		c.Lives[i] = &life
+		life.Intervals, life.Interruptions = slices.Clone(l.Intervals), slices.Clone(l.Interruptions)
+		c.Workers[i] = &life
 	}
 	c.goodput.durations = slices.Clone(h.goodput.durations)
 	return &c // the status is replaced as a whole, never changed

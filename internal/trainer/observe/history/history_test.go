@@ -23,7 +23,7 @@ func TestARunOfAnyLengthIsKeptInAFewPointsThatAddUpToTheWhole(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			at = at.Add(time.Duration(rapid.Int64Range(0, int64(72*time.Hour)).Draw(t, "apart")))
 			s := history.Step{Records: rapid.IntRange(1, 100).Draw(t, "records"), LossSum: float64(rapid.IntRange(0, 1000).Draw(t, "loss"))}
-			h.Stepped(at, s)
+			h.OnStep(at, s)
 			steps, records, loss = steps+1, records+int64(s.Records), loss+s.LossSum
 		}
 		var sum history.Point
@@ -48,16 +48,16 @@ func TestManyWorkersNoticesAndPhasesAreForgottenOldestFirst(t *testing.T) {
 	for id := range 1000 {
 		at = at.Add(time.Second)
 		phase := []trainingjob.Phase{trainingjob.PhaseRunning, trainingjob.PhaseWaiting}[id%2]
-		h.Reported(at, trainingjob.Status{Phase: phase, Workers: []trainingjob.WorkerStatus{{ID: 0, State: "ready"}, {ID: id + 1, State: "ready"}}})
-		h.Noticed(at, coordinator.Notice{Reason: "WorkerJoined"})
+		h.OnStatus(at, trainingjob.Status{Phase: phase, Workers: []trainingjob.WorkerStatus{{ID: 0, State: "ready"}, {ID: id + 1, State: "ready"}}})
+		h.OnNotice(at, coordinator.Notice{Reason: "WorkerJoined"})
 	}
-	if len(h.Lives) > 200 || h.Dropped+len(h.Lives) != 1001 || len(h.Notices) > 200 || len(h.Phases) > 200 {
-		t.Errorf("%d lives and %d dropped, %d notices, %d phases", len(h.Lives), h.Dropped, len(h.Notices), len(h.Phases))
+	if len(h.Workers) > 200 || h.Dropped+len(h.Workers) != 1001 || len(h.Notices) > 200 || len(h.Phases) > 200 {
+		t.Errorf("%d lives and %d dropped, %d notices, %d phases", len(h.Workers), h.Dropped, len(h.Notices), len(h.Phases))
 	}
-	if first := h.Lives[0]; first.Worker != 0 || first.Gone {
+	if first := h.Workers[0]; first.Worker != 0 || first.Ended {
 		t.Errorf("worker 0 is still there, and the first that is kept is %d", first.Worker)
 	}
-	if last := h.Lives[len(h.Lives)-1]; last.Worker != 1000 {
+	if last := h.Workers[len(h.Workers)-1]; last.Worker != 1000 {
 		t.Errorf("the newest worker that is kept is %d", last.Worker)
 	}
 }
@@ -106,19 +106,19 @@ func TestAWorkerHasOneMarkForEachTimeThatItWasTakenAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := history.New(history.Job{}, historytest.Began)
 			at := historytest.Began.Add(time.Second)
-			h.Reported(at, trainingjob.Status{Phase: trainingjob.PhaseRunning, Workers: []trainingjob.WorkerStatus{{ID: 1, State: "ready"}}})
+			h.OnStatus(at, trainingjob.Status{Phase: trainingjob.PhaseRunning, Workers: []trainingjob.WorkerStatus{{ID: 1, State: "ready"}}})
 			for _, e := range test.events {
-				h.Met(at, e)
+				h.OnEvent(at, e)
 			}
-			h.Reported(at.Add(time.Second), trainingjob.Status{Phase: trainingjob.PhaseRunning})
+			h.OnStatus(at.Add(time.Second), trainingjob.Status{Phase: trainingjob.PhaseRunning})
 			var kinds []history.Kind
-			for _, m := range h.Lives[0].Marks {
+			for _, m := range h.Workers[0].Interruptions {
 				kinds = append(kinds, m.Kind)
 			}
 			if !slices.Equal(kinds, test.want) || h.Preemptions != test.preemptions || h.Losses != test.losses {
 				t.Errorf("%v, %d preemptions, %d losses", kinds, h.Preemptions, h.Losses)
 			}
-			if !h.Lives[0].Gone {
+			if !h.Workers[0].Ended {
 				t.Error("it is still there")
 			}
 		})
@@ -131,12 +131,12 @@ func steady(h *history.History, at time.Time, phase trainingjob.Phase, n, steps 
 	for id := range n {
 		workers = append(workers, trainingjob.WorkerStatus{ID: id, State: "ready"})
 	}
-	h.Reported(at, trainingjob.Status{Phase: phase, Workers: workers})
+	h.OnStatus(at, trainingjob.Status{Phase: phase, Workers: workers})
 	for range steps {
 		at = at.Add(each)
-		h.Stepped(at, history.Step{Records: 10})
+		h.OnStep(at, history.Step{Records: 10})
 	}
-	h.Reported(at, trainingjob.Status{Phase: phase, Workers: workers})
+	h.OnStatus(at, trainingjob.Status{Phase: phase, Workers: workers})
 	return at
 }
 
@@ -209,9 +209,9 @@ func TestWaitsAreNoTimesOfSteps(t *testing.T) {
 func TestASnapshotStaysAsItWas(t *testing.T) {
 	r := history.NewRecorder(history.Job{Name: "job"})
 	report := func(state string) {
-		r.Reported(trainingjob.Status{Phase: trainingjob.PhaseRunning, Workers: []trainingjob.WorkerStatus{{ID: 0, State: state}}})
-		r.Stepped(history.Step{Records: 1})
-		r.Noticed(coordinator.Notice{Reason: "WorkerJoined"})
+		r.OnStatus(trainingjob.Status{Phase: trainingjob.PhaseRunning, Workers: []trainingjob.WorkerStatus{{ID: 0, State: state}}})
+		r.OnStep(history.Step{Records: 1})
+		r.OnNotice(coordinator.Notice{Reason: "WorkerJoined"})
 	}
 	report("joining")
 	first, same := r.Snapshot(), r.Snapshot()
@@ -222,7 +222,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	if !reflect.DeepEqual(first, same) {
 		t.Error("a snapshot has changed")
 	}
-	if len(r.Snapshot().Lives[0].Spans) < 3 {
+	if len(r.Snapshot().Workers[0].Intervals) < 3 {
 		t.Error("nothing was recorded")
 	}
 }

@@ -13,15 +13,15 @@ import (
 type Recorder struct {
 	Received, Sent atomic.Int64 // bytes of messages from and to workers
 
-	mu      sync.Mutex
-	history *History
-	alive   time.Time
+	mu       sync.Mutex
+	history  *History
+	lastTick time.Time
 }
 
 // NewRecorder begins to record a job.
 func NewRecorder(job Job) *Recorder {
 	now := time.Now()
-	return &Recorder{history: New(job, now), alive: now}
+	return &Recorder{history: New(job, now), lastTick: now}
 }
 
 // Snapshot is the history up to now, to keep.
@@ -33,49 +33,51 @@ func (r *Recorder) Snapshot() *History {
 	return h
 }
 
-// Alive is when Tick was called last.
-func (r *Recorder) Alive() time.Time {
+// LastTick is when Tick was called last.
+func (r *Recorder) LastTick() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.alive
+	return r.lastTick
 }
 
 // Tick says that the master's loop goes on.
 func (r *Recorder) Tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.alive = time.Now()
+	r.lastTick = time.Now()
 }
 
-// Stepped is History.Stepped, now.
-func (r *Recorder) Stepped(s Step) { r.now(func(h *History, at time.Time) { h.Stepped(at, s) }) }
+// OnStep is History.OnStep, now.
+func (r *Recorder) OnStep(s Step) { r.record(func(h *History, at time.Time) { h.OnStep(at, s) }) }
 
-// Met is History.Met, now.
-func (r *Recorder) Met(e coordinator.Event) { r.now(func(h *History, at time.Time) { h.Met(at, e) }) }
-
-// Noticed is History.Noticed, now.
-func (r *Recorder) Noticed(n coordinator.Notice) {
-	r.now(func(h *History, at time.Time) { h.Noticed(at, n) })
+// OnEvent is History.OnEvent, now.
+func (r *Recorder) OnEvent(e coordinator.Event) {
+	r.record(func(h *History, at time.Time) { h.OnEvent(at, e) })
 }
 
-// Checkpointed is History.Checkpointed, now.
-func (r *Recorder) Checkpointed() { r.now((*History).Checkpointed) }
-
-// Finished is History.Finished, now.
-func (r *Recorder) Finished(how string) {
-	r.now(func(h *History, at time.Time) { h.Finished(at, how) })
+// OnNotice is History.OnNotice, now.
+func (r *Recorder) OnNotice(n coordinator.Notice) {
+	r.record(func(h *History, at time.Time) { h.OnNotice(at, n) })
 }
 
-// Reported is History.Reported, now. It returns the status with the goodput in it.
-func (r *Recorder) Reported(s trainingjob.Status) trainingjob.Status {
-	r.now(func(h *History, at time.Time) {
-		h.Reported(at, s)
+// OnCheckpoint is History.OnCheckpoint, now.
+func (r *Recorder) OnCheckpoint() { r.record((*History).OnCheckpoint) }
+
+// OnFinish is History.OnFinish, now.
+func (r *Recorder) OnFinish(how string) {
+	r.record(func(h *History, at time.Time) { h.OnFinish(at, how) })
+}
+
+// OnStatus is History.OnStatus, now. It returns the status with the goodput in it.
+func (r *Recorder) OnStatus(s trainingjob.Status) trainingjob.Status {
+	r.record(func(h *History, at time.Time) {
+		h.OnStatus(at, s)
 		s = h.Status
 	})
 	return s
 }
 
-func (r *Recorder) now(do func(*History, time.Time)) {
+func (r *Recorder) record(do func(*History, time.Time)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	do(r.history, time.Now())

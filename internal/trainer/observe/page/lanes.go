@@ -24,9 +24,9 @@ const (
 
 // lanes draws a lane for each worker, in the order of their numbers.
 func (d *drawing) lanes(y float64) (bottom float64) {
-	rows := rowsOf(d.Lives)
+	rows := rowsOf(d.Workers)
 	if len(rows) == 0 {
-		rows = [][]*history.Life{nil}
+		rows = [][]*history.WorkerHistory{nil}
 	}
 	height := math.Max(lowestLane, math.Min(laneHeight, math.Floor(lanesHeight/float64(len(rows)))-laneGap))
 	bottom = y + float64(len(rows))*(height+laneGap)
@@ -46,30 +46,30 @@ func (d *drawing) lanes(y float64) (bottom float64) {
 			free = top + height/2 + nameHeight
 		}
 		for _, life := range row {
-			d.life(life, top, height)
+			d.worker(life, top, height)
 		}
 		for _, life := range row {
-			d.marks(life, top+height/2)
+			d.interruptions(life, top+height/2)
 		}
 	}
 	return bottom
 }
 
 // rowsOf puts each worker into a lane of its own, or where these would be too many behind one that had gone by then.
-func rowsOf(lives []*history.Life) [][]*history.Life {
-	sorted := slices.SortedFunc(slices.Values(lives), func(a, b *history.Life) int { return cmp.Compare(a.Worker, b.Worker) })
-	var rows [][]*history.Life
+func rowsOf(lives []*history.WorkerHistory) [][]*history.WorkerHistory {
+	sorted := slices.SortedFunc(slices.Values(lives), func(a, b *history.WorkerHistory) int { return cmp.Compare(a.Worker, b.Worker) })
+	var rows [][]*history.WorkerHistory
 	if len(sorted) <= mostLanes {
 		for _, life := range sorted {
-			rows = append(rows, []*history.Life{life})
+			rows = append(rows, []*history.WorkerHistory{life})
 		}
 		return rows
 	}
-	slices.SortStableFunc(sorted, func(a, b *history.Life) int { return cmp.Compare(a.From(), b.From()) })
+	slices.SortStableFunc(sorted, func(a, b *history.WorkerHistory) int { return cmp.Compare(a.From(), b.From()) })
 	for _, life := range sorted {
-		i := slices.IndexFunc(rows, func(row []*history.Life) bool {
+		i := slices.IndexFunc(rows, func(row []*history.WorkerHistory) bool {
 			last := row[len(row)-1]
-			return last.Gone && last.To() <= life.From()
+			return last.Ended && last.To() <= life.From()
 		})
 		if i < 0 {
 			rows, i = append(rows, nil), len(rows)
@@ -81,14 +81,14 @@ func rowsOf(lives []*history.Life) [][]*history.Life {
 
 // name is what stands before a lane: the worker's number, or of several that share it as many of the newest as there is
 // room for.
-func (d *drawing) name(row []*history.Life) (name string, gone bool) {
+func (d *drawing) name(row []*history.WorkerHistory) (name string, gone bool) {
 	if len(row) == 0 {
 		return "", false
 	}
 	last := row[len(row)-1]
 	name = strconv.Itoa(last.Worker)
 	if len(row) == 1 && !d.narrow {
-		return "worker " + name, last.Gone
+		return "worker " + name, last.Ended
 	}
 	room := int((d.x0 - 8) / digitWidth)
 	for _, life := range slices.Backward(row[:len(row)-1]) {
@@ -101,14 +101,14 @@ func (d *drawing) name(row []*history.Life) (name string, gone bool) {
 		}
 		name = longer
 	}
-	return name, last.Gone
+	return name, last.Ended
 }
 
-func (d *drawing) life(l *history.Life, y, height float64) {
+func (d *drawing) worker(l *history.WorkerHistory, y, height float64) {
 	d.Put(`<g class="job0"><title>%s</title>`, describe(l))
-	for i, span := range l.Spans {
+	for i, span := range l.Intervals {
 		to := span.To
-		if i == len(l.Spans)-1 && !l.Gone && !d.Over {
+		if i == len(l.Intervals)-1 && !l.Ended && !d.Over {
 			to = d.now
 		}
 		x := d.x(span.From)
@@ -125,33 +125,33 @@ func (d *drawing) life(l *history.Life, y, height float64) {
 	d.Put(`</g>`)
 }
 
-// marks lie over all bars of their lane: whoever comes next begins where they are.
-func (d *drawing) marks(l *history.Life, y float64) {
-	for _, mark := range l.Marks {
+// interruptions lie over all bars of their lane: whoever comes next begins where they are.
+func (d *drawing) interruptions(l *history.WorkerHistory, y float64) {
+	for _, mark := range l.Interruptions {
 		x := math.Min(math.Max(d.x(mark.At), d.x0+7), d.x1-7)
 		drawn := lostMark(x, y)
 		if mark.Kind == history.Preempted {
-			drawn = takenMark(x, y)
+			drawn = preemptedMark(x, y)
 		}
-		d.Put(`<g><title>%s</title>%s</g>`, markText(l, mark), raw(drawn))
+		d.Put(`<g><title>%s</title>%s</g>`, interruptionText(l, mark), raw(drawn))
 	}
 }
 
 // describe is a worker's life in a sentence, for the tooltip.
-func describe(l *history.Life) string {
+func describe(l *history.WorkerHistory) string {
 	text := fmt.Sprintf("worker %d, from %s", l.Worker, wording.Duration(l.From()))
-	if l.Gone {
+	if l.Ended {
 		text += " to " + wording.Duration(l.To())
 	} else {
-		text += ", " + history.Doing(l.State())
+		text += ", " + history.Describe(l.State())
 	}
-	if l.Reason != "" && !l.Gone {
+	if l.Reason != "" && !l.Ended {
 		text += ": " + l.Reason
 	}
 	return text + fmt.Sprintf("; %s taken from it", wording.Number(int(l.Gradients), "gradient"))
 }
 
-func markText(l *history.Life, m history.Mark) string {
+func interruptionText(l *history.WorkerHistory, m history.Interruption) string {
 	text := fmt.Sprintf("worker %d was %s after %s", l.Worker, m.Kind, wording.Duration(m.At))
 	if m.Kind == history.Failed {
 		text = fmt.Sprintf("worker %d failed after %s", l.Worker, wording.Duration(m.At))
@@ -162,9 +162,9 @@ func markText(l *history.Life, m history.Mark) string {
 	return text
 }
 
-// lived is how long a worker was there.
-func (v view) lived(l *history.Life) time.Duration {
-	if l.Gone || v.Over {
+// lifetime is how long a worker was there.
+func (v view) lifetime(l *history.WorkerHistory) time.Duration {
+	if l.Ended || v.Over {
 		return l.To() - l.From()
 	}
 	return v.now - l.From()

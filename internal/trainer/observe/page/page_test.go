@@ -44,7 +44,7 @@ func TestEachWorkerHasALaneOfItsOwnUntilThereAreTooMany(t *testing.T) {
 			h := historytest.Tell(workers, 4*time.Minute).History
 			got := strings.Count(page.Body(h, h.Began.Add(h.Now)), `<rect class="lane"`) / 2 // two pictures
 			if got != lanes {
-				t.Errorf("%d workers, of which %d at a time, have %d lanes, want %d", len(h.Lives), workers, got, lanes)
+				t.Errorf("%d workers, of which %d at a time, have %d lanes, want %d", len(h.Workers), workers, got, lanes)
 			}
 		})
 	}
@@ -99,15 +99,15 @@ func TestAnyHistoryMakesAWellFormedPageWithoutForeignMarkup(t *testing.T) {
 				for id := range worker {
 					s.Workers = append(s.Workers, trainingjob.WorkerStatus{ID: id, Pod: foreign, State: rapid.SampledFrom(states).Draw(t, "state"), Reason: foreign})
 				}
-				h.Reported(at, s)
+				h.OnStatus(at, s)
 			case 2:
-				h.Stepped(at, history.Step{Records: rapid.IntRange(0, 100).Draw(t, "records"), LossSum: rapid.SampledFrom(losses).Draw(t, "loss")})
+				h.OnStep(at, history.Step{Records: rapid.IntRange(0, 100).Draw(t, "records"), LossSum: rapid.SampledFrom(losses).Draw(t, "loss")})
 			case 3:
-				h.Met(at, coordinator.Lost{Worker: worker, Reason: foreign})
+				h.OnEvent(at, coordinator.Lost{Worker: worker, Reason: foreign})
 			case 4:
-				h.Noticed(at, coordinator.Notice{Warning: worker%2 == 0, Message: foreign})
+				h.OnNotice(at, coordinator.Notice{Warning: worker%2 == 0, Message: foreign})
 			case 5:
-				h.Met(at, coordinator.PodChanged{Worker: worker, State: coordinator.PodEnded, Reason: foreign})
+				h.OnEvent(at, coordinator.PodChanged{Worker: worker, State: coordinator.PodEnded, Reason: foreign})
 			}
 		}
 		body := page.Body(h, at)
@@ -129,9 +129,9 @@ func TestAPageStaysSmallHoweverLongTheRun(t *testing.T) {
 	at := h.Began
 	for id := range 3000 {
 		at = at.Add(10 * time.Minute)
-		h.Reported(at, trainingjob.Status{Phase: trainingjob.PhaseRunning, Workers: []trainingjob.WorkerStatus{{ID: id, State: "ready", Reason: "x"}, {ID: id + 1, State: "ready"}}})
-		h.Stepped(at, history.Step{Records: 100, LossSum: 50})
-		h.Noticed(at, coordinator.Notice{Message: "worker joined"})
+		h.OnStatus(at, trainingjob.Status{Phase: trainingjob.PhaseRunning, Workers: []trainingjob.WorkerStatus{{ID: id, State: "ready", Reason: "x"}, {ID: id + 1, State: "ready"}}})
+		h.OnStep(at, history.Step{Records: 100, LossSum: 50})
+		h.OnNotice(at, coordinator.Notice{Message: "worker joined"})
 	}
 	if size := len(page.Report(h, at)); size > 256<<10 {
 		t.Errorf("%d bytes", size)

@@ -75,7 +75,7 @@ func (d *drawing) draw() picture.Raw {
 // summary is the picture in words.
 func (d *drawing) summary() string {
 	return fmt.Sprintf("%s over %s; %s, %s; throughput and loss over the same time. The tables below say the same.",
-		wording.Number(len(d.Lives)+d.Dropped, "worker"), wording.Duration(d.now), wording.Number(int(d.Preemptions), "preemption"), wording.Number(int(d.Losses), "other loss"))
+		wording.Number(len(d.Workers)+d.Dropped, "worker"), wording.Duration(d.now), wording.Number(int(d.Preemptions), "preemption"), wording.Number(int(d.Losses), "other loss"))
 }
 
 // bands show when the job waited or evaluated.
@@ -123,8 +123,8 @@ func (d *drawing) axis(y float64) {
 // present are the kinds of marks that there are.
 func (v view) present() map[history.Kind]bool {
 	kinds := map[history.Kind]bool{}
-	for _, l := range v.Lives {
-		for _, mark := range l.Marks {
+	for _, l := range v.Workers {
+		for _, mark := range l.Interruptions {
 			kinds[mark.Kind] = true
 		}
 	}
@@ -137,12 +137,12 @@ func (v view) legend(m *picture.Markup) {
 		m.Put(`<span><svg viewBox="0 0 22 14">%s</svg>%s</span>`, picture.Raw(drawn), text)
 	}
 	for _, state := range []history.State{history.Ready, history.Joining, history.Starting} {
-		key(fmt.Sprintf(`<g class="job0"><rect class="%s" width="22" height="14" rx="3"/></g>`, state), history.Doing(state))
+		key(fmt.Sprintf(`<g class="job0"><rect class="%s" width="22" height="14" rx="3"/></g>`, state), history.Describe(state))
 	}
-	key(`<g class="job0"><rect class="tint" x="0.5" y="0.5" width="21" height="13" rx="3"/><path class="curve" d="M3 12L12 2M10 12L19 2"/><rect class="pendingedge" x="0.5" y="0.5" width="21" height="13" rx="3"/></g>`, history.Doing(history.Pending))
+	key(`<g class="job0"><rect class="tint" x="0.5" y="0.5" width="21" height="13" rx="3"/><path class="curve" d="M3 12L12 2M10 12L19 2"/><rect class="pendingedge" x="0.5" y="0.5" width="21" height="13" rx="3"/></g>`, history.Describe(history.Pending))
 	present := v.present()
 	if present[history.Preempted] {
-		key(takenMark(11, 7), "preempted")
+		key(preemptedMark(11, 7), "preempted")
 	}
 	if present[history.Lost] || present[history.Failed] || present[history.Deleted] {
 		key(lostMark(11, 7), "lost, failed or deleted")
@@ -160,9 +160,9 @@ func (v view) legend(m *picture.Markup) {
 	m.Put(`</div>`)
 }
 
-// takenMark is at the end of a worker that was preempted, the same as in a timeline; lostMark of another that did not end
+// preemptedMark is at the end of a worker that was preempted, the same as in a timeline; lostMark of another that did not end
 // by itself. They differ in shape, not in colour alone.
-func takenMark(x, y float64) string {
+func preemptedMark(x, y float64) string {
 	return fmt.Sprintf(`<circle class="taken" cx="%.1f" cy="%.1f" r="6.5"/><path class="cross" d="M%.1f %.1fl6 6m0 -6l-6 6"/>`, x, y, x-3, y-3)
 }
 

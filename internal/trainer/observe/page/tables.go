@@ -20,18 +20,18 @@ const (
 
 // workers is what the lanes say, as a table: those that are there first.
 func (v view) workers(m *picture.Markup) {
-	if len(v.Lives) == 0 {
+	if len(v.Workers) == 0 {
 		m.Put(`<section id="workers"></section>`)
 		return
 	}
-	rows := slices.Clone(v.Lives)
-	slices.SortStableFunc(rows, func(a, b *history.Life) int {
+	rows := slices.Clone(v.Workers)
+	slices.SortStableFunc(rows, func(a, b *history.WorkerHistory) int {
 		switch {
-		case a.Gone != b.Gone && b.Gone:
+		case a.Ended != b.Ended && b.Ended:
 			return -1
-		case a.Gone != b.Gone:
+		case a.Ended != b.Ended:
 			return 1
-		case a.Gone:
+		case a.Ended:
 			return b.Worker - a.Worker
 		}
 		return a.Worker - b.Worker
@@ -43,7 +43,7 @@ func (v view) workers(m *picture.Markup) {
 <tr><th>worker</th><th>state</th><th>from</th><th>there for</th><th class="number">gradients</th><th>why</th><th>pod</th></tr>`)
 	for _, l := range rows {
 		m.Put(`<tr><td>%d</td><td>%s</td><td>%s</td><td>%s</td><td class="number">%s</td><td class="reason">%s</td><td>%s</td></tr>`,
-			l.Worker, tableState(l), wording.Duration(l.From()), wording.Duration(v.lived(l)), wording.Count(l.Gradients), why(l), l.Pod)
+			l.Worker, tableState(l), wording.Duration(l.From()), wording.Duration(v.lifetime(l)), wording.Count(l.Gradients), endReason(l), l.Pod)
 	}
 	m.Put(`</table></div>`)
 	if left > 0 {
@@ -52,24 +52,24 @@ func (v view) workers(m *picture.Markup) {
 	m.Put(`</section>`)
 }
 
-func tableState(l *history.Life) string {
-	if !l.Gone {
-		return history.Doing(l.State())
+func tableState(l *history.WorkerHistory) string {
+	if !l.Ended {
+		return history.Describe(l.State())
 	}
-	if n := len(l.Marks); n > 0 {
-		return string(l.Marks[n-1].Kind)
+	if n := len(l.Interruptions); n > 0 {
+		return string(l.Interruptions[n-1].Kind)
 	}
 	return "ended"
 }
 
-// why is a worker's reason, and how often it was taken away before.
-func why(l *history.Life) string {
+// endReason is a worker's reason, and how often it was taken away before.
+func endReason(l *history.WorkerHistory) string {
 	var parts []string
-	if !l.Gone && l.Reason != "" {
+	if !l.Ended && l.Reason != "" {
 		parts = append(parts, l.Reason)
 	}
-	for i, mark := range l.Marks {
-		if l.Gone && i == len(l.Marks)-1 {
+	for i, mark := range l.Interruptions {
+		if l.Ended && i == len(l.Interruptions)-1 {
 			if mark.Reason != "" {
 				parts = append(parts, mark.Reason)
 			}

@@ -31,11 +31,11 @@ func newView(h *history.History, at time.Time) view {
 }
 
 func title(h *history.History) string {
-	return fmt.Sprintf("%s · %s", h.Job.Name, said(h))
+	return fmt.Sprintf("%s · %s", h.Job.Name, phaseText(h))
 }
 
-// said is the phase for a reader.
-func said(h *history.History) string {
+// phaseText is the phase for a reader.
+func phaseText(h *history.History) string {
 	switch h.Status.Phase {
 	case "":
 		return "starting"
@@ -72,7 +72,7 @@ func (v view) head(m *picture.Markup) {
 	m.Put(`<section id="head" class="%s">
 <div class="head"><h1>%s</h1><span class="badge %s"><svg viewBox="0 0 10 10" aria-hidden="true"><circle class="dot" cx="5" cy="5" r="5"/></svg>%s</span></div>
 <p class="soft what">%s · %s of %s records · %s × %s records a step</p>`,
-		colour(v.History), v.Job.Name, colour(v.History), said(v.History),
+		colour(v.History), v.Job.Name, colour(v.History), phaseText(v.History),
 		v.Job.Model, wording.Number(v.Job.Epochs, "epoch"), wording.Count(int64(v.Job.Records)), wording.Count(int64(v.Job.GradsToWait)), wording.Count(int64(v.Job.Minibatch)))
 	if message := cmp.Or(s.Message, ended(v.History)); message != "" {
 		m.Put(`<p class="said">%s</p>`, message)
@@ -144,7 +144,7 @@ func (v view) facts(m *picture.Markup) {
 		}
 		fact("workers", wording.Count(int64(s.WorkersRunning)), note)
 	} else {
-		fact("workers", wording.Count(int64(len(v.Lives)+v.Dropped)), "in all")
+		fact("workers", wording.Count(int64(len(v.Workers)+v.Dropped)), "in all")
 	}
 	note := ""
 	if v.Losses > 0 {

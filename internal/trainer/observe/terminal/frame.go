@@ -140,15 +140,15 @@ func workers(h *history.History, now time.Duration, width int) [][]piece {
 	var named []piece
 	counts := map[history.State]int{}
 	gone := 0
-	for _, l := range h.Lives {
+	for _, l := range h.Workers {
 		switch {
-		case !l.Gone:
+		case !l.Ended:
 			counts[l.State()]++
 			mark, as := look(l.State())
 			named = append(named, piece{as, fmt.Sprintf(" %s %d", mark, l.Worker)})
-		case len(l.Marks) > 0:
+		case len(l.Interruptions) > 0:
 			gone++
-			if last := l.Marks[len(l.Marks)-1]; now-last.At < lostFor && !h.Over {
+			if last := l.Interruptions[len(l.Interruptions)-1]; now-last.At < lostFor && !h.Over {
 				named = append(named, piece{alarm, fmt.Sprintf(" ✕ %d %s", l.Worker, last.Kind)})
 			}
 		}
@@ -159,7 +159,7 @@ func workers(h *history.History, now time.Duration, width int) [][]piece {
 		for _, state := range slices.Backward(history.States()) {
 			if counts[state] > 0 {
 				mark, as := look(state)
-				label = append(label, piece{as, fmt.Sprintf(" %s %d %s", mark, counts[state], history.Doing(state))})
+				label = append(label, piece{as, fmt.Sprintf(" %s %d %s", mark, counts[state], history.Describe(state))})
 			}
 		}
 	} else {
@@ -167,7 +167,7 @@ func workers(h *history.History, now time.Duration, width int) [][]piece {
 	}
 	switch {
 	case h.Over:
-		label = append(label[:1], piece{plain, fmt.Sprintf(" %s in all", wording.Count(int64(len(h.Lives)+h.Dropped)))})
+		label = append(label[:1], piece{plain, fmt.Sprintf(" %s in all", wording.Count(int64(len(h.Workers)+h.Dropped)))})
 	case len(label) == 1:
 		label = append(label, piece{plain, " none yet"})
 	}

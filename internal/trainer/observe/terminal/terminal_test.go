@@ -68,7 +68,7 @@ func TestAFrameNeverIsWiderThanItsTerminalAndHoldsNoForeignCommands(t *testing.T
 		status := s.History.Status
 		status.Message, status.Phase = foreign, rapid.SampledFrom([]trainingjob.Phase{trainingjob.PhaseWaiting, trainingjob.PhaseRunning, trainingjob.PhaseCannotSave}).Draw(t, "phase")
 		status.Metrics = map[string]float64{foreign: 1}
-		s.History.Reported(historytest.Began.Add(time.Hour), status)
+		s.History.OnStatus(historytest.Began.Add(time.Hour), status)
 		width := rapid.IntRange(1, 200).Draw(t, "width")
 		plainFrame, coloured := Frame(s.History, s.History.Now, width, false), Frame(s.History, s.History.Now, width, true)
 		for i, line := range plainFrame {
@@ -177,7 +177,7 @@ func TestAViewIsDrawnInPlaceBelowWhatIsPrinted(t *testing.T) {
 			if err := pty.Setsize(master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
 				t.Fatal(err)
 			}
-			if !Suits(terminal) {
+			if !IsSupported(terminal) {
 				t.Fatal("a pseudo-terminal is taken for none")
 			}
 			var sent eventually.Text
@@ -189,7 +189,7 @@ func TestAViewIsDrawnInPlaceBelowWhatIsPrinted(t *testing.T) {
 
 			r := history.NewRecorder(history.Job{Name: "job", Epochs: 1})
 			report := func(step int64) {
-				r.Reported(trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: step, StepsTotal: 100, Workers: []trainingjob.WorkerStatus{{ID: 0, State: "ready"}, {ID: 1, State: "joining"}}})
+				r.OnStatus(trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: step, StepsTotal: 100, Workers: []trainingjob.WorkerStatus{{ID: 0, State: "ready"}, {ID: 1, State: "joining"}}})
 			}
 			view := Start(terminal, r)
 			report(10)
@@ -242,7 +242,7 @@ func TestWhatIsNoTerminalIsNotDrawnOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	if Suits(f) || Suits(&bytes.Buffer{}) {
+	if IsSupported(f) || IsSupported(&bytes.Buffer{}) {
 		t.Error("a file is taken for a terminal")
 	}
 	_, terminal, err := pty.Open()
@@ -251,7 +251,7 @@ func TestWhatIsNoTerminalIsNotDrawnOn(t *testing.T) {
 	}
 	defer func() { _ = terminal.Close() }()
 	t.Setenv("TERM", "dumb")
-	if Suits(terminal) {
+	if IsSupported(terminal) {
 		t.Error("a terminal that cannot move its cursor is drawn on")
 	}
 }

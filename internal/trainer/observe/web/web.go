@@ -195,7 +195,7 @@ func numbers(h *history.History) []byte {
 // healthy says whether the master's loop goes on.
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
 	timed(w)
-	if silent := time.Since(s.history.Alive()); silent > stuckAfter {
+	if silent := time.Since(s.history.LastTick()); silent > stuckAfter {
 		http.Error(w, fmt.Sprintf("the master has done nothing for %s", silent.Round(time.Second)), http.StatusServiceUnavailable)
 		return
 	}

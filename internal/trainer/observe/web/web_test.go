@@ -58,7 +58,7 @@ func request(t *testing.T, method, url string) answer {
 func TestPagesMetricsAndHealthAreServedAndNothingElse(t *testing.T) {
 	s, r := start(t)
 	defer s.Close()
-	r.Reported(trainingjob.Status{Phase: trainingjob.PhaseRunning})
+	r.OnStatus(trainingjob.Status{Phase: trainingjob.PhaseRunning})
 	for name, test := range map[string]struct {
 		method, path string
 		status       int
@@ -119,7 +119,7 @@ func TestAViewerIsToldWhatChangesAndThatTheRunHasEnded(t *testing.T) {
 		t.Fatalf("%q never came: %v", what, lines.Err())
 	}
 	await("event: message")
-	r.Reported(trainingjob.Status{Phase: trainingjob.PhaseWaiting, Message: "no\rworkers\nevent: forged"})
+	r.OnStatus(trainingjob.Status{Phase: trainingjob.PhaseWaiting, Message: "no\rworkers\nevent: forged"})
 	await("workers")
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.Close() }()

@@ -233,7 +233,7 @@ func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 			e.Preempted = e.Preempted || c.Reason == corev1.PodReasonPreemptionByScheduler
 		}
 	}
-	if _, evicted := trainingjob.Evicted(pod); evicted {
+	if _, evicted := trainingjob.EvictionMessage(pod); evicted {
 		e.Terminating, e.Preempted = true, true
 	}
 	e.Disrupted = e.Disrupted || e.Terminating

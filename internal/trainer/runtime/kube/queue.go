@@ -67,7 +67,7 @@ func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) 
 	if err != nil {
 		return coordinator.Replaced, err
 	}
-	if _, evicted := trainingjob.Evicted(pod); evicted {
+	if _, evicted := trainingjob.EvictionMessage(pod); evicted {
 		return coordinator.Evicted, nil
 	}
 	job := &batchv1.Job{}

@@ -17,7 +17,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
@@ -72,6 +71,3 @@ func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: cfg.Reporter, History: cfg.History, Store: files, Log: cfg.Log,
 	})
 }
-
-// Interrupted says whether a run ended because it was asked to.
-func Interrupted(r master.Result) bool { return r.Code == coordinator.ExitInterrupted }

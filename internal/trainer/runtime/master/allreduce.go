@@ -85,8 +85,8 @@ func (m *Master) advance(step int64) {
 	}
 	said := m.newestSaid.Measured
 	m.last = m.measuredAt(step+1, said.LossSum, said.Counts)
-	m.cfg.History.Stepped(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
-	m.log.Debug("published", "step", step) // by the workers
+	m.cfg.History.OnStep(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
+	m.log.Debug("published", "step", step) // by the workers, to each other
 }
 
 // aggregation is where gradients are added now.

@@ -107,7 +107,7 @@ func (m *Master) checkpointWritten(w writtenCheckpoint) {
 		return
 	}
 	m.kept, m.written = w.step, append(m.written, w.step)
-	m.cfg.History.Checkpointed()
+	m.cfg.History.OnCheckpoint()
 	m.log.Info("wrote a checkpoint", "step", w.step)
 	m.cfg.Reporter.Notice(coordinator.Notice{Reason: coordinator.ReasonCheckpointed, Message: fmt.Sprintf("the state of step %d of %d is in a checkpoint", w.step, m.cfg.Job.Schedule.Steps())})
 	m.step(coordinator.CheckpointWritten{Step: w.step})

@@ -60,7 +60,7 @@ func (m *Master) do(e coordinator.Effect) {
 	case coordinator.Disconnect:
 		if c := m.conns[e.Worker]; c != nil {
 			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
-			m.cfg.History.Met(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the stream's end will be no news
+			m.cfg.History.OnEvent(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the stream's end will be no news
 			c.closing, c.subscribed = true, false
 			c.end(errors.New(e.Reason))
 		}

@@ -24,7 +24,7 @@ func (m *Master) alreadyDone(ctx context.Context) (Result, error) {
 	m.info = m.finished
 	m.evaluations.all = m.info.Evaluations
 	m.sayWhatIsMissing(m.cfg.Job.Schedule.Steps())
-	m.cfg.Reporter.Status(m.cfg.History.Reported(m.finishedStatus()))
+	m.cfg.Reporter.Status(m.cfg.History.OnStatus(m.finishedStatus()))
 	return Result{Code: coordinator.ExitDone, Model: m.info}, m.dismissLeftOver(ctx)
 }
 
@@ -53,7 +53,7 @@ func (m *Master) notEvaluated(ctx context.Context, reason string) (Result, error
 	m.info = m.finished
 	status := m.finishedStatus()
 	status.Phase, status.Message = trainingjob.PhaseFailed, reason
-	m.cfg.Reporter.Status(m.cfg.History.Reported(status))
+	m.cfg.Reporter.Status(m.cfg.History.OnStatus(status))
 	return Result{Code: coordinator.ExitJobFailed, Reason: reason}, m.dismissLeftOver(ctx)
 }
 

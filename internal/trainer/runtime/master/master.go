@@ -294,7 +294,7 @@ func (m *Master) step(e coordinator.Event) {
 	for len(m.pending) > 0 && m.result == nil {
 		e := m.pending[0]
 		m.pending = m.pending[1:]
-		m.cfg.History.Met(e)
+		m.cfg.History.OnEvent(e)
 		for _, effect := range m.core.Step(e) {
 			m.do(effect)
 		}

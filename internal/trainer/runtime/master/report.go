@@ -12,7 +12,7 @@ const reportTimeout = 5 * time.Second
 
 // saveReport leaves the page of the run behind, beside the model where there is one. Without it nothing is lost.
 func (m *Master) saveReport(ctx context.Context) {
-	m.cfg.History.Finished(m.result.Reason)
+	m.cfg.History.OnFinish(m.result.Reason)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
 	name := ReportName{Job: m.cfg.Job.Identity.Job, Generation: m.cfg.Fence.Generation()}

@@ -20,7 +20,7 @@ func (m *Master) observe(step int64, k int) {
 		m.last.Add(m.results[v])
 	}
 	m.last.Records = m.cfg.Job.Schedule.Step(step).Records
-	m.cfg.History.Stepped(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
+	m.cfg.History.OnStep(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
 }
 
 // Record begins the history of a job.
@@ -44,7 +44,7 @@ func (m *Master) notice(n coordinator.Notice) {
 
 // tell passes on what has been logged already.
 func (m *Master) tell(n coordinator.Notice) {
-	m.cfg.History.Noticed(n)
+	m.cfg.History.OnNotice(n)
 	m.cfg.Reporter.Notice(n)
 }
 
@@ -53,7 +53,7 @@ func (m *Master) tell(n coordinator.Notice) {
 func (m *Master) report(now bool) {
 	if m.dirty || now {
 		m.dirty, m.stale = false, true
-		m.newest = m.cfg.History.Reported(m.status())
+		m.newest = m.cfg.History.OnStatus(m.status())
 	}
 	if now || (m.stale && time.Since(m.reported) >= statusEvery) {
 		m.stale, m.reported = false, time.Now()

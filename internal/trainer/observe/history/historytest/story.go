@@ -100,7 +100,7 @@ func (s *Story) Beat() {
 	if ready == 0 {
 		s.status.Phase, s.status.Message = trainingjob.PhaseWaiting, "0 of at least 1 workers are ready"
 	}
-	s.History.Reported(at, s.status)
+	s.History.OnStatus(at, s.status)
 	s.train(at, ready)
 }
 
@@ -126,7 +126,7 @@ func (s *Story) train(at time.Time, ready int) {
 	s.done = min(stepsTotal, s.done+float64(beat)/float64(perStep)/share)
 	for step := before; step < int64(s.done); step++ {
 		loss := 0.08 + 2.2*math.Exp(-float64(step)/160) + 0.05*math.Sin(float64(step)*1.7)
-		s.History.Stepped(at, history.Step{Records: s.want * s.job.Minibatch, LossSum: loss * float64(s.want*s.job.Minibatch)})
+		s.History.OnStep(at, history.Step{Records: s.want * s.job.Minibatch, LossSum: loss * float64(s.want*s.job.Minibatch)})
 		s.status.Loss, s.status.StepsDone = &loss, step+1
 		s.status.Metrics = map[string]float64{"accuracy": 1 - loss/2.5}
 		s.status.Epoch = int(3 * step / stepsTotal)
@@ -139,7 +139,7 @@ func (s *Story) train(at time.Time, ready int) {
 			s.status.Evaluations = append(s.status.Evaluations, trainingjob.Measurement{Step: step + 1, Loss: loss * 1.1, Metrics: map[string]float64{"accuracy": 0.97 - loss/2.5}, Records: 10000})
 		}
 		if (step+1)%200 == 0 {
-			s.History.Checkpointed(at)
+			s.History.OnCheckpoint(at)
 			s.status.CheckpointStep = step + 1
 		}
 	}
@@ -159,18 +159,18 @@ func (s *Story) disturb(at time.Time) {
 		s.status.Preemptions++
 		s.notice(at, true, "WorkerPreempted", "worker %d was preempted at step %d; it is replaced as soon as there is room", w.id, s.status.StepsDone)
 	case 2:
-		s.History.Met(at, coordinator.Lost{Worker: w.id, Reason: "was lost: connection reset by peer"})
+		s.History.OnEvent(at, coordinator.Lost{Worker: w.id, Reason: "was lost: connection reset by peer"})
 		event.Disrupted = true
 		s.notice(at, false, "WorkerLeft", "worker %d was lost: connection reset by peer at step %d; %d left", w.id, s.status.StepsDone, len(s.workers))
 	case 0:
 		s.notice(at, true, "WorkerFailed", "worker %d failed: OOMKilled, exit code 137", w.id)
 	}
-	s.History.Met(at, event)
+	s.History.OnEvent(at, event)
 	s.create(room)
 }
 
 func (s *Story) notice(at time.Time, warning bool, reason, format string, args ...any) {
-	s.History.Noticed(at, coordinator.Notice{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+	s.History.OnNotice(at, coordinator.Notice{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // Succeed ends the run well.
@@ -180,7 +180,7 @@ func (s *Story) Succeed() *history.History {
 	s.status.StepsDone, s.status.Epoch = s.status.StepsTotal, s.job.Epochs-1
 	s.status.ModelSHA256 = "30fcd152bdb9818f28f73b8692d1a67d0b04c1115d4fb90e7ae3af6f46268ed0"
 	s.status.OutputFiles = []string{"/output/low-prio-job/15e64d5f/model.safetensors"}
-	s.History.Reported(at, s.status)
-	s.History.Finished(at, "")
+	s.History.OnStatus(at, s.status)
+	s.History.OnFinish(at, "")
 	return s.History
 }

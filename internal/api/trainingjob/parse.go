@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// DefinitionOf reads a definition back from ConfigMap NAME-job: the inverse of Definition.ConfigData. A template in
+// ParseDefinition reads a definition back from ConfigMap NAME-job: the inverse of Definition.ConfigData. A template in
 // workers.json that somebody changed by hand shows in the definition, as far as the definition can say it. Labels and
 // annotations are left to the caller, who knows which of an object's are the user's, and so is ActiveDeadlineSeconds, which
 // is in the Job.
-func DefinitionOf(cm *corev1.ConfigMap) (Definition, error) {
+func ParseDefinition(cm *corev1.ConfigMap) (Definition, error) {
 	fail := func(key string, err error) (Definition, error) {
 		return Definition{}, fmt.Errorf("read %s of ConfigMap %s/%s: %w", key, cm.Namespace, cm.Name, err)
 	}
@@ -44,29 +44,29 @@ func DefinitionOf(cm *corev1.ConfigMap) (Definition, error) {
 	if err != nil {
 		return fail(DefinitionKey, err)
 	}
-	d.Workers = d.Workers.edited(settingsOf(written), settingsOf(workers.Template))
+	d.Workers = d.Workers.withEdits(settingsOf(written), settingsOf(workers.Template))
 	return d, nil
 }
 
-// edited takes over what differs between the template that the settings make and the one that is there. What is
+// withEdits takes over what differs between the template that the settings make and the one that is there. What is
 // equal stays as the user wrote it, who may have said it by pod_overrides.
-func (s PodSettings) edited(written, live PodSettings) PodSettings {
-	take(&s.PriorityClassName, written.PriorityClassName, live.PriorityClassName)
-	take(&s.Resources, written.Resources, live.Resources)
-	take(&s.NodeSelector, written.NodeSelector, live.NodeSelector)
-	take(&s.Tolerations, written.Tolerations, live.Tolerations)
-	take(&s.Affinity, written.Affinity, live.Affinity)
-	take(&s.Env, written.Env, live.Env)
-	take(&s.Labels, written.Labels, live.Labels)
-	take(&s.Annotations, written.Annotations, live.Annotations)
-	take(&s.TerminationGracePeriodSeconds, written.TerminationGracePeriodSeconds, live.TerminationGracePeriodSeconds)
-	take(&s.RuntimeClassName, written.RuntimeClassName, live.RuntimeClassName)
-	take(&s.SecurityContext, written.SecurityContext, live.SecurityContext)
-	take(&s.InitContainers, written.InitContainers, live.InitContainers)
+func (s PodSettings) withEdits(written, live PodSettings) PodSettings {
+	takeEdit(&s.PriorityClassName, written.PriorityClassName, live.PriorityClassName)
+	takeEdit(&s.Resources, written.Resources, live.Resources)
+	takeEdit(&s.NodeSelector, written.NodeSelector, live.NodeSelector)
+	takeEdit(&s.Tolerations, written.Tolerations, live.Tolerations)
+	takeEdit(&s.Affinity, written.Affinity, live.Affinity)
+	takeEdit(&s.Env, written.Env, live.Env)
+	takeEdit(&s.Labels, written.Labels, live.Labels)
+	takeEdit(&s.Annotations, written.Annotations, live.Annotations)
+	takeEdit(&s.TerminationGracePeriodSeconds, written.TerminationGracePeriodSeconds, live.TerminationGracePeriodSeconds)
+	takeEdit(&s.RuntimeClassName, written.RuntimeClassName, live.RuntimeClassName)
+	takeEdit(&s.SecurityContext, written.SecurityContext, live.SecurityContext)
+	takeEdit(&s.InitContainers, written.InitContainers, live.InitContainers)
 	return s
 }
 
-func take[T any](field *T, written, live T) {
+func takeEdit[T any](field *T, written, live T) {
 	if !equality.Semantic.DeepEqual(written, live) {
 		*field = live
 	}

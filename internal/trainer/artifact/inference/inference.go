@@ -124,14 +124,14 @@ func New(m *graph.Model, w Weights, o nn.Options) (*Model, error) {
 		return nil, err
 	}
 	state := make([]float32, n.StateSize())
-	if err := fit(n, state, w); err != nil {
+	if err := importWeights(n, state, w); err != nil {
 		n.Close()
 		return nil, fmt.Errorf("%s does not fit the model %s: %w", w.Path, m.Name, err)
 	}
 	return &Model{Graph: m, Network: n, State: state}, nil
 }
 
-func fit(n *nn.Network, state []float32, w Weights) error {
+func importWeights(n *nn.Network, state []float32, w Weights) error {
 	if err := n.Import(state, w.tensors); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func TestBetweenNamesTheLimitOfAFlagAndLeavesOtherTextsToItsType(t *testing.T) {
 	} {
 		c := &cobra.Command{}
 		n := c.Flags().Int("number", 7, "")
-		Between(c, "number", 1, 1000)
+		InRange(c, "number", 1, 1000)
 		err := c.Flags().Set("number", value)
 		if want == "" && (err != nil || *n == 7) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("--number=%q: %v (%d); want %q", value, err, *n, want)

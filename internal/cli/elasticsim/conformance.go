@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/conformance"
 )
 
-func newConform() *cobra.Command {
+func newConformance() *cobra.Command {
 	var outcomes, quiet bool
 	c := &cobra.Command{
 		Use:   "conform PATH...",
@@ -31,7 +31,7 @@ With --outcomes it compares nothing, and writes what the engine decided: a line
 {"name": ..., "outcomes": [...]} for each scenario, in the recordings' own form.`,
 		Example: `  elastic-sim conform recordings/ more.jsonl.gz
   elastic-sim conform --outcomes one.json | jq .outcomes[3].events`,
-		Args:              cli.Wants("PATH..."),
+		Args:              cli.NeedsArguments("PATH..."),
 		ValidArgsFunction: cli.Files("json", "jsonl", "gz"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if outcomes {

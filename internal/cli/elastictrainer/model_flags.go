@@ -28,9 +28,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// using are the flags of evaluate and predict: a trained model, and the data that it is used on.
-type using struct {
-	computing
+// modelFlags are the flags of evaluate and predict: a trained model, and the data that it is used on.
+type modelFlags struct {
+	computeFlags
 	csv        csvFlags
 	model      trainingjob.Model
 	checkpoint string
@@ -41,7 +41,7 @@ type using struct {
 	hint       string // about records that the model does not read
 }
 
-func (u *using) register(c *cobra.Command, dataFlag, what string) {
+func (u *modelFlags) register(c *cobra.Command, dataFlag, what string) {
 	f := c.Flags()
 	f.StringVar(&u.model.File, "model-file", "", "the model `file` that it was trained with (this or --model is needed)")
 	f.StringVar(&u.model.Name, "model", "", "the built-in model that it was trained as: "+strings.Join(zoo.Names(), ", "))
@@ -52,8 +52,8 @@ func (u *using) register(c *cobra.Command, dataFlag, what string) {
 	f.StringVar(&u.spec.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
 	u.csv.register(f)
 	f.IntVar(&u.minibatch, "minibatch-size", 64, "records that are computed at once; results do not depend on it")
-	cli.Between(c, "minibatch-size", 1, trainingjob.MaxMinibatchSize)
-	u.computing.register(c)
+	cli.InRange(c, "minibatch-size", 1, trainingjob.MaxMinibatchSize)
+	u.computeFlags.register(c)
 	cli.Require(c, dataFlag)
 	completeModel(c)
 	completeData(c, dataFlag)
@@ -65,8 +65,8 @@ func (u *using) register(c *cobra.Command, dataFlag, what string) {
 	c.MarkFlagsMutuallyExclusive("checkpoint", "model-dir")
 }
 
-// used is a trained model beside data for it. Close releases both.
-type used struct {
+// openModel is a trained model beside data for it. Close releases both.
+type openModel struct {
 	*inference.Model
 	weights inference.Weights
 	data    *data.Dataset
@@ -75,7 +75,7 @@ type used struct {
 }
 
 // open loads the model for a mode, gives it its weights, and opens the data.
-func (u *using) open(ctx context.Context, mode modelfile.Mode) (_ *used, err error) {
+func (u *modelFlags) open(ctx context.Context, mode modelfile.Mode) (_ *openModel, err error) {
 	csv, err := u.csv.finish()
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (u *using) open(ctx context.Context, mode modelfile.Mode) (_ *used, err err
 	if err != nil {
 		return nil, err
 	}
-	o := &used{}
+	o := &openModel{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, o.Close())
@@ -136,7 +136,7 @@ func (u *using) open(ctx context.Context, mode modelfile.Mode) (_ *used, err err
 const defaultRange = 100
 
 // rangeLength is that of the flag, or the one that the final model was measured with.
-func (u *using) rangeLength(w inference.Weights) int {
+func (u *modelFlags) rangeLength(w inference.Weights) int {
 	switch {
 	case u.ranges > 0:
 		return u.ranges
@@ -155,7 +155,7 @@ func records(d *data.Dataset) []int64 {
 }
 
 // Close releases the model and the data.
-func (o *used) Close() error {
+func (o *openModel) Close() error {
 	if o.Model != nil {
 		o.Model.Close()
 	}
@@ -166,7 +166,7 @@ func (o *used) Close() error {
 }
 
 // each calls do with one range after the other, while the next one is read, and says how it goes.
-func (o *used) each(progress *counter, do func(r schedule.Range) error) error {
+func (o *openModel) each(progress *counter, do func(r schedule.Range) error) error {
 	for i, r := range o.ranges {
 		if i+1 < len(o.ranges) {
 			next := o.ranges[i+1]
@@ -182,7 +182,7 @@ func (o *used) each(progress *counter, do func(r schedule.Range) error) error {
 }
 
 // title says which weights of which model are used.
-func (o *used) title() string {
+func (o *openModel) title() string {
 	s := fmt.Sprintf("model     %s, %s", o.Graph.Name, o.weights.Path)
 	if o.weights.Step >= 0 {
 		s += fmt.Sprintf(", step %d", o.weights.Step)
@@ -198,13 +198,13 @@ type counter struct {
 	total    int64
 	done     int64
 	began    time.Time
-	said     time.Time
+	printed  time.Time
 	open     bool // a line is on the terminal without its end
 }
 
 func newCounter(out io.Writer, what string, total int64) *counter {
 	f, isFile := out.(*os.File)
-	return &counter{out: out, terminal: isFile && term.IsTerminal(int(f.Fd())), what: what, total: total, began: time.Now(), said: time.Now()}
+	return &counter{out: out, terminal: isFile && term.IsTerminal(int(f.Fd())), what: what, total: total, began: time.Now(), printed: time.Now()}
 }
 
 // Between two lines; short commands say nothing.
@@ -220,10 +220,10 @@ func (c *counter) add(n int64) {
 		every = counterOnTerminal
 	}
 	now := time.Now()
-	if now.Sub(c.said) < every {
+	if now.Sub(c.printed) < every {
 		return
 	}
-	c.said = now
+	c.printed = now
 	perSecond := float64(c.done) / now.Sub(c.began).Seconds()
 	line := fmt.Sprintf("%s  %d of %d records  %.0f records/s", c.what, c.done, c.total, perSecond)
 	if left, known := wording.Remaining(float64(c.total-c.done), perSecond); known {
