@@ -261,6 +261,10 @@ func (c *Coordinator) reconcilePhase() {
 	if c.phase > Evaluating || c.exitReason != "" {
 		return
 	}
+	if c.stopped && c.phase == Evaluating { // the step in flight was the last one: no part of the evaluation is assigned
+		c.exitUnfinished()
+		return
+	}
 	if c.stopTimer > 0 && len(c.ready()) == 0 {
 		c.stopTimer = 0
 		c.exitAfterCheckpoint("stopped; no worker is left to complete the step in flight")

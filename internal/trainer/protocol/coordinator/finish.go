@@ -77,11 +77,7 @@ func (c *Coordinator) stop(e Stop) {
 		}
 	}
 	if c.phase == Evaluating || c.phase == CannotSave {
-		reason := "stopped before the final model was written"
-		if c.step < c.cfg.Steps {
-			reason = "stopped in an evaluation, which is repeated when the job resumes"
-		}
-		c.exitAfterCheckpoint(reason)
+		c.exitUnfinished()
 		return
 	}
 	if !c.training() {
@@ -96,4 +92,14 @@ func (c *Coordinator) stop(e Stop) {
 		c.stopTimer = 0
 		c.exitAfterCheckpoint("stopped between two steps")
 	}
+}
+
+// exitUnfinished ends a master that was asked to stop where an evaluation or the model was next.
+func (c *Coordinator) exitUnfinished() {
+	c.stopTimer = 0
+	if c.step < c.cfg.Steps {
+		c.exitAfterCheckpoint("stopped in an evaluation, which is repeated when the job resumes")
+		return
+	}
+	c.exitAfterCheckpoint("stopped before the final model was written")
 }

@@ -386,6 +386,22 @@ func TestCoordinatorAppliesEveryVirtualWorkerOnceAndFinishesUnderFaults(t *testi
 				w.do(PodChanged{Worker: id, State: PodState(rapid.IntRange(0, 2).Draw(t, "state")), Terminating: true, Disrupted: true})
 			}
 		}
+		if rapid.Bool().Draw(t, "is stopped") {
+			w.do(Stop{Cause: rapid.SampledFrom([]StopCause{Replaced, Evicted, Suspended}).Draw(t, "cause")})
+			for range 3 * stopTicks {
+				for _, id := range sortedKeys(w.state) {
+					if vs := sortedKeys(w.todo[id]); len(vs) > 0 && rapid.Bool().Draw(t, "answers") {
+						w.compute(id, vs[0])
+					}
+				}
+				w.do(Tick{Heard: sortedKeys(w.state)})
+				w.fetched()
+			}
+			if !w.over && !w.saved {
+				t.Fatalf("it was asked to stop, and stands at step %d of %d, phase %v", w.step, steps, w.c.phase)
+			}
+			return
+		}
 		// No more faults: workers join, and the job must end.
 		w.do(Resize{Min: 1, Max: max(2, minimum)})
 		newest := w.step
