@@ -181,6 +181,9 @@ func (m *Master) adoptState(step int64, hash string, f fetchedState) {
 		c.subscribed = false // the updates to come are of another state than theirs
 	}
 	m.evaluations.began = time.Time{}
+	if f.validation == m.cfg.Job.Identity.Validation { // a worker that was away for a while has not heard of those that were made then
+		f.evaluations = union(m.evaluations.before(step), f.evaluations)
+	}
 	m.takeEvaluations(step, f.evaluations, f.validation)
 	m.last = m.measuredAt(step, f.last.GetLossSum(), f.last.GetCounts())
 	m.resetTree(step)

@@ -78,6 +78,19 @@ func (e *evaluations) before(step int64) []trainingjob.Measurement {
 	return slices.DeleteFunc(slices.Clone(e.all), func(m trainingjob.Measurement) bool { return m.Step >= step })
 }
 
+// union are the evaluations of both, by step: one that was made twice has the same result.
+func union(a, b []trainingjob.Measurement) []trainingjob.Measurement {
+	byStep := map[int64]trainingjob.Measurement{}
+	for _, e := range slices.Concat(a, b) {
+		byStep[e.Step] = e
+	}
+	var all []trainingjob.Measurement
+	for _, step := range slices.Sorted(maps.Keys(byStep)) {
+		all = append(all, byStep[step])
+	}
+	return all[max(0, len(all)-mostEvaluations):]
+}
+
 // newestOf are the last of them, for a status.
 func newestOf(all []trainingjob.Measurement) []trainingjob.Measurement {
 	return slices.Clone(all[max(0, len(all)-evaluationsInStatus):])
