@@ -126,7 +126,11 @@ func (c *checker) checkNodes() {
 			}
 		}
 		if count < 0 || most > MaxNodes {
-			c.problem(below(path, "count"), "is %d; a scenario has at most %d nodes", max(most, count), MaxNodes)
+			at := below(path, "count")
+			if most > count {
+				at = below(path, "autoscale.max")
+			}
+			c.problem(at, "is %d; a scenario has at most %d nodes", max(most, count), MaxNodes)
 			return
 		}
 		if total += most; total > MaxNodes {
