@@ -110,8 +110,10 @@ func (d jobDrift) observation(client *cluster.Client, state values, job *batchv1
 }
 
 // observe keeps what a refresh observed of a job, for the plan that follows it: of the Job, and of the ConfigMap of that name
-// where others can change it.
-func (d jobDrift) observe(ctx context.Context, client *cluster.Client, req resource.ReadRequest, resp *resource.ReadResponse, job *batchv1.Job, asked string) {
+// where others can change it. More are the writers of fields that no attribute says.
+func (d jobDrift) observe(
+	ctx context.Context, client *cluster.Client, req resource.ReadRequest, resp *resource.ReadResponse, job *batchv1.Job, asked string, more []drift.Writer,
+) {
 	if resp.Private == nil {
 		return // a search for jobs keeps nothing
 	}
@@ -132,6 +134,7 @@ func (d jobDrift) observe(ctx context.Context, client *cluster.Client, req resou
 		resp.Diagnostics.Append(cannotTellWriters(err))
 		return
 	}
+	observed.Writers = append(observed.Writers, more...)
 	resp.Diagnostics.Append(keepObservation(ctx, resp.Private, observed.Observed(changes, observationIn(ctx, resp.Private)))...)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
 // missingObjectsAttribute is empty in every plan, so that an object that is missing is a difference, which an update
@@ -65,16 +66,17 @@ func (m *jobModel) warnMissing(what string, parts []trainingjob.Object, lossOf f
 
 // missingParts are those of a job's parts that are not there, or belong to an earlier job of its name and are about to
 // go. Of a part that is being deleted it warns: it serves the job until it is gone. Which part may not be read is not
-// looked for.
-func (c *jobCluster) missingParts(ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object) ([]trainingjob.Object, diag.Diagnostics) {
-	var diags diag.Diagnostics
+// looked for. The metadata of those that are there are found.
+func (c *jobCluster) missingParts(
+	ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object,
+) (missing []trainingjob.Object, there map[cluster.Ref]metav1.Object, diags diag.Diagnostics) {
 	found, errs := make([]metav1.Object, len(parts)), make([]error, len(parts))
 	var requests sync.WaitGroup
 	for i, part := range parts {
 		requests.Go(func() { found[i], errs[i] = c.part(part).metadata(ctx) })
 	}
 	requests.Wait()
-	var missing []trainingjob.Object
+	there = map[cluster.Ref]metav1.Object{}
 	for i, part := range parts {
 		switch {
 		case apierrors.IsNotFound(errs[i]) || errs[i] == nil && isLeftover(found[i], ref):
@@ -83,8 +85,9 @@ func (c *jobCluster) missingParts(ctx context.Context, ref trainingjob.JobRef, p
 			tflog.Debug(ctx, "whether an object of the job is there is not known: it may not be read", map[string]any{"object": refOfPart(part).String()})
 		case errs[i] != nil:
 			c.subject.explain(&diags, errs[i])
-			return nil, diags
+			return nil, nil, diags
 		default:
+			there[refOfPart(part)] = found[i]
 			if terminating := cluster.TerminatingOf(refOfPart(part), found[i]); terminating != nil {
 				diags.AddWarning(refOfPart(part).String()+" is being deleted", fmt.Sprintf("%s %s needs it. %s %s\n\n"+
 					"Nothing can undo a deletion. Without it %s; the plan after it is gone creates it again.",
@@ -92,18 +95,33 @@ func (c *jobCluster) missingParts(ctx context.Context, ref trainingjob.JobRef, p
 			}
 		}
 	}
-	return missing, diags
+	return missing, there, diags
 }
 
-// readParts notes what a job that has not ended and is not being deleted lacks.
-func (c *jobCluster) readParts(ctx context.Context, m *jobModel, job *batchv1.Job, finished bool, parts []trainingjob.Object) diag.Diagnostics {
+// readParts notes what a job that has not ended and is not being deleted lacks, and what others have changed in its objects. It
+// gives who they are. desired are these objects as the job was made with them.
+func (c *jobCluster) readParts(
+	ctx context.Context, m *jobModel, job *batchv1.Job, finished bool, parts []trainingjob.Object, desired func() ([]trainingjob.Object, error),
+) ([]drift.Writer, diag.Diagnostics) {
 	m.setMissing(nil)
+	m.setChanged(nil)
 	if finished || job.DeletionTimestamp != nil {
-		return nil
+		return nil, nil
 	}
-	missing, diags := c.missingParts(ctx, refOfJob(job), parts)
+	missing, there, diags := c.missingParts(ctx, refOfJob(job), parts)
 	m.setMissing(missing)
-	return diags
+	if diags.HasError() {
+		return nil, diags
+	}
+	objects, err := desired()
+	if err != nil { // of a state that this release refuses, which the refresh has said
+		tflog.Debug(ctx, "what others have changed in the job's objects is not known", map[string]any{"error": err.Error()})
+		return nil, diags
+	}
+	there[refOfPart(job)] = job
+	changed, more := c.changed(ctx, job, objects, there)
+	diags.Append(more...)
+	return m.setChanged(changed), diags
 }
 
 // createMissing creates those of the objects that are missing.

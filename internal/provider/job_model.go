@@ -45,6 +45,7 @@ type jobModel struct {
 
 	UID            types.String `tfsdk:"uid"`
 	MissingObjects types.List   `tfsdk:"missing_objects"`
+	ChangedFields  types.List   `tfsdk:"changed_fields"`
 }
 
 func (m *jobModel) identity() namespacedIdentity {

@@ -88,6 +88,7 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 		// Computed.
 		"uid":             uidAttribute(),
 		"missing_objects": missingObjectsAttribute(word),
+		"changed_fields":  changedFieldsAttribute(word),
 	}
 }
 

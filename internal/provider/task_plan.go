@@ -57,7 +57,8 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		},
 		lost: func() string { return lostByReplacingTask(state.Phase.ValueString()) },
 		missing: func() diag.Diagnostics {
-			return state.warnMissing("Task "+state.subject().importID, state.liveParts(ctx), task.LossOf)
+			what := "Task " + state.subject().importID
+			return append(state.warnMissing(what, state.liveParts(ctx), task.LossOf), state.warnChanged(what, observationIn(ctx, req.Private).Writers)...)
 		},
 	}.decide(ctx, req, resp)
 }

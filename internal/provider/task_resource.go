@@ -103,6 +103,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	model.SecretsWO = types.MapNull(types.StringType)
 	model.UID = types.StringValue(string(job.UID))
 	model.setMissing(nil)
+	model.setChanged(nil)
 	model.Logs = types.StringValue(logsCommand(t.Namespace, t.Name, t.NumNodes))
 	model.observe(progressOf(job, nil))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -140,7 +141,10 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		if resp.Diagnostics.HasError() {
 			return
 		}
-		resp.Diagnostics.Append(c.readParts(ctx, &model.jobModel, job, taskFinished(model.Phase.ValueString()), model.liveParts(ctx))...)
+		writers, diags := c.readParts(ctx, &model.jobModel, job, taskFinished(model.Phase.ValueString()), model.liveParts(ctx), func() ([]task.Object, error) {
+			return model.madeOf(ctx, job, r.version)
+		})
+		resp.Diagnostics.Append(diags...)
 		found := model // what is not null in it stays as it is
 		model.settle(ctx, &found, &taskModel{}, r.version)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -148,7 +152,7 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		if model.Phase.ValueString() == taskStarting {
 			resp.Diagnostics.Append(newTaskCluster(client, model.subject()).hint(ctx, model.ref())...)
 		}
-		taskDrift(ctx).observe(ctx, client, req, resp, job, "")
+		taskDrift(ctx).observe(ctx, client, req, resp, job, "", writers)
 	}
 }
 
@@ -239,13 +243,13 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 
 	c := newTaskCluster(client, model.subject())
 	at := func(attribute string) path.Path { return attributeOrFile(req.Config.Raw, attribute) }
-	if prior.lacks() {
+	if prior.lacks() || prior.isChanged() {
 		var secrets types.Map
 		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...)
 		values, diags := stringMap(ctx, secrets)
 		resp.Diagnostics.Append(diags...)
 		if !resp.Diagnostics.HasError() {
-			resp.Diagnostics.Append(c.repair(ctx, model.ref(), after.complete(r.version), model.parts(after), values)...)
+			resp.Diagnostics.Append(c.repair(ctx, &prior.jobModel, after.complete(r.version), model.parts(after), values)...)
 		}
 		if resp.Diagnostics.HasError() {
 			return

@@ -26,7 +26,7 @@ func newTrainingJobCluster(client *cluster.Client, about subject) *trainingJobCl
 	return &trainingJobCluster{jobCluster{client: client, subject: about, jobKind: jobKind{
 		noun: "Training job", word: "job", label: trainingjob.LabelJobName,
 		account: "The job's master gets a ServiceAccount of its own, with a Role of what it does",
-		lossOf:  trainingjob.LossOf,
+		lossOf:  trainingjob.LossOf, reserved: trainingjob.ReservedLabel, fields: []string{"spec.activeDeadlineSeconds"},
 	}}}
 }
 

@@ -67,7 +67,8 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		},
 		lost: func() string { return lostByReplacing(&state) },
 		missing: func() diag.Diagnostics {
-			return state.warnMissing("Training job "+state.subject().importID, state.parts(), trainingjob.LossOf)
+			what := "Training job " + state.subject().importID
+			return append(state.warnMissing(what, state.parts(), trainingjob.LossOf), state.warnChanged(what, observationIn(ctx, req.Private).Writers)...)
 		},
 	}.decide(ctx, req, resp)
 }

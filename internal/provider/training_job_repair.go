@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +17,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// repair creates what is missing of a running job, so that its master and its workers go on with it, and restarts those
-// of its pods that cannot.
-func (c *trainingJobCluster) repair(ctx context.Context, ref trainingjob.JobRef, d trainingjob.Definition) diag.Diagnostics {
+// repair creates what is missing of a running job, and sets back what others have changed in its objects and the plan has shown,
+// so that its master and its workers go on with it; it restarts those of its pods that cannot. prior is the job as the plan saw it.
+func (c *trainingJobCluster) repair(ctx context.Context, prior *jobModel, d trainingjob.Definition) diag.Diagnostics {
+	ref := prior.ref()
 	fail := func(err error) (diags diag.Diagnostics) {
 		c.subject.explain(&diags, err)
 		return diags
@@ -27,12 +29,12 @@ func (c *trainingJobCluster) repair(ctx context.Context, ref trainingjob.JobRef,
 	if diags.HasError() {
 		return diags
 	}
-	missing, diags := c.missingParts(ctx, ref, trainingjob.NamedParts(ref, d.ServiceAccountName == "", d.Queue != nil))
-	if diags.HasError() || len(missing) == 0 {
+	missing, _, diags := c.missingParts(ctx, ref, trainingjob.NamedParts(ref, d.ServiceAccountName == "", d.Queue != nil))
+	if diags.HasError() || len(missing) == 0 && !prior.isChanged() {
 		return diags
 	}
 	credentials, err := c.credentials(ctx, ref)
-	newKey := slices.ContainsFunc(missing, isSecret)
+	newKey := slices.ContainsFunc(missing, isSecret) || prior.hasChanged("Secret")
 	if newKey {
 		credentials, err = trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(ref.Name))
 	}
@@ -67,6 +69,16 @@ func (c *trainingJobCluster) repair(ctx context.Context, ref trainingjob.JobRef,
 	if diags.HasError() {
 		return diags
 	}
+	if prior.hasChanged("Secret") && !isAmong(missing, objects.Credentials) { // key, certificate and token belong together
+		data := map[string]any{"data": objects.Credentials.Data}
+		if err := cluster.Merge(ctx, c.client, c.client.Kubernetes().CoreV1().Secrets(ref.Namespace), objects.Credentials.Name, data); err != nil {
+			return fail(err)
+		}
+		restarts = trainingjob.RestartsAll
+	}
+	if diags.Append(c.restore(ctx, prior, job, append([]trainingjob.Object{objects.Job}, objects.Parts()...))...); diags.HasError() {
+		return diags
+	}
 	if newKey && !isAmong(missing, objects.ConfigMap) { // it is signed with the key that is gone
 		signed := map[string]any{"data": objects.ConfigMap.Data}
 		if err := cluster.Merge(ctx, c.client, c.client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace), objects.ConfigMap.Name, signed); err != nil {
@@ -77,6 +89,25 @@ func (c *trainingJobCluster) repair(ctx context.Context, ref trainingjob.JobRef,
 		restarts = max(restarts, trainingjob.LossOf(ref.Name, part).Restarts)
 	}
 	return append(diags, c.restart(ctx, ref, pods, restarts)...)
+}
+
+// madeOf are the objects of a job that is there as they were made, but for what its Secret holds.
+func (m *trainingJobModel) madeOf(ctx context.Context, job *batchv1.Job) ([]trainingjob.Object, error) {
+	d, diags := m.definition(ctx)
+	if diags.HasError() {
+		return nil, &unreadableJobError{diags: diags}
+	}
+	if problems := d.Problems(); len(problems) > 0 {
+		return nil, fmt.Errorf("what the job was made of: %s", problems[0])
+	}
+	objects, err := trainingjob.Render(d, trainingjob.Credentials{})
+	if err != nil {
+		return nil, err
+	}
+	objects.Own(m.ref())
+	objects.Rejoin(trainingjob.GroupOf(job.Spec.Template.Labels))
+	objects.Credentials.Data = map[string][]byte{trainingjob.TLSCertificateKey: nil, trainingjob.TLSPrivateKey: nil, trainingjob.TokenKey: nil}
+	return append([]trainingjob.Object{objects.Job}, objects.Parts()...), nil
 }
 
 // generation is that of the newest master that has reported.

@@ -96,6 +96,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	model.UID = types.StringValue(string(job.UID))
 	model.setMissing(nil)
+	model.setChanged(nil)
 	// Without the Job: it is suspended for as long as its parts are made, which is not what phase Suspended means.
 	resp.Diagnostics.Append(model.observe(ctx, observation{status: trainingjob.Status{Phase: trainingjob.PhasePending}})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -134,7 +135,8 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 			return
 		}
 		finished = trainingjob.Phase(model.Phase.ValueString()).Finished()
-		resp.Diagnostics.Append(c.readParts(ctx, &model.jobModel, job, finished, model.parts())...)
+		writers, diags := c.readParts(ctx, &model.jobModel, job, finished, model.parts(), func() ([]trainingjob.Object, error) { return model.madeOf(ctx, job) })
+		resp.Diagnostics.Append(diags...)
 		if model.ImagePullPolicy.IsNull() {
 			model.ImagePullPolicy = textOrNull(string(trainingjob.PullPolicy(model.Image.ValueString())))
 		}
@@ -143,7 +145,7 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 		if model.hasNotStarted() {
 			resp.Diagnostics.Append(newTrainingJobCluster(client, model.subject()).hint(ctx, model.ref())...)
 		}
-		trainingJobDrift(ctx).observe(ctx, client, req, resp, job, trainingjob.ConfigMapName(job.Name))
+		trainingJobDrift(ctx).observe(ctx, client, req, resp, job, trainingjob.ConfigMapName(job.Name), writers)
 	}
 }
 
@@ -265,8 +267,8 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	c := newTrainingJobCluster(client, model.subject())
 	before, diags := prior.definition(ctx)
 	resp.Diagnostics.Append(diags...)
-	if prior.lacks() && !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(c.repair(ctx, model.ref(), definition)...)
+	if (prior.lacks() || prior.isChanged()) && !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(c.repair(ctx, &prior.jobModel, definition)...)
 	}
 	if resp.Diagnostics.HasError() {
 		return
