@@ -100,7 +100,7 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 	}
 	d := trainingjob.Definition{Job: trainingjob.Job{Name: like.Job.Name, Namespace: like.Job.Namespace}}
 	var numbers struct {
-		Model   struct{ File string }
+		Model   struct{ Content string }
 		Queue   *trainingjob.Queue
 		Workers struct {
 			Min, Max               int
@@ -113,7 +113,7 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	d.Queue, d.ModelText, d.Job.Model.File, d.Job.Command = numbers.Queue, numbers.Model.File, "", numbers.Workers.Command
+	d.Queue, d.ModelText, d.Job.Model.File, d.Job.Command = numbers.Queue, numbers.Model.Content, "", numbers.Workers.Command
 	d.Min, d.Max, d.FloorPriorityClassName = numbers.Workers.Min, numbers.Workers.Max, numbers.Workers.FloorPriorityClassName
 	if problems := d.Problems(); len(problems) > 0 {
 		return nil, fmt.Errorf("%s", problems[0])
