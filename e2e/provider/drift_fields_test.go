@@ -162,7 +162,7 @@ func TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected(t *t
 		"drift-gang": {"elastic_task", gang, func(ref trainingjob.JobRef) []trainingjob.Object {
 			return task.NamedParts(task.Task{Name: ref.Name, Namespace: ref.Namespace, NumNodes: 2, SecretValues: []string{"TOKEN"}})
 		}},
-		"drift-queued-gang": {"elastic_task", gang + "queue = \"drift-line\"", func(ref trainingjob.JobRef) []trainingjob.Object {
+		"drift-queued-gang": {"elastic_task", gang + "queue = { name = \"drift-line\" }", func(ref trainingjob.JobRef) []trainingjob.Object {
 			return task.NamedParts(task.Task{Name: ref.Name, Namespace: ref.Namespace, NumNodes: 2, SecretValues: []string{"TOKEN"}})
 		}},
 		"drift-parts": {"elastic_training_job", attributesOf(trainingJob("drift-parts", "labels = { team = \"vision\" }\n annotations = { note = \"ours\" }\n active_deadline_seconds = 9000")), func(ref trainingjob.JobRef) []trainingjob.Object {

@@ -65,7 +65,7 @@ func (c *taskCluster) repair(ctx context.Context, prior *jobModel, t task.Task, 
 
 // madeOf are the objects of a task that is there as they were made, but for the values of its Secret.
 func (m *taskModel) madeOf(ctx context.Context, job *batchv1.Job, version string) ([]task.Object, error) {
-	a, diags := m.asked(ctx)
+	a, diags := m.spec(ctx)
 	if diags.HasError() {
 		return nil, &unreadableJobError{diags: diags}
 	}
