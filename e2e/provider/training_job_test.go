@@ -43,7 +43,7 @@ func modelFile() string {
 func trainingJob(name, lines string) string {
 	attributes := map[string]string{
 		"image":    `"registry.invalid/nobody:0"`, // nobody runs it: these tests report in the master's place
-		"model":    fmt.Sprintf("{ file = %q }", modelFile()),
+		"model":    fmt.Sprintf("{ content = %q }", modelFile()),
 		"data":     `{ training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }`,
 		"training": `{ minibatch_size = 10, grads_to_wait = 2 }`,
 		"workers":  `{ max = 2 }`,
