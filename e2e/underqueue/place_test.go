@@ -89,7 +89,7 @@ func (p place) job(lines string) string {
 	small := `resources = { requests = { cpu = "1", memory = "64Mi" } }`
 	attributes := []struct{ key, value string }{
 		{"image", fmt.Sprintf("%q", image)},
-		{"model", `{ file = file("ROOT/internal/trainer/runtime/local/testdata/reference_model.py") }`},
+		{"model", `{ content = file("ROOT/internal/trainer/runtime/local/testdata/reference_model.py") }`},
 		{"data", `{ training = "synthetic://digits?records=40000&seed=1", records_per_task = 100 }`},
 		{"training", `{ minibatch_size = 10, grads_to_wait = 2, epochs = 100 }`},
 		{"master", "{ " + small + " }"},
