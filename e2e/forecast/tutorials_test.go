@@ -80,7 +80,7 @@ func TestTheFirstTutorialsPlanNamesTheWorkerThatGoes(t *testing.T) {
 	if want := []string{"default/low-prio-job-worker-1"}; !slices.Equal(said.certain, want) || len(said.either) > 0 {
 		t.Errorf("the plan names %v and %v, not %v:\n%s", said.certain, said.either, want, said.text)
 	}
-	providertest.ExpectSays(t, said.text, "job low-prio-job goes on with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" once its victim has stopped (grace 30s)")
+	providertest.ExpectSays(t, said.text, "job low-prio-job continues with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" once its victim has stopped (grace 30s)")
 	after := places(t, "high-prio-job")
 	var evicted []string
 	low := places(t, "low-prio-job")

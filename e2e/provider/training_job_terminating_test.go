@@ -71,7 +71,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
 		expectSays(t, printed, slices.Insert(slices.Clone(why[1:]), 0, "Training job default/held will not be succeeded: it is being deleted")...)
-		if strings.Contains(printed, "Waited") || strings.Contains(printed, "goes on") {
+		if strings.Contains(printed, "Waited") || strings.Contains(printed, "continues") {
 			t.Errorf("the wait did not end with the deletion:\n%s", printed)
 		}
 	})

@@ -82,7 +82,7 @@ func TestAWaitThatTimesOutIsAWarning(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Warning: Training job default/times-out is not running yet", "the time for it was up", "The job goes on",
+	expectSays(t, printed, "Warning: Training job default/times-out is not running yet", "the time for it was up", "The job continues",
 		"Its phase is Pending", "Pods:", "cannot be scheduled", "Last events:", "1 added")
 	uid := liveJob(t, name).UID
 	r.expectNoChanges(t, config)

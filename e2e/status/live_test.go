@@ -158,7 +158,7 @@ func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 		t.Fatalf("%d reports (%v)\n%s", len(reports), err, printed.text.String())
 	}
 	look(ctx, t, "file://"+reports[0], "interrupted", "#workers table")
-	if got := text(ctx, t, "#head"); !strings.Contains(got, "interrupted") || !strings.Contains(got, "goes on when it is started again") {
+	if got := text(ctx, t, "#head"); !strings.Contains(got, "interrupted") || !strings.Contains(got, "continues when it is started again") {
 		t.Errorf("the report's head is %q", got)
 	}
 }

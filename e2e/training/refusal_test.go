@@ -77,7 +77,7 @@ func TestAMasterThatMayNotCreatePodsSaysSo(t *testing.T) {
 	j.awaitStatus("what is forbidden", func(s trainingjob.Status) bool {
 		return s.Phase == trainingjob.PhaseWaiting && has(s.Message, "pods is forbidden", "cannot create resource", trainingjob.ServiceAccountName(j.name))
 	})
-	// When it is allowed after all the job goes on by itself.
+	// When it is allowed after all the job continues by itself.
 	j.made(j.client.RbacV1().Roles(j.ns).Update(t.Context(), j.objects.Role, metav1.UpdateOptions{}))
 	j.awaitSuccess()
 }

@@ -131,7 +131,7 @@ func newObject(apiVersion, kind, name string, fields map[string]any) *unstructur
 	return &unstructured.Unstructured{Object: object}
 }
 
-// apply makes objects, or changes those that are there, one after the other, as `kubectl apply` does with a file: it goes on
+// apply makes objects, or changes those that are there, one after the other, as `kubectl apply` does with a file: it continues
 // where one is refused.
 func (s *Stage) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	defer s.view.touch() // what comes of it is still to come

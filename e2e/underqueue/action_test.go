@@ -118,7 +118,7 @@ func TestAQueueIsDrainedAndReleasedByActions(t *testing.T) {
 	p.steps(resource.TestStep{Config: config, Check: func(*terraform.State) error {
 		a := p.acting()
 		a.await("a step", func() bool { return a.status().StepsDone > 0 })
-		a.do("elastic_queue_hold", "user-queue", "what runs goes on")
+		a.do("elastic_queue_hold", "user-queue", "what runs continues")
 		if a.running() == 0 {
 			return fmt.Errorf("holding a queue ended what ran")
 		}

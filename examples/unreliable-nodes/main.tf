@@ -1,5 +1,5 @@
 # A training job on nodes that come and go: spot instances, or a shared cluster in which others evict. Whatever is lost,
-# the job goes on with what is left, grows back, and ends with the model that it would have had undisturbed. README.md
+# the job continues with what is left, grows back, and ends with the model that it would have had undisturbed. README.md
 # tells what happens.
 
 terraform {

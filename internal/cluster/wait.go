@@ -18,7 +18,7 @@ import (
 // pauseBetweenWatches keeps a server that closes every watch at once from being asked in a loop.
 const pauseBetweenWatches = 500 * time.Millisecond
 
-// outageLimit is how long a wait goes on without an answer of a server that has answered it before. An API server that is
+// outageLimit is how long a wait continues without an answer of a server that has answered it before. An API server that is
 // started again, for an upgrade for instance, is away for half a minute, and until it has read its roles it forbids
 // everything.
 const outageLimit = 2 * time.Minute

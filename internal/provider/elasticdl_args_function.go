@@ -30,7 +30,7 @@ func newElasticdlArgs() function.Function {
 			"| `--num_epoch` | `training.epochs` |\n" +
 			"| `--minibatch_size` | `training.minibatch_size` |\n" +
 			"| `--grads_to_wait` | `training.grads_to_wait` |\n" +
-			"| `--num_worker` | `workers.max`; `workers.min` is 1, as ElasticDL goes on with any number |\n" +
+			"| `--num_worker` | `workers.max`; `workers.min` is 1, as ElasticDL continues with any number |\n" +
 			"| `--master_pod_priority`, `--worker_pod_priority` | `master.priority_class_name`, `workers.priority_class_name` |\n" +
 			"| `--{master,worker}_{cpu,memory}_{request,limit}` | `{master,workers}.resources.{requests,limits}.{cpu,memory}` |\n" +
 			"| `--volume_name`, `--mount_path` | `volumes`, with that client's PersistentVolumeClaim `" + elasticdl.Claim + "` |",

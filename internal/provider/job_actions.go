@@ -26,7 +26,7 @@ func newJobSuspend() action.Action {
 	return &onNamed{
 		name: "job_suspend", object: "training job or task", namespace: whereJob, invoke: onJob(suspend, trainingJobs, tasks),
 		description: "Suspends a training job or a task: its pods end, in good order, and its place is free for others until it is resumed. " +
-			"A training job goes on from its newest checkpoint then, which its master writes before it ends; a task begins anew. " +
+			"A training job continues from its newest checkpoint then, which its master writes before it ends; a task begins anew. " +
 			"Of a job in a queue the Workload is made inactive, so that the queue does not admit it again by itself.",
 	}
 }

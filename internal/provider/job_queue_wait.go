@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// queueGrace is how long a wait goes on while the queue is missing: this apply, or somebody else, may make it a moment later.
+// queueGrace is how long a wait continues while the queue is missing: this apply, or somebody else, may make it a moment later.
 const queueGrace = 20 * time.Second
 
 // missingQueueError is why nothing will admit a job for as long as nobody makes its queue.
@@ -22,7 +22,7 @@ func (e *missingQueueError) Error() string { return e.problem }
 
 // whileQueueExists is a context for a wait under a queue, "" for none. It ends, with a missingQueueError as its cause, when the
 // queue or its ClusterQueue has been missing for queueGrace: waiting for the rest of the timeout could not succeed. The wait of
-// somebody who may not read queues goes on. The function ends the context and waits until nobody watches any more.
+// somebody who may not read queues continues. The function ends the context and waits until nobody watches any more.
 func (c *jobCluster) whileQueueExists(ctx context.Context, namespace, queue string) (context.Context, func()) {
 	watching, end := context.WithCancelCause(ctx)
 	if queue == "" {

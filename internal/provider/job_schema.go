@@ -62,7 +62,7 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 		"labels":      labelsAttribute(),
 		"annotations": annotationsAttribute(),
 		"wait_for": schema.StringAttribute{
-			MarkdownDescription: fmt.Sprintf("What an apply waits for: `created` (default), `%s` or `%s`. A wait that ends by timeout or Ctrl-C is a warning: the %s goes on. With `created` an apply looks for two seconds at most whether the pods can start, and warns where it sees that they cannot; later plans do too.",
+			MarkdownDescription: fmt.Sprintf("What an apply waits for: `created` (default), `%s` or `%s`. A wait that ends by timeout or Ctrl-C is a warning: the %s continues. With `created` an apply looks for two seconds at most whether the pods can start, and warns where it sees that they cannot; later plans do too.",
 				strings.Join(goals[:last], "`, `"), goals[last], word),
 			Optional:   true,
 			Computed:   true,

@@ -44,7 +44,7 @@ func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, wher
 		verb = "has not"
 	}
 	return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s %s %s yet", c.noun, c.subject.importID, verb, goal),
-		fmt.Sprintf("Waited %s; %s. The %s goes on; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, wording.Printable(where)))
+		fmt.Sprintf("Waited %s; %s. The %s continues; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, wording.Printable(where)))
 }
 
 // howToResume is the way out for a job that somebody has suspended.

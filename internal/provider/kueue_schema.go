@@ -80,7 +80,7 @@ func int32Validators() []validator.Int64 {
 }
 
 func stopPolicyAttribute(queue string) schema.StringAttribute {
-	return wordAttribute("`None` (default): workloads are admitted. `Hold`: no new ones are, and what runs goes on. "+
+	return wordAttribute("`None` (default): workloads are admitted. `Hold`: no new ones are, and what runs continues. "+
 		"`HoldAndDrain`: besides, what runs is evicted. The way to empty a "+queue+" before it is deleted.", kueue.None)
 }
 

@@ -19,8 +19,8 @@ const (
 
 func newQueueHold() action.Action {
 	return &onNamed{
-		name: "queue_hold", object: "queue", namespace: whichQueue, invoke: stopping("queue-hold", kueue.Hold, "admits nothing more; what runs goes on"),
-		description: "Holds a queue: nothing more is admitted from it, and what runs goes on." + driftNote,
+		name: "queue_hold", object: "queue", namespace: whichQueue, invoke: stopping("queue-hold", kueue.Hold, "admits nothing more; what runs continues"),
+		description: "Holds a queue: nothing more is admitted from it, and what runs continues." + driftNote,
 	}
 }
 

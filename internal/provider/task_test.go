@@ -295,17 +295,17 @@ func TestHowATaskGoes(t *testing.T) {
 		workload *kueue.Workload
 		want     taskProgress
 	}{
-		"it waits for quota":               {suspended(queued), waiting, taskProgress{phase: taskQueued, reason: "Pending: insufficient unused quota.", workload: "job-low-12345", preemptions: 2}},
-		"it waits for a workload":          {suspended(queued), nil, taskProgress{phase: taskQueued, reason: "Kueue has made no Workload of it."}},
-		"nobody will start it":             {suspended(nil), nil, taskProgress{phase: taskSuspended, reason: "The Job is suspended, and in no queue: nothing starts it until it is resumed."}},
-		"its workload is deactivated":      {suspended(queued), deactivated, taskProgress{phase: taskSuspended, reason: "Deactivated: Somebody set spec.active to false; it is queued again when that is true.", workload: "job-low-12345"}},
-		"one of two pods is there":         {running(1, 0, 0), nil, taskProgress{phase: taskStarting}},
-		"all pods are there":               {running(2, 0, 1), nil, taskProgress{phase: taskRunning, restarts: 1}},
-		"one has ended, the other goes on": {running(1, 1, 0), nil, taskProgress{phase: taskRunning}},
-		"it has succeeded":                 {ended(running(0, 2, 1), batchv1.JobComplete, "CompletionsReached", "x"), nil, taskProgress{phase: taskSucceeded, restarts: 1}},
-		"it is about to have succeeded":    {ended(running(1, 2, 0), batchv1.JobSuccessCriteriaMet, "", ""), nil, taskProgress{phase: taskSucceeded}},
-		"it has failed":                    {ended(running(0, 0, 2), batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"), nil, taskProgress{phase: taskFailed, reason: "BackoffLimitExceeded: Job has reached the specified backoff limit.", restarts: 1}},
-		"it is about to have failed":       {ended(running(1, 0, 1), batchv1.JobFailureTarget, "BackoffLimitExceeded", ""), nil, taskProgress{phase: taskFailed, reason: "BackoffLimitExceeded."}},
+		"it waits for quota":                 {suspended(queued), waiting, taskProgress{phase: taskQueued, reason: "Pending: insufficient unused quota.", workload: "job-low-12345", preemptions: 2}},
+		"it waits for a workload":            {suspended(queued), nil, taskProgress{phase: taskQueued, reason: "Kueue has made no Workload of it."}},
+		"nobody will start it":               {suspended(nil), nil, taskProgress{phase: taskSuspended, reason: "The Job is suspended, and in no queue: nothing starts it until it is resumed."}},
+		"its workload is deactivated":        {suspended(queued), deactivated, taskProgress{phase: taskSuspended, reason: "Deactivated: Somebody set spec.active to false; it is queued again when that is true.", workload: "job-low-12345"}},
+		"one of two pods is there":           {running(1, 0, 0), nil, taskProgress{phase: taskStarting}},
+		"all pods are there":                 {running(2, 0, 1), nil, taskProgress{phase: taskRunning, restarts: 1}},
+		"one has ended, the other continues": {running(1, 1, 0), nil, taskProgress{phase: taskRunning}},
+		"it has succeeded":                   {ended(running(0, 2, 1), batchv1.JobComplete, "CompletionsReached", "x"), nil, taskProgress{phase: taskSucceeded, restarts: 1}},
+		"it is about to have succeeded":      {ended(running(1, 2, 0), batchv1.JobSuccessCriteriaMet, "", ""), nil, taskProgress{phase: taskSucceeded}},
+		"it has failed":                      {ended(running(0, 0, 2), batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"), nil, taskProgress{phase: taskFailed, reason: "BackoffLimitExceeded: Job has reached the specified backoff limit.", restarts: 1}},
+		"it is about to have failed":         {ended(running(1, 0, 1), batchv1.JobFailureTarget, "BackoffLimitExceeded", ""), nil, taskProgress{phase: taskFailed, reason: "BackoffLimitExceeded."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := progressOf(c.job, c.workload); got != c.want {

@@ -253,7 +253,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 func trainingJobQueueAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Where the job waits for quota under Kueue. The master and the first `workers.min` workers are admitted, and evicted, together; every worker above them is queued by itself, so that the queue takes workers one by one and the job shrinks instead of being evicted. " +
-			"When the queue evicts master and floor, the rest leaves too, and the job goes on when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.min_priority_class_name` replaces the job; the floor keeps the pods' settings that the job was made with. Changing it replaces the job.",
+			"When the queue evicts master and floor, the rest leaves too, and the job continues when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.min_priority_class_name` replaces the job; the floor keeps the pods' settings that the job was made with. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
@@ -290,8 +290,8 @@ func trainingJobEvaluationAttribute() schema.Attribute {
 
 func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "When the whole state is written, and where: an interrupted job goes on from its newest checkpoint, to the same bits as if it had not been interrupted. " +
-			"While a worker lives nothing is lost that checkpoints could bring back. One is written besides when the master is asked to stop, and after the last step, so that a job with more epochs can follow. Changing it replaces the job, and the new one goes on from the checkpoints that it finds.",
+		MarkdownDescription: "When the whole state is written, and where: an interrupted job continues from its newest checkpoint, to the same bits as if it had not been interrupted. " +
+			"While a worker lives nothing is lost that checkpoints could bring back. One is written besides when the master is asked to stop, and after the last step, so that a job with more epochs can follow. Changing it replaces the job, and the new one continues from the checkpoints that it finds.",
 		Attributes: map[string]schema.Attribute{
 			"interval_steps": schema.Int64Attribute{
 				MarkdownDescription: "Steps between two checkpoints (ElasticDL's `--checkpoint_steps`). By default there is one at the end of each epoch.",

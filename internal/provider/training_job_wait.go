@@ -125,7 +125,7 @@ func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef,
 		case err := <-ended:
 			running--
 			if errors.Is(err, errNoWorkloads) && ctx.Err() == nil {
-				break // the job goes on without being explained
+				break // the job continues without being explained
 			}
 			if result == nil {
 				result = err

@@ -327,7 +327,7 @@ class State(unittest.TestCase):
                 model, opt = reference._model, reference._optimizer
                 for step, records in enumerate((self.RECORDS, self.RECORDS, high, self.RECORDS)):
                     state = self.step(c, records, step=step)
-                    c = self.computation(Net, optimizer=optimizer)  # whoever goes on
+                    c = self.computation(Net, optimizer=optimizer)  # whoever continues
                     c.load(memoryview(bytearray(state)).cast("f"))
                     opt.zero_grad(set_to_none=True)
                     inputs, targets = reference._batch([memoryview(r) for r in records], reference._read)

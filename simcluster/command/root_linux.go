@@ -28,7 +28,7 @@ that you declare, and their containers are local processes. It needs no root, no
 container engine and no network; nothing listens beyond 127.0.0.1. Linux only.
 
 Everything is kept in one directory (--dir, or $` + dirVariable + `); "down" stops the
-cluster and the next "up" goes on where it stopped.`,
+cluster and the next "up" continues where it stopped.`,
 		Example: `  export $(simcluster up)          # three nodes of 4 CPU and 15 GiB; sets KUBECONFIG
   kubectl get nodes
   simcluster up --image elastic-trainer=bin/elastic-trainer --image '*'=host
@@ -96,7 +96,7 @@ func downCommand(layout layoutFunc) *cobra.Command {
 		Use:   "down",
 		Short: "Stop the cluster; its state stays",
 		Long: `Stop everything in order: containers, scheduler, controller manager, API server, etcd.
-The state directory stays, so that "up" goes on from there, unless --delete is given.
+The state directory stays, so that "up" continues from there, unless --delete is given.
 --delete removes what the cluster has made; files that others put there stay.`,
 		Example: `  simcluster down
   simcluster down --delete    # the next up begins with an empty cluster`,
@@ -138,9 +138,9 @@ func down(ctx context.Context, command *cobra.Command, l controlplane.Layout, re
 		}
 		command.PrintErrf("the cluster is stopped, and %s is removed; %s starts an empty one\n", l.Dir, next(l, "up"))
 	case stopped:
-		command.PrintErrf("the cluster in %s is stopped; %s goes on where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
+		command.PrintErrf("the cluster in %s is stopped; %s continues where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
 	default:
-		command.PrintErrf("no cluster runs in %s: it is stopped already; %s goes on where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
+		command.PrintErrf("no cluster runs in %s: it is stopped already; %s continues where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
 	}
 	return nil
 }

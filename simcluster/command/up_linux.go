@@ -36,7 +36,7 @@ func upCommand(layout layoutFunc) *cobra.Command {
 		Use:   "up",
 		Short: "Start the cluster, or go on where it was stopped",
 		Long: `Start the cluster and return when it can be used: the API server answers, the scheduler
-is ready and all nodes take pods. The cluster goes on in the background until
+is ready and all nodes take pods. The cluster continues in the background until
 "simcluster down". With --foreground the command stays and ^C stops the cluster; when
 the process ends, however it ends, nothing is left behind.
 

@@ -4,7 +4,7 @@
 // queue controller (package fakekueue) in Kueue's.
 //
 // What it promises: nothing listens beyond loopback; no root, container engine or network is needed; every file is its
-// owner's alone; a component that dies is started again; a cluster's state lives in one directory and goes on from there
+// owner's alone; a component that dies is started again; a cluster's state lives in one directory and continues from there
 // at the next start; when the supervisor ends, however it ends, no process is left behind.
 //
 // It leaves the components' code to package components, which this package starts by re-executing its own binary with

@@ -127,7 +127,7 @@ func limitLogs(ctx context.Context, logs []string) {
 }
 
 // limitLog empties a log that is too long, and keeps what it had as NAME.log.1. The component holds the file open, and
-// appends, so that it goes on at the new beginning; what it writes between the copy and the end of the file is lost.
+// appends, so that it continues at the new beginning; what it writes between the copy and the end of the file is lost.
 func limitLog(log string, most int64) error {
 	info, err := os.Stat(log)
 	if err != nil || info.Size() <= most {

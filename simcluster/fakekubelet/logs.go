@@ -17,7 +17,7 @@ import (
 
 // A container's log is a file of the Container Runtime Interface's format: each
 // line is "TIME STREAM TAG TEXT", where TAG is F for a whole line and P for a part
-// of one that goes on in the next.
+// of one that continues in the next.
 const (
 	logTime      = "2006-01-02T15:04:05.000000000Z07:00"
 	tagFull      = "F"
@@ -94,7 +94,7 @@ func (l *containerLog) write(stream, tag string, text []byte) {
 	l.more = make(chan struct{})
 }
 
-// rotate begins another file. Where that cannot be had, the log goes on in the one that there is.
+// rotate begins another file. Where that cannot be had, the log continues in the one that there is.
 func (l *containerLog) rotate() {
 	if os.Rename(l.path, l.path+".1") != nil {
 		return

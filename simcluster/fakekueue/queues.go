@@ -27,7 +27,7 @@ func (c *controller) lookAtClusterQueue(ctx context.Context, name types.Namespac
 	}
 	spec := queue.Spec
 	if queue.DeletionTimestamp != nil {
-		// What runs goes on, and nothing is admitted any more.
+		// What runs continues, and nothing is admitted any more.
 		spec.StopPolicy = ptr.To(kueue.Hold)
 	}
 	if err := c.engine.SetClusterQueue(name.Name, spec); err != nil {

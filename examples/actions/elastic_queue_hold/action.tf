@@ -1,4 +1,4 @@
-# Nothing more is admitted, and what runs goes on.
+# Nothing more is admitted, and what runs continues.
 # terraform apply -invoke=action.elastic_queue_hold.freeze
 action "elastic_queue_hold" "freeze" {
   config {

@@ -30,7 +30,7 @@ resource "elastic_training_job" "digits" {
   }
 
   output     = "/output/digits"
-  checkpoint = { interval_steps = 500, max_to_keep = 3 } # an interrupted job goes on from the newest whole one, to the same bits
+  checkpoint = { interval_steps = 500, max_to_keep = 3 } # an interrupted job continues from the newest whole one, to the same bits
   evaluation = { interval_epochs = 1 }                   # of the validation data: Events, status and model.json tell the results
   volumes    = [{ name = "output", mount_path = "/output", claim_name = "models", mount_on = "master" }]
 }

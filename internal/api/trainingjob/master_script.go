@@ -48,7 +48,7 @@ func (d Definition) addScript(t *corev1.PodTemplateSpec) {
 }
 
 // scriptMounts are the user's volumes of the master's pod as a worker has them: a script that writes to the master's
-// checkpoints would decide what the job goes on from.
+// checkpoints would decide what the job continues from.
 func (d Definition) scriptMounts() []corev1.VolumeMount {
 	var mounts []corev1.VolumeMount
 	for _, v := range d.Volumes {

@@ -96,7 +96,7 @@ func (o *Objects) ServeAt(pods []corev1.Pod) bool {
 // Workers refuse a master of a generation below one that they know.
 const UnknownGeneration = 1 << 20
 
-// HoldLease gives the Lease to the running master of the pods under the generation that it has reported: it goes on
+// HoldLease gives the Lease to the running master of the pods under the generation that it has reported: it continues
 // renewing it, and the next master gets the next generation. A generation of 0 is that of a job that had no master yet.
 func (o *Objects) HoldLease(pods []corev1.Pod, generation int64) {
 	if generation <= 0 {

@@ -64,7 +64,7 @@ func TestHoldLease(t *testing.T) {
 		holder      string
 		transitions int32
 	}{
-		"a master that runs goes on with it":                          {master(corev1.PodRunning, nil), 3, "master", 3},
+		"a master that runs continues with it":                        {master(corev1.PodRunning, nil), 3, "master", 3},
 		"one that is being deleted leaves it to the next":             {master(corev1.PodRunning, &metav1.Time{}), 3, "", 3},
 		"one that has ended leaves it to the next":                    {master(corev1.PodFailed, nil), 3, "", 3},
 		"a job without a master so far begins with the first":         {master(corev1.PodPending, nil), 0, "", 0},

@@ -94,7 +94,7 @@ func (e *Evaluation) Due(step, stepsPerEpoch int64) bool {
 	return every(e.Steps) || every(e.Epochs*stepsPerEpoch)
 }
 
-// Checkpoint says when and where the state is kept, from which an interrupted job goes on.
+// Checkpoint says when and where the state is kept, from which an interrupted job continues.
 type Checkpoint struct {
 	Steps     int64  `json:"interval_steps,omitempty"` // between two of them; 0: an epoch's
 	KeepMax   *int   `json:"max_to_keep,omitempty"`    // the newest so many are kept; nil: DefaultKeepCheckpoints; 0: all

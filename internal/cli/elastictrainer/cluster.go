@@ -196,7 +196,7 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 	if statusAddress != "" {
 		page, err := web.StartInPod(ctx, statusAddress, recorder, log)
 		if err != nil {
-			log.Warn("training goes on without a page and metrics", "error", err)
+			log.Warn("training continues without a page and metrics", "error", err)
 			reporter.Notice(coordinator.Notice{Warning: true, Reason: "StatusNotServed", Message: err.Error()})
 		} else {
 			defer page.Close()

@@ -54,9 +54,9 @@ model, the data and the numbers below alone: not on the number of workers, nor o
 which of them are killed on the way.
 
 The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
-and what it is to model.json beside it. The same command again goes on where it was
+and what it is to model.json beside it. The same command again continues where it was
 interrupted, to the same bits as if it had not been; a finished job is found done, and
-with a higher --num-epoch it goes on from its end.`,
+with a higher --num-epoch it continues from its end.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
       --train-data-dir digits --output out --num-worker 2
@@ -109,7 +109,7 @@ with a higher --num-epoch it goes on from its end.`,
 	cli.CompleteFrom(c, "aggregation", trainingjob.Aggregations...)
 	cli.Exits(c, 0, "the model is trained")
 	cli.Exits(c, coordinator.ExitJobFailed, "the job failed, and would fail again")
-	cli.Exits(c, coordinator.ExitInterrupted, "interrupted; the same command goes on from there")
+	cli.Exits(c, coordinator.ExitInterrupted, "interrupted; the same command continues from there")
 	c.MarkFlagsOneRequired("model-file", "model")
 	c.MarkFlagsMutuallyExclusive("model-file", "model")
 	return c
@@ -228,7 +228,7 @@ func failed(r master.Result) error {
 	case coordinator.ExitDone:
 		return nil
 	case coordinator.ExitInterrupted:
-		return &cli.ExitError{Code: r.Code, Err: fmt.Errorf("%s; the same command again goes on from there", r.Reason)}
+		return &cli.ExitError{Code: r.Code, Err: fmt.Errorf("%s; the same command again continues from there", r.Reason)}
 	}
 	return &cli.ExitError{Code: r.Code, Err: errors.New(r.Reason)}
 }

@@ -14,19 +14,19 @@ func TestACommandLineIsSplitAsAShellDoes(t *testing.T) {
 		line string
 		want []string
 	}{
-		"blanks of all kinds":               {" a\tb  c\n", []string{"a", "b", "c"}},
-		"an empty line":                     {" \n", nil},
-		"a line that goes on":               {"--a=1 \\\n    --b=2 \\\n", []string{"--a=1", "--b=2"}},
-		"a line that goes on, from Windows": {"--a=1 \\\r\n --b=2", []string{"--a=1", "--b=2"}},
-		"a word that goes on":               {"--a=\\\n1", []string{"--a=1"}},
-		"quotes in a word":                  {`--a='x y'"z  w"`, []string{"--a=x yz  w"}},
-		"an empty word":                     {`a '' ""`, []string{"a", "", ""}},
-		"a backslash":                       {`a\ b \"c\" \$d`, []string{"a b", `"c"`, "$d"}},
-		"a backslash in single quotes":      {`'a\b'`, []string{`a\b`}},
-		"backslashes in double quotes":      {`"a\b\"\\\$"`, []string{`a\b"\$`}},
-		"what is protected by quotes":       {`'$x;*' "a|b*~"`, []string{"$x;*", "a|b*~"}},
-		"a comment":                         {"a # b 'c\nd#e", []string{"a", "d#e"}},
-		"letters of all languages":          {"--name=größe", []string{"--name=größe"}},
+		"blanks of all kinds":                 {" a\tb  c\n", []string{"a", "b", "c"}},
+		"an empty line":                       {" \n", nil},
+		"a line that continues":               {"--a=1 \\\n    --b=2 \\\n", []string{"--a=1", "--b=2"}},
+		"a line that continues, from Windows": {"--a=1 \\\r\n --b=2", []string{"--a=1", "--b=2"}},
+		"a word that continues":               {"--a=\\\n1", []string{"--a=1"}},
+		"quotes in a word":                    {`--a='x y'"z  w"`, []string{"--a=x yz  w"}},
+		"an empty word":                       {`a '' ""`, []string{"a", "", ""}},
+		"a backslash":                         {`a\ b \"c\" \$d`, []string{"a b", `"c"`, "$d"}},
+		"a backslash in single quotes":        {`'a\b'`, []string{`a\b`}},
+		"backslashes in double quotes":        {`"a\b\"\\\$"`, []string{`a\b"\$`}},
+		"what is protected by quotes":         {`'$x;*' "a|b*~"`, []string{"$x;*", "a|b*~"}},
+		"a comment":                           {"a # b 'c\nd#e", []string{"a", "d#e"}},
+		"letters of all languages":            {"--name=größe", []string{"--name=größe"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Words(c.line)

@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 )
 
-// The clock of a replay: it stands still while workloads are tried, and goes on by this much before each step, and between the workloads of a
+// The clock of a replay: it stands still while workloads are tried, and continues by this much before each step, and between the workloads of a
 // submitMany.
 const (
 	betweenSteps   = 3 * time.Second

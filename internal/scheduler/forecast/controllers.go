@@ -16,7 +16,7 @@ const defaultBackoffLimit = 6
 
 // jobLoss is what a Job makes of pods that were evicted (pkg/controller/job).
 type jobLoss struct {
-	// fails says why the Job fails for good: its other pods are deleted, and none is made again. "" where it goes on.
+	// fails says why the Job fails for good: its other pods are deleted, and none is made again. "" where it continues.
 	fails string
 	// number is the planned job for which it loses the first of them.
 	number int
@@ -56,7 +56,7 @@ func (f *forecast) jobLosses(r *run) map[types.UID]jobLoss {
 	return losses
 }
 
-// failureOf says why a Job fails that loses pods to the scheduler; "" where it goes on without them, or makes them again.
+// failureOf says why a Job fails that loses pods to the scheduler; "" where it continues without them, or makes them again.
 func failureOf(job *batchv1.Job, pods []*corev1.Pod) string {
 	counted := 0
 	for _, pod := range pods {

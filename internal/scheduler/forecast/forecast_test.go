@@ -95,7 +95,7 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 	}{
 		"of the tutorial: it takes the worker that started last": {tutorial, nil, high(t), `
 high-prio-job will preempt
-  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job goes on with 1 of 2 workers
+  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
   starts  master on node-3 at once; worker 0 on node-2 once its victim has stopped (grace 30s)`},
 
 		"whose victim is one of two that are equal: both are named": {func() *forecast.Snapshot {
@@ -104,8 +104,8 @@ high-prio-job will preempt
 			return s
 		}, nil, high(t), `
 high-prio-job will preempt
-  evicts  default/low-prio-job-worker-0 (priority 1000) on node-1: job low-prio-job goes on with 1 of 2 workers
-          or default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job goes on with 1 of 2 workers (equal)
+  evicts  default/low-prio-job-worker-0 (priority 1000) on node-1: job low-prio-job continues with 1 of 2 workers
+          or default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers (equal)
   starts  master on node-3 at once; worker 0 on node-1 or node-2 (equal) once its victim there has stopped (grace 30s)`},
 
 		"whose victim is a job's last worker: that job waits": {func() *forecast.Snapshot {
@@ -133,7 +133,7 @@ high-prio-job will start, and evict nobody
 			return s
 		}, nil, high(t), `
 high-prio-job will preempt
-  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job goes on with 1 of 2 workers
+  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
   starts  master on node-4 at once; worker 0 on node-2 once its victim has stopped (grace 30s)`},
 
 		"without anybody less important: it waits, and is told why": {func() *forecast.Snapshot {
@@ -226,7 +226,7 @@ high-prio-job will wait
 			return s
 		}, nil, high(t), `
 high-prio-job will preempt
-  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job goes on with 1 of 2 workers
+  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
   starts  master on node-3 at once; worker 0 on node-2 once its victim has stopped (grace 30s)
           approximate: PodDisruptionBudgets could not be read (list poddisruptionbudgets.policy), and may spare some of the victims`},
 	} {

@@ -148,7 +148,7 @@ func (l loss) fate(s staff, floor int) string {
 		case left < floor:
 			return fmt.Sprintf("job %s waits with %d of %d workers, below its floor of %d", name, left, s.all, floor)
 		default:
-			return fmt.Sprintf("job %s goes on with %d of %d workers", name, left, s.all)
+			return fmt.Sprintf("job %s continues with %d of %d workers", name, left, s.all)
 		}
 	case aTask:
 		return fmt.Sprintf("task %s starts again when there is room", name)

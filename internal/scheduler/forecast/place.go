@@ -14,7 +14,7 @@ import (
 const maxRounds = 20
 
 // run is one way in which pods may come to their places. Where kube-scheduler chooses at random between equals, a run
-// splits: one goes on with each choice.
+// splits: one continues with each choice.
 type run struct {
 	cluster *placement.Cluster
 	// views are what PodDisruptionBudgets allowed since pods were given to the scheduler together, the latest last: their
@@ -76,7 +76,7 @@ type splitter struct {
 // share is into how many runs each of some may split.
 func (s splitter) share(runs int) int { return max(s.most/runs, 1) }
 
-// place gives pods to the scheduler at one time, those of each list in their order and the lists in any, and goes on until
+// place gives pods to the scheduler at one time, those of each list in their order and the lists in any, and continues until
 // nothing changes any more: what stops is gone, what waits has been tried again. It returns the runs into which this one
 // splits.
 func (r *run) place(lists ...[]*placement.Pod) []*run {
@@ -177,7 +177,7 @@ type way struct {
 	pod *placement.Pod
 }
 
-// nexts are the ways in which a run goes on: by the first pod of each of its queues, in at most so many.
+// nexts are the ways in which a run continues: by the first pod of each of its queues, in at most so many.
 func (r *run) nexts(most int) []way {
 	r.queues = slices.DeleteFunc(r.queues, func(queue []*placement.Pod) bool { return len(queue) == 0 })
 	if len(r.queues) == 0 {

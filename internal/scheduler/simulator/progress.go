@@ -8,7 +8,7 @@ const (
 	workPerStep = rateUnit * 1000
 )
 
-// progress is how much of an elastic job is done, and how fast it goes on.
+// progress is how much of an elastic job is done, and how fast it continues.
 type progress struct {
 	total, done int64 // of work
 	counted     Time  // up to when done is counted
@@ -45,7 +45,7 @@ func (p *progress) checkpoint(written Time, work int64, since Time) {
 	p.written, p.saved, p.unsaved = written, work, since
 }
 
-// after is the work at a time that is not before the one up to which it is counted, if it goes on as it does.
+// after is the work at a time that is not before the one up to which it is counted, if it continues as it does.
 func (p *progress) after(at Time) int64 {
 	if left := Time((p.total - p.done) / int64(p.rate)); at-p.counted > left {
 		return p.total
@@ -67,7 +67,7 @@ func (p *progress) goesAt(now Time, rate scenariofile.Rate, workers int) bool {
 	return true
 }
 
-// endsAt is when all is done, if it goes on as it does.
+// endsAt is when all is done, if it continues as it does.
 func (p *progress) endsAt() (at Time, ends bool) {
 	if p.rate == 0 {
 		return 0, false

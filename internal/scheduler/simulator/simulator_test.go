@@ -111,7 +111,7 @@ func TestAStoppedRunSaysWhereItWas(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := simulator.Run(ctx, read(t, filepath.Join("testdata", "busy.yaml")), simulator.Options{}); err == nil {
-		t.Error("a run whose context has ended goes on")
+		t.Error("a run whose context has ended continues")
 	}
 }
 

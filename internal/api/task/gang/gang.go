@@ -37,7 +37,7 @@ func RankKey(rank int) string { return "rank-" + strconv.Itoa(rank) }
 type Run struct {
 	Number  int      `json:"number"`  // from 1; 0 before the first
 	Members []Member `json:"members"` // by rank
-	// Failure is the first one, which ended the run; nil while it goes on, and when it has ended well.
+	// Failure is the first one, which ended the run; nil while it continues, and when it has ended well.
 	Failure *Failure `json:"failure,omitempty"`
 }
 

@@ -127,7 +127,7 @@ func (w *world) settle(t interface{ Fatalf(string, ...any) }) {
 			return
 		}
 	}
-	t.Fatalf("it goes on for ever: %v", w.board)
+	t.Fatalf("it continues for ever: %v", w.board)
 }
 
 func (w *world) end(rank, code int) {

@@ -3,7 +3,7 @@
 // Beside them stand the step, the lineage and how well the last step went, and a checksum over all of it.
 //
 // It promises that a file that decodes is the file that was encoded: of a damaged one it says so. Where files are kept,
-// and which one a run goes on from, is left to others.
+// and which one a run continues from, is left to others.
 package checkpoint
 
 import (

@@ -379,7 +379,7 @@ func TestInspectAndVerify(t *testing.T) {
 			}
 		})
 	}
-	t.Run("verify reads everything, and goes on behind a damaged file", func(t *testing.T) {
+	t.Run("verify reads everything, and continues behind a damaged file", func(t *testing.T) {
 		var text strings.Builder
 		var last int64
 		progress := func(done, _ int64) { last = done }

@@ -20,7 +20,7 @@ func TestTranslate(t *testing.T) {
 		"an import in a function stays a statement":       {"def loss(): import a; return 1", "def loss(): pass    ; return 1"},
 		"the word import in a string is no import":        {"x = '''\nimport a\n'''", "x = '''\nimport a\n'''"},
 		"comments vanish":                                 {"x = 1 # one\n# two\ny = 2", "x = 1\n\ny = 2"},
-		"a backslash stays where a line goes on":          {"x = 1 + \\\n    2", "x = 1 + \\\n    2"},
+		"a backslash stays where a line continues":        {"x = 1 + \\\n    2", "x = 1 + \\\n    2"},
 		"is None is a comparison":                         {"x is  None; None is not x", "x ==  None; None !=     x"},
 		"strings side by side are one":                    {"f('it''s', \"a\"  # c\n  'b\"')", `f("its"  , "ab\""` + "\n      )"},
 		"a quote that is escaped stays escaped":           {`x = 'a\'' "b\\"`, `x = "a\'b\\"`},

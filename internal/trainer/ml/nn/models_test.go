@@ -27,7 +27,7 @@ func model(shape ...int) *modelBuilder {
 
 func (b *modelBuilder) shape() []int { return b.m.Nodes[b.head].Shape }
 
-// at goes on from that node.
+// at continues from that node.
 func (b *modelBuilder) at(node int) *modelBuilder {
 	b.head = node
 	return b

@@ -422,7 +422,7 @@ func TestExport(t *testing.T) {
 				t.Fatal(err)
 			}
 			if hash(back) != hash(state) {
-				t.Errorf("%s: the states differ: what a checkpoint lacks, a run that goes on from it lacks too", o)
+				t.Errorf("%s: the states differ: what a checkpoint lacks, a run that continues from it lacks too", o)
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func histories() map[string]*history.History {
 	h.Received, h.Sent = 1000, 2000
 	return map[string]*history.History{
 		"a run that has ended":      h,
-		"a run that goes on":        historytest.Tell(2, time.Minute).History,
+		"a run that continues":      historytest.Tell(2, time.Minute).History,
 		"one that has just begun":   historytest.Begin("job", 1).History,
 		"one with a name of quotes": historytest.Begin("a\"b\\c\nd", 1).History,
 	}
@@ -98,7 +98,7 @@ func TestAScrapeIsReadBackAsItWasMeant(t *testing.T) {
 }
 
 func TestOnePhaseIsOneAndWorkersAreCountedByState(t *testing.T) {
-	families := parse(t, histories()["a run that goes on"])
+	families := parse(t, histories()["a run that continues"])
 	byLabel := func(name string) map[string]float64 {
 		values := map[string]float64{}
 		for _, m := range families[name].GetMetric() {

@@ -188,7 +188,7 @@ func (d *drawing) loss(y float64) bool {
 	for i, p := range s.Points {
 		loss, ok := p.Loss()
 		if !ok {
-			continue // nothing was computed then; the curve goes on behind it
+			continue // nothing was computed then; the curve continues behind it
 		}
 		x, at = d.x(time.Duration(i)*s.Width+s.Width/2), place(loss)
 		fmt.Fprintf(&line, "%s%.1f %.1f", verb, x, at)

@@ -78,7 +78,7 @@ func begin(m *picture.Markup, h *history.History) {
 %s%s</style>`, title(h), picture.Raw(picture.Style), picture.Raw(style))
 }
 
-// Body is what changes while a run goes on: a <main> whose children, each with an id, replace those of the page.
+// Body is what changes while a run continues: a <main> whose children, each with an id, replace those of the page.
 func Body(h *history.History, now time.Time) string {
 	v := newView(h, now)
 	var m picture.Markup

@@ -1,5 +1,5 @@
 // Package web serves what people and Prometheus see of a running job: the page, which is kept up to date by server-sent
-// events, the metrics, and whether the master is well. It only reads, and whatever becomes of it, training goes on.
+// events, the metrics, and whether the master is well. It only reads, and whatever becomes of it, training continues.
 //
 // There is no secret on it and no password to it: it is for those who reach the pod, or this machine. However many they are,
 // a page is drawn once a second; and a browser that was led here under another site's name (DNS rebinding) is refused.
@@ -192,7 +192,7 @@ func numbers(h *history.History) []byte {
 	return text.Bytes()
 }
 
-// healthy says whether the master's loop goes on.
+// healthy says whether the master's loop continues.
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
 	timed(w)
 	if silent := time.Since(s.history.LastTick()); silent > stuckAfter {

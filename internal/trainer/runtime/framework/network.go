@@ -121,7 +121,7 @@ func (n *Network) begin(ctx context.Context) (err error) {
 // Description is what the script says of itself.
 func (n *Network) Description() Description { return n.description }
 
-// Lineage is what of the description decides the state: all but the framework's version, so that a job goes on after an
+// Lineage is what of the description decides the state: all but the framework's version, so that a job continues after an
 // update of its image.
 func (n *Network) Lineage() Description {
 	d := n.description

@@ -115,7 +115,7 @@ func (f *Fence) write(ctx context.Context, lease *coordinationv1.Lease) (*coordi
 	return written, err
 }
 
-// renew keeps the Lease fresh. Without the API server training goes on: the Lease is renewed when it answers again.
+// renew keeps the Lease fresh. Without the API server training continues: the Lease is renewed when it answers again.
 func (f *Fence) renew(ctx context.Context) {
 	t := time.NewTicker(renewEvery)
 	defer t.Stop()
@@ -134,7 +134,7 @@ func (f *Fence) renew(ctx context.Context) {
 			return
 		case ctx.Err() == nil && !failing:
 			failing = true
-			f.log.Warn("the Lease cannot be renewed; training goes on", "error", err)
+			f.log.Warn("the Lease cannot be renewed; training continues", "error", err)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func TestTheEndOfAQueuedJob(t *testing.T) {
 		want  []string
 	}{
 		"marks the master's pod when the floor has succeeded": {corev1.PodSucceeded, []string{markMaster}},
-		"stops a floor that goes on":                          {corev1.PodRunning, []string{markMaster, stopFloor}},
+		"stops a floor that continues":                        {corev1.PodRunning, []string{markMaster, stopFloor}},
 		"stops a floor that would be made again":              {corev1.PodFailed, []string{markMaster, stopFloor}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func (m *Master) checkpointWritten(w writtenCheckpoint) {
 }
 
 // withdraw marks what this master has written since a machine may have computed wrongly, when nothing is written any more,
-// so that no later master goes on from it.
+// so that no later master continues from it.
 func (m *Master) withdraw(ctx context.Context) {
 	if m.withdrawAfter == nil {
 		return
@@ -141,7 +141,7 @@ func (m *Master) withdraw(ctx context.Context) {
 		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointsNotWithdrawn", Message: fmt.Sprintf("the checkpoints after step %d may hold what was computed wrongly and cannot be withdrawn: %v; remove them before the job is started again", *m.withdrawAfter, err)})
 	}
 	for _, path := range paths {
-		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointWithdrawn", Message: fmt.Sprintf("checkpoint %s may hold what was computed wrongly: it has another name now, and no run goes on from it", path)})
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointWithdrawn", Message: fmt.Sprintf("checkpoint %s may hold what was computed wrongly: it has another name now, and no run continues from it", path)})
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // evaluations are those of the run up to now. Every worker remembers them too, so that they are not lost with a master. One
-// that is due at the state from which somebody goes on is made again, to the same result.
+// that is due at the state from which somebody continues is made again, to the same result.
 type evaluations struct {
 	parts []nn.Result // of the one in hand, by range of the validation data
 
@@ -34,7 +34,7 @@ type evaluations struct {
 	took time.Duration             // all of them, by this master
 }
 
-// takeEvaluations goes on from those that came with a state of step. Those that were made on other validation data would say
+// takeEvaluations continues from those that came with a state of step. Those that were made on other validation data would say
 // nothing beside the ones to come.
 func (m *Master) takeEvaluations(step int64, all []trainingjob.Measurement, madeOn string) {
 	m.evaluations.all = all

@@ -86,7 +86,7 @@ func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndWhatItMayHaveSpoilt
 				t.Errorf("that was found at step %d", step)
 			}
 			s.launcher.close()
-			// A master on sound machines goes on from what is trusted, and ends with the right model.
+			// A master on sound machines continues from what is trusted, and ends with the right model.
 			s.listen()
 			s.launcher.work = s.workerOn("good-node", sound)
 			s.config.LastWorker = 5

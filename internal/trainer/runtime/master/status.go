@@ -86,7 +86,7 @@ func (m *Master) status() trainingjob.Status {
 	}
 	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be taken up again
 		s.Phase = trainingjob.PhaseWaiting
-		s.Message = "the master was stopped; the job goes on when it is started again"
+		s.Message = "the master was stopped; the job continues when it is started again"
 	}
 	if m.allReduce() != nil {
 		s.Aggregation = aggregation(c)

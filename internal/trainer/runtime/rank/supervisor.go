@@ -42,7 +42,7 @@ type Config struct {
 }
 
 // Run supervises until all ranks have ended well (0), this rank's command has failed (its exit code), or ctx ends
-// (ExitStopped). An error is one of starting the command. While the API server cannot be reached the command goes on.
+// (ExitStopped). An error is one of starting the command. While the API server cannot be reached the command continues.
 func Run(ctx context.Context, c Config) (code int, err error) {
 	// The kernel ends the command with the thread that started it.
 	runtime.LockOSThread()
@@ -136,7 +136,7 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 	return nil, false, nil
 }
 
-// later tries again in a moment. The command goes on meanwhile.
+// later tries again in a moment. The command continues meanwhile.
 func (s *supervisor) later(err error) {
 	s.Log.Warn("cannot agree with the other ranks; trying again", "error", err)
 	s.retry = time.After(retryPause)

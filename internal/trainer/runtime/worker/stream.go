@@ -128,7 +128,7 @@ func (s *session) fail(err error) {
 	}
 }
 
-// drain reads to the end of the stream: of one that goes on unread nothing that is said would arrive either.
+// drain reads to the end of the stream: of one that continues unread nothing that is said would arrive either.
 func (s *session) drain() {
 	for {
 		f := &wire.Frame{}

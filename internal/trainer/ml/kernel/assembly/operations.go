@@ -25,7 +25,7 @@ type processor interface {
 	// ifLess and ifAtLeast compare integers with signs. What ifLess compares with is an argument or an imm.
 	ifLess(a gpr, b any, to label)
 	ifAtLeast(a, b gpr, to label)
-	// unlessFlag goes on at a label unless the bit is set in the argument "flags".
+	// unlessFlag continues at a label unless the bit is set in the argument "flags".
 	unlessFlag(bit int, to label)
 	// align is for the beginning of a loop that is worth it.
 	align()

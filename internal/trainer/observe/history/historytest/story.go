@@ -72,7 +72,7 @@ func (s *Story) create(room time.Duration) {
 	s.next++
 }
 
-// Beat goes on for a tenth of a second.
+// Beat continues for a tenth of a second.
 func (s *Story) Beat() {
 	s.now += beat
 	at := Began.Add(s.now)
