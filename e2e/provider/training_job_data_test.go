@@ -35,6 +35,6 @@ func TestTrainingJobData(t *testing.T) {
 	)
 	steps(t, resource.TestStep{
 		Config:      asAdmin("") + "data \"elastic_training_job\" \"test\" {\n  name = \"nobodys\"\n}\n",
-		ExpectError: says("There is no such training job", "Job default/nobodys does not exist"),
+		ExpectError: says("Training job not found", "Job default/nobodys does not exist"),
 	})
 }

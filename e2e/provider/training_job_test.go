@@ -430,7 +430,7 @@ func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
 	steps(t, resource.TestStep{ // what would have been refused, had it been known
 		Config: asAdmin("") + "resource \"terraform_data\" \"later\" {\n  input = \"x = (\"\n}\n" +
 			trainingJob("unknown-file", "model = { content = terraform_data.later.output }"),
-		ExpectError: says("Not a model file that can be trained", "model.content:", "elastic-trainer model"),
+		ExpectError: says("Invalid model file", "model.content:", "elastic-trainer model"),
 	})
 	nothingLeft(t, "unknown-file")
 }

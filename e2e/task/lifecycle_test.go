@@ -139,7 +139,7 @@ func TestWhatIsThereIsNotTakenOver(t *testing.T) {
 		},
 		resource.TestStep{
 			Config:      block(ns, "classless", `priority_class_name = "nobodys"`),
-			ExpectError: providertest.Says("There is no such priority class", `PriorityClass "nobodys" does not exist`),
+			ExpectError: providertest.Says("PriorityClass not found", `PriorityClass "nobodys" does not exist`),
 		},
 	)
 }
@@ -218,7 +218,7 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: The task will be queued nevertheless", `queue = { name = "default" }`)
+	providertest.ExpectSays(t, printed, "Warning: Task will be queued by default", `queue = { name = "default" }`)
 	if live := job(t, ns, "unlabelled"); live.Labels[kueue.QueueLabel] != "default" {
 		t.Errorf("Kueue has not queued it: %v", live.Labels)
 	}

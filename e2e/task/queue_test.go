@@ -236,7 +236,7 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
 	providertest.ExpectSays(t, printed, "Warning: LocalQueue nobodys is not there", "Warning: WorkloadPriorityClass nobodys-class is not there",
-		"Error: There is no such workload priority class", "elastic_workload_priority_class.NAME.name")
+		"Error: WorkloadPriorityClass not found", "elastic_workload_priority_class.NAME.name")
 	nothingLeft(t.Context(), t, ns)
 
 	slow := config("") // which waits for a minute, and ends earlier
@@ -249,7 +249,7 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: There is no such queue", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
+	providertest.ExpectSays(t, printed, "Warning: LocalQueue not found", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
 	providertest.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and for 20s nobody has made it", "Its phase is Queued", "Queue:", "workload job-lonely-")
 	r.ExpectNoChanges(t, slow)
 }

@@ -101,7 +101,7 @@ resource "elastic_local_queue" "default" {
 		resource.TestStep{Config: asAdmin() + queue},
 		resource.TestStep{
 			Config:      asAdmin() + queue + p.job(`queue = { name = "user-queue", min_workload_priority_class = "nobody" }`),
-			ExpectError: says("There is no such workload priority class", `WorkloadPriorityClass "nobody" does not exist`),
+			ExpectError: says("WorkloadPriorityClass not found", `WorkloadPriorityClass "nobody" does not exist`),
 		},
 		resource.TestStep{
 			Config:      asAdmin() + queue + p.job(`queue = { name = "default" }`),

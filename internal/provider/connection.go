@@ -62,7 +62,7 @@ func connectionOf(providerData any, diags *diag.Diagnostics) *connection {
 	}
 	c, ok := providerData.(*connection)
 	if !ok {
-		diags.AddError("The provider is broken", fmt.Sprintf("A resource was configured with a %T; please report this.", providerData))
+		diags.AddError("Internal provider error", fmt.Sprintf("A resource was configured with a %T; please report this.", providerData))
 	}
 	return c
 }

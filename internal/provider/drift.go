@@ -36,7 +36,7 @@ func observationIn(ctx context.Context, private privateData) drift.Observation {
 func keepObservation(ctx context.Context, private privateData, o drift.Observation) diag.Diagnostics {
 	text, err := json.Marshal(o)
 	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot keep who wrote the fields", err.Error())}
+		return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot save field owners", err.Error())}
 	}
 	return private.SetKey(ctx, observationKey, text)
 }
@@ -93,5 +93,5 @@ func metadataAttribute(field string) (path.Path, bool) {
 
 // cannotTellWriters is the error of managedFields that cannot be read.
 func cannotTellWriters(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Cannot tell who wrote the fields", fmt.Sprintf("%v.", err))
+	return diag.NewErrorDiagnostic("Cannot read field owners", fmt.Sprintf("%v.", err))
 }

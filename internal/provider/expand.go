@@ -142,7 +142,7 @@ func (r *expander) amounts(at path.Path, value types.Map) corev1.ResourceList {
 
 // notQuantity is in the words of the quantities' own validation, so that it is told once.
 func (r *expander) notQuantity(at path.Path, err error) {
-	r.diags.AddAttributeError(at, "Not a Kubernetes quantity", fmt.Sprintf("%s: %s", at, err))
+	r.diags.AddAttributeError(at, "Invalid quantity", fmt.Sprintf("%s: %s", at, err))
 }
 
 func (r *expander) volume(at path.Path, m volumeModel) trainingjob.Volume {

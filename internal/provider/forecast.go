@@ -299,7 +299,7 @@ func (f *forecasts) none(job forecast.Job, err error) diag.Diagnostics {
 	if said {
 		return nil
 	}
-	return diag.Diagnostics{diag.NewWarningDiagnostic("Whom the planned jobs would evict is not known", fmt.Sprintf(
+	return diag.Diagnostics{diag.NewWarningDiagnostic("No forecast for the planned jobs", fmt.Sprintf(
 		"No forecast can be made for %s: %s The plan is otherwise complete. To plan without forecasts, set forecast = \"off\" in the provider's configuration.", job, reason))}
 }
 

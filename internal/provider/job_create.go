@@ -42,7 +42,7 @@ func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse)
 			exists[use.name] = !apierrors.IsNotFound(err)
 		}
 		if !exists[use.name] {
-			diags.AddAttributeError(use.at, "There is no such priority class", fmt.Sprintf(
+			diags.AddAttributeError(use.at, "PriorityClass not found", fmt.Sprintf(
 				"PriorityClass %q does not exist, and Kubernetes would refuse every pod that names it. "+
 					"Where this configuration makes the class, refer to it, so that it is made first: elastic_priority_class.NAME.name instead of %q.", use.name, use.name))
 		}
@@ -60,7 +60,7 @@ func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Pat
 	_, err := cluster.Get(ctx, c.client, c.client.Kueue().WorkloadPriorityClasses(), name)
 	switch {
 	case apierrors.IsNotFound(err):
-		diags.AddAttributeError(at, "There is no such workload priority class", fmt.Sprintf(
+		diags.AddAttributeError(at, "WorkloadPriorityClass not found", fmt.Sprintf(
 			"WorkloadPriorityClass %q does not exist, and Kueue would never admit what names it. "+
 				"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
 	case err != nil && !apierrors.IsForbidden(err):
@@ -76,10 +76,10 @@ func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespac
 	_, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(namespace), name)
 	switch {
 	case cluster.IsNotServed(err):
-		diags.AddAttributeError(at, "The cluster has no Kueue", fmt.Sprintf("Its API server does not know LocalQueues%s Install Kueue (API version %s), or leave queue out.",
+		diags.AddAttributeError(at, "Kueue is not installed", fmt.Sprintf("Its API server does not know LocalQueues%s Install Kueue (API version %s), or leave queue out.",
 			withoutKueue, kueue.SchemeGroupVersion))
 	case apierrors.IsNotFound(err):
-		diags.AddAttributeWarning(at, "There is no such queue", fmt.Sprintf(
+		diags.AddAttributeWarning(at, "LocalQueue not found", fmt.Sprintf(
 			"LocalQueue %s/%s does not exist; the %s waits until it does. Where this configuration makes the queue, refer to it, so that it is made first: elastic_local_queue.NAME.name instead of %q.",
 			namespace, name, c.word, name))
 	case err != nil && !apierrors.IsForbidden(err):

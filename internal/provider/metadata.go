@@ -81,7 +81,7 @@ func ownedTexts[V any](client *cluster.Client, object metav1.Object, field strin
 	var diags diag.Diagnostics
 	owned, err := cluster.OwnedKeys(client, object, field)
 	if err != nil {
-		diags.AddError("Cannot tell who owns the "+field, err.Error())
+		diags.AddError("Cannot read the owners of the "+field, err.Error())
 		return nil, diags
 	}
 	live := object.GetLabels()

@@ -41,7 +41,7 @@ func checkName(req validator.StringRequest, resp *validator.StringResponse, of s
 		return
 	}
 	if problems := rule(req.ConfigValue.ValueString()); len(problems) > 0 {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for "+of,
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid name for "+of,
 			fmt.Sprintf("%s is %q: %s.", req.Path, req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
 	}
 }
@@ -60,7 +60,7 @@ func (labels) ValidateMap(_ context.Context, req validator.MapRequest, resp *val
 			continue
 		}
 		if problems := validation.IsValidLabelValue(value.ValueString()); len(problems) > 0 {
-			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Not a value for a label",
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Invalid label value",
 				fmt.Sprintf("%s is %q: %s. An annotation may hold any text.", req.Path.AtMapKey(key), value.ValueString(), strings.Join(problems, "; ")))
 		}
 	}
@@ -84,11 +84,11 @@ func checkKeys(req validator.MapRequest, resp *validator.MapResponse, what strin
 			lower = strings.ToLower(key) // the API validates annotations' keys in lower case
 		}
 		if problems := content.IsLabelKey(lower); len(problems) > 0 {
-			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Not a key for "+article(what),
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Invalid key for "+article(what),
 				fmt.Sprintf("%s has the key %q: %s.", req.Path, key, strings.Join(problems, "; ")))
 		}
 		if value.IsNull() {
-			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "No value for "+article(what),
+			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Missing value for "+article(what),
 				fmt.Sprintf("%s is null. Leave the key out instead, for example with { for k, v in … : k => v if v != null }.", req.Path.AtMapKey(key)))
 		}
 	}

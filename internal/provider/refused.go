@@ -117,7 +117,7 @@ func refusalsOf(ctx context.Context, s schema.Schema, config tftypes.Value, attr
 	}
 	value, err := kind.ValueFromTerraform(ctx, raw)
 	if err != nil {
-		diags.AddAttributeError(at, "Not a value of this attribute", err.Error())
+		diags.AddAttributeError(at, "Invalid attribute value", err.Error())
 		return diags
 	}
 	if checked, ok := value.(xattr.ValidateableAttribute); ok {
@@ -185,7 +185,7 @@ func nullItems(config tftypes.Value) diag.Diagnostics {
 	var walk func(at path.Path, value tftypes.Value)
 	item := func(at path.Path, value tftypes.Value) {
 		if value.IsNull() {
-			diags.AddAttributeError(at, "Item without a value", fmt.Sprintf("%s is null. Leave it out, for example with [for x in … : x if x != null].", at))
+			diags.AddAttributeError(at, "Null item", fmt.Sprintf("%s is null. Leave it out, for example with [for x in … : x if x != null].", at))
 			return
 		}
 		walk(at, value)

@@ -75,6 +75,6 @@ func (acceleratorList) ValidateDynamic(_ context.Context, req validator.DynamicR
 		return
 	}
 	if _, _, problem := acceleratorTexts(req.ConfigValue); problem != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not accelerators", problem)
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid accelerators", problem)
 	}
 }

@@ -121,7 +121,7 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 		maps.Copy(given.Secrets, keysOf(m.SecretsWO))
 		var err error
 		if a.file, a.warnings, err = skypilot.Parse("yaml", []byte(text), given); err != nil {
-			r.diags.AddAttributeError(path.Root("yaml"), "Not a task file that can be run", err.Error())
+			r.diags.AddAttributeError(path.Root("yaml"), "Invalid task file", err.Error())
 			return a, r.diags
 		}
 	}
@@ -286,7 +286,7 @@ func (r *expander) acceleratorLabels(value types.Map) map[string]accelerator.Def
 			n, err := strconv.Atoi(count)
 			if err != nil {
 				at := path.Root("accelerator_labels").AtMapKey(name).AtName("topologies")
-				r.diags.AddAttributeError(at.AtMapKey(count), "Not a number of chips",
+				r.diags.AddAttributeError(at.AtMapKey(count), "Invalid number of chips",
 					fmt.Sprintf("%s has the key %q; write the number of chips, as in { \"8\" = \"2x4\" }.", at, count))
 				continue
 			}
@@ -304,13 +304,13 @@ func (r *expander) acceleratorLabels(value types.Map) map[string]accelerator.Def
 func (r *expander) accelerators(value types.Dynamic) (requests []accelerator.Request, ordered bool) {
 	texts, ordered, problem := acceleratorTexts(value)
 	if problem != "" {
-		r.diags.AddAttributeError(path.Root("accelerators"), "Not accelerators", problem)
+		r.diags.AddAttributeError(path.Root("accelerators"), "Invalid accelerators", problem)
 		return nil, false
 	}
 	for _, text := range texts {
 		request, err := accelerator.ParseRequest(text)
 		if err != nil {
-			r.diags.AddAttributeError(path.Root("accelerators"), "Not accelerators", strings.TrimPrefix(err.Error(), "accelerators ")+".")
+			r.diags.AddAttributeError(path.Root("accelerators"), "Invalid accelerators", strings.TrimPrefix(err.Error(), "accelerators ")+".")
 			continue
 		}
 		requests = append(requests, request)

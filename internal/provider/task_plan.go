@@ -79,7 +79,7 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 	}
 	if a.Queue == "" {
 		if _, found, _ := r.connection.findReference(ctx, reference{kind: aLocalQueue, namespace: a.Namespace, name: trainingjob.DefaultQueue}); found {
-			diags.AddAttributeWarning(path.Root("queue"), "The task will be queued nevertheless", fmt.Sprintf(
+			diags.AddAttributeWarning(path.Root("queue"), "Task will be queued by default", fmt.Sprintf(
 				"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job that names none. Name it, so that the configuration says what happens: queue = { name = %q }.",
 				a.Namespace, trainingjob.DefaultQueue, trainingjob.DefaultQueue))
 		}

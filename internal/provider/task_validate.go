@@ -38,7 +38,7 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 		resp.Diagnostics.AddAttributeError(path.Root("secrets_wo"), "No secrets", "secrets_wo is empty; name an environment variable in it, or leave it and secrets_wo_version out.")
 	}
 	for _, at := range a.contradicted {
-		resp.Diagnostics.AddAttributeError(at, "Said twice", fmt.Sprintf("%s is said by the task file too. Leave it out of the one or the other.", at))
+		resp.Diagnostics.AddAttributeError(at, "Conflicting configuration", fmt.Sprintf("%s is also set by the task file. Remove one of the two.", at))
 	}
 	known := func(p task.Problem) bool {
 		return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
@@ -59,7 +59,7 @@ func (a taskSpec) problems(config tftypes.Value, version string, included func(t
 	var diags diag.Diagnostics
 	for _, p := range a.complete(version).Problems() {
 		if included(p) {
-			diags.AddAttributeError(attributeOrFile(config, p.Field), "Not a task that can run", p.String()+".")
+			diags.AddAttributeError(attributeOrFile(config, p.Field), "Invalid task", p.String()+".")
 		}
 	}
 	return diags

@@ -54,7 +54,7 @@ func (c *trainingJobCluster) render(d trainingjob.Definition) (*trainingjob.Obje
 	}
 	objects, err := trainingjob.Render(d, credentials)
 	if err != nil {
-		diags.AddError("Not a training job that can run", err.Error())
+		diags.AddError("Invalid training job", err.Error())
 	}
 	return objects, diags
 }
@@ -97,7 +97,7 @@ func (c *trainingJobCluster) update(
 	}
 	objects, err := trainingjob.Render(after, credentials)
 	if err != nil {
-		diags.AddError("Not a training job that can run", err.Error())
+		diags.AddError("Invalid training job", err.Error())
 		return diags
 	}
 	objects.Own(ref)

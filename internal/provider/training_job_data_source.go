@@ -78,7 +78,7 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 	namespace, name := orDefault(model.Namespace, corev1.NamespaceDefault), model.Name.ValueString()
 	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(namespace), name)
 	if apierrors.IsNotFound(err) {
-		resp.Diagnostics.AddError("There is no such training job", fmt.Sprintf(
+		resp.Diagnostics.AddError("Training job not found", fmt.Sprintf(
 			"Job %s/%s does not exist. Where this configuration makes it, refer to the resource, whose attributes say the same: elastic_training_job.NAME.phase.", namespace, name))
 		return
 	}

@@ -20,12 +20,12 @@ func checkModelFile(d trainingjob.Definition) diag.Diagnostics {
 	at := path.Root("model").AtName("content")
 	_, report, err := modelfile.Load(at.String(), []byte(d.ModelText), modelfile.Options{LearningRate: d.Job.Training.LearningRate})
 	if err != nil {
-		diags.AddAttributeError(at, "Not a model file that can be trained", fmt.Sprintf("%s.\n\n"+
+		diags.AddAttributeError(at, "Invalid model file", fmt.Sprintf("%s.\n\n"+
 			"elastic-trainer model FILE says the same of the file, and shows the layers of one that is right. A script of another framework, such as PyTorch, needs workers.command.", err))
 		return diags
 	}
 	for _, warning := range report.Warnings {
-		diags.AddAttributeWarning(at, "The model file may not do what was meant", fmt.Sprintf("%s, %s.", at, warning))
+		diags.AddAttributeWarning(at, "Possible mistake in the model file", fmt.Sprintf("%s, %s.", at, warning))
 	}
 	return diags
 }

@@ -238,7 +238,7 @@ func statusIn(reported *corev1.ConfigMap) (trainingjob.Status, diag.Diagnostics)
 	}
 	status, err := trainingjob.DecodeStatus(reported)
 	if err != nil {
-		diags.AddWarning("The job's status cannot be read", err.Error()+".")
+		diags.AddWarning("Unreadable job status", err.Error()+".")
 		return trainingjob.Status{Phase: trainingjob.PhasePending}, diags
 	}
 	return status, diags

@@ -52,7 +52,7 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 func addProblems(diags *diag.Diagnostics, problems []trainingjob.Problem, included func(trainingjob.Problem) bool) {
 	for _, p := range problems {
 		if included(p) {
-			diags.AddAttributeError(pathOf(p.Field), "Not a training job that can run", p.String()+".")
+			diags.AddAttributeError(pathOf(p.Field), "Invalid training job", p.String()+".")
 		}
 	}
 }
@@ -110,6 +110,6 @@ func (trainingJobName) ValidateString(_ context.Context, req validator.StringReq
 		return
 	}
 	if problem := trainingjob.NameProblem(req.ConfigValue.ValueString()); problem != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a name for a training job", "name "+problem+".")
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid name for a training job", "name "+problem+".")
 	}
 }

@@ -46,7 +46,7 @@ func (Int64) Validate(_ context.Context, in tftypes.Value, at path.Path) diag.Di
 	switch {
 	case value == nil:
 	case !value.IsInt():
-		diags.AddAttributeError(at, "Not a whole number", fmt.Sprintf("%s is %s; it must be a whole number.", at, textOf(value)))
+		diags.AddAttributeError(at, "Invalid integer", fmt.Sprintf("%s is %s; it must be a whole number.", at, textOf(value)))
 	default:
 		if _, accuracy := value.Int64(); accuracy != big.Exact {
 			diags.AddAttributeError(at, "Number out of range", fmt.Sprintf("%s is %s; it must be between %d and %d.", at, textOf(value), math.MinInt64, math.MaxInt64))

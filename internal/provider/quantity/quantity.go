@@ -105,7 +105,7 @@ func (v Value) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeR
 		return
 	}
 	if _, err := Parse(v.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a Kubernetes quantity", fmt.Sprintf("%s: %s", req.Path, err))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid quantity", fmt.Sprintf("%s: %s", req.Path, err))
 	}
 }
 
