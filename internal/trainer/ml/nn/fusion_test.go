@@ -28,7 +28,7 @@ func TestTheCompilerFusesNoProductAndSumOfOurArithmetic(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			text, err := exec.CommandContext(t.Context(), "go", "tool", "objdump", "-s", `internal/trainer/(kernel|nn|philox|graph)\.`, program).Output()
+			text, err := exec.CommandContext(t.Context(), "go", "tool", "objdump", "-s", `internal/trainer/ml/(kernel|nn|philox|graph)\.`, program).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
