@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -39,9 +40,9 @@ type Outcome struct {
 }
 
 // Run runs a scenario on a backend's cluster, checks its assertions and draws its timeline. Options.Out then holds
-// events.jsonl, measurements.json, outline.txt, terraform.log, timeline.html and the backend's files. Run destroys the
-// scenario's resources and releases the cluster before it returns, also after a failure or an interruption, and returns an
-// outcome in these cases too.
+// events.jsonl, measurements.json, outline.txt, terraform.log, timeline.html with timeline-light.svg and
+// timeline-dark.svg, and the backend's files. Run destroys the scenario's resources and releases the cluster before it
+// returns, also after a failure or an interruption, and returns an outcome in these cases too.
 func Run(ctx context.Context, scenario Scenario, backend Backend, options Options) (outcome Outcome, err error) {
 	unlock, err := freshDir(options.Out)
 	if err != nil {
@@ -80,7 +81,7 @@ func Run(ctx context.Context, scenario Scenario, backend Backend, options Option
 		runErr = errors.Join(runErr, fmt.Errorf("write the outline: %w", err))
 	}
 	page := filepath.Join(options.Out, "timeline.html")
-	switch err := drawPage(page, scenario.Title, outcome.Events); {
+	switch err := drawTimeline(options.Out, scenario.Title, outcome.Events); {
 	case err == nil:
 		outcome.Page = page
 	case !errors.Is(err, timeline.ErrNothing):
@@ -101,13 +102,24 @@ func prepareData(ctx context.Context, options Options) (dir string, err error) {
 	return dir, PrepareData(ctx, options.Tools.Trainer, options.MNISTDir, dir)
 }
 
-func drawPage(path, title string, events []eventlog.Event) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("create the timeline: %w", err)
+// drawTimeline writes the timeline as a page, and as images for documents.
+func drawTimeline(dir, title string, events []eventlog.Event) error {
+	draw := func(name string, render func(io.Writer) error) (err error) {
+		file, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("create the timeline: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		return render(file)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return timeline.Render(file, title, events)
+	if err := draw("timeline.html", func(w io.Writer) error { return timeline.Render(w, title, events) }); err != nil {
+		return err
+	}
+	var errs []error
+	for _, scheme := range []timeline.Scheme{timeline.Light, timeline.Dark} {
+		errs = append(errs, draw("timeline-"+string(scheme)+".svg", func(w io.Writer) error { return timeline.RenderImage(w, events, scheme) }))
+	}
+	return errors.Join(errs...)
 }
 
 // freshDir locks a directory against other runs until unlock is called, and empties it.
