@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1conversion "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
 	quotacore "k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/utils/clock"
@@ -93,6 +95,9 @@ func (p *plugins) admit(pod *corev1.Pod) (*corev1.Pod, error) {
 			return nil, err
 		}
 	}
+	if err := validResources(&internal.Spec); err != nil { // between mutating and validating admission, as the API server does
+		return nil, err
+	}
 	for _, limits := range p.limits {
 		if err := limitranger.PodValidateLimitFunc(limits, internal); err != nil {
 			return nil, err
@@ -107,6 +112,19 @@ func (p *plugins) admit(pod *corev1.Pod) (*corev1.Pod, error) {
 	p.quotas = quotas
 	admitted := &corev1.Pod{}
 	return admitted, corev1conversion.Convert_core_Pod_To_v1_Pod(internal, admitted, nil)
+}
+
+// validResources is the part of the API server's validation of a pod that depends on what admission has added: requests
+// within limits. The amounts themselves are the pod's author's, and drawn without regard to which of them are valid.
+func validResources(spec *core.PodSpec) error {
+	var errs field.ErrorList
+	for name, containers := range map[string][]core.Container{"containers": spec.Containers, "initContainers": spec.InitContainers} {
+		for i := range containers {
+			at := field.NewPath("spec", name).Index(i).Child("resources")
+			errs = append(errs, validation.ValidateContainerResourceRequirements(&containers[i].Resources, nil, at, validation.PodValidationOptions{})...)
+		}
+	}
+	return errs.Filter(func(err error) bool { return !strings.Contains(err.Error(), " limit of ") }).ToAggregate()
 }
 
 // admissionCase draws what is admitted, and by what.

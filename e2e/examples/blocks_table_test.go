@@ -1,7 +1,5 @@
 package examples_test
 
-import "strings"
-
 // documentBlock says how a block of HCL in a document is applied.
 type documentBlock struct {
 	example
@@ -30,19 +28,8 @@ func notApplied(why string) documentBlock { return documentBlock{example: exampl
 
 // blockTable has every block of HCL of every document.
 var blockTable = map[string]documentBlock{
-	`README.md: resource "elastic_training_job" "low"`: {
-		beside: classes, besideBecause: shownBefore,
-		example: example{files: map[string]string{"mnist_functional_api.py": "examples/models/mnist_functional_api.py"}},
-	},
-	`README.md: resource "elastic_cluster_queue" "team"`: {
-		beside: aT4, besideBecause: shownBefore,
-		example: example{
-			before: strings.ReplaceAll(nightQueue, "night-queue", "user-queue"), beforeBecause: theTeams,
-			files: map[string]string{"low.yaml": "examples/resources/elastic_task/low.yaml"},
-		},
-	},
+	`README.md: terraform`: {},
 	`templates/guides/elastic-jobs-under-kueue.md: workers =`: notApplied(attributesOnly),
-	`templates/guides/least-privilege.md: security_context =`: notApplied(attributesOnly),
 	`templates/guides/elastic-jobs-under-kueue.md: resource "elastic_cluster_queue" "training"`: {
 		beside: "resource \"elastic_resource_flavor\" \"any\" {\n  name = \"any-of-a-document\"\n}\n", besideBecause: shownBefore,
 	},

@@ -88,7 +88,10 @@ func TestEveryBlockOfADocumentIsAppliedPlansNothingMoreAndLeavesNothing(t *testi
 					}
 					r.Environment = append(r.Environment, "TF_VAR_"+name+"="+value)
 				}
-				config := requiredProvider + e.beside + "\n" + b.text
+				config := e.beside + "\n" + b.text
+				if !strings.Contains(b.text, "required_providers") {
+					config = requiredProvider + config
+				}
 				noError(t, os.WriteFile(filepath.Join(r.Directory, "main.tf"), []byte(config), 0o600))
 				applyAndDestroy(t, r, e.example)
 			})

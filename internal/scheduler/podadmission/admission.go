@@ -76,7 +76,8 @@ func (c *Controller) Complete(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 		return pod, refuse("unable to create new content in namespace %s because it is being terminated", pod.Namespace)
 	}
 	defaults(pod)
-	for _, step := range []func(*corev1.Pod) *Refusal{c.priority, c.runtimeClass, c.limitRanges, validResources} {
+	// The API server validates a pod between mutating and validating admission.
+	for _, step := range []func(*corev1.Pod) *Refusal{c.priority, c.runtimeClass, c.limitDefaults, validResources, c.limitBounds} {
 		if refusal := step(pod); refusal != nil {
 			return pod, refusal
 		}

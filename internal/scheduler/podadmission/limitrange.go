@@ -10,16 +10,20 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 )
 
-// limitRanges gives the pod the defaults of its namespace's LimitRanges, and holds it to their bounds
-// (plugin/pkg/admission/limitranger).
-func (c *Controller) limitRanges(pod *corev1.Pod) *Refusal {
+// limitRanges are those of a pod's namespace.
+func (c *Controller) limitRanges(pod *corev1.Pod) []*corev1.LimitRange {
 	var all []*corev1.LimitRange
 	for _, limits := range c.cluster.LimitRanges {
 		if limits.Namespace == pod.Namespace {
 			all = append(all, limits)
 		}
 	}
-	for _, limits := range all {
+	return all
+}
+
+// limitDefaults gives the pod the defaults of its namespace's LimitRanges (the mutating part of plugin/pkg/admission/limitranger).
+func (c *Controller) limitDefaults(pod *corev1.Pod) *Refusal {
+	for _, limits := range c.limitRanges(pod) {
 		// Of several items in one LimitRange the last counts, of several LimitRanges the first.
 		together := corev1.LimitRangeItem{Default: corev1.ResourceList{}, DefaultRequest: corev1.ResourceList{}}
 		for i := range limits.Spec.Limits {
@@ -30,7 +34,12 @@ func (c *Controller) limitRanges(pod *corev1.Pod) *Refusal {
 		}
 		addDefaults(pod, &together)
 	}
-	for _, limits := range all {
+	return nil
+}
+
+// limitBounds holds the pod to the bounds of its namespace's LimitRanges (the validating part).
+func (c *Controller) limitBounds(pod *corev1.Pod) *Refusal {
+	for _, limits := range c.limitRanges(pod) {
 		var complaints []string
 		for i := range limits.Spec.Limits {
 			complaints = append(complaints, exceeds(pod, withDefaults(&limits.Spec.Limits[i]))...)
