@@ -307,8 +307,8 @@ func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 	file := func(lines string) string { return "yaml = <<-EOT\n" + lines + "\nEOT\n" }
 	for refusal, c := range map[string]struct{ lines, says string }{
 		"a key that is none":         {file("run: echo\nrun_: x"), "yaml:2: unknown key run_; did you mean run?"},
-		"what the file says too":     {file("run: echo\nresources:\n  cpus: 2") + `cpus = "4"`, "cpus is also set by the task file too"},
-		"a variable that is too":     {file("run: echo\nenvs:\n  A: b") + `env = { A = "c" }`, `env["A"] is also set by the task file too`},
+		"what the file says too":     {file("run: echo\nresources:\n  cpus: 2") + `cpus = "4"`, "cpus is also set by the task file"},
+		"a variable that is too":     {file("run: echo\nenvs:\n  A: b") + `env = { A = "c" }`, `env["A"] is also set by the task file`},
 		"a secret's value":           {file("run: echo\nsecrets:\n  TOKEN: abc"), "secrets.TOKEN has its value in the file"},
 		"a file without run":         {file("setup: echo"), "run is empty; say what the task runs"},
 		"an unknown accelerator":     {`accelerators = "T5:4"`, `accelerator "T5" is unknown; the nearest names are T4`},
