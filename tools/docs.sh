@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # docs.sh: makes docs/ from the provider's schemas, templates/ and examples/.
 # docs.sh --check: fails, with the difference, when docs/ is not what would be made.
-# The glossary and docs/development are written by hand and stay as they are; the registry ignores them.
+# The glossary, docs/development and docs/images are not generated and stay as they are; the registry ignores them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/build.sh tools/tfplugindocs tfplugindocs github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs
@@ -15,7 +15,7 @@ if ! bin/tfplugindocs generate --provider-dir "$work" --provider-name elastic --
   cat "$work/log"
   exit 1
 fi
-cp -r docs/development docs/glossary.md "$work/docs"
+cp -r docs/development docs/images docs/glossary.md "$work/docs"
 if [ "${1-}" = --check ]; then
   diff -r docs "$work/docs" || { echo "docs/ is not what would be made of the schemas, templates/ and examples/; run: make docs"; exit 1; }
 else

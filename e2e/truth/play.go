@@ -82,15 +82,23 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	return outcome, nil
 }
 
-// setUp applies a part of a setup, and waits until everything has come to rest, back-offs of Jobs included: what they do later would
-// be taken for the doing of the planned job.
+// backoffPatience bounds the wait for back-offs of Jobs in a setup: the first one takes ten seconds, and each is twice the one before.
+const backoffPatience = 25 * time.Second
+
+// setUp applies a part of a setup and waits until nothing changes any more. Short back-offs of Jobs are waited for as well: the pods
+// that follow them would be attributed to the planned job.
 func (s *Stage) setUp(ctx context.Context, part []*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := s.apply(ctx, part); err != nil {
 		return err
 	}
-	return s.settleBackoffs(ctx)
+	short, cancelShort := context.WithTimeout(ctx, backoffPatience)
+	defer cancelShort()
+	if s.settleBackoffs(short) == nil {
+		return nil
+	}
+	return s.Settle(ctx)
 }
 
 // Unfit says of an error of Play that it is the situation's own: the API server refuses what it is to be set up with.
