@@ -30,7 +30,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// environment is what every scenario is told with.
+// environment holds what every scenario runs with.
 type environment struct {
 	cluster  Cluster
 	tools    Tools

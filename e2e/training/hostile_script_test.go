@@ -30,10 +30,11 @@ for process in glob.glob("/proc/[0-9]*"):
         continue
     if "master" in line:
         found("the master: " + process)
-        for path in ("/root/etc/elastic-credentials/tls.key", "/root/var/run/secrets/kubernetes.io/serviceaccount/token"):
+        for path in ("/etc/elastic-credentials/tls.key", "/var/run/secrets/kubernetes.io/serviceaccount/token"):
+            seen = os.path.join(process, "root") + path # its root file system, as /proc shows it
             try:
-                open(process + path).close()
-                found(process + path)
+                open(seen).close()
+                found(seen)
             except OSError:
                 pass
 for change in (lambda: os.mkdir("/elastic-script/mine"), lambda: os.remove("/elastic-script/script"), lambda: os.rename("/elastic-script/script", "/elastic-script/other")):

@@ -328,7 +328,7 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 		"labels":      schema.MapAttribute{MarkdownDescription: "Labels of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
 		"annotations": schema.MapAttribute{MarkdownDescription: "Annotations of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{annotations{}}},
 		"termination_grace_period_seconds": schema.Int64Attribute{
-			MarkdownDescription: "Time to finish the minibatch or the step in hand; 30 by default.",
+			MarkdownDescription: "Time to finish the current minibatch or step; 30 by default.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.AtLeast(0)},
 		},

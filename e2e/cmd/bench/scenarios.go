@@ -48,10 +48,10 @@ func compareLatencies(embedded, onKind []scenario.Measurements) []figure {
 		here, there := secondsOf(l, embedded), secondsOf(l, onKind)
 		switch {
 		case len(there) == 0:
-			figures = append(figures, figure{Name: name, Skipped: "no scenario that was told on kind measured it; make e2e-kind tells them"})
+			figures = append(figures, figure{Name: name, Skipped: "no run on kind measured it; make e2e-kind runs the scenarios"})
 		case len(here) == 0:
 			figures = append(figures, figure{Name: name, Skipped: fmt.Sprintf(
-				"median on kind %.2f s of %d; no scenario that was told on the embedded cluster measured it; make demo tells them", medianOf(there), len(there))})
+				"median on kind %.2f s of %d; no run on the embedded cluster measured it; make demo runs the scenarios", medianOf(there), len(there))})
 		default:
 			unit := medianOf(here)
 			samples := make([]float64, len(there))

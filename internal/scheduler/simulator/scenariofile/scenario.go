@@ -1,7 +1,7 @@
 // Package scenariofile is a simulation as a file: the nodes, classes, queues and jobs of a cluster, and what happens to it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
 //
 // It promises that a scenario which Parse returns can be simulated: everything that is named is there, nothing contradicts itself, sizes and times
-// are within bounds; and that what is wrong is told with file, line and column, before much memory is used. How the queues' objects are written is
+// are within bounds; and that errors are reported with file, line and column, before much memory is used. How the queues' objects are written is
 // Kueue's own API, and its rules are those of package kueue/validation.
 package scenariofile
 
@@ -144,7 +144,7 @@ type Pod struct {
 	// Starts is how long it takes from being bound to a node until it runs: image, volumes, process.
 	Starts Duration `json:"starts"`
 	// Stops is how long it takes to end once asked, at most the grace period. nil: of an elastic job's pods at once, because they end with the
-	// minibatch in hand; of a gang's pods the whole grace period, because a shell that runs a program does not hear the signal.
+	// current minibatch; of a gang's pods the whole grace period, because a shell that runs a program does not hear the signal.
 	Stops *Duration `json:"stops"`
 }
 

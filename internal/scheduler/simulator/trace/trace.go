@@ -14,7 +14,7 @@
 //     CPUs, so that jobs ask for CPUs only where the scenario lists the nodes. The group is the virtual cluster.
 //   - synthetic: jobs like Philly's in number, size and length, drawn from the scenario's seed.
 //
-// It promises that memory is bounded by what it keeps, a job a row, at most scenario.MaxJobs of them; and that what is wrong is told with file, line
+// It promises that memory is bounded by what it keeps, a job a row, at most scenario.MaxJobs of them; and that errors are reported with file, line
 // and column. Rows without a start or an end cannot be simulated; they are counted and left out.
 package trace
 

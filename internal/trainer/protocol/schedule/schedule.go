@@ -60,7 +60,7 @@ type Schedule struct {
 	stepsInEpoch int64
 
 	mu     sync.Mutex
-	recent [2]*epoch // the epoch in hand, and the one before or after it
+	recent [2]*epoch // the current epoch, and the one before or after it
 }
 
 // epoch is the order of one epoch.

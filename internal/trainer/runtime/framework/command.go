@@ -126,7 +126,7 @@ func (c *command) end(patience time.Duration) error {
 // environment is that of this process, and where the script finds its work. What the user has set stays.
 func (l launch) environment(modules string) []string {
 	defaults := map[string]string{
-		"PYTHONUNBUFFERED": "1", // its last lines are told when it dies
+		"PYTHONUNBUFFERED": "1", // its last lines are reported when it dies
 		"PYTHONHASHSEED":   "0", // the order of sets, from which models are built, is the same in every process
 	}
 	if l.Threads > 0 {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// tailLines is how many of a script's last lines are told when it has died: a traceback's worth.
+// tailLines is how many of a script's last lines are reported when it dies: enough for a traceback.
 const tailLines = 12
 
 // lines passes output on line by line, each with a prefix, and keeps the last ones.

@@ -25,9 +25,9 @@ const (
 // evaluations are those of the run up to now. Every worker remembers them too, so that they are not lost with a master. One
 // that is due at the state from which somebody continues is made again, to the same result.
 type evaluations struct {
-	parts []nn.Result // of the one in hand, by range of the validation data
+	parts []nn.Result // of the current evaluation, by range of the validation data
 
-	began time.Time // the one in hand; zero while there is none
+	began time.Time // of the current evaluation; zero while there is none
 
 	all  []trainingjob.Measurement // by step
 	last nn.Result                 // of the last one

@@ -38,7 +38,7 @@ type worker struct {
 	evaluations []*wirepb.Evaluation // of the states before, the newest mostEvaluations
 	evaluating  evaluating
 
-	// Of the step in hand.
+	// Of the current step.
 	plan     schedule.Step
 	planned  int64 // the step that plan is of; −1 for none
 	reading  lookahead
@@ -55,7 +55,7 @@ type worker struct {
 	exchangeState // workers, where they add the gradients themselves
 }
 
-// load prepares a job for computing: at step 0, or at the state in hand where that is of the same job, whose other settings or
+// load prepares a job for computing: at step 0, or at the current state where that is of the same job, whose other settings or
 // validation data have changed.
 func (w *worker) load(j *job.Job) error {
 	before := *w
@@ -140,7 +140,7 @@ func (w *worker) assign(vs []int32) {
 	w.reading.follow(w.step, w.job.Schedule, w.job.Training.Prefetch)
 }
 
-// compute does the next virtual worker in hand, to its end: a worker that is asked to stop finishes it first.
+// compute does the next assigned virtual worker to its end: a worker that is asked to stop finishes it first.
 func (w *worker) compute(ctx context.Context) error {
 	began := time.Now()
 	v := w.todo[0]

@@ -74,7 +74,7 @@ func (s *session) sendGradients() {
 	}
 }
 
-// resend sends the sums in hand that another master asks for, once, and returns what is left to be computed.
+// resend sends the computed sums that a new master requests, once, and returns what is left to be computed.
 func (s *session) resend(vs []int32) []int32 {
 	if s.again == 0 {
 		return vs

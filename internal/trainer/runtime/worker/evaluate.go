@@ -11,7 +11,7 @@ import (
 // mostEvaluations is how many are remembered, the newest: they travel with every state.
 const mostEvaluations = 1000
 
-// evaluating is the evaluation in hand.
+// evaluating is the current evaluation.
 type evaluating struct {
 	step  int64   // of the state that is evaluated; the state at hand may not be there yet
 	parts []int32 // that are dealt and not begun
@@ -36,7 +36,7 @@ func (w *worker) mayEvaluate() bool {
 	return len(w.evaluating.parts) > 0 && w.evaluating.step == w.step
 }
 
-// evaluateNext evaluates the next part in hand while the data of the one behind it are read.
+// evaluateNext evaluates the next assigned part while the data of the one behind it are read.
 func (s *session) evaluateNext(ctx context.Context) error {
 	p := s.evaluating.parts[0]
 	s.evaluating.parts = s.evaluating.parts[1:]

@@ -13,7 +13,7 @@ const (
 // lookahead follows the schedule and has the data of what is next read: of all virtual workers, since any of them may have
 // to be taken over. The zero value is at the beginning.
 type lookahead struct {
-	step     int64      // the one in hand
+	step     int64      // the current one
 	next     int64      // the first that was not looked at
 	upcoming []upcoming // distinct ranges in the order of their first steps
 }

@@ -18,7 +18,7 @@ import (
 // errSuperseded: an older master still answers, or a connection to it does.
 var errSuperseded = errors.New("a newer master has taken over")
 
-// begin loads the job, unless it is the one in hand, and says what this worker holds.
+// begin loads the job, unless it is the current one, and says what this worker holds.
 func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	if err := ending(m); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	return nil
 }
 
-// loadFrom loads the job, unless it is the one in hand and the data are still those that the master has found: they may have
+// loadFrom loads the job, unless it is the current one and the data are still those that the master has found: they may have
 // been replaced between two masters.
 func (s *session) loadFrom(ctx context.Context, m *wirepb.Job) error {
 	files, err := filesOf(m)
@@ -109,7 +109,7 @@ func problem(err error, fatal bool) *wirepb.Message {
 	return &wirepb.Message{Kind: &wirepb.Message_Problem{Problem: &wirepb.Problem{Reason: err.Error(), Fatal: fatal}}}
 }
 
-// work does what the master says, and between two messages what is in hand.
+// work follows the master's messages, and computes the assigned work between them.
 func (s *session) work(ctx context.Context) error {
 	stop := ctx.Done()
 	var late <-chan time.Time // of a worker that is asked to stop and takes part in a round
@@ -128,7 +128,7 @@ func (s *session) work(ctx context.Context) error {
 		case turn.message != nil:
 			err := s.handle(turn.received)
 			if errors.Is(err, errDismissed) && ctx.Err() != nil {
-				return ErrLeft // the step in hand is complete
+				return ErrLeft // the current step is complete
 			}
 			if misunderstood := (*protocolError)(nil); errors.As(err, &misunderstood) {
 				return s.reportProtocolError(misunderstood)
