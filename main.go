@@ -23,8 +23,8 @@ var version = "dev"
 // sdkLevel is the environment variable of the least level at which the SDK writes.
 const sdkLevel = "TF_LOG_SDK"
 
-// collectorPercent is by how much the heap may grow between two collections, in percent. A provider lives for one command
-// and keeps little; at Go's default of 100 a fifth of its time goes into collecting a heap of some megabytes.
+// collectorPercent is by how much the heap may grow between two collections, in percent. A provider lives for one
+// command and keeps little; at Go's default of 100 a fifth of its time goes into collecting a heap of some megabytes.
 const collectorPercent = 400
 
 // spare leaves undone what nobody would notice: collecting garbage often, and writing the SDK's trace of every request

@@ -29,9 +29,9 @@ const (
 	buildReport = 30 * time.Second
 )
 
-// Binary returns the path of the simcluster program: $SIMCLUSTER_BIN, or bin/simcluster beside the simcluster module, which it
-// brings up to date. From nothing that takes minutes, so progress hears of it every half a minute. It must be called
-// with a working directory within the simcluster module, or one that requires it from a checkout, as e2e does.
+// Binary returns the path of the simcluster program: $SIMCLUSTER_BIN, or bin/simcluster beside the simcluster module,
+// which it brings up to date. From nothing that takes minutes, so progress hears of it every half a minute. It must be
+// called with a working directory within the simcluster module, or one that requires it from a checkout, as e2e does.
 func Binary(ctx context.Context, progress io.Writer) (string, error) {
 	if path := os.Getenv(BinaryVariable); path != "" {
 		info, err := os.Stat(path)

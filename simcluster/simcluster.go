@@ -56,8 +56,8 @@ type Options struct {
 // An Option changes Options.
 type Option func(*Options)
 
-// Nodes adds nodes of the given declared CPU and memory, such as "4" and "15Gi". The nodes of the first group are called
-// node-1, node-2 and so on, those of a further group node-b-1 and so on.
+// Nodes adds nodes of the given declared CPU and memory, such as "4" and "15Gi". The nodes of the first group are
+// called node-1, node-2 and so on, those of a further group node-b-1 and so on.
 func Nodes(count int, cpu, memory string) Option {
 	return func(o *Options) {
 		name := "node"
@@ -94,12 +94,12 @@ func Image(name, path string) Option {
 	}
 }
 
-// Queueing has the queue controller run in Kueue's place: its API is served, and Jobs and pods that name a queue wait in
-// it.
+// Queueing has the queue controller run in Kueue's place: its API is served, and Jobs and pods that name a queue wait
+// in it.
 func Queueing() Option { return func(o *Options) { o.Queueing = true } }
 
-// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: nodes, pods and their status
-// are what the test says.
+// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: nodes, pods and their
+// status are what the test says.
 func SchedulerOnly() Option { return func(o *Options) { o.SchedulerOnly = true } }
 
 // Mounts sets how containers see their volumes.

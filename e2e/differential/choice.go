@@ -57,9 +57,9 @@ func (o observed) CandidatesToVictimsMap(candidates []preemption.Candidate) map[
 	return victims
 }
 
-// draws is how often the scheduler's own selection is asked which of the candidates it would take. It takes the first of
-// those that are equal in the order of a map, which starts anywhere: that one of eight is never first in so many draws has
-// a chance of 8e-12.
+// draws is how often the scheduler's own selection is asked which of the candidates it would take. It takes the first
+// of those that are equal in the order of a map, which starts anywhere: that one of eight is never first in so many
+// draws has a chance of 8e-12.
 const draws = 240
 
 // equals are the decisions between which the scheduler has no preference; nil where there is but one.

@@ -23,8 +23,8 @@ const gate = "differential.example.com/snapshot"
 // pollPause is the time between two looks at a pod that the scheduler is deciding on, which takes milliseconds.
 const pollPause = 3 * time.Millisecond
 
-// A Cluster has kube-scheduler, the program, decide on snapshots that are put to its API server. Nothing else may act on
-// the objects there, as is so with simcluster.SchedulerOnly.
+// A Cluster has kube-scheduler, the program, decide on snapshots that are put to its API server. Nothing else may act
+// on the objects there, as is so with simcluster.SchedulerOnly.
 type Cluster struct {
 	client     kubernetes.Interface
 	http       *http.Client
@@ -33,8 +33,8 @@ type Cluster struct {
 	preemptions int
 }
 
-// NewCluster is a Cluster of the API server that config names and of the scheduler that serves its metrics at a port of this
-// machine.
+// NewCluster is a Cluster of the API server that config names and of the scheduler that serves its metrics at a port of
+// this machine.
 func NewCluster(config *rest.Config, schedulerPort int) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -150,8 +150,8 @@ func (c *Cluster) victims(ctx context.Context, before *Snapshot, preemptor *core
 // idlePatience is how long is waited for a preemption that may have nothing to do.
 const idlePatience = 500 * time.Millisecond
 
-// awaitPreemption waits until the scheduler has carried a preemption out, which its metrics count. It does not count one
-// whose victims are all being deleted already.
+// awaitPreemption waits until the scheduler has carried a preemption out, which its metrics count. It does not count
+// one whose victims are all being deleted already.
 func (c *Cluster) awaitPreemption(ctx context.Context, before *Snapshot, preemptor *corev1.Pod) error {
 	mayBeIdle := slices.ContainsFunc(before.Pods, func(p *corev1.Pod) bool {
 		return p.Spec.NodeName == preemptor.Status.NominatedNodeName && p.DeletionTimestamp != nil

@@ -15,22 +15,23 @@ type Step struct {
 	Decision Decision
 }
 
-// A Decision is what a scheduler makes of one pending pod. Of Node and Nominated at most one is set; with neither the pod
-// stays pending.
+// A Decision is what a scheduler makes of one pending pod. Of Node and Nominated at most one is set; with neither the
+// pod stays pending.
 type Decision struct {
 	// Node is what the pod is bound to.
 	Node string
 	// Nominated is where it will go once its victims have stopped. It is empty where an earlier nomination merely stays.
 	Nominated string
-	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among them.
+	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among
+	// them.
 	Victims []string
 	// Message is what the scheduler says of a pod that it does not bind.
 	Message string
 	// Equals are all decisions between which the scheduler found no difference, this one included, where it had a choice:
 	// which of them it takes is chance. They have no message and no equals.
 	Equals []Decision
-	// Sampled says that only some of the nodes were looked at, and that Equals are all that others might have led to: it is
-	// known of the engine, not of the scheduler.
+	// Sampled says that only some of the nodes were looked at, and that Equals are all that others might have led to: it
+	// is known of the engine, not of the scheduler.
 	Sampled bool
 }
 

@@ -17,8 +17,8 @@ type family struct {
 // A span is a range of counts, both ends included.
 type span struct{ least, most int }
 
-// A shape says what a snapshot is made of. Numbers are probabilities unless they are spans; what they are probabilities of
-// stands with them.
+// A shape says what a snapshot is made of. Numbers are probabilities unless they are spans; what they are probabilities
+// of stands with them.
 type shape struct {
 	nodes   span // nodes of the cluster
 	running span // pods per node, as far as they have room

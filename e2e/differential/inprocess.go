@@ -21,8 +21,8 @@ import (
 // stepPatience bounds one decision, which takes milliseconds unless the machine does something else.
 const stepPatience = time.Minute
 
-// DecideInProcess has kube-scheduler's code decide on the pending pods of s, one after the other, as it would if nothing
-// else happened: no victim ends, nobody else changes anything. after is the cluster
+// DecideInProcess has kube-scheduler's code decide on the pending pods of s, one after the other, as it would if
+// nothing else happened: no victim ends, nobody else changes anything. after is the cluster
 // that comes of it.
 func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, after *Snapshot, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -43,9 +43,9 @@ func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, after *Sna
 	return steps, p.snapshot(), nil
 }
 
-// DecideOneInProcess has it decide on one pending pod, whatever waits before it. order, where it is not nil, shuffles the
-// pods of every node in the scheduler's cache, where a pod moves to the end whenever it changes: of pods that are equal in
-// everything else, the scheduler spares the first.
+// DecideOneInProcess has it decide on one pending pod, whatever waits before it. order, where it is not nil, shuffles
+// the pods of every node in the scheduler's cache, where a pod moves to the end whenever it changes: of pods that are
+// equal in everything else, the scheduler spares the first.
 func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string, order *rand.Rand) (Step, error) {
 	subject := s.pod(pod)
 	if subject == nil || !waits(subject) {
@@ -130,7 +130,8 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	return p, nil
 }
 
-// loaded says whether the scheduler has taken in all nodes and pods. Its own WaitForHandlersSync looks ten times a second.
+// loaded says whether the scheduler has taken in all nodes and pods. Its own WaitForHandlersSync looks ten times a
+// second.
 func (p *process) loaded(context.Context) bool {
 	for _, node := range p.static.Nodes {
 		if info, err := p.scheduler.Cache.GetNode(node.Name); err != nil || info.Node() == nil { // nil: only its pods are known
@@ -233,7 +234,8 @@ func (p *process) await(ctx context.Context, reached func(context.Context) bool)
 	return nil
 }
 
-// settled says whether the binding, or the eviction of victims, has ended and the scheduler's cache has every pod as it now is.
+// settled says whether the binding, or the eviction of victims, has ended and the scheduler's cache has every pod as it
+// now is.
 func (p *process) settled(ctx context.Context) bool {
 	if !p.choice.plugin.PreEnqueue(ctx, p.popped).IsSuccess() { // it is still evicting
 		return false

@@ -8,8 +8,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Minimal is the smallest part of s that is found for which differs still holds: objects are taken away, and then features
-// of objects, as long as that is so and ctx does not end. The pending pod of the given name stays.
+// Minimal is the smallest part of s that is found for which differs still holds: objects are taken away, and then
+// features of objects, as long as that is so and ctx does not end. The pending pod of the given name stays.
 func Minimal(ctx context.Context, s *Snapshot, pod string, differs func(*Snapshot) bool) *Snapshot {
 	for {
 		smaller := false
@@ -31,7 +31,8 @@ func Minimal(ctx context.Context, s *Snapshot, pod string, differs func(*Snapsho
 	}
 }
 
-// cuts are ways of making s smaller, those that take much away first. They do nothing where there is nothing left to do.
+// cuts are ways of making s smaller, those that take much away first. They do nothing where there is nothing left to
+// do.
 func cuts(s *Snapshot, pod string) []func(*Snapshot) {
 	var all []func(*Snapshot)
 	for _, node := range s.Nodes {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// put creates the objects of a snapshot, except for its pending pods: first what pods need, so that the scheduler has seen
-// it when it sees the pods.
+// put creates the objects of a snapshot, except for its pending pods: first what pods need, so that the scheduler has
+// seen it when it sees the pods.
 func (c *Cluster) put(ctx context.Context, s *Snapshot) error {
 	if err := c.putShared(ctx, s); err != nil {
 		return err

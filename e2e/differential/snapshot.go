@@ -44,8 +44,8 @@ func (s *Snapshot) Clone() *Snapshot {
 	}
 }
 
-// Pending are the pods that wait for the scheduler to find them a node, in the order in which kube-scheduler takes them: by priority, and then in
-// the order of creation.
+// Pending are the pods that wait for the scheduler to find them a node, in the order in which kube-scheduler takes
+// them: by priority, and then in the order of creation.
 func (s *Snapshot) Pending() []*corev1.Pod {
 	var pending []*corev1.Pod
 	for _, pod := range s.Pods {

@@ -1,6 +1,6 @@
-// Package documents holds what the repository's documents tell people to type, and the Terraform configuration that they
-// show, to what the programs and the provider say of themselves. Links, paths, names, and the programs whose command trees
-// this module need not link are checked in the repository's root.
+// Package documents holds what the repository's documents tell people to type, and the Terraform configuration that
+// they show, to what the programs and the provider say of themselves. Links, paths, names, and the programs whose
+// command trees this module need not link are checked in the repository's root.
 package documents
 
 import (
@@ -64,8 +64,8 @@ func TestEveryCommandOfADocumentIsOneThatItsProgramKnows(t *testing.T) {
 // inFolder is how a command names the folder of its configuration.
 const inFolder = "-chdir="
 
-// checkTerraform wants a folder that is there, and variables that its configuration declares. What is typed in a reader's
-// own folder cannot be checked.
+// checkTerraform wants a folder that is there, and variables that its configuration declares. What is typed in a
+// reader's own folder cannot be checked.
 func checkTerraform(c doccheck.Command) error {
 	folder := c.Folder
 	var given []string

@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/doccheck"
 )
 
-// block is a block of HCL in a document. The table of blocks knows it by key: its document and its first line of code, and
-// where several of a document begin alike, which of them it is.
+// block is a block of HCL in a document. The table of blocks knows it by key: its document and its first line of code,
+// and where several of a document begin alike, which of them it is.
 type block struct{ key, text string }
 
 // blocks are all blocks of HCL of the repository's documents.

@@ -59,8 +59,8 @@ func TestEveryExampleIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestEveryExampleIsAppliedPlansNothingMoreAndLeavesNothing applies the examples in turn where they make objects of the same
-// names, and beside one another elsewhere.
+// TestEveryExampleIsAppliedPlansNothingMoreAndLeavesNothing applies the examples in turn where they make objects of the
+// same names, and beside one another elsewhere.
 func TestEveryExampleIsAppliedPlansNothingMoreAndLeavesNothing(t *testing.T) {
 	makeNamespaces(t)
 	before := objects(t)
@@ -179,15 +179,16 @@ func succeeds(t *testing.T, r *providertest.Terminal, config string, arguments .
 	}
 }
 
-// locks are by the names of objects, which one example at a time may make. Who looks at the whole cluster is alone in it.
+// locks are by the names of objects, which one example at a time may make. Who looks at the whole cluster is alone in
+// it.
 var (
 	alone      sync.RWMutex
 	locks      = map[string]*sync.Mutex{}
 	locksMutex sync.Mutex
 )
 
-// locked waits until no other example makes an object that one of the configurations makes. What a data source says of the
-// cluster depends on all others.
+// locked waits until no other example makes an object that one of the configurations makes. What a data source says of
+// the cluster depends on all others.
 func locked(t *testing.T, configs ...string) (unlock func()) {
 	t.Helper()
 	names, looks := namesOf(t, configs...)
@@ -212,8 +213,8 @@ func locked(t *testing.T, configs ...string) (unlock func()) {
 	return unlock
 }
 
-// namesOf are the kinds and names of the objects that configurations make; looks says that they have data sources. A module
-// and an object whose name is not plain text count as all of their kind.
+// namesOf are the kinds and names of the objects that configurations make; looks says that they have data sources. A
+// module and an object whose name is not plain text count as all of their kind.
 func namesOf(t *testing.T, configs ...string) (names []string, looks bool) {
 	t.Helper()
 	for _, config := range configs {

@@ -1,6 +1,6 @@
-// Package forecast_test holds the forecast in terraform plan to what then happens: the real terraform plans and applies on
-// an embedded cluster with a real kube-scheduler, and whoever is evicted must be among those that the plan has named,
-// and every pod on a node that it has named. Both tutorials are told, and scenarios that are drawn from seeds.
+// Package forecast_test holds the forecast in terraform plan to what then happens: the real terraform plans and applies
+// on an embedded cluster with a real kube-scheduler, and whoever is evicted must be among those that the plan has
+// named, and every pod on a node that it has named. Both tutorials are told, and scenarios that are drawn from seeds.
 package forecast_test
 
 import (

@@ -54,7 +54,8 @@ func TestWhatThenHappensIsWhatThePlanSaid(t *testing.T) {
 	}
 }
 
-// play sets a scenario up, lets terraform plan and apply the job, waits until everything has come to rest, and compares.
+// play sets a scenario up, lets terraform plan and apply the job, waits until everything has come to rest, and
+// compares.
 func play(t *testing.T, terminal *providertest.Terminal, lane string, d drawn) {
 	ns := fmt.Sprintf("seed-%d", d.seed)
 	s := &stage{t: t, ns: ns, lane: lane, d: d}
@@ -172,7 +173,8 @@ func (s *stage) template(p drawnPod) corev1.PodTemplateSpec {
 	}
 }
 
-// settled holds when every Job has its pod, or waits in its queue, and every pod runs or has been found to have no room.
+// settled holds when every Job has its pod, or waits in its queue, and every pod runs or has been found to have no
+// room.
 func (s *stage) settled(ctx context.Context) (string, bool) {
 	pods, err := client(s.t).CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
 	if err != nil {

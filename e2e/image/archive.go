@@ -29,8 +29,8 @@ func WriteDocker(w io.Writer, tag name.Tag, image v1.Image) error {
 
 // WriteOCI writes the image of all platforms as an OCI layout in one tar, under the name that it will have: for podman
 // load, ctr images import, kind load image-archive, skopeo's oci-archive, and docker load where docker keeps images in
-// containerd (new installations since Docker 29). Docker 20.10 answers "blobs/json: no such file or directory" to it: what
-// older dockers take is WriteDocker's.
+// containerd (new installations since Docker 29). Docker 20.10 answers "blobs/json: no such file or directory" to it:
+// what older dockers take is WriteDocker's.
 //
 // The tar's own index has one entry, the image's index, because skopeo and podman refuse to choose among several.
 func WriteOCI(w io.Writer, tag name.Tag, index v1.ImageIndex) (err error) {

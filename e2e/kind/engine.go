@@ -25,8 +25,8 @@ type Engine struct {
 }
 
 // FindEngine finds the engine that kind would take: the one of KIND_EXPERIMENTAL_PROVIDER, or the first of docker
-// (DOCKER_HOST is its own variable), nerdctl and podman. Unlike kind it asks whether the engine answers, so that a client
-// without a daemon is no engine.
+// (DOCKER_HOST is its own variable), nerdctl and podman. Unlike kind it asks whether the engine answers, so that a
+// client without a daemon is no engine.
 func FindEngine(ctx context.Context) (Engine, error) {
 	candidates := []string{"docker", "nerdctl", "podman"}
 	if named := os.Getenv(providerVariable); named != "" {

@@ -73,9 +73,9 @@ const (
 	readyInterval = 500 * time.Millisecond
 )
 
-// awaitNodes waits until all nodes are Ready and the workers report the machine's size. kind itself waits for the control
-// plane only, and calls a cluster with dead workers a success. A wait in vain is an error that names the nodes, what is wrong
-// with them, and the last words of their kubelets.
+// awaitNodes waits until all nodes are Ready and the workers report the machine's size. kind itself waits for the
+// control plane only, and calls a cluster with dead workers a success. A wait in vain is an error that names the nodes,
+// what is wrong with them, and the last words of their kubelets.
 func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not all nodes are as they should be after %s", readyLimit))
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/image"
 )
 
-// shellFiles prints a tar of a shell, of what tasks' scripts call, and of the libraries that these load. The loader and the
-// libraries are where the programs look for them, and links are followed: /bin is one in a merged /usr.
+// shellFiles prints a tar of a shell, of what tasks' scripts call, and of the libraries that these load. The loader and
+// the libraries are where the programs look for them, and links are followed: /bin is one in a merged /usr.
 const shellFiles = `
 set -e
 cd /
@@ -31,8 +31,8 @@ libraries=$(ldd $programs 2>/dev/null | grep -o '/[^ :)]*' || true)
 printf '%s\n' $programs $libraries | sort -u | sed 's,^/,,' | tar --create --dereference --files-from=- --file=-
 `
 
-// WriteShellImage writes a docker archive of an image with a shell, for the commands of tasks, made of files of a node: it
-// needs no registry. The architecture is the node's, in Go's words.
+// WriteShellImage writes a docker archive of an image with a shell, for the commands of tasks, made of files of a node:
+// it needs no registry. The architecture is the node's, in Go's words.
 func (c *Cluster) WriteShellImage(ctx context.Context, tag name.Tag, architecture, archive string) (err error) {
 	defer func() {
 		if err != nil {

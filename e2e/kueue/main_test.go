@@ -1,5 +1,6 @@
 // Package kueue_test puts Kueue's API, as this project has it, on a real API server: what the CRDs accept and refuse is
-// compared with package validation, and the typed client, with the functions of package cluster on top, is used on them.
+// compared with package validation, and the typed client, with the functions of package cluster on top, is used on
+// them.
 package kueue_test
 
 import (

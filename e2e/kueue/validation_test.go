@@ -58,8 +58,8 @@ func TestTheAPIServerRefusesDrawnObjectsWhenTheRulesOfTheCRDDo(t *testing.T) {
 	t.Logf("%d objects accepted by both, %d refused by both", accepted, refused)
 }
 
-// sameVerdict fails when only one of both refuses, or when the API server fails for another reason than that the object is
-// not valid.
+// sameVerdict fails when only one of both refuses, or when the API server fails for another reason than that the object
+// is not valid.
 func sameVerdict(t interface {
 	Helper()
 	Errorf(format string, args ...any)

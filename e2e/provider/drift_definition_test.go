@@ -187,7 +187,8 @@ func with(value any, path string, to any) any {
 	return entries
 }
 
-// otherPlain are values that may stand in the place of one of a definition. Which of them a job can have, the definition says.
+// otherPlain are values that may stand in the place of one of a definition. Which of them a job can have, the
+// definition says.
 func otherPlain(value any) []any {
 	switch v := value.(type) {
 	case float64:
@@ -275,9 +276,9 @@ var driftingJobs = []string{
 // ofTheJob are attributes that the Job says itself and no ConfigMap: another test changes them there.
 var ofTheJob = []string{"labels", "annotations", "active_deadline_seconds"}
 
-// TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected has another field manager write what a job's master reads: each
-// value that an attribute says, one at a time and then three at once. What replaces the job, which takes a while, is applied once
-// for each attribute of the resource, and otherwise set back by the other manager.
+// TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected has another field manager write what a job's master
+// reads: each value that an attribute says, one at a time and then three at once. What replaces the job, which takes a
+// while, is applied once for each attribute of the resource, and otherwise set back by the other manager.
 func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) {
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	attributes := server.Schemas.ResourceSchemas["elastic_training_job"].Block.Attributes
@@ -354,8 +355,8 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 	}
 }
 
-// excludesOthers says whether what is beside a value goes with no other one: a profile of the node with Localhost, and csv with
-// its format.
+// excludesOthers says whether what is beside a value goes with no other one: a profile of the node with Localhost, and
+// csv with its format.
 func excludesOthers(path string, value any) bool {
 	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv"
 }
@@ -374,7 +375,8 @@ func setAllData(t *testing.T, job string, data map[string]string) {
 	}
 }
 
-// expectJobPlanned checks that a plan shows the drift of the attributes and names them; it is nil where nothing is seen.
+// expectJobPlanned checks that a plan shows the drift of the attributes and names them; it is nil where nothing is
+// seen.
 func expectJobPlanned(t *testing.T, m *providertest.Managed, pristine tftypes.Value, attributes []string) *providertest.Planned {
 	t.Helper()
 	when := strings.Join(attributes, ", ")

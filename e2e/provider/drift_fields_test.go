@@ -147,8 +147,8 @@ func left(part partOf, path string) bool {
 	return false
 }
 
-// TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected has another field manager change what the provider
-// wrote: one field at a time, and then three at once.
+// TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected has another field manager change what the
+// provider wrote: one field at a time, and then three at once.
 func TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected(t *testing.T) {
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	queue := server.Manage(t, "elastic_local_queue", "name = \"drift-line\"\n cluster_queue = \"nowhere\"")

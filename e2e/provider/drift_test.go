@@ -49,8 +49,8 @@ func (d *drifting) expectEmptyPlan(t *testing.T, when string) {
 	}
 }
 
-// expectCorrected checks that a plan shows the drift of all the attributes and names them in one warning, and that applying
-// it makes the object what it was.
+// expectCorrected checks that a plan shows the drift of all the attributes and names them in one warning, and that
+// applying it makes the object what it was.
 func (d *drifting) expectCorrected(t *testing.T, attributes ...string) {
 	t.Helper()
 	when := strings.Join(attributes, ", ")

@@ -9,8 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
-// TestKueueIdentitiesAreWhatIsRead drives the provider as a Terraform does that keeps identities, which this machine's may
-// not: an object is imported by its identity, read, and has that identity still.
+// TestKueueIdentitiesAreWhatIsRead drives the provider as a Terraform does that keeps identities, which this machine's
+// may not: an object is imported by its identity, read, and has that identity still.
 func TestKueueIdentitiesAreWhatIsRead(t *testing.T) {
 	const name = "identified"
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})

@@ -1,7 +1,7 @@
 package provider_test
 
-// kueueKind describes a resource of Kueue's for the tests that all of them pass. Fields are JSON as the API server has them
-// after the configuration beside them was applied: all of spec, or of the object's own fields.
+// kueueKind describes a resource of Kueue's for the tests that all of them pass. Fields are JSON as the API server has
+// them after the configuration beside them was applied: all of spec, or of the object's own fields.
 type kueueKind struct {
 	resource   string
 	namespaced bool // in namespace default

@@ -278,8 +278,8 @@ func managersOf(object *unstructured.Unstructured) []string {
 	return managers
 }
 
-// forbidMarked makes the API server refuse Kueue's objects with the label refuse, for the rest of the test: an admission
-// policy stands for whatever a cluster's administrators forbid.
+// forbidMarked makes the API server refuse Kueue's objects with the label refuse, for the rest of the test: an
+// admission policy stands for whatever a cluster's administrators forbid.
 func forbidMarked(t *testing.T) {
 	t.Helper()
 	const name = "refuse-marked"

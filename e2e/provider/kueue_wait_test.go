@@ -147,7 +147,8 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 	}
 }
 
-// admittedWorkloads makes workloads with quota of ClusterQueue "held": one that runs, one that waits for checks and one that has ended.
+// admittedWorkloads makes workloads with quota of ClusterQueue "held": one that runs, one that waits for checks and one
+// that has ended.
 func admittedWorkloads(t *testing.T) {
 	// The owner has to be there, else the garbage collector takes the workload away.
 	jobs := adminClient(t).BatchV1().Jobs(metav1.NamespaceDefault)

@@ -20,7 +20,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
-// kubeconfigVariable names the kubeconfig of a cluster to test against instead of starting one. Its user needs all rights.
+// kubeconfigVariable names the kubeconfig of a cluster to test against instead of starting one. Its user needs all
+// rights.
 const kubeconfigVariable = "ELASTIC_TEST_KUBECONFIG"
 
 // cluster is the embedded cluster that all tests of this binary share, unless kubeconfigVariable names another.

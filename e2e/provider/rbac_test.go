@@ -91,7 +91,8 @@ func TestTheRolesOfTheExampleSufficeForTheExpectedCluster(t *testing.T) {
 	steps(t, resource.TestStep{Config: stranger + trainingJob("uid-job", ""), ExpectError: says("Cannot get Namespace kube-system", "--clusterrole=elastic-")})
 }
 
-// TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing has an account that may read what others share, and one that may read nothing.
+// TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing has an account that may read what others share, and one that may read
+// nothing.
 func TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing(t *testing.T) {
 	roles, admin, terminal := providertest.ExampleRoles(t), adminConfig(t), providertest.NewTerminal(t)
 	config := trainingJob("looked-at", `

@@ -48,8 +48,8 @@ func RolesOf(t *testing.T, name string) map[string]*rbacv1.ClusterRole {
 	}
 }
 
-// Account makes a ServiceAccount in namespace default that is there until the test ends, and is the provider's configuration
-// for it, with more lines in it. It has the rights of the roles that are given to it.
+// Account makes a ServiceAccount in namespace default that is there until the test ends, and is the provider's
+// configuration for it, with more lines in it. It has the rights of the roles that are given to it.
 func Account(t *testing.T, admin *rest.Config, name, more string, gives ...Gives) string {
 	t.Helper()
 	kube, err := kubernetes.NewForConfig(admin)

@@ -15,8 +15,9 @@ import (
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// Managed is a resource that a test drives through the provider's protocol as Terraform does: configured, refreshed, planned
-// and applied, with the private data that the provider keeps. A step costs no process, so that a test can afford many.
+// Managed is a resource that a test drives through the provider's protocol as Terraform does: configured, refreshed,
+// planned and applied, with the private data that the provider keeps. A step costs no process, so that a test can
+// afford many.
 type Managed struct {
 	server   *Server
 	resource string
@@ -180,8 +181,8 @@ func (m *Managed) decode(t *testing.T, encoded *tfprotov6.DynamicValue) tftypes.
 	return value
 }
 
-// proposed is Terraform's own proposal (objchange.ProposedNew): the configuration, and where it says nothing of a computed
-// attribute what there was before.
+// proposed is Terraform's own proposal (objchange.ProposedNew): the configuration, and where it says nothing of a
+// computed attribute what there was before.
 func proposed(attributes []*tfprotov6.SchemaAttribute, prior, config map[string]tftypes.Value) map[string]tftypes.Value {
 	values := map[string]tftypes.Value{}
 	for _, a := range attributes {

@@ -19,8 +19,8 @@ import (
 // Version is what the provider calls itself.
 const Version = "test"
 
-// Prepare is called once, before any test: it finds terraform, and keeps it and plugin-testing from downloading another one
-// or asking whether there is one.
+// Prepare is called once, before any test: it finds terraform, and keeps it and plugin-testing from downloading another
+// one or asking whether there is one.
 func Prepare() error {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Recorder stands between an API server and those who use it under one account, and remembers which rights their requests
-// need, as the API server understands them.
+// Recorder stands between an API server and those who use it under one account, and remembers which rights their
+// requests need, as the API server understands them.
 type Recorder struct {
 	URL string // plain http on the loopback
 

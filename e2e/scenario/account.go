@@ -91,7 +91,8 @@ func (a *account) bind(ctx context.Context, role string) error {
 	return err
 }
 
-// writeKubeconfig writes the administrator's kubeconfig with the account's token in place of the administrator's credentials.
+// writeKubeconfig writes the administrator's kubeconfig with the account's token in place of the administrator's
+// credentials.
 func (a *account) writeKubeconfig(ctx context.Context, administrators string) error {
 	seconds := int64(tokenLasts.Seconds())
 	token, err := a.client.CoreV1().ServiceAccounts(a.namespace).CreateToken(ctx, accountName,

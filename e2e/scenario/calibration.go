@@ -35,8 +35,8 @@ func (c calibration) epochs(lasts time.Duration) int {
 	return max(minLowEpochs, int(math.Round(float64(lasts)/float64(c.epoch))))
 }
 
-// scenarioLength is about how long the scenario takes from the measurement on: the low job's training, which lasts about twice as
-// long as undisturbed, the undisturbed run, and what terraform and the pods' starts take.
+// scenarioLength is about how long the scenario takes from the measurement on: the low job's training, which lasts
+// about twice as long as undisturbed, the undisturbed run, and what terraform and the pods' starts take.
 func (c calibration) scenarioLength(lowEpochs int) time.Duration {
 	return 3*time.Duration(lowEpochs)*c.epoch + 30*time.Second
 }

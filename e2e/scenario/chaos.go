@@ -29,8 +29,8 @@ const (
 	chaosWorkersLeft = chaosWorkers - 1
 )
 
-// The job's duration: it must still train when the last fault has been injected. The restarts of the node and of the API
-// server take longest.
+// The job's duration: it must still train when the last fault has been injected. The restarts of the node and of the
+// API server take longest.
 const (
 	chaosEpochs = 2
 	chaosPace   = "150ms"
@@ -103,8 +103,8 @@ func loseWorkers(ctx context.Context, r *runner) error {
 	return r.plan(ctx, StageLoseWorkers)
 }
 
-// loseNodeAndMaster stops a node that runs a worker, deletes the master while the job has fewer workers, and starts the node
-// again.
+// loseNodeAndMaster stops a node that runs a worker, deletes the master while the job has fewer workers, and starts the
+// node again.
 func loseNodeAndMaster(ctx context.Context, r *runner) (err error) {
 	node, err := r.nodeToLose(ctx)
 	if err != nil {
@@ -194,8 +194,8 @@ func (r *runner) deletePod(ctx context.Context, kind eventlog.FaultKind, name st
 	return nil
 }
 
-// nodeToLose selects a node that runs a worker and not the master. Of these it prefers the one with the fewest other pods,
-// so that the fault spares the cluster's own components.
+// nodeToLose selects a node that runs a worker and not the master. Of these it prefers the one with the fewest other
+// pods, so that the fault spares the cluster's own components.
 func (r *runner) nodeToLose(ctx context.Context) (string, error) {
 	pods, err := r.clients.kubernetes.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -225,9 +225,9 @@ func (r *runner) nodeToLose(ctx context.Context) (string, error) {
 	return best, nil
 }
 
-// loseNode stops a node and deletes its Node object, as cloud providers do, and the job's pods on it, as an operator does
-// who knows that the node is gone. Kubernetes would delete these pods itself, 40 to 80 s after the Node object (pod garbage
-// collection runs every 20 s, and a node must have been missing for 40 s).
+// loseNode stops a node and deletes its Node object, as cloud providers do, and the job's pods on it, as an operator
+// does who knows that the node is gone. Kubernetes would delete these pods itself, 40 to 80 s after the Node object
+// (pod garbage collection runs every 20 s, and a node must have been missing for 40 s).
 func (r *runner) loseNode(ctx context.Context, node string) error {
 	var lost []*eventlog.PodHistory
 	for _, worker := range runningPods(r.log, "worker") {

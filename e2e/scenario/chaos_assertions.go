@@ -220,8 +220,8 @@ func chaosSucceeds(h *eventlog.History) string {
 	return ""
 }
 
-// stepsAreDoneOnce checks exactly-once as far as status reports show it. The counting model in the trainer's own tests, and
-// the model's hash here, check the rest.
+// stepsAreDoneOnce checks exactly-once as far as status reports show it. The counting model in the trainer's own tests,
+// and the model's hash here, check the rest.
 func stepsAreDoneOnce(h *eventlog.History) string {
 	var generation, step, total int64
 	taken := map[string]int64{} // by worker, the most that a report of this generation counts

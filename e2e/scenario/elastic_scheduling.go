@@ -55,8 +55,8 @@ func (s elasticScheduling) run(ctx context.Context, r *runner) error {
 	r.vars["low_workers"] = "1"
 	r.vars["submit_high"] = "false"
 
-	// The first job starts with one worker and is resized to two later, so that the workers' start times differ: kube-scheduler
-	// preempts the pod that started last.
+	// The first job starts with one worker and is resized to two later, so that the workers' start times differ:
+	// kube-scheduler preempts the pod that started last.
 	r.beginStage(StageSubmitLow, "terraform apply: submit %s, %s, one worker for now.", LowJob, wording.Number(lowEpochs, "epoch"))
 	if err := r.apply(ctx, StageSubmitLow); err != nil {
 		return err
@@ -137,8 +137,8 @@ func finalModel(ctx context.Context, client kubernetes.Interface, namespace, job
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// trainsWith waits until a job trains with that many workers and their pods are observed Running: a worker joins its master
-// before its kubelet updates the pod's status.
+// trainsWith waits until a job trains with that many workers and their pods are observed Running: a worker joins its
+// master before its kubelet updates the pod's status.
 func trainsWith(job string, workers int) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		status := h.Job(job).Last().Status
@@ -155,8 +155,8 @@ func trainsWith(job string, workers int) func(*eventlog.History) (bool, error) {
 // workerReady is the state of a worker that computes, in a master's report.
 const workerReady = "ready"
 
-// waitForSuccess waits until the jobs have succeeded and their pods and workloads have finished too. The outline contains
-// these states, and terraform destroy would otherwise interrupt them.
+// waitForSuccess waits until the jobs have succeeded and their pods and workloads have finished too. The outline
+// contains these states, and terraform destroy would otherwise interrupt them.
 func (r *runner) waitForSuccess(ctx context.Context, jobs ...string) error {
 	for _, job := range jobs {
 		if err := r.log.Wait(ctx, job+" has succeeded", finishLimit, succeeded(job)); err != nil {
@@ -219,7 +219,8 @@ func lastStart(log *Log) time.Time {
 	return last
 }
 
-// waitSince waits until minStartGap has passed since a worker's start. It waits for no condition: the gap itself is needed.
+// waitSince waits until minStartGap has passed since a worker's start. It waits for no condition: the gap itself is
+// needed.
 func waitSince(ctx context.Context, start time.Time) error {
 	select {
 	case <-time.After(time.Until(start.Add(minStartGap))):

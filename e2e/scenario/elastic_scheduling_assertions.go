@@ -15,8 +15,8 @@ const (
 	HighJob = "high-prio-job"
 )
 
-// minStartGap is the least time between the starts of the low job's workers: the scheduler prefers to preempt the pod that
-// started last, and start times have a resolution of one second.
+// minStartGap is the least time between the starts of the low job's workers: the scheduler prefers to preempt the pod
+// that started last, and start times have a resolution of one second.
 const minStartGap = 2 * time.Second
 
 // ElasticSchedulingAssertions are the assertions of the elastic-scheduling scenario.

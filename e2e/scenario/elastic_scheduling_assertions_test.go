@@ -22,7 +22,8 @@ func TestElasticSchedulingAssertionsFailForAnEmptyLog(t *testing.T) {
 	}
 }
 
-// TestElasticSchedulingViolationsNameTheFailure changes the good log in one place and expects the violation that follows.
+// TestElasticSchedulingViolationsNameTheFailure changes the good log in one place and expects the violation that
+// follows.
 func TestElasticSchedulingViolationsNameTheFailure(t *testing.T) {
 	for name, test := range map[string]struct {
 		bend mutation

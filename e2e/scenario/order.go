@@ -84,8 +84,8 @@ func chaosOrder() []chain {
 	}
 }
 
-// ordinals number the pods of a role in the order of their creation. The number is ambiguous for pods created at the same
-// time, so the scenarios use it only where that makes no difference.
+// ordinals number the pods of a role in the order of their creation. The number is ambiguous for pods created at the
+// same time, so the scenarios use it only where that makes no difference.
 var ordinals = []string{"first", "second", "third", "fourth", "fifth", "sixth"}
 
 // ofPod is a moment of a job's pod, which is identified by its number among the pods of its role.
@@ -161,8 +161,8 @@ func ownWorkload(h *eventlog.History, job string) *eventlog.WorkloadHistory {
 	return &eventlog.WorkloadHistory{}
 }
 
-// ofSinglePod reports whether a workload belongs to a single pod: Kueue names these pod-NAME-HASH, and a pod group's workload
-// after the group.
+// ofSinglePod reports whether a workload belongs to a single pod: Kueue names these pod-NAME-HASH, and a pod group's
+// workload after the group.
 func ofSinglePod(workload *eventlog.WorkloadHistory) bool {
 	return strings.HasPrefix(workload.Name, "pod-")
 }
@@ -175,8 +175,8 @@ func victim(h *eventlog.History) *eventlog.PodHistory {
 	return &eventlog.PodHistory{}
 }
 
-// nthWorkerAboveMinimumRuns is when the given number of workers above the elastic job's minimum have started, over the whole
-// run.
+// nthWorkerAboveMinimumRuns is when the given number of workers above the elastic job's minimum have started, over the
+// whole run.
 func nthWorkerAboveMinimumRuns(h *eventlog.History, number int) time.Time {
 	for _, pod := range h.Pods {
 		if isWorkerAboveMinimum(pod) && !pod.Running.IsZero() {

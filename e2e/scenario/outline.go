@@ -13,9 +13,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// Outline is the part of a run that must be the same on every cluster: per object the sequence of its states, by role and not
-// by name ("a worker of low-prio-job"), the number of such objects, the order of the scenario's moments, and the results of
-// plans, destroy and model comparisons. Two backends agree on a scenario when their outlines are equal.
+// Outline is the part of a run that must be the same on every cluster: per object the sequence of its states, by role
+// and not by name ("a worker of low-prio-job"), the number of such objects, the order of the scenario's moments, and
+// the results of plans, destroy and model comparisons. Two backends agree on a scenario when their outlines are equal.
 //
 // The outline leaves out what may differ between two correct runs:
 //   - times, the names of pods and nodes, and the node of a pod: these are random or measured;
@@ -139,8 +139,8 @@ func terminationCause(h *eventlog.History, pod *eventlog.PodHistory) (taken stri
 	return "", true
 }
 
-// minPendingTime is how long a pod must have been unschedulable, while no other pod terminated, to appear as such in the
-// outline. It is longer than the scheduler takes to retry.
+// minPendingTime is how long a pod must have been unschedulable, while no other pod terminated, to appear as such in
+// the outline. It is longer than the scheduler takes to retry.
 const minPendingTime = 2 * time.Second
 
 // waitedForCapacity reports whether a pod was unschedulable for minPendingTime while no other pod terminated.

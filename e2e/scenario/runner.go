@@ -1,18 +1,19 @@
-// Package scenario runs the project's end-to-end scenarios on a cluster: it runs the real terraform with the real provider
-// on the examples' configurations, records the states of the cluster's objects in an event log, and checks assertions on
-// that log.
+// Package scenario runs the project's end-to-end scenarios on a cluster: it runs the real terraform with the real
+// provider on the examples' configurations, records the states of the cluster's objects in an event log, and checks
+// assertions on that log.
 //
-// Scenarios is the catalogue. Run takes one of its scenarios and a Backend. It prepares the training data and the output
-// directory, writes the event log, checks the assertions and draws the timeline. A scenario does not depend on the kind of
-// its cluster: an embedded cluster (package embedded), a kind cluster (package onkind) or an existing cluster each supply a
-// Cluster and, where faults can be injected, its Faults.
+// Scenarios is the catalogue. Run takes one of its scenarios and a Backend. It prepares the training data and the
+// output directory, writes the event log, checks the assertions and draws the timeline. A scenario does not depend on
+// the kind of its cluster: an embedded cluster (package embedded), a kind cluster (package onkind) or an existing
+// cluster each supply a Cluster and, where faults can be injected, its Faults.
 //
 // A Scenario is Go code that drives a real cluster. A scenario file (package scenariofile of the simulator) is YAML for
-// elastic-sim, which simulates it in virtual time. Replay runs such a file on a real cluster, so that the two can be compared.
+// elastic-sim, which simulates it in virtual time. Replay runs such a file on a real cluster, so that the two can be
+// compared.
 //
-// A scenario checks nothing while it runs: it acts, waits for conditions, and writes the event log. Assertions.Check, which
-// is pure, checks the log afterwards. Terraform runs under a ServiceAccount with the recommended roles and no others; the
-// scenario observes the cluster and injects faults as administrator. It leaves the cluster as it found it.
+// A scenario checks nothing while it runs: it acts, waits for conditions, and writes the event log. Assertions.Check,
+// which is pure, checks the log afterwards. Terraform runs under a ServiceAccount with the recommended roles and no
+// others; the scenario observes the cluster and injects faults as administrator. It leaves the cluster as it found it.
 package scenario
 
 import (

@@ -33,8 +33,8 @@ type Requirements struct {
 	ThreeNodes bool
 	// Kueue: Kueue's v1beta2 API is served, with its integrations for Jobs and for pods.
 	Kueue bool
-	// GPUs: a node has four nvidia.com/gpu, 16 CPU and 60 GiB less the system's reservation, the label that GKE gives nodes
-	// with T4s (cloud.google.com/gke-accelerator=nvidia-tesla-t4) and the taint nvidia.com/gpu=present:NoSchedule.
+	// GPUs: a node has four nvidia.com/gpu, 16 CPU and 60 GiB less the system's reservation, the label that GKE gives
+	// nodes with T4s (cloud.google.com/gke-accelerator=nvidia-tesla-t4) and the taint nvidia.com/gpu=present:NoSchedule.
 	GPUs bool
 	// Faults: faults can be injected (Cluster.Faults).
 	Faults bool

@@ -155,8 +155,8 @@ func (t *terraform) destroy(ctx context.Context, vars variables) error {
 	return nil
 }
 
-// copyExamples copies configurations, model files and task files, and nothing else that lies there: a user's own state or
-// variables are not the scenario's.
+// copyExamples copies configurations, model files and task files, and nothing else that lies there: a user's own state
+// or variables are not the scenario's.
 func copyExamples(target, source string) error {
 	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
 		extension := filepath.Ext(path)

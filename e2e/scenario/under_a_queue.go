@@ -39,8 +39,8 @@ const (
 	StageAgain  = "again"
 )
 
-// runUnderAQueue runs an elastic job in a Kueue queue: it shrinks when an urgent job needs two CPUs, grows back, is evicted
-// as a whole when a larger job needs four, and is admitted again.
+// runUnderAQueue runs an elastic job in a Kueue queue: it shrinks when an urgent job needs two CPUs, grows back, is
+// evicted as a whole when a larger job needs four, and is admitted again.
 func runUnderAQueue(ctx context.Context, r *runner) error {
 	r.vars["image"], r.vars["data_host_path"] = r.cluster.Image, r.cluster.DataDir
 	r.vars["epochs"], r.vars["pace"] = strconv.Itoa(underAQueueEpochs), underAQueuePace

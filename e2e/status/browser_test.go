@@ -112,7 +112,8 @@ func look(ctx context.Context, t *testing.T, url, name, ready string) {
 }
 
 // faultsScript lists what a reader would stumble on: a page wider than the screen, text that is cut off or outside its
-// picture, texts of a picture that cover one another, text of too little contrast, what has no name for a screen reader.
+// picture, texts of a picture that cover one another, text of too little contrast, what has no name for a screen
+// reader.
 const faultsScript = `(() => {
   const faults = [];
   const root = document.documentElement;

@@ -225,8 +225,8 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 	r.ExpectNoChanges(t, config)
 }
 
-// awaitDefaultQueue waits until a Job without a queue gets the default one: the API server calls the webhook for a namespace
-// some time after its LocalQueue was created.
+// awaitDefaultQueue waits until a Job without a queue gets the default one: the API server calls the webhook for a
+// namespace some time after its LocalQueue was created.
 func awaitDefaultQueue(t *testing.T, ns string) {
 	t.Helper()
 	probe := &batchv1.Job{

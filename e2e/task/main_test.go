@@ -1,6 +1,6 @@
 // Package task_test is elastic_task on a cluster: the real terraform, the provider in this process, and an embedded
-// cluster whose nodes run the tasks' commands for real. What terraform plans, what it leaves in state, what it says, and
-// what becomes of a task that is changed, taken away or fails are checked from outside.
+// cluster whose nodes run the tasks' commands for real. What terraform plans, what it leaves in state, what it says,
+// and what becomes of a task that is changed, taken away or fails are checked from outside.
 package task_test
 
 import (

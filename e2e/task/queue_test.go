@@ -18,8 +18,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// queue is the configuration of a queue with quota for so many CPUs, of two classes, and of a flavor for all nodes. All are
-// named after the namespace, since most are cluster-wide.
+// queue is the configuration of a queue with quota for so many CPUs, of two classes, and of a flavor for all nodes. All
+// are named after the namespace, since most are cluster-wide.
 func queue(ns string, cpus int) string {
 	return fmt.Sprintf(`
 resource "elastic_resource_flavor" "any" {

@@ -17,8 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
-// TestAWrittenSecretIsInTheClusterAlone looks for the value in everything that terraform leaves behind: state, its backup,
-// a saved plan, and a log at the highest level, of terraform and of the provider.
+// TestAWrittenSecretIsInTheClusterAlone looks for the value in everything that terraform leaves behind: state, its
+// backup, a saved plan, and a log at the highest level, of terraform and of the provider.
 func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 	t.Parallel()
 	const first, second = "s3cr3t-of-the-first-kind", "s3cr3t-of-the-second-kind"

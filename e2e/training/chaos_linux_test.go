@@ -110,8 +110,8 @@ type victim struct {
 	said        atomic.Bool   // what it waits for, when that was for long
 }
 
-// watch reads the status until the job has succeeded. It is an error if the job fails, if it does not end in time, and if
-// it does no step for long without saying why.
+// watch reads the status until the job has succeeded. It is an error if the job fails, if it does not end in time, and
+// if it does no step for long without saying why.
 func (v *victim) watch(ctx context.Context) error {
 	var last trainingjob.Status
 	moved, told := time.Now(), false

@@ -86,8 +86,8 @@ func (f *faults) kinds() []fault {
 	return kinds
 }
 
-// rage does all of them in an order that chance gives, and again; half-way it lets the jobs stand still for once. All that is random is drawn here, so that a seed gives
-// the same faults however long each takes.
+// rage does all of them in an order that chance gives, and again; half-way it lets the jobs stand still for once. All
+// that is random is drawn here, so that a seed gives the same faults however long each takes.
 func (f *faults) rage(ctx context.Context, duration time.Duration) {
 	defer f.lasting.Wait()
 	kinds, stood := f.kinds(), false

@@ -12,8 +12,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// looter is what a hostile script does before it computes: it looks for everything that the master has, by the paths and
-// the environment of its container and through the processes that it sees, and tries to put something in the master's way.
+// looter is what a hostile script does before it computes: it looks for everything that the master has, by the paths
+// and the environment of its container and through the processes that it sees, and tries to put something in the
+// master's way.
 const looter = `
 import glob, os
 def found(what): print("FOUND", what, flush=True)

@@ -99,8 +99,8 @@ func (s *Stage) listed(ctx context.Context, kinds []schema.GroupVersionResource)
 // errUnclean says that a stage cannot be played on any more.
 var errUnclean = errors.New("the cluster is not as it was")
 
-// Clean takes away everything that was not there when the stage was empty, puts nodes and namespaces back as they were, and
-// waits until all of that has happened.
+// Clean takes away everything that was not there when the stage was empty, puts nodes and namespaces back as they were,
+// and waits until all of that has happened.
 func (s *Stage) Clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -19,7 +19,8 @@ import (
 
 // Happened is what became of a planned job file, and of others meanwhile.
 type Happened struct {
-	// Evicted are the pods that had a node and lost it, in the order of their names. Those that were planned are not among them.
+	// Evicted are the pods that had a node and lost it, in the order of their names. Those that were planned are not among
+	// them.
 	Evicted []Evicted
 	// Workloads are those that lost their quota, as namespace/name.
 	Workloads []string

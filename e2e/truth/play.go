@@ -31,8 +31,8 @@ type Outcome struct {
 	Took      time.Duration
 }
 
-// Play sets a situation up, forecasts its job, applies it, waits until everything has come to rest, judges, and takes everything
-// away. An error means that the situation, or the cluster, is not fit to judge by.
+// Play sets a situation up, forecasts its job, applies it, waits until everything has come to rest, judges, and takes
+// everything away. An error means that the situation, or the cluster, is not fit to judge by.
 func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome, err error) {
 	began := time.Now()
 	defer func() {
@@ -82,11 +82,12 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	return outcome, nil
 }
 
-// backoffPatience bounds the wait for back-offs of Jobs in a setup: the first one takes ten seconds, and each is twice the one before.
+// backoffPatience bounds the wait for back-offs of Jobs in a setup: the first one takes ten seconds, and each is twice
+// the one before.
 const backoffPatience = 25 * time.Second
 
-// setUp applies a part of a setup and waits until nothing changes any more. Short back-offs of Jobs are waited for as well: the pods
-// that follow them would be attributed to the planned job.
+// setUp applies a part of a setup and waits until nothing changes any more. Short back-offs of Jobs are waited for as
+// well: the pods that follow them would be attributed to the planned job.
 func (s *Stage) setUp(ctx context.Context, part []*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -72,8 +72,8 @@ func (s *Stage) settle(ctx context.Context, moves func() (patient bool, moves er
 	}
 }
 
-// moves says what somebody has still to act on; nil when there is nothing of the kind. patient is true where nothing but
-// time tells whether somebody does.
+// moves says what somebody has still to act on; nil when there is nothing of the kind. patient is true where nothing
+// but time tells whether somebody does.
 func (v *view) moves() (patient bool, moves error) {
 	for _, pod := range v.pods.all() {
 		if err := podMoves(pod); err != nil {
@@ -258,8 +258,8 @@ func (v *view) queuesMove() (patient bool, moves error) {
 	return patient, moves
 }
 
-// schedulerMoves reports, from the scheduler's metrics, that a pod is in its active or backoff queue. Pods in the unschedulable
-// queue may remain.
+// schedulerMoves reports, from the scheduler's metrics, that a pod is in its active or backoff queue. Pods in the
+// unschedulable queue may remain.
 func (s *Stage) schedulerMoves(ctx context.Context) error {
 	queues, err := s.schedulerQueues(ctx)
 	if err != nil {

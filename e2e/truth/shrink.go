@@ -27,8 +27,8 @@ func Minimal(ctx context.Context, stage *Stage, outcome Outcome) Outcome {
 	return outcome
 }
 
-// Shrink takes away from a situation what is not needed for a predicate to hold, as long as ctx lasts: objects first, then
-// numbers and fields. It returns the smallest situation found, which may be the one given.
+// Shrink takes away from a situation what is not needed for a predicate to hold, as long as ctx lasts: objects first,
+// then numbers and fields. It returns the smallest situation found, which may be the one given.
 func Shrink(ctx context.Context, s *Situation, holds func(*Situation) bool) *Situation {
 	for {
 		smaller := false
@@ -56,7 +56,8 @@ func same(a, b *Situation) bool {
 	return setupA == setupB && jobA == jobB
 }
 
-// cuts are ways to make a situation smaller, those that take much away first. They do nothing where there is nothing left to do.
+// cuts are ways to make a situation smaller, those that take much away first. They do nothing where there is nothing
+// left to do.
 func cuts(s *Situation) []func(*Situation) {
 	var all []func(*Situation)
 	if len(s.Setup) > 1 {

@@ -44,8 +44,8 @@ type Stage struct {
 	empty      *inventory
 }
 
-// NewStage makes a stage of a cluster in which nothing is but what it needs itself. simulator is the program elastic-sim. stop
-// ends what the stage began.
+// NewStage makes a stage of a cluster in which nothing is but what it needs itself. simulator is the program
+// elastic-sim. stop ends what the stage began.
 func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string) (stage *Stage, stop func(), err error) {
 	config, err := cluster.Config()
 	if err != nil {
@@ -89,8 +89,8 @@ func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string
 	return s, stop, nil
 }
 
-// furnish makes what all situations have: the PriorityClasses and the second namespace. What is there then is what an empty
-// stage has.
+// furnish makes what all situations have: the PriorityClasses and the second namespace. What is there then is what an
+// empty stage has.
 func (s *Stage) furnish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -131,8 +131,8 @@ func newObject(apiVersion, kind, name string, fields map[string]any) *unstructur
 	return &unstructured.Unstructured{Object: object}
 }
 
-// apply makes objects, or changes those that are there, one after the other, as `kubectl apply` does with a file: it continues
-// where one is refused.
+// apply makes objects, or changes those that are there, one after the other, as `kubectl apply` does with a file: it
+// continues where one is refused.
 func (s *Stage) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	defer s.view.touch() // what comes of it is still to come
 	var refused error

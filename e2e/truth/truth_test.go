@@ -19,16 +19,16 @@ const (
 	few = 20
 	// progress is after how many situations a line says what they came to.
 	progress = 10
-	// shrunk is how many wrong situations are made small where $ELASTIC_TRUTH_SHRINK does not say it, and shrinkPatience how long
-	// each of them may take.
+	// shrunk is how many wrong situations are made small where $ELASTIC_TRUTH_SHRINK does not say it, and shrinkPatience
+	// how long each of them may take.
 	shrunk         = 3
 	shrinkPatience = 3 * time.Minute
 	// results is where wrong situations are stored.
 	results = "../out/truth"
 )
 
-// TestDrawnSituationsTurnOutAsForecast draws $ELASTIC_TRUTH situations from the seeds that begin with $ELASTIC_TRUTH_SEED. Those
-// that are forecast wrongly are stored, and the first of them are made small.
+// TestDrawnSituationsTurnOutAsForecast draws $ELASTIC_TRUTH situations from the seeds that begin with
+// $ELASTIC_TRUTH_SEED. Those that are forecast wrongly are stored, and the first of them are made small.
 func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
 	first := number(t, "ELASTIC_TRUTH_SEED", 1)
 	r := &round{t: t, next: first, end: first + number(t, "ELASTIC_TRUTH", few), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}}

@@ -20,8 +20,8 @@ const (
 	Wrong       Verdict = "wrong"
 )
 
-// Judge compares the answers of a forecast with what happened. why is the ways in which they differ, a sentence each, which may
-// be there though the verdict is Approximate; or why no forecast was made.
+// Judge compares the answers of a forecast with what happened. why is the ways in which they differ, a sentence each,
+// which may be there though the verdict is Approximate; or why no forecast was made.
 func Judge(answers []forecast.Answer, refusal string, h Happened) (verdict Verdict, why []string) {
 	if refusal != "" {
 		return Refused, []string{refusal}
@@ -37,7 +37,8 @@ func Judge(answers []forecast.Answer, refusal string, h Happened) (verdict Verdi
 	}
 }
 
-// misjudgedEvictions are the evictions that were said for certain and did not come, and those that came and were not said.
+// misjudgedEvictions are the evictions that were said for certain and did not come, and those that came and were not
+// said.
 func misjudgedEvictions(answers []forecast.Answer, h Happened) []string {
 	var why []string
 	evicted := func(name string) bool {
@@ -130,8 +131,8 @@ func misjudgedPlaces(answers []forecast.Answer, h Happened) []string {
 	return why
 }
 
-// losers are the roles of the pods of an answer that later ones evict, one by one or with their workload: what becomes of
-// those is said by nobody.
+// losers are the roles of the pods of an answer that later ones evict, one by one or with their workload: what becomes
+// of those is said by nobody.
 func losers(later []forecast.Answer, a forecast.Answer) map[string]bool {
 	roles := map[string]bool{}
 	for _, other := range later {
@@ -205,7 +206,8 @@ func said(pods []forecast.PodForecast) string {
 	return strings.Join(texts, "; ")
 }
 
-// match finds each of n a partner of its own among m, and returns those that have none in a way that leaves as few as can be.
+// match finds each of n a partner of its own among m, and returns those that have none in a way that leaves as few as
+// can be.
 func match(n, m int, fit func(i, j int) bool) (left []int) {
 	partners := make([]int, m)
 	for j := range partners {

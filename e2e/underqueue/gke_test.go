@@ -20,9 +20,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
-// TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMachine applies examples/gke as it is, on nodes
-// that are labelled and tainted as those of GKE's node pools, with a gke-gcloud-auth-plugin that prints a token of this
-// cluster. What a spot machine that is taken back is to Kubernetes, is a node that is gone.
+// TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMachine applies examples/gke as it is, on
+// nodes that are labelled and tainted as those of GKE's node pools, with a gke-gcloud-auth-plugin that prints a token
+// of this cluster. What a spot machine that is taken back is to Kubernetes, is a node that is gone.
 func TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMachine(t *testing.T) {
 	const gpu = "nvidia.com/gpu"
 	spot := pool("spot", 2, map[string]string{"cloud.google.com/gke-spot": "true"}, "cloud.google.com/gke-spot=true:NoSchedule")

@@ -13,8 +13,8 @@ import (
 )
 
 // TestTheModuleOfATeamsQueuePassesItsOwnTests runs `terraform test`, as the module's README says, on this cluster. That
-// terraform says "Success!" also where it finds no test, and that a queue which never became active is only a warning, is
-// why more is read than its exit code.
+// terraform says "Success!" also where it finds no test, and that a queue which never became active is only a warning,
+// is why more is read than its exit code.
 func TestTheModuleOfATeamsQueuePassesItsOwnTests(t *testing.T) {
 	t.Parallel()
 	r := providertest.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})

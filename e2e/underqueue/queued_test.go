@@ -186,8 +186,8 @@ resource "elastic_priority_class" "high" {
 	})
 }
 
-// TestWhoMayNotReadOrDeleteWorkloadsCanStillDestroyTheJob has a user with the rights that Kubernetes' own role "edit" gives,
-// and none for Kueue's objects.
+// TestWhoMayNotReadOrDeleteWorkloadsCanStillDestroyTheJob has a user with the rights that Kubernetes' own role "edit"
+// gives, and none for Kueue's objects.
 func TestWhoMayNotReadOrDeleteWorkloadsCanStillDestroyTheJob(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

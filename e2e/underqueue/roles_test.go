@@ -21,8 +21,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
-// TestAUserHasTheVerbsThatTheGuidesCommandsNeedAndNoOther does what the guides ask a user to do, under the roles that they
-// recommend. Then it takes one verb after the other away, and asks the API server about the requests that were made.
+// TestAUserHasTheVerbsThatTheGuidesCommandsNeedAndNoOther does what the guides ask a user to do, under the roles that
+// they recommend. Then it takes one verb after the other away, and asks the API server about the requests that were
+// made.
 func TestAUserHasTheVerbsThatTheGuidesCommandsNeedAndNoOther(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -174,8 +175,8 @@ func (p place) doWhatTheGuidesSay(as *providertest.Recorder) {
 	p.nothingLeft()
 }
 
-// destroyWhatTheGarbageCollectorLeaves destroys while finalizers hold the job's objects, until the provider has deleted one of
-// each kind by itself, as it does where the garbage collector is slow.
+// destroyWhatTheGarbageCollectorLeaves destroys while finalizers hold the job's objects, until the provider has deleted
+// one of each kind by itself, as it does where the garbage collector is slow.
 func (p place) destroyWhatTheGarbageCollectorLeaves(terminal *providertest.Terminal, config string, as *providertest.Recorder) {
 	p.Helper()
 	held := []struct {

@@ -1,5 +1,6 @@
-// Package cli is what the project's programs have in common: how they end, how they refuse a command line, what their help looks like, and how
-// shells complete what is typed. Commands themselves live with the program; package commandlinetest holds them to these manners.
+// Package cli is what the project's programs have in common: how they end, how they refuse a command line, what their
+// help looks like, and how shells complete what is typed. Commands themselves live with the program; package
+// commandlinetest holds them to these manners.
 package cli
 
 import (
@@ -51,8 +52,9 @@ func Code(err error) int {
 	return Failed
 }
 
-// Configure gives a program's root command, which has all its commands, the project's manners: errors are printed once, by Run; a bad flag, wrong
-// arguments and an unknown command point to the help, and to what was probably meant; and `completion` prints the scripts that shells need.
+// Configure gives a program's root command, which has all its commands, the project's manners: errors are printed once,
+// by Run; a bad flag, wrong arguments and an unknown command point to the help, and to what was probably meant; and
+// `completion` prints the scripts that shells need.
 func Configure(root *cobra.Command) {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
@@ -73,8 +75,8 @@ func Configure(root *cobra.Command) {
 	configure(root)
 }
 
-// configure makes usage errors of what cobra calls failures of its own, or answers with the help as if nothing were wrong: an unknown command below
-// another one.
+// configure makes usage errors of what cobra calls failures of its own, or answers with the help as if nothing were
+// wrong: an unknown command below another one.
 func configure(c *cobra.Command) {
 	if c.HasSubCommands() && !c.Runnable() {
 		c.Args = func(c *cobra.Command, args []string) error {
@@ -158,7 +160,8 @@ func missingFlags(c *cobra.Command) []string {
 	return missing
 }
 
-// NeedsArguments is a command's Args: an argument for each name. [NAME] may be left out, and NAME... stands for one or more.
+// NeedsArguments is a command's Args: an argument for each name. [NAME] may be left out, and NAME... stands for one or
+// more.
 func NeedsArguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		for i, name := range names {

@@ -60,7 +60,8 @@ func CompleteFrom(c *cobra.Command, flag string, values ...string) {
 	})
 }
 
-// Beginning are the values that begin with what is typed, and no files. A value may be followed by a tab and a description.
+// Beginning are the values that begin with what is typed, and no files. A value may be followed by a tab and a
+// description.
 func Beginning(typed string, values []string) ([]string, cobra.ShellCompDirective) {
 	var those []string
 	for _, v := range values {
@@ -71,7 +72,8 @@ func Beginning(typed string, values []string) ([]string, cobra.ShellCompDirectiv
 	return those, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteFiles lets shells complete a flag's value by files whose names end with one of the extensions, or by all files where none is named.
+// CompleteFiles lets shells complete a flag's value by files whose names end with one of the extensions, or by all
+// files where none is named.
 func CompleteFiles(c *cobra.Command, flag string, extensions ...string) {
 	CompleteFlag(c, flag, Files(extensions...))
 }
@@ -88,7 +90,8 @@ func Directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// Files completes by files whose names end with one of the extensions, which have no dot, or by all files where none is named.
+// Files completes by files whose names end with one of the extensions, which have no dot, or by all files where none is
+// named.
 func Files(extensions ...string) cobra.CompletionFunc {
 	directive := cobra.ShellCompDirectiveDefault
 	if len(extensions) > 0 {

@@ -58,8 +58,8 @@ func configureHelp(root *cobra.Command) {
 	}
 }
 
-// usage prints what comes below a command's description. It is cobra's own with these differences: a command that only leads to others has no line as
-// if it did something, nothing is wider than Width, and exit codes are listed.
+// usage prints what comes below a command's description. It is cobra's own with these differences: a command that only
+// leads to others has no line as if it did something, nothing is wider than Width, and exit codes are listed.
 func usage(c *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")

@@ -12,7 +12,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// InRange refuses values of an integer flag outside of [least, most] where flags are read, before anything is made of them.
+// InRange refuses values of an integer flag outside of [least, most] where flags are read, before anything is made of
+// them.
 func InRange(c *cobra.Command, flag string, least, most int64) {
 	f := c.Flags().Lookup(flag)
 	f.Value = inRange{f.Value, big.NewInt(least), big.NewInt(most), fmt.Sprintf("give a number from %s to %s", wording.Count(least), wording.Count(most))}

@@ -15,23 +15,25 @@ import (
 type ApplyOptions[T Object] struct {
 	// UID of the object that is meant; another one under its name is a RecreatedError. "" for whichever is there.
 	UID types.UID
-	// Complete says that desired is all of the object but its metadata and status, so that a field it lacks is to be absent,
-	// whoever owns it. Otherwise only what was ours is removed.
+	// Complete says that desired is all of the object but its metadata and status, so that a field it lacks is to be
+	// absent, whoever owns it. Otherwise only what was ours is removed.
 	Complete bool
-	// Prior is the object as it was managed before; nil for nothing. Labels and annotations that it has and desired lacks are
-	// removed, whoever owns them now.
+	// Prior is the object as it was managed before; nil for nothing. Labels and annotations that it has and desired lacks
+	// are removed, whoever owns them now.
 	Prior runtime.Object
-	// Check may refuse the change after all. It is given the very version of the object that is changed then; nil for no check.
+	// Check may refuse the change after all. It is given the very version of the object that is changed then; nil for no
+	// check.
 	Check func(live T) error
 }
 
 // applyAttempts bounds how often an apply begins again because others write the object at the same time.
 const applyAttempts = 10
 
-// Apply changes an existing object by server-side apply: the fields of desired become ours, by force where another manager
-// owns them; fields that were ours and are not in desired are removed, and others' fields stay. Whether others' values may be
-// overwritten is for Check to decide, which every version is shown to: a change in between begins anew. It costs a GET and a
-// PATCH; another PATCH comes before them where managedFields have to be rewritten, such as by the first one after Create.
+// Apply changes an existing object by server-side apply: the fields of desired become ours, by force where another
+// manager owns them; fields that were ours and are not in desired are removed, and others' fields stay. Whether others'
+// values may be overwritten is for Check to decide, which every version is shown to: a change in between begins anew.
+// It costs a GET and a PATCH; another PATCH comes before them where managedFields have to be rewritten, such as by the
+// first one after Create.
 func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desired T, opts ApplyOptions[T]) (T, error) {
 	var none T
 	if err := c.Verify(ctx); err != nil {

@@ -104,8 +104,8 @@ func (c *Client) ForcesConflicts() bool { return c.config.ForceConflicts }
 // HidesPodLogs says whether what pods have printed is not to be shown.
 func (c *Client) HidesPodLogs() bool { return c.config.HidePodLogs }
 
-// Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package calls
-// it; callers that use Kubernetes directly to write call it first.
+// Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package
+// calls it; callers that use Kubernetes directly to write call it first.
 func (c *Client) Verify(ctx context.Context) error {
 	if c.config.ExpectedClusterUID == "" {
 		return nil
@@ -133,8 +133,8 @@ func (c *Client) verify(ctx context.Context) error {
 	return nil
 }
 
-// Wrap says what was attempted on what, for Explain. A nil error stays nil, and a wrapped one stays as it is. An answer that no
-// API server gives becomes a NotAPIServerError where the server is none.
+// Wrap says what was attempted on what, for Explain. A nil error stays nil, and a wrapped one stays as it is. An answer
+// that no API server gives becomes a NotAPIServerError where the server is none.
 func (c *Client) Wrap(verb string, ref Ref, err error) error {
 	var already *Error
 	if err == nil || errors.As(err, &already) {

@@ -20,8 +20,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/examples/rbac"
 )
 
-// DeniedError is a request that RBAC does not allow, with all that the user lacks of the role that the request belongs to:
-// an operation makes several requests, and nobody wants to be refused one by one.
+// DeniedError is a request that RBAC does not allow, with all that the user lacks of the role that the request belongs
+// to: an operation makes several requests, and nobody wants to be refused one by one.
 type DeniedError struct {
 	Missing []string // "create, delete, patch of jobs.batch"; nil where it cannot be told
 	Err     error    // the API server's
@@ -63,9 +63,9 @@ var shippedRoles = sync.OnceValue(func() []rbacv1.ClusterRole {
 // masterRole is for an account that jobs use, and suspenderRole for users. It is in a file of its own, with its policy.
 const masterRole, suspenderRole = "elastic-master", "elastic-suspender"
 
-// roleFor is the shipped role that a request belongs to; nil where none allows it. Of several it is the one that also makes
-// objects of the kind, so that reading and writing an object lead to the same role. The role of users is bound in a
-// namespace, and allows nothing outside of one; a Namespace counts as outside.
+// roleFor is the shipped role that a request belongs to; nil where none allows it. Of several it is the one that also
+// makes objects of the kind, so that reading and writing an object lead to the same role. The role of users is bound in
+// a namespace, and allows nothing outside of one; a Namespace counts as outside.
 func roleFor(d denial) *rbacv1.ClusterRole {
 	var found *rbacv1.ClusterRole
 	everywhere := d.namespace == "" || d.resource == "namespaces"
@@ -199,8 +199,8 @@ func fileOf(role string) string {
 	return rolesURL + "rbac.yaml"
 }
 
-// explainDenied names what is missing, and the commands that grant it: the shipped role first, then the same rights as a
-// manifest of one's own. Both are the same for every request that belongs to the role.
+// explainDenied names what is missing, and the commands that grant it: the shipped role first, then the same rights as
+// a manifest of one's own. Both are the same for every request that belongs to the role.
 func explainDenied(d denial, missing []string) string {
 	if d.user == "system:anonymous" {
 		return fmt.Sprintf("The request to %s %s came without a credential that the API server knows (user system:anonymous, 403 Forbidden). "+

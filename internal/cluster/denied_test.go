@@ -75,7 +75,8 @@ func TestMissingRightsAreThoseOfTheRoleThatNobodyGave(t *testing.T) {
 	}
 }
 
-// TestEveryRefusalOfAnOperationHasTheSameRemedy reads and makes a job as somebody who may do neither, and may read pods.
+// TestEveryRefusalOfAnOperationHasTheSameRemedy reads and makes a job as somebody who may do neither, and may read
+// pods.
 func TestEveryRefusalOfAnOperationHasTheSameRemedy(t *testing.T) {
 	reviews := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -94,8 +94,8 @@ func (e *WrongClusterError) Error() string {
 	return fmt.Sprintf("the cluster at %s is not the expected one: the UID of its namespace kube-system is %s, expected %s", e.Host, e.Got, e.Expected)
 }
 
-// IsNotServed holds when the API server does not know the kind of objects at all, or not in the version that is asked for:
-// its CustomResourceDefinition is not installed. A missing object of a kind that it knows is another matter.
+// IsNotServed holds when the API server does not know the kind of objects at all, or not in the version that is asked
+// for: its CustomResourceDefinition is not installed. A missing object of a kind that it knows is another matter.
 func IsNotServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

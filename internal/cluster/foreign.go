@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// claim is the managedFields after which the selected fields, as far as the object has them and others own them, are the
-// manager's alone. What the object does not have in this version of the API does not count, nor does its status.
+// claim is the managedFields after which the selected fields, as far as the object has them and others own them, are
+// the manager's alone. What the object does not have in this version of the API does not count, nor does its status.
 func claim(live Object, manager string, body map[string]any, selected func(fieldpath.Path) bool) ([]metav1.ManagedFieldsEntry, error) {
 	liveBody, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {

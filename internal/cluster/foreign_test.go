@@ -35,7 +35,8 @@ func bodyOf(t *testing.T, object runtime.Object) map[string]any {
 	return body
 }
 
-// owned are the fields of each manager after what has to change before an apply of desired, and whether anything has to.
+// owned are the fields of each manager after what has to change before an apply of desired, and whether anything has
+// to.
 func owned(t *testing.T, live *corev1.Service, manager string, desired, prior *corev1.Service, complete bool) (map[string]string, bool) {
 	t.Helper()
 	var before map[string]any

@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A server that is no Kubernetes API server may answer anything to a request for an object: nginx answers 404, which would mean
-// that the object does not exist, or its kind. So an answer that no API server would give is followed by a question that every
-// API server answers, GET /version, before anybody believes it.
+// A server that is no Kubernetes API server may answer anything to a request for an object: nginx answers 404, which
+// would mean that the object does not exist, or its kind. So an answer that no API server would give is followed by a
+// question that every API server answers, GET /version, before anybody believes it.
 
 // NotAPIServerError says that what answers at the configured address is no Kubernetes API server. It does not wrap the
 // server's answer: a 404 of such a server says nothing about an object.
@@ -58,8 +58,8 @@ func (c *Client) checked(err error) error {
 	return &NotAPIServerError{Host: c.host, Configured: c.config.source(), Found: found}
 }
 
-// isForeign says whether an error may come from a server that is no API server: a status that is in no API server's words, or
-// an answer that cannot be read.
+// isForeign says whether an error may come from a server that is no API server: a status that is in no API server's
+// words, or an answer that cannot be read.
 func isForeign(err error) bool {
 	var status apierrors.APIStatus
 	var noAnswer *NoAnswerError

@@ -102,7 +102,8 @@ func expectNotAPIServer(t *testing.T, host, says string) {
 	}
 }
 
-// TestAnAPIServersOwnAnswersAreBelieved has an API server that does not know a group, and one that says its version to nobody.
+// TestAnAPIServersOwnAnswersAreBelieved has an API server that does not know a group, and one that says its version to
+// nobody.
 func TestAnAPIServersOwnAnswersAreBelieved(t *testing.T) {
 	for name, version := range map[string]string{
 		"with its version":     `{"major":"1","minor":"36","gitVersion":"v1.36.1"}`,

@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// List reads all of the selected objects as they are now, in pages, in the order of the API server (namespace and name).
+// List reads all of the selected objects as they are now, in pages, in the order of the API server (namespace and
+// name).
 func List[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions) ([]T, error) {
 	if err := c.Verify(ctx); err != nil {
 		return nil, err
@@ -30,8 +31,8 @@ func List[T Object, L runtime.Object](ctx context.Context, c *Client, listing Li
 	return objects.list(), nil
 }
 
-// ListCached reads all of the selected objects as the API server remembers them, in one answer: at most moments old, and
-// without a request to etcd. The order is the API server's.
+// ListCached reads all of the selected objects as the API server remembers them, in one answer: at most moments old,
+// and without a request to etcd. The order is the API server's.
 func ListCached[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions) ([]T, error) {
 	if err := c.Verify(ctx); err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ type Overwritten struct {
 	Desired any // as JSON has it; nil where it is not known
 }
 
-// Field is the path as text: "spec.parallelism", and `metadata.labels["example.com/team"]` where a key is no plain word.
+// Field is the path as text: "spec.parallelism", and `metadata.labels["example.com/team"]` where a key is no plain
+// word.
 func (o Overwritten) Field() string {
 	var b strings.Builder
 	for i, key := range o.Path {
@@ -36,8 +37,9 @@ func (o Overwritten) Field() string {
 	return b.String()
 }
 
-// Taken are the fields of desired that the client's field manager does not own any more, as the metadata of the live object
-// say. Whether they have another value, WithOtherValues tells. Where the metadata name no field of ours nothing is known.
+// Taken are the fields of desired that the client's field manager does not own any more, as the metadata of the live
+// object say. Whether they have another value, WithOtherValues tells. Where the metadata name no field of ours nothing
+// is known.
 func Taken(c *Client, live metav1.Object, desired Object) ([]Overwritten, error) {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
 	if err != nil {
@@ -104,8 +106,8 @@ func leavesOf(body map[string]any, above []string) []Overwritten {
 	return leaves
 }
 
-// WithOtherValues are those of the fields whose values are others than desired in the live object. What the API server has
-// added to an item of a list is no difference, and a value that is not known always is one.
+// WithOtherValues are those of the fields whose values are others than desired in the live object. What the API server
+// has added to an item of a list is no difference, and a value that is not known always is one.
 func WithOtherValues(live Object, taken []Overwritten) ([]Overwritten, error) {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {

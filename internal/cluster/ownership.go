@@ -44,8 +44,8 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 
 func nameOf(field string) fieldpath.PathElement { return fieldpath.PathElement{FieldName: &field} }
 
-// applyOwnership are the managedFields that an object needs before the body is applied, and whether they differ from those
-// that it has:
+// applyOwnership are the managedFields that an object needs before the body is applied, and whether they differ from
+// those that it has:
 //
 //   - What Create or Merge wrote is owned by Update entries of ours. They become part of our Apply entry, because an apply
 //     removes only what its manager has applied.
@@ -93,8 +93,8 @@ type Written struct {
 }
 
 // WrittenByOthers are the fields of an object that others than the client's field manager own alone, in the order of
-// managedFields: a field whose value somebody changes is that manager's from then on. Fields that hold others are left out
-// where these are ours.
+// managedFields: a field whose value somebody changes is that manager's from then on. Fields that hold others are left
+// out where these are ours.
 func WrittenByOthers(c *Client, object metav1.Object) ([]Written, error) {
 	manager := c.FieldManager()
 	ours, others := fieldpath.NewSet(), []metav1.ManagedFieldsEntry{}

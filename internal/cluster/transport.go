@@ -123,7 +123,8 @@ func unprocessed(response *http.Response) bool {
 	}
 }
 
-// retryAfter is what the server asks for, and otherwise doubles from 0.25 s to 5 s; a quarter of it is random, so that clients part.
+// retryAfter is what the server asks for, and otherwise doubles from 0.25 s to 5 s; a quarter of it is random, so that
+// clients part.
 func retryAfter(response *http.Response, attempt int) time.Duration {
 	wait := min(250*time.Millisecond<<min(attempt, 10), 5*time.Second)
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds >= 0 {

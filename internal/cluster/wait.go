@@ -18,9 +18,9 @@ import (
 // pauseBetweenWatches keeps a server that closes every watch at once from being asked in a loop.
 const pauseBetweenWatches = 500 * time.Millisecond
 
-// outageLimit is how long a wait continues without an answer of a server that has answered it before. An API server that is
-// started again, for an upgrade for instance, is away for half a minute, and until it has read its roles it forbids
-// everything.
+// outageLimit is how long a wait continues without an answer of a server that has answered it before. An API server
+// that is started again, for an upgrade for instance, is away for half a minute, and until it has read its roles it
+// forbids everything.
 const outageLimit = 2 * time.Minute
 
 // Named selects one object by its name, for WaitFor.
@@ -28,9 +28,9 @@ func Named(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 }
 
-// WaitFor lists and watches the selected objects, and calls done with all of them, first at once and then after every change,
-// until done says true or fails. A watch that ends is begun again, also when the server is away for a while. The end of the
-// context is the context's cause, wrapped; done's own error is returned as it is.
+// WaitFor lists and watches the selected objects, and calls done with all of them, first at once and then after every
+// change, until done says true or fails. A watch that ends is begun again, also when the server is away for a while.
+// The end of the context is the context's cause, wrapped; done's own error is returned as it is.
 func WaitFor[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, done func(objects []T) (bool, error)) error {
 	if err := c.Verify(ctx); err != nil {
 		return err

@@ -93,8 +93,8 @@ func commandLines(block Piece) []Piece {
 	return found
 }
 
-// CheckAgainst says why a program with this command tree would refuse the command line, going as far as cobra does before it
-// runs a command.
+// CheckAgainst says why a program with this command tree would refuse the command line, going as far as cobra does
+// before it runs a command.
 func (c Command) CheckAgainst(tree *cobra.Command) error {
 	tree.SetOut(io.Discard)
 	tree.InitDefaultHelpCmd()

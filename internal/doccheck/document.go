@@ -1,6 +1,6 @@
-// Package doccheck reads the repository's own documents as far as tests have to know them: which there are, and their links,
-// headings and code. What stands in code is no link and no heading. Of Markdown it knows what these documents use: ATX
-// headings, fenced blocks, spans, inline links. It checks nothing itself.
+// Package doccheck reads the repository's own documents as far as tests have to know them: which there are, and their
+// links, headings and code. What stands in code is no link and no heading. Of Markdown it knows what these documents
+// use: ATX headings, fenced blocks, spans, inline links. It checks nothing itself.
 package doccheck
 
 import (
@@ -20,8 +20,9 @@ type Document struct {
 	Text string
 }
 
-// Read returns the documents of the repository below root: those of the root, the templates, the pages of docs/ that are
-// written by hand (tools/docs.sh makes the others from the templates), and the READMEs of simcluster and of the examples.
+// Read returns the documents of the repository below root: those of the root, the templates, the pages of docs/ that
+// are written by hand (tools/docs.sh makes the others from the templates), and the READMEs of simcluster and of the
+// examples.
 func Read(root string) ([]Document, error) {
 	var paths []string
 	for _, pattern := range []string{

@@ -1,5 +1,5 @@
-// Package eventually lets tests wait for what other goroutines and processes do: as long as that takes on a busy machine, and
-// no longer on an idle one.
+// Package eventually lets tests wait for what other goroutines and processes do: as long as that takes on a busy
+// machine, and no longer on an idle one.
 package eventually
 
 import (
@@ -18,8 +18,8 @@ func True(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// comes looks until ok is true, or patience is at its end. It looks again and again because what tests wait for, a process or
-// a log, tells nobody when it changes; the sleep is what leaves the processor to it.
+// comes looks until ok is true, or patience is at its end. It looks again and again because what tests wait for, a
+// process or a log, tells nobody when it changes; the sleep is what leaves the processor to it.
 func comes(ok func() bool) bool {
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

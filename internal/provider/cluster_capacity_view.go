@@ -16,7 +16,8 @@ type room struct {
 }
 
 // roomOn is the room on a node as kube-scheduler reckons it: what the pods on it request, running or not, is taken.
-// It has exactly the resources that are allocatable there; free is never below zero, though a node may be overcommitted.
+// It has exactly the resources that are allocatable there; free is never below zero, though a node may be
+// overcommitted.
 func roomOn(node *corev1.Node, pods []*corev1.Pod) room {
 	used := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(len(pods)), resource.DecimalSI)}
 	for _, pod := range pods {

@@ -41,8 +41,8 @@ func ProcessEnvironment() (Environment, error) {
 }
 
 // resolve turns configuration and environment into the cluster's configuration: pure, it reads no file. An attribute
-// beats its environment variable. The names of attributes that are not known yet are returned, and then the configuration is
-// incomplete. Diagnostics carry the path of the attribute they are about.
+// beats its environment variable. The names of attributes that are not known yet are returned, and then the
+// configuration is incomplete. Diagnostics carry the path of the attribute they are about.
 func resolve(ctx context.Context, model configModel, env Environment) (cluster.Config, []string, diag.Diagnostics) {
 	r := &resolver{env: env}
 	config := cluster.Config{
@@ -274,7 +274,8 @@ func (r *resolver) check(config cluster.Config, model configModel) {
 	}
 }
 
-// hostProblem says what is wrong with an API server's address, or nothing. A bare name:port is accepted, as client-go does.
+// hostProblem says what is wrong with an API server's address, or nothing. A bare name:port is accepted, as client-go
+// does.
 func hostProblem(host string) string {
 	if !strings.Contains(host, "://") {
 		host = "https://" + host

@@ -13,8 +13,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 )
 
-// absentIsEmpty has the maps and lists of a resource be empty where they are left out: Terraform would plan a change from
-// null to empty, and the cluster does not tell one from the other. See respelled.
+// absentIsEmpty has the maps and lists of a resource be empty where they are left out: Terraform would plan a change
+// from null to empty, and the cluster does not tell one from the other. See respelled.
 func absentIsEmpty(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	for name, attribute := range attributes {
 		if !attribute.IsOptional() || attribute.IsComputed() || attribute.IsWriteOnly() {

@@ -48,8 +48,8 @@ func (s subject) explain(diags *diag.Diagnostics, err error) {
 	diags.AddError(summary, detail)
 }
 
-// attributeOf finds the attribute behind a managed field: ".metadata.labels.team" is labels["team"], ".globalDefault" is
-// global_default, ".spec.preemption.withinClusterQueue" is preemption.within_cluster_queue.
+// attributeOf finds the attribute behind a managed field: ".metadata.labels.team" is labels["team"], ".globalDefault"
+// is global_default, ".spec.preemption.withinClusterQueue" is preemption.within_cluster_queue.
 func (s subject) attributeOf(field string) (path.Path, bool) {
 	if strings.HasPrefix(field, ".metadata.") {
 		return metadataAttribute(field)

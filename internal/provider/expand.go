@@ -84,7 +84,8 @@ func (r *expander) tolerations(list types.List) []corev1.Toleration {
 	return tolerations
 }
 
-// json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which jsonSyntax refuses.
+// json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which
+// jsonSyntax refuses.
 func (r *expander) json(value types.String) json.RawMessage {
 	if value.IsNull() || value.IsUnknown() {
 		return nil

@@ -134,8 +134,9 @@ func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job 
 	return snapshot.DryRun(ctx, client, []forecast.Job{job})[0]
 }
 
-// addPlanned records a job and returns those that were planned before it, and the names of those of which too little is known. It says again for one that was noted before, as
-// Terraform plans a job twice that it replaces, and for all when something is being applied.
+// addPlanned records a job and returns those that were planned before it, and the names of those of which too little is
+// known. It says again for one that was noted before, as Terraform plans a job twice that it replaces, and for all when
+// something is being applied.
 func (f *forecasts) addPlanned(job forecast.Job, known bool) (before []forecast.Job, vague []string, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +171,8 @@ func notCounted(name string) forecast.Reason {
 	return forecast.Reason{Code: forecast.PlannedUnknown, Object: name, Text: name + " is planned before it, not known until apply, and not counted"}
 }
 
-// withTimeBudget returns a context for as long as forecasts may still wait for the cluster, all together; it is not that of the plan
-// that happens to ask, for whose end others would suffer. The time until done counts.
+// withTimeBudget returns a context for as long as forecasts may still wait for the cluster, all together; it is not
+// that of the plan that happens to ask, for whose end others would suffer. The time until done counts.
 func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context, done func()) {
 	f.mu.Lock()
 	left := f.timeout - f.spent
@@ -186,8 +187,8 @@ func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context
 	}
 }
 
-// forecastPlan reads the cluster, once for all plans, asks the API server about the planned job's pods, which it changes to the
-// answer, and makes the forecast. objects are applied before the jobs.
+// forecastPlan reads the cluster, once for all plans, asks the API server about the planned job's pods, which it
+// changes to the answer, and makes the forecast. objects are applied before the jobs.
 func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, planned *forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
 	queued := slices.ContainsFunc(append(slices.Clip(before), *planned), forecast.Job.Queued)
 	s, err := c.snapshot(ctx, queued)
@@ -247,7 +248,8 @@ func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snaps
 	return &whole, nil
 }
 
-// isUnreachable reports whether a failure to read the cluster means that it does not answer, rather than that it refuses.
+// isUnreachable reports whether a failure to read the cluster means that it does not answer, rather than that it
+// refuses.
 func isUnreachable(err error) bool {
 	var forbidden *snapshot.ForbiddenError
 	return !errors.As(err, &forbidden) && !errors.Is(err, snapshot.ErrNoKueue)

@@ -173,8 +173,8 @@ type forecastPodModel struct {
 	Tolerations       types.List   `tfsdk:"tolerations"`
 }
 
-// Read makes the forecast of what is described. Only what is described wrongly is an error: that no forecast can be made
-// is an answer too.
+// Read makes the forecast of what is described. Only what is described wrongly is an error: that no forecast can be
+// made is an answer too.
 func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
 	defer cancel()

@@ -111,9 +111,9 @@ func (taskName) ValidateString(_ context.Context, req validator.StringRequest, r
 	}
 }
 
-// settledNames is a plan with its name decided: the configured one; that of the existing object while it begins with the
-// configured prefix; or else one that is not known until the object is created. It returns the attributes, if any, that
-// replace the object.
+// settledNames is a plan with its name decided: the configured one; that of the existing object while it begins with
+// the configured prefix; or else one that is not known until the object is created. It returns the attributes, if any,
+// that replace the object.
 func settledNames(config, state, plan tftypes.Value) (tftypes.Value, path.Paths) {
 	configured, prior, planned := valuesOf(config), valuesOf(state), valuesOf(plan)
 	if len(planned) == 0 {
@@ -145,8 +145,8 @@ func settledNames(config, state, plan tftypes.Value) (tftypes.Value, path.Paths)
 	return tftypes.NewValue(plan.Type(), map[string]tftypes.Value(planned)), replaces
 }
 
-// isNamedLater says whether a plan replaces an object by one whose name is generated. Terraform then plans it once more,
-// as a new object.
+// isNamedLater says whether a plan replaces an object by one whose name is generated. Terraform then plans it once
+// more, as a new object.
 func isNamedLater(config, state tftypes.Value, replaced bool) bool {
 	return replaced && !state.IsNull() && valuesOf(config)["name"].IsNull()
 }
@@ -167,8 +167,8 @@ func createNamed[T any](name, prefix string, create func(name string) (T, error)
 	}
 }
 
-// plannedNames are names for what has only a prefix until it is created, no two of them equal: forecasts tell the jobs of
-// a plan apart by their names.
+// plannedNames are names for what has only a prefix until it is created, no two of them equal: forecasts tell the jobs
+// of a plan apart by their names.
 type plannedNames struct {
 	mu    sync.Mutex
 	given int

@@ -14,9 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// The tests of this file give every attribute of everything that can be configured the values that nobody expects, through
-// the protocol that Terraform speaks, and hold all diagnostics to what a user needs: an attribute, its name in the text, no
-// second copy, and never the claim that the provider is broken.
+// The tests of this file give every attribute of everything that can be configured the values that nobody expects,
+// through the protocol that Terraform speaks, and hold all diagnostics to what a user needs: an attribute, its name in
+// the text, no second copy, and never the claim that the provider is broken.
 
 // hostileTexts are for every text.
 func hostileTexts() []string {
@@ -181,7 +181,8 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// plain is a value of a type from Go's strings, ints, bools, []any and map[string]any; attributes that are left out are null.
+// plain is a value of a type from Go's strings, ints, bools, []any and map[string]any; attributes that are left out are
+// null.
 func plain(t *testing.T, kind tftypes.Type, value any) tftypes.Value {
 	t.Helper()
 	if value == nil {
@@ -222,7 +223,8 @@ func plain(t *testing.T, kind tftypes.Type, value any) tftypes.Value {
 	return tftypes.NewValue(kind, value)
 }
 
-// sound are configurations in which one value at a time is replaced. Attributes that exclude one another are in several.
+// sound are configurations in which one value at a time is replaced. Attributes that exclude one another are in
+// several.
 func sound() map[string][]map[string]any {
 	quotas := []any{map[string]any{
 		"covered_resources": []any{"cpu"},
@@ -306,7 +308,8 @@ func findings(diagnostics []*tfprotov6.Diagnostic) []string {
 	return found
 }
 
-// withoutKey is an attribute as a text names it; a map may be named instead of one of its entries, whose key may be anything.
+// withoutKey is an attribute as a text names it; a map may be named instead of one of its entries, whose key may be
+// anything.
 func withoutKey(at *tftypes.AttributePath) string {
 	var named []tftypes.AttributePathStep
 	for _, step := range at.Steps() {

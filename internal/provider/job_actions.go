@@ -52,7 +52,8 @@ const (
 	tasks        = TypeName + "_task"
 )
 
-// onJob does something to a Job that has not ended and that one of the resources has made: it has a label with its own name.
+// onJob does something to a Job that has not ended and that one of the resources has made: it has a label with its own
+// name.
 func onJob(do func(context.Context, *cluster.Client, *batchv1.Job, func(string)) error, resources ...string) func(context.Context, *cluster.Client, named, func(string)) error {
 	labels := map[string]string{trainingJobs: trainingjob.LabelJobName, tasks: task.LabelTask}
 	return func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {

@@ -92,8 +92,8 @@ type changedObject struct {
 	fields             []cluster.Overwritten
 }
 
-// ofAttributes says whether a field of one of a job's objects is none that changed_fields is about: an attribute says it, the
-// job's pods or Kueue write it, or it cannot be changed as the Job is.
+// ofAttributes says whether a field of one of a job's objects is none that changed_fields is about: an attribute says
+// it, the job's pods or Kueue write it, or it cannot be changed as the Job is.
 func (k jobKind) ofAttributes(job *batchv1.Job, object trainingjob.Object, field cluster.Overwritten) bool {
 	kind, path := refOfPart(object).Kind, strings.Join(field.Path, ".")
 	switch field.Path[0] {
@@ -122,8 +122,8 @@ func (k jobKind) ofAttributes(job *batchv1.Job, object trainingjob.Object, field
 
 const queueLabels = "kueue.x-k8s.io/"
 
-// changedIn finds what others have changed in the object as it is live. What is there of it is enough where it is metadata only
-// that name nobody else; otherwise get reads the rest.
+// changedIn finds what others have changed in the object as it is live. What is there of it is enough where it is
+// metadata only that name nobody else; otherwise get reads the rest.
 func (c *jobCluster) changedIn(ctx context.Context, job *batchv1.Job, desired trainingjob.Object, found metav1.Object) ([]cluster.Overwritten, error) {
 	taken, err := cluster.Taken(c.client, found, desired)
 	if err != nil {

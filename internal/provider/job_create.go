@@ -50,8 +50,8 @@ func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse)
 	return diags
 }
 
-// checkWorkloadPriorityClass refuses a class that does not exist, at the attribute that names it. Without a name, and for who
-// may not read classes, nothing is checked.
+// checkWorkloadPriorityClass refuses a class that does not exist, at the attribute that names it. Without a name, and
+// for who may not read classes, nothing is checked.
 func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Path, name string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if name == "" {
@@ -69,8 +69,8 @@ func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Pat
 	return diags
 }
 
-// checkLocalQueue refuses a queue where there is no Kueue, with what would become of the job there, in sentences. Of one that
-// does not exist it warns. Who may not read queues is not checked.
+// checkLocalQueue refuses a queue where there is no Kueue, with what would become of the job there, in sentences. Of
+// one that does not exist it warns. Who may not read queues is not checked.
 func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespace, name, withoutKueue string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	_, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(namespace), name)
@@ -88,8 +88,8 @@ func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespac
 	return diags
 }
 
-// createJob makes the suspended Job that will own all the rest. The prefix of its name, if any, stays with it, so that an
-// import finds it.
+// createJob makes the suspended Job that will own all the rest. The prefix of its name, if any, stays with it, so that
+// an import finds it.
 func (c *jobCluster) createJob(ctx context.Context, job *batchv1.Job, generateName types.String) (*batchv1.Job, error) {
 	job.GenerateName = generateName.ValueString()
 	return cluster.Create(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(job.Namespace), job)
@@ -124,8 +124,8 @@ func (c *jobCluster) start(ctx context.Context, job trainingjob.JobRef) diag.Dia
 	return diags
 }
 
-// explainPart adds the way out: to what is there already under a part's name, which nobody should import as a job, and to
-// what Kubernetes says when somebody grants more than they may do themselves.
+// explainPart adds the way out: to what is there already under a part's name, which nobody should import as a job, and
+// to what Kubernetes says when somebody grants more than they may do themselves.
 func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Object, err error) {
 	summary, detail := cluster.Explain(err)
 	var exists *cluster.AlreadyExistsError

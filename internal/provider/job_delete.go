@@ -16,8 +16,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// delete removes a job: its Job in the foreground, and its pods; then what else it owns, which Kubernetes' garbage collector
-// has usually removed by then.
+// delete removes a job: its Job in the foreground, and its pods; then what else it owns, which Kubernetes' garbage
+// collector has usually removed by then.
 func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if err := c.deleteJob(ctx, ref); err != nil {

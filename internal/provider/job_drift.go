@@ -109,8 +109,8 @@ func (d jobDrift) observation(client *cluster.Client, state values, job *batchv1
 	return o, err
 }
 
-// observe keeps what a refresh observed of a job, for the plan that follows it: of the Job, and of the ConfigMap of that name
-// where others can change it. More are the writers of fields that no attribute says.
+// observe keeps what a refresh observed of a job, for the plan that follows it: of the Job, and of the ConfigMap of
+// that name where others can change it. More are the writers of fields that no attribute says.
 func (d jobDrift) observe(
 	ctx context.Context, client *cluster.Client, req resource.ReadRequest, resp *resource.ReadResponse, job *batchv1.Job, asked string, more []drift.Writer,
 ) {
@@ -187,7 +187,8 @@ const jobPatchAttempts = 10
 // jobPatch is what changes in a Job; null takes a field away.
 type jobPatch struct{ labels, annotations, spec map[string]any }
 
-// of is the merge patch for this version of the Job. What has no change is left out, because null would take it all away.
+// of is the merge patch for this version of the Job. What has no change is left out, because null would take it all
+// away.
 func (p jobPatch) of(job *batchv1.Job) map[string]any {
 	metadata := map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
 	merge := map[string]any{"metadata": metadata}
@@ -203,8 +204,8 @@ func (p jobPatch) of(job *batchv1.Job) map[string]any {
 	return merge
 }
 
-// patchJob changes a Job as far as there is something to change, in the very version that check has seen: a change in between
-// is looked at again.
+// patchJob changes a Job as far as there is something to change, in the very version that check has seen: a change in
+// between is looked at again.
 func (c *jobCluster) patchJob(ctx context.Context, ref trainingjob.JobRef, changes jobPatch, check func(*batchv1.Job) error) error {
 	jobs := c.client.Kubernetes().BatchV1().Jobs(ref.Namespace)
 	about := cluster.Ref{Kind: "Job", Namespace: ref.Namespace, Name: ref.Name}

@@ -47,7 +47,8 @@ func (m *jobModel) setMissing(parts []trainingjob.Object) {
 // lacks says whether objects were missing when the state was read.
 func (m *jobModel) lacks() bool { return len(m.MissingObjects.Elements()) > 0 }
 
-// warnMissing says of each object that was missing when the state was read what fails without it, and what an apply does.
+// warnMissing says of each object that was missing when the state was read what fails without it, and what an apply
+// does.
 func (m *jobModel) warnMissing(what string, parts []trainingjob.Object, lossOf func(job string, part trainingjob.Object) trainingjob.Loss) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var lines []string
@@ -98,8 +99,8 @@ func (c *jobCluster) missingParts(
 	return missing, there, diags
 }
 
-// readParts notes what a job that has not ended and is not being deleted lacks, and what others have changed in its objects. It
-// gives who they are. desired are these objects as the job was made with them.
+// readParts notes what a job that has not ended and is not being deleted lacks, and what others have changed in its
+// objects. It gives who they are. desired are these objects as the job was made with them.
 func (c *jobCluster) readParts(
 	ctx context.Context, m *jobModel, job *batchv1.Job, finished bool, parts []trainingjob.Object, desired func() ([]trainingjob.Object, error),
 ) ([]drift.Writer, diag.Diagnostics) {

@@ -18,7 +18,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace periods.
+// Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace
+// periods.
 const (
 	jobTimeout     = 10 * time.Minute
 	jobReadTimeout = 2 * time.Minute
@@ -60,8 +61,8 @@ func (m *jobModel) subjectOf(resource string) subject {
 	return subject{resourceType: TypeName + "_" + resource, importID: m.Namespace.ValueString() + "/" + m.Name.ValueString()}
 }
 
-// liveJob is the Job that a state is about; nil where it is not there or cannot be read, which the response says then. The
-// identity is there in any case: Terraform before 1.12 keeps none, and the framework asks for one.
+// liveJob is the Job that a state is about; nil where it is not there or cannot be read, which the response says then.
+// The identity is there in any case: Terraform before 1.12 keeps none, and the framework asks for one.
 func (m *jobModel) liveJob(ctx context.Context, client *cluster.Client, about subject, finished bool, resp *resource.ReadResponse) *batchv1.Job {
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
 	ref := m.ref()
@@ -80,8 +81,8 @@ func (m *jobModel) liveJob(ctx context.Context, client *cluster.Client, about su
 	return job
 }
 
-// readMetadata takes over the prefix of the Job's name, and its labels and annotations that are the user's: those that are
-// not reserved.
+// readMetadata takes over the prefix of the Job's name, and its labels and annotations that are the user's: those that
+// are not reserved.
 func (m *jobModel) readMetadata(client *cluster.Client, job *batchv1.Job, reserved func(key string) bool) diag.Diagnostics {
 	var diags, more diag.Diagnostics
 	m.GenerateName = textOrNull(job.GenerateName)

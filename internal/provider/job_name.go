@@ -11,8 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// exampleName gives a job that only has a prefix, perhaps one that is not known yet, a name such as it will get, for the
-// rules that look at its other attributes. Those of names are the prefix's own to check.
+// exampleName gives a job that only has a prefix, perhaps one that is not known yet, a name such as it will get, for
+// the rules that look at its other attributes. Those of names are the prefix's own to check.
 func (m *jobModel) exampleName() (isExample bool) {
 	if !m.Name.IsNull() {
 		return false
@@ -21,8 +21,8 @@ func (m *jobModel) exampleName() (isExample bool) {
 	return true
 }
 
-// withPlannedName is a plan, and the model of it, with a name for what has only a prefix until it is created: so it can be
-// compared with other objects, and forecast. Terraform does not see it.
+// withPlannedName is a plan, and the model of it, with a name for what has only a prefix until it is created: so it can
+// be compared with other objects, and forecast. Terraform does not see it.
 func (m *jobModel) withPlannedName(plan tftypes.Value, names *plannedNames) tftypes.Value {
 	if !m.Name.IsUnknown() || m.GenerateName.ValueString() == "" {
 		return plan

@@ -38,8 +38,8 @@ type jobChange struct {
 	missing func() diag.Diagnostics
 }
 
-// decide lets the plan replace the job where it must, and says why and what is lost. What is observed of the job it leaves
-// alone, unless the update will wait for more of it.
+// decide lets the plan replace the job where it must, and says why and what is lost. What is observed of the job it
+// leaves alone, unless the update will wait for more of it.
 func (c jobChange) decide(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if c.finished && c.plan.OnFinished.ValueString() == onFinishedRecreate {
 		// A path counts as a reason to replace only where the plan differs.

@@ -41,8 +41,8 @@ func resourcesAttribute(description string) schema.Attribute {
 	}
 }
 
-// securityContextAttribute is the identity and the rights of a pod's processes, of which the API keeps a part at the pod and
-// a part at each container. What holds where an attribute is left out ends the description.
+// securityContextAttribute is the identity and the rights of a pod's processes, of which the API keeps a part at the
+// pod and a part at each container. What holds where an attribute is left out ends the description.
 func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
 	id := func(description string) schema.Attribute {
 		return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.Between(0, math.MaxInt32)}}

@@ -12,7 +12,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// queueGrace is how long a wait continues while the queue is missing: this apply, or somebody else, may make it a moment later.
+// queueGrace is how long a wait continues while the queue is missing: this apply, or somebody else, may make it a
+// moment later.
 const queueGrace = 20 * time.Second
 
 // missingQueueError is why nothing will admit a job for as long as nobody makes its queue.
@@ -20,9 +21,10 @@ type missingQueueError struct{ problem string }
 
 func (e *missingQueueError) Error() string { return e.problem }
 
-// whileQueueExists is a context for a wait under a queue, "" for none. It ends, with a missingQueueError as its cause, when the
-// queue or its ClusterQueue has been missing for queueGrace: waiting for the rest of the timeout could not succeed. The wait of
-// somebody who may not read queues continues. The function ends the context and waits until nobody watches any more.
+// whileQueueExists is a context for a wait under a queue, "" for none. It ends, with a missingQueueError as its cause,
+// when the queue or its ClusterQueue has been missing for queueGrace: waiting for the rest of the timeout could not
+// succeed. The wait of somebody who may not read queues continues. The function ends the context and waits until nobody
+// watches any more.
 func (c *jobCluster) whileQueueExists(ctx context.Context, namespace, queue string) (context.Context, func()) {
 	watching, end := context.WithCancelCause(ctx)
 	if queue == "" {
@@ -52,8 +54,8 @@ func (c *jobCluster) whileQueueExists(ctx context.Context, namespace, queue stri
 	}
 }
 
-// queueProblem says why nothing can be admitted from a queue, "" where something may be: of those found, of which there is at
-// most one.
+// queueProblem says why nothing can be admitted from a queue, "" where something may be: of those found, of which there
+// is at most one.
 func queueProblem(namespace, queue string, found []*kueue.LocalQueue) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("LocalQueue %s/%s does not exist", namespace, queue)

@@ -31,8 +31,8 @@ const (
 	onFinishedRecreate = "recreate"
 )
 
-// jobAttributes are what is said of training jobs and of tasks. The word is "job" or "task"; goals are what an apply may wait
-// for besides waitForCreated.
+// jobAttributes are what is said of training jobs and of tasks. The word is "job" or "task"; goals are what an apply
+// may wait for besides waitForCreated.
 func jobAttributes(ctx context.Context, word string, goals ...string) map[string]schema.Attribute {
 	last := len(goals) - 1
 	return map[string]schema.Attribute{
@@ -92,8 +92,8 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 	}
 }
 
-// observedInteger and observedText are what the cluster says of a job. An update that does not wait leaves them as they were
-// at the last refresh, so that a plan shows only what the user changes.
+// observedInteger and observedText are what the cluster says of a job. An update that does not wait leaves them as they
+// were at the last refresh, so that a plan shows only what the user changes.
 func observedInteger(description string) schema.Attribute {
 	return schema.Int64Attribute{
 		MarkdownDescription: description + " As of the last refresh.", Computed: true,

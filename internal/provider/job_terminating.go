@@ -47,7 +47,8 @@ func (c *jobCluster) whyTerminating(ctx context.Context, job *batchv1.Job, termi
 	return text
 }
 
-// podsThatStay says of each pod of a deleted job what holds it, and what to do. It is empty where they cannot be listed.
+// podsThatStay says of each pod of a deleted job what holds it, and what to do. It is empty where they cannot be
+// listed.
 func (c *jobCluster) podsThatStay(ctx context.Context, ref trainingjob.JobRef) []string {
 	pods, err := c.pods(ctx, ref)
 	if err != nil {
@@ -77,7 +78,8 @@ func (e *jobGoneError) Error() string {
 	return fmt.Sprintf("job %s/%s was deleted while it was waited for", e.ref.Namespace, e.ref.Name)
 }
 
-// stillThere is the Job that a wait is about; a jobGoneError when it was deleted, after which nothing will come of the wait.
+// stillThere is the Job that a wait is about; a jobGoneError when it was deleted, after which nothing will come of the
+// wait.
 func stillThere(ref trainingjob.JobRef, found []*batchv1.Job) (*batchv1.Job, error) {
 	switch {
 	case len(found) == 0 || found[0].UID != ref.UID:
@@ -98,13 +100,15 @@ func (c *jobCluster) endedByDeletion(ctx context.Context, goal string, err error
 		return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s was deleted", c.noun, c.subject.importID), fmt.Sprintf(
 			"Its Job was deleted outside of Terraform while the apply waited for it to be %s. The next plan makes it again.", goal)), true
 	default:
-		// A title of its own: Terraform shows only one of several warnings with the same, and the refresh has said this one's.
+		// A title of its own: Terraform shows only one of several warnings with the same, and the refresh has said this
+		// one's.
 		return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s will not be %s: it is being deleted", c.noun, c.subject.importID, goal),
 			"It was deleted outside of Terraform. "+c.whyTerminating(ctx, gone.job, terminatingJob(gone.job))+"\n\n"+goneAndMadeAgain), true
 	}
 }
 
-// mayChange is the Job that is meant; it is an error unless there is a Job with the UID that is meant, which is not being deleted.
+// mayChange is the Job that is meant; it is an error unless there is a Job with the UID that is meant, which is not
+// being deleted.
 func (c *jobCluster) mayChange(ctx context.Context, ref trainingjob.JobRef) (*batchv1.Job, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	job, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)

@@ -15,8 +15,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// kueueAttributes are those of a kind of Kueue's: its own, and what all of them have. The words that an attribute may say are
-// not checked by the schema where package validation does, so that a mistake is reported once.
+// kueueAttributes are those of a kind of Kueue's: its own, and what all of them have. The words that an attribute may
+// say are not checked by the schema where package validation does, so that a mistake is reported once.
 func kueueAttributes(ctx context.Context, nameDescription string, own map[string]schema.Attribute) map[string]schema.Attribute {
 	own["name"], own["generate_name"] = nameAttributes("object", nameDescription, subdomain{})
 	own["labels"] = labelsAttribute()

@@ -16,9 +16,9 @@ type queued struct {
 	class reference
 }
 
-// plansQueued notes work that is planned to go through a LocalQueue with a WorkloadPriorityClass ("" for none), what being
-// its resource and name ("elastic_task low"). It warns, at the attribute of the queue, when the queue never preempts
-// though work of another class that was planned before shares it: who set priorities expects preemption.
+// plansQueued notes work that is planned to go through a LocalQueue with a WorkloadPriorityClass ("" for none), what
+// being its resource and name ("elastic_task low"). It warns, at the attribute of the queue, when the queue never
+// preempts though work of another class that was planned before shares it: who set priorities expects preemption.
 func (c *connection) plansQueued(ctx context.Context, at path.Path, what, namespace, queue, class string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	work := queued{

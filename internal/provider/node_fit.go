@@ -20,8 +20,9 @@ type nodeCatalogue struct {
 	nodes []*corev1.Node
 }
 
-// checkFits warns, at an attribute, about a pod that could run on no node of the cluster even if nothing else ran there.
-// What names the pod in the sentence: "A worker of low-prio-job". It never fails a plan, and asks for at most lookTimeout.
+// checkFits warns, at an attribute, about a pod that could run on no node of the cluster even if nothing else ran
+// there. What names the pod in the sentence: "A worker of low-prio-job". It never fails a plan, and asks for at most
+// lookTimeout.
 func (c *connection) checkFits(ctx context.Context, at path.Path, what string, pod *corev1.Pod) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if why, never := placement.Never(pod, c.nodes(ctx)); never {

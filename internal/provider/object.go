@@ -17,8 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
-// objectTimeout bounds an operation where the configuration gives no timeout: API servers answer at once, and what holds
-// a deletion for longer does so for as long as something is in use.
+// objectTimeout bounds an operation where the configuration gives no timeout: API servers answer at once, and what
+// holds a deletion for longer does so for as long as something is in use.
 const objectTimeout = 2 * time.Minute
 
 // object is the resource of one kind of plain object: one whose attributes are the API's fields, and for which creating
@@ -28,7 +28,8 @@ type object[T cluster.Object] struct {
 	connection *connection
 }
 
-// newObject is the constructor of the resource of a kind. What follows from the kind's schema is made once for all of them.
+// newObject is the constructor of the resource of a kind. What follows from the kind's schema is made once for all of
+// them.
 func newObject[T cluster.Object](k *kind[T]) func() resource.Resource {
 	return func() resource.Resource { return &object[T]{kind: k} }
 }
@@ -47,7 +48,8 @@ type kind[T cluster.Object] struct {
 	below string
 	// madeAnew says what it means that somebody made the object anew, to end a sentence.
 	madeAnew string
-	// problems are the rules by which a creation is refused, and changes those of an update, of which the former are a part.
+	// problems are the rules by which a creation is refused, and changes those of an update, of which the former are a
+	// part.
 	problems func(desired T) field.ErrorList
 	changes  func(desired, live T) field.ErrorList
 	// concerns names attributes that a rule about the given one also looks at, besides its neighbours.
@@ -59,7 +61,8 @@ type kind[T cluster.Object] struct {
 	fact func(desired T) plannedAttributes
 	// checks compares a planned object that is made or changed with those that it refers to.
 	checks func(ctx context.Context, c *connection, desired T) []check
-	// consequence says in a sentence what it means to set an attribute back that others have changed; "" for nothing special.
+	// consequence says in a sentence what it means to set an attribute back that others have changed; "" for nothing
+	// special.
 	consequence func(change drift.Change) string
 	// holders are what keeps a deletion from being completed, each in a phrase, and release says how to let it go.
 	holders func(ctx context.Context, client *cluster.Client, name string) ([]string, error)

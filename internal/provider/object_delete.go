@@ -11,7 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// explainHeld adds the error of a deletion; of one that a finalizer holds up it names what is still in use, and the way out.
+// explainHeld adds the error of a deletion; of one that a finalizer holds up it names what is still in use, and the way
+// out.
 func (o *object[T]) explainHeld(ctx context.Context, diags *diag.Diagnostics, client *cluster.Client, v values, err error) {
 	var still *cluster.StillThereError
 	if o.holders == nil || !errors.As(err, &still) || len(still.Finalizers) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// MoveState takes over state of the hashicorp/kubernetes provider, with a moved block (Terraform 1.8). The object in the
-// cluster is not touched; the first apply takes its fields over.
+// MoveState takes over state of the hashicorp/kubernetes provider, with a moved block (Terraform 1.8). The object in
+// the cluster is not touched; the first apply takes its fields over.
 func (o *object[T]) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{StateMover: o.move}}
 }

@@ -29,8 +29,8 @@ func (o *object[T]) desired(ctx context.Context, plan values, diags *diag.Diagno
 	return desired
 }
 
-// refusals are the rules of the API and of Kueue's webhooks that a configuration breaks. A rule that looks at a value which
-// is not known yet is left to the next time: Terraform validates again when it plans, and desired does once more.
+// refusals are the rules of the API and of Kueue's webhooks that a configuration breaks. A rule that looks at a value
+// which is not known yet is left to the next time: Terraform validates again when it plans, and desired does once more.
 func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
 	v := valuesOf(config)
@@ -79,8 +79,8 @@ func (k *kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagno
 	return diag.NewAttributeErrorDiagnostic(at, summary, fmt.Sprintf("%s: %s.", at, detail))
 }
 
-// isDecided says whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the same
-// object or list, and what the kind says it concerns besides.
+// isDecided says whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the
+// same object or list, and what the kind says it concerns besides.
 func (k *kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
 	around := at
 	if parent := at.ParentPath(); len(parent.Steps()) > 0 {
@@ -143,7 +143,8 @@ type check struct {
 	about func(at path.Path) diag.Diagnostics
 }
 
-// compare notes the object for others' plans, and compares it with those it refers to when the plan makes or changes it.
+// compare notes the object for others' plans, and compares it with those it refers to when the plan makes or changes
+// it.
 func (o *object[T]) compare(ctx context.Context, state, plan tftypes.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
 	v := valuesOf(plan)

@@ -49,15 +49,16 @@ type reference struct {
 	name      string
 }
 
-// plannedAttributes are the attributes of an object that plans of other objects need; the kind decides which fields are set.
+// plannedAttributes are the attributes of an object that plans of other objects need; the kind decides which fields are
+// set.
 type plannedAttributes struct {
 	neverPreempts bool   // of a ClusterQueue: withinClusterQueue is Never
 	clusterQueue  string // of a LocalQueue
 	value         int32  // of a WorkloadPriorityClass or a PriorityClass
 }
 
-// planned is what is known of the objects of a plan: those that this process has planned so far, and those that are in the
-// cluster. Terraform plans what an object refers to before the object, in the same process, so that only a name
+// planned is what is known of the objects of a plan: those that this process has planned so far, and those that are in
+// the cluster. Terraform plans what an object refers to before the object, in the same process, so that only a name
 // that the configuration does not refer to as a resource can be missing here though the configuration makes it.
 //
 // The cluster is asked only for names that were not planned, once per kind and namespace, and never for longer than
@@ -84,8 +85,8 @@ func newPlanned() *planned {
 	return &planned{facts: map[reference]plannedAttributes{}, objects: map[reference]cluster.Object{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
 }
 
-// addPlanned records an object that will exist, for the plans of those that refer to it. A resource calls it from ModifyPlan,
-// also when nothing changes.
+// addPlanned records an object that will exist, for the plans of those that refer to it. A resource calls it from
+// ModifyPlan, also when nothing changes.
 func (c *connection) addPlanned(object reference, f plannedAttributes) {
 	c.planned.mu.Lock()
 	defer c.planned.mu.Unlock()
@@ -113,9 +114,9 @@ func (p *planned) isSilent() bool {
 	return p.silent
 }
 
-// checkReference warns about a name, given by the attribute at, of an object that is neither in the cluster nor was planned
-// before. It never fails, and says nothing where it is not certain. An empty name refers to nothing. What happens
-// without the object is said in a sentence by otherwise, such as "The task waits until it exists.".
+// checkReference warns about a name, given by the attribute at, of an object that is neither in the cluster nor was
+// planned before. It never fails, and says nothing where it is not certain. An empty name refers to nothing. What
+// happens without the object is said in a sentence by otherwise, such as "The task waits until it exists.".
 func (c *connection) checkReference(ctx context.Context, at path.Path, to reference, otherwise string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if to.name == "" {
@@ -135,8 +136,8 @@ func (c *connection) checkReference(ctx context.Context, at path.Path, to refere
 	return diags
 }
 
-// findReference finds an object among those planned and, if it is not there, in the cluster. Not found is certain only where the
-// cluster has answered.
+// findReference finds an object among those planned and, if it is not there, in the cluster. Not found is certain only
+// where the cluster has answered.
 func (c *connection) findReference(ctx context.Context, object reference) (f plannedAttributes, found, certain bool) {
 	c.planned.mu.Lock()
 	f, found = c.planned.facts[object]

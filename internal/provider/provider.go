@@ -1,7 +1,7 @@
-// Package provider is the Terraform surface: schemas, plans and state. It translates between HCL and Kubernetes objects;
-// what goes to the cluster goes through internal/cluster, and what a training job consists of is internal/api/trainingjob's.
-// It promises that a plan needs no cluster where nothing has to be refreshed, that state is written before anything
-// is waited for, and that an error names what to do about it.
+// Package provider is the Terraform surface: schemas, plans and state. It translates between HCL and Kubernetes
+// objects; what goes to the cluster goes through internal/cluster, and what a training job consists of is
+// internal/api/trainingjob's. It promises that a plan needs no cluster where nothing has to be refreshed, that state is
+// written before anything is waited for, and that an error names what to do about it.
 package provider
 
 import (

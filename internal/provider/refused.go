@@ -16,11 +16,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// The framework reports what a schema refuses, and then what the resource's own validation refuses. Many rules are in both:
-// the schema's are known to the documentation and apply to one value, the resource's are those of the job, the task or
-// Kueue, and apply to all of it, also when it comes from a file. withoutRepetition keeps a mistake from being reported by both.
+// The framework reports what a schema refuses, and then what the resource's own validation refuses. Many rules are in
+// both: the schema's are known to the documentation and apply to one value, the resource's are those of the job, the
+// task or Kueue, and apply to all of it, also when it comes from a file. withoutRepetition keeps a mistake from being
+// reported by both.
 
-// withoutRepetition leaves out errors at attributes that the schema refuses, and makes one error of several at another one.
+// withoutRepetition leaves out errors at attributes that the schema refuses, and makes one error of several at another
+// one.
 func withoutRepetition(ctx context.Context, s schema.Schema, config tftypes.Value, diags diag.Diagnostics) diag.Diagnostics {
 	var kept diag.Diagnostics
 	at := map[string]int{} // positions in kept of the errors, by attribute
@@ -43,8 +45,8 @@ func withoutRepetition(ctx context.Context, s schema.Schema, config tftypes.Valu
 	return kept
 }
 
-// schemaRefuses says whether the schema itself has an error at this attribute: a required one that is missing, or a value
-// that the type or a validator refuses.
+// schemaRefuses says whether the schema itself has an error at this attribute: a required one that is missing, or a
+// value that the type or a validator refuses.
 func schemaRefuses(ctx context.Context, s schema.Schema, config tftypes.Value, at path.Path) bool {
 	attributes, value, walked := s.Attributes, config, path.Empty()
 	var last schema.Attribute
@@ -178,8 +180,8 @@ func validatorsOf(ctx context.Context, config tfsdk.Config, attribute schema.Att
 	return diags
 }
 
-// nullItems are errors about items of lists, and about objects in maps, that are null: no field of the API can hold them, and
-// the framework cannot read them. An entry of a map of texts may be null, and is as if it were not there.
+// nullItems are errors about items of lists, and about objects in maps, that are null: no field of the API can hold
+// them, and the framework cannot read them. An entry of a map of texts may be null, and is as if it were not there.
 func nullItems(config tftypes.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var walk func(at path.Path, value tftypes.Value)

@@ -140,8 +140,8 @@ func encoded(t tester, v tftypes.Value) *tfprotov6.DynamicValue {
 	return &e
 }
 
-// proposedNew is the plan that Terraform proposes (objchange.ProposedNew): the configuration, and where it says nothing of
-// a computed attribute the state.
+// proposedNew is the plan that Terraform proposes (objchange.ProposedNew): the configuration, and where it says nothing
+// of a computed attribute the state.
 func proposedNew(attributes map[string]schema.Attribute, state, config tftypes.Value) tftypes.Value {
 	configured, before := attributesIn(config), attributesIn(state)
 	if configured == nil {
@@ -171,8 +171,8 @@ func proposedNew(attributes map[string]schema.Attribute, state, config tftypes.V
 	return tftypes.NewValue(config.Type(), proposed)
 }
 
-// invalidPlan is what Terraform has against a plan (objchange.AssertPlanValid), or "": what is configured is planned as it
-// is configured or as it was, and what is neither configured nor computed is not planned.
+// invalidPlan is what Terraform has against a plan (objchange.AssertPlanValid), or "": what is configured is planned as
+// it is configured or as it was, and what is neither configured nor computed is not planned.
 func invalidPlan(attributes map[string]schema.Attribute, state, config, planned tftypes.Value) string {
 	configured, before, after := attributesIn(config), attributesIn(state), attributesIn(planned)
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spelling says how the value of one attribute can be written. Values are as JSON has them; nil is an attribute that is left
-// out, and list, set and tuple are what only the dynamic type tells apart.
+// spelling says how the value of one attribute can be written. Values are as JSON has them; nil is an attribute that is
+// left out, and list, set and tuple are what only the dynamic type tells apart.
 type spelling struct {
 	// same are groups of values, those of one group with the same meaning.
 	same [][]any

@@ -101,7 +101,8 @@ func (c *taskCluster) createParts(ctx context.Context, objects *task.Objects, jo
 }
 
 // update makes the cluster hold what is asked for, where it can change while the Job lives. Whether it can was decided
-// by the plan; what has happened since then, the API server, Kueue or check refuses, which is asked about the Job's very version.
+// by the plan; what has happened since then, the API server, Kueue or check refuses, which is asked about the Job's
+// very version.
 func (c *taskCluster) update(
 	ctx context.Context, ref task.JobRef, parts []task.Object, before, after task.Task, at func(attribute string) path.Path, check func(*batchv1.Job) error,
 ) diag.Diagnostics {

@@ -63,8 +63,8 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}.decide(ctx, req, resp)
 }
 
-// checkReferences warns about a queue or a class that is not there, about a queue that never preempts, and about one that
-// a new task does not name and gets nevertheless.
+// checkReferences warns about a queue or a class that is not there, about a queue that never preempts, and about one
+// that a new task does not name and gets nevertheless.
 func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value, plan *taskModel, isNew bool) diag.Diagnostics {
 	if plan.YAML.IsUnknown() || plan.queueIsUnknown(ctx) || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
 		return nil

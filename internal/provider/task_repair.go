@@ -14,8 +14,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// repair creates what is missing of a task, and sets back what others have changed in its objects and the plan has shown: a Secret
-// has the values that the configuration gives. prior is the task as the plan saw it.
+// repair creates what is missing of a task, and sets back what others have changed in its objects and the plan has
+// shown: a Secret has the values that the configuration gives. prior is the task as the plan saw it.
 func (c *taskCluster) repair(ctx context.Context, prior *jobModel, t task.Task, parts []task.Object, secrets map[string]string) diag.Diagnostics {
 	ref := prior.ref()
 	job, diags := c.mayChange(ctx, ref)

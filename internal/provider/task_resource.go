@@ -156,8 +156,8 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	}
 }
 
-// checkTask refuses an update that would overwrite what others have changed since its plan was made. Of a task that is its
-// Job: nobody can change its ConfigMap.
+// checkTask refuses an update that would overwrite what others have changed since its plan was made. Of a task that is
+// its Job: nobody can change its ConfigMap.
 func checkTask(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job) error {
 	return taskDrift(ctx).check(ctx, client, req, job, nil, func(from tftypes.Value) (values, diag.Diagnostics) {
 		var m taskModel

@@ -30,7 +30,8 @@ func taskSchema(context.Context) schema.Schema { return theTaskSchema() }
 
 var theTaskSchema = sync.OnceValue(func() schema.Schema { return newTaskSchema(context.Background()) })
 
-// newTaskSchema does not validate what the task itself validates, so that a mistake is reported once, also for a SkyPilot file.
+// newTaskSchema does not validate what the task itself validates, so that a mistake is reported once, also for a
+// SkyPilot file.
 func newTaskSchema(ctx context.Context) schema.Schema {
 	name, generateName := nameAttributes("task",
 		"Name of the task and of its Kubernetes Job; at most 50 characters, because its pods are named after it. A name in `yaml` has no effect.", taskName{})
@@ -177,8 +178,8 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 	}
 }
 
-// taskObservedAttributes are what the cluster says of the task. An update that does not wait leaves them as they were at
-// the last refresh, so that a plan shows only what the user changes.
+// taskObservedAttributes are what the cluster says of the task. An update that does not wait leaves them as they were
+// at the last refresh, so that a plan shows only what the user changes.
 func taskObservedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"phase":       observedText("`Queued`, `Suspended` (somebody has suspended its Job, or in a queue has deactivated its Workload), `Starting`, `Running`, `Succeeded` or `Failed`."),

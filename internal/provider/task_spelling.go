@@ -120,7 +120,8 @@ func (m *taskModel) settle(ctx context.Context, config, prior *taskModel, versio
 	}
 }
 
-// pullPolicy is Kubernetes' default for the images of the task; null where the image of a gang's supervisor has another.
+// pullPolicy is Kubernetes' default for the images of the task; null where the image of a gang's supervisor has
+// another.
 func (m *taskModel) pullPolicy(said task.Task, mayBeSaid bool) types.String {
 	if m.Image.IsUnknown() || m.TrainerImage.IsUnknown() || m.NumNodes.IsUnknown() || mayBeSaid {
 		return types.StringUnknown()

@@ -25,8 +25,8 @@ func (m *taskObservedModel) observe(p taskProgress) {
 	}
 }
 
-// withoutLabels is a Job without the labels that the file says, and that are as it says: they are no attribute's, unless the
-// attribute says them too.
+// withoutLabels is a Job without the labels that the file says, and that are as it says: they are no attribute's,
+// unless the attribute says them too.
 func withoutLabels(job *batchv1.Job, file map[string]string, attribute types.Map) *batchv1.Job {
 	job = job.DeepCopy()
 	maps.DeleteFunc(job.Labels, func(key, value string) bool {

@@ -74,8 +74,8 @@ func (c *trainingJobCluster) createParts(ctx context.Context, objects *trainingj
 	return append(diags, c.start(ctx, job)...)
 }
 
-// update makes the cluster hold what is asked for, where it can change while the job runs. check is asked about the versions of
-// the Job and of the ConfigMap that are changed then.
+// update makes the cluster hold what is asked for, where it can change while the job runs. check is asked about the
+// versions of the Job and of the ConfigMap that are changed then.
 func (c *trainingJobCluster) update(
 	ctx context.Context, ref trainingjob.JobRef, before, after trainingjob.Definition, check func(*batchv1.Job, *corev1.ConfigMap) error,
 ) diag.Diagnostics {
@@ -146,8 +146,8 @@ func (c *trainingJobCluster) update(
 	}), labels, annotations)...)
 }
 
-// credentials are those of a job that is there, with which its ConfigMap is signed; none where their Secret is gone, which is
-// made anew then.
+// credentials are those of a job that is there, with which its ConfigMap is signed; none where their Secret is gone,
+// which is made anew then.
 func (c *trainingJobCluster) credentials(ctx context.Context, ref trainingjob.JobRef) (trainingjob.Credentials, error) {
 	secret, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Secrets(ref.Namespace), trainingjob.CredentialsName(ref.Name))
 	if apierrors.IsNotFound(err) {

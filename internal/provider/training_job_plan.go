@@ -17,8 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// ModifyPlan decides what replaces the job, says what is lost, leaves what the master reports alone unless the update will
-// wait for more of it, and compares the job with what it refers to.
+// ModifyPlan decides what replaces the job, says what is lost, leaves what the master reports alone unless the update
+// will wait for more of it, and compares the job with what it refers to.
 func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return // delete
@@ -147,7 +147,8 @@ func settlePullPolicy(ctx context.Context, config tfsdk.Config, plan *tfsdk.Plan
 	return append(diags, plan.SetAttribute(ctx, path.Root("image_pull_policy"), policy)...)
 }
 
-// sameTrainingJob says whether two values of the resource make the same job, and whether an apply does the same about it.
+// sameTrainingJob says whether two values of the resource make the same job, and whether an apply does the same about
+// it.
 func sameTrainingJob(ctx context.Context) func(a, b tftypes.Value) bool {
 	kind := trainingJobSchema(ctx)
 	of := func(raw tftypes.Value) (trainingjob.Definition, bool) {

@@ -59,7 +59,8 @@ func (c *trainingJobCluster) reach(ctx context.Context, objects *trainingjob.Obj
 	return err
 }
 
-// groupOf is the Workload of a Job's master and floor: nil without a queue, and when there is none, or it cannot be read.
+// groupOf is the Workload of a Job's master and floor: nil without a queue, and when there is none, or it cannot be
+// read.
 func groupOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) *kueue.Workload {
 	name := trainingjob.GroupOf(job.Spec.Template.Labels)
 	if name == "" {
@@ -182,8 +183,9 @@ func (c *trainingJobCluster) disband(ctx context.Context, ref trainingjob.JobRef
 	return c.releaseGroup(ctx, ref)
 }
 
-// releaseGroup lets go of the pods of a job that is being deleted. Kueue keeps the pods of a group that has not succeeded,
-// for others to take their places, until the group's Workload is deleted, or one of them is marked as not replaced.
+// releaseGroup lets go of the pods of a job that is being deleted. Kueue keeps the pods of a group that has not
+// succeeded, for others to take their places, until the group's Workload is deleted, or one of them is marked as not
+// replaced.
 func (c *trainingJobCluster) releaseGroup(ctx context.Context, ref trainingjob.JobRef) error {
 	pods, err := c.pods(ctx, ref)
 	if err != nil {

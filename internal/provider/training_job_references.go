@@ -13,8 +13,8 @@ import (
 )
 
 // checkReferences warns about what the job needs of other objects and will not find: classes, a queue, a node that is
-// large enough. It never fails a plan. Where nothing is planned only the queue is looked at, which others share; made says
-// that the job will be made, perhaps in another's place.
+// large enough. It never fails a plan. Where nothing is planned only the queue is looked at, which others share; made
+// says that the job will be made, perhaps in another's place.
 func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tftypes.Value, plan *trainingJobModel, made bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	d, problems := plan.definition(ctx)
@@ -83,8 +83,8 @@ func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Defin
 	return diags
 }
 
-// checkQueueReferences warns about a queue and classes that are not there, and about a floor that Kueue would rather evict
-// than what is above it.
+// checkQueueReferences warns about a queue and classes that are not there, and about a floor that Kueue would rather
+// evict than what is above it.
 func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	at, q := path.Root("queue"), d.Queue

@@ -17,8 +17,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// repair creates what is missing of a running job, and sets back what others have changed in its objects and the plan has shown,
-// so that its master and its workers go on with it; it restarts those of its pods that cannot. prior is the job as the plan saw it.
+// repair creates what is missing of a running job, and sets back what others have changed in its objects and the plan
+// has shown, so that its master and its workers go on with it; it restarts those of its pods that cannot. prior is the
+// job as the plan saw it.
 func (c *trainingJobCluster) repair(ctx context.Context, prior *jobModel, d trainingjob.Definition) diag.Diagnostics {
 	ref := prior.ref()
 	fail := func(err error) (diags diag.Diagnostics) {
@@ -126,7 +127,8 @@ func (c *trainingJobCluster) generation(ctx context.Context, ref trainingjob.Job
 	return status.Generation, nil
 }
 
-// restart deletes pods that run, the master's first: it keeps the newest state while it ends. Others are made in their place.
+// restart deletes pods that run, the master's first: it keeps the newest state while it ends. Others are made in their
+// place.
 func (c *trainingJobCluster) restart(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod, restarts trainingjob.Restarts) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, role := range []string{trainingjob.RoleMaster, trainingjob.RoleWorker} {

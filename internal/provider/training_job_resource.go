@@ -114,8 +114,8 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 }
 
 // Read costs three requests: the Job, what was asked for, and what the master reports; under a queue one more, for what
-// the queue says, and before it has done a step one for its pods. For a job that has not ended there is one more for each
-// of its parts, all at the same time.
+// the queue says, and before it has done a step one for its pods. For a job that has not ended there is one more for
+// each of its parts, all at the same time.
 func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()

@@ -100,8 +100,8 @@ func pendingWorkload(w *kueue.Workload) standing {
 	return standing{workloadPending, "", "Kueue has not looked at it yet."}
 }
 
-// waitsInQueue holds for a workload that stands in its ClusterQueue's order: neither finished, deactivated nor held back,
-// and without quota.
+// waitsInQueue holds for a workload that stands in its ClusterQueue's order: neither finished, deactivated nor held
+// back, and without quota.
 func waitsInQueue(w *kueue.Workload) bool {
 	if w.Status.Admission != nil || w.Annotations[kueue.AdmissionGatedByAnnotation] != "" {
 		return false
@@ -144,8 +144,8 @@ func priorityOf(w *kueue.Workload) int32 {
 	return *w.Spec.Priority
 }
 
-// queueTime is since when a workload counts as waiting: since it was made, also after a preemption; but since the eviction
-// when its pods did not become ready in time, or an admission check sent it back.
+// queueTime is since when a workload counts as waiting: since it was made, also after a preemption; but since the
+// eviction when its pods did not become ready in time, or an admission check sent it back.
 func queueTime(w *kueue.Workload) time.Time {
 	evicted := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
 	if evicted != nil && evicted.Status == metav1.ConditionTrue &&
@@ -155,8 +155,8 @@ func queueTime(w *kueue.Workload) time.Time {
 	return w.CreationTimestamp.Time
 }
 
-// requestsOf is what all pods of a workload ask for together: what it holds, else what Kueue last reckoned, else what its
-// templates say.
+// requestsOf is what all pods of a workload ask for together: what it holds, else what Kueue last reckoned, else what
+// its templates say.
 func requestsOf(w *kueue.Workload) corev1.ResourceList {
 	total := corev1.ResourceList{}
 	add := func(list corev1.ResourceList) {

@@ -10,14 +10,14 @@ import (
 
 // PodRequests is what one pod asks for, to Kueue and to kube-scheduler: its containers and sidecars together or its
 // greatest init container, with overhead. Limits stand in for requests that are missing, as the API server has it for
-// pods, and Kueue for templates (pkg/workload/resources.go). Defaults of LimitRanges and RuntimeClasses must be in the pod
-// already.
+// pods, and Kueue for templates (pkg/workload/resources.go). Defaults of LimitRanges and RuntimeClasses must be in the
+// pod already.
 func PodRequests(pod *corev1.PodSpec) corev1.ResourceList {
 	return resourcehelpers.PodRequests(&corev1.Pod{Spec: *WithRequests(pod)}, resourcehelpers.PodResourcesOptions{})
 }
 
-// WithRequests is the pod with the requests that the API server gives it: limits stand in for those that are missing. The
-// pod itself is not changed; where nothing is missing it is the answer.
+// WithRequests is the pod with the requests that the API server gives it: limits stand in for those that are missing.
+// The pod itself is not changed; where nothing is missing it is the answer.
 func WithRequests(pod *corev1.PodSpec) *corev1.PodSpec {
 	missing := pod.Resources != nil && lacksRequests(pod.Resources)
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Meant is the candidate that word probably is: the first that it is the beginning of, or the one with the fewest edits, of which there are no more
-// than half of word's letters. It is "" where nothing is that near.
+// Meant is the candidate that word probably is: the first that it is the beginning of, or the one with the fewest
+// edits, of which there are no more than half of word's letters. It is "" where nothing is that near.
 func Meant(word string, candidates []string) string {
 	for _, c := range candidates {
 		if len(word) >= 3 && strings.HasPrefix(c, word) {

@@ -33,8 +33,8 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Remaining is how long so much work still takes at a speed per second; known is false where nobody can say, or will live
-// to see it.
+// Remaining is how long so much work still takes at a speed per second; known is false where nobody can say, or will
+// live to see it.
 func Remaining(todo, perSecond float64) (left time.Duration, known bool) {
 	seconds := todo / perSecond
 	if !(perSecond > 0 && seconds >= 0 && seconds <= math.MaxInt32) {
@@ -87,8 +87,8 @@ func Pod(job, role, name string) string {
 // terminalSequences are what a terminal takes for a command, from ECMA-48: CSI, OSC and two-character sequences.
 var terminalSequences = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[@-Z\\\\-_]")
 
-// Printable is a text from elsewhere, such as a pod's log, without what could do something to the terminal or the page that
-// shows it: no command sequence, no control character but the ends of lines and tabs, and nothing that changes the
+// Printable is a text from elsewhere, such as a pod's log, without what could do something to the terminal or the page
+// that shows it: no command sequence, no control character but the ends of lines and tabs, and nothing that changes the
 // direction of writing or cannot be seen.
 func Printable(text string) string {
 	text = terminalSequences.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")

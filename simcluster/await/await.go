@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Until looks, with a pause between two looks, until look has nothing to complain of. When ctx ends before, the error says
-// what was awaited ("the node is ready"), why ctx ended, and what look complained of at last, while there was time.
+// Until looks, with a pause between two looks, until look has nothing to complain of. When ctx ends before, the error
+// says what was awaited ("the node is ready"), why ctx ended, and what look complained of at last, while there was
+// time.
 func Until(ctx context.Context, what string, pause time.Duration, look func(context.Context) error) error {
 	var complaint error
 	for {

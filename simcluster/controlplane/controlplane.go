@@ -1,11 +1,11 @@
 // Package controlplane runs a real Kubernetes control plane on this machine, for tests and demonstrations: etcd,
 // kube-apiserver, kube-controller-manager and kube-scheduler, each a process of its own so that one can be killed or
-// paused as the real thing can, the node agent (package fakekubelet) in the kubelets' place and, where it is asked for, the
-// queue controller (package fakekueue) in Kueue's.
+// paused as the real thing can, the node agent (package fakekubelet) in the kubelets' place and, where it is asked for,
+// the queue controller (package fakekueue) in Kueue's.
 //
 // What it promises: nothing listens beyond loopback; no root, container engine or network is needed; every file is its
-// owner's alone; a component that dies is started again; a cluster's state lives in one directory and continues from there
-// at the next start; when the supervisor ends, however it ends, no process is left behind.
+// owner's alone; a component that dies is started again; a cluster's state lives in one directory and continues from
+// there at the next start; when the supervisor ends, however it ends, no process is left behind.
 //
 // It leaves the components' code to package components, which this package starts by re-executing its own binary with
 // a component's name as the first argument, and what a node does to package fakekubelet. Linux only: it relies on

@@ -4,7 +4,8 @@ import "strconv"
 
 const (
 	// Services get addresses that this machine has: all of 127.0.0.0/8 is bound to loopback on Linux, so a forwarder
-	// can listen on a Service's cluster IP without root. Pods get theirs from elsewhere in 127.0.0.0/8 (package fakekubelet).
+	// can listen on a Service's cluster IP without root. Pods get theirs from elsewhere in 127.0.0.0/8 (package
+	// fakekubelet).
 	serviceClusterIPRange = "127.96.0.0/16"
 	// apiServerServiceIP is the address of the Service "kubernetes": the first of the range.
 	apiServerServiceIP = "127.96.0.1"

@@ -73,8 +73,8 @@ func listed(entries []fs.DirEntry) string {
 	return text
 }
 
-// Remove removes what Create and a cluster have made. What others have put into the state directory stays, and its names
-// are returned.
+// Remove removes what Create and a cluster have made. What others have put into the state directory stays, and its
+// names are returned.
 func (l Layout) Remove() (left []string, err error) {
 	if !l.isMarked() {
 		return nil, fmt.Errorf("%q was not made by simcluster up: nothing in it is removed", l.Dir)

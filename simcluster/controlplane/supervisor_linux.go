@@ -55,8 +55,9 @@ type running struct {
 }
 
 // Supervise starts the cluster, calls ready once when it can be used, keeps its components running until ctx ends, and
-// then stops them in order. It returns when no process is left: with nil when it was asked to stop, with ErrRunning when
-// there is a supervisor already, and with an error that says what was missing when the cluster did not become ready.
+// then stops them in order. It returns when no process is left: with nil when it was asked to stop, with ErrRunning
+// when there is a supervisor already, and with an error that says what was missing when the cluster did not become
+// ready.
 func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 	if err := options.Config.Validate(); err != nil {
 		return fmt.Errorf("the cluster's declaration: %w", err)

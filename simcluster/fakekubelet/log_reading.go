@@ -125,7 +125,8 @@ func openLog(path string, out io.Writer, options logOptions) (*logReader, error)
 	return &logReader{file, bufio.NewReader(file), logPrinter{options: options, out: out}}, nil
 }
 
-// copyNext continues in the file that has taken this one's place, where one has. Nothing is written to this one after that.
+// copyNext continues in the file that has taken this one's place, where one has. Nothing is written to this one after
+// that.
 func (r *logReader) copyNext() (full bool, err error) {
 	was, err := r.file.Stat()
 	if err != nil {

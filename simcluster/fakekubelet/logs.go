@@ -34,8 +34,8 @@ func podLogDir(logsDir, namespace, pod string, uid types.UID) string {
 	return filepath.Join(logsDir, namespace+"_"+pod+"_"+string(uid))
 }
 
-// maxLogBytes is a kubelet's containerLogMaxSize: a log that is longer is kept as NAME.log.1, and another begins, so that a
-// container that prints without an end fills no disk.
+// maxLogBytes is a kubelet's containerLogMaxSize: a log that is longer is kept as NAME.log.1, and another begins, so
+// that a container that prints without an end fills no disk.
 const maxLogBytes = 10 << 20
 
 // A containerLog is the log of one run of a container while it runs: it takes

@@ -7,9 +7,10 @@ import (
 	"k8s.io/kubernetes/pkg/securitycontext"
 )
 
-// verifyRunAsNonRoot refuses what a kubelet refuses (k8s.io/kubernetes v1.36, pkg/kubelet/kuberuntime/security_context.go),
-// in its words. imageUser stands for the user that an image names: here it is the user who runs the processes. A runAsUser
-// is checked, but the processes do not run under it: this machine's files belong to the user who started the cluster.
+// verifyRunAsNonRoot refuses what a kubelet refuses (k8s.io/kubernetes v1.36,
+// pkg/kubelet/kuberuntime/security_context.go), in its words. imageUser stands for the user that an image names: here
+// it is the user who runs the processes. A runAsUser is checked, but the processes do not run under it: this machine's
+// files belong to the user who started the cluster.
 func verifyRunAsNonRoot(pod *corev1.Pod, c *corev1.Container, imageUser int) error {
 	effective := securitycontext.DetermineEffectiveSecurityContext(pod, c)
 	if effective == nil || effective.RunAsNonRoot == nil || !*effective.RunAsNonRoot {

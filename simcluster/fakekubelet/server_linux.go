@@ -59,12 +59,12 @@ func (s *kubeletServer) serve(ctx context.Context) error {
 	return serveHTTP(ctx, s.listener, authorized(s.handler()))
 }
 
-// mastersGroup is that of the API server's client certificate and of the administrator's. A kubelet would ask the API server
-// whether the client may use nodes/proxy, which nobody else of an embedded cluster may.
+// mastersGroup is that of the API server's client certificate and of the administrator's. A kubelet would ask the API
+// server whether the client may use nodes/proxy, which nobody else of an embedded cluster may.
 const mastersGroup = "system:masters"
 
-// authorized refuses everybody whom the API server would not let read any pod's log. Every user has a certificate of the
-// same authority: that it is valid says who somebody is, and not what they may do.
+// authorized refuses everybody whom the API server would not let read any pod's log. Every user has a certificate of
+// the same authority: that it is valid says who somebody is, and not what they may do.
 func authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
@@ -103,8 +103,8 @@ func (s *kubeletServer) portForward(w http.ResponseWriter, r *http.Request) {
 	refuse(w, "simulated nodes do not serve port-forward: the pod's own address can be reached from the machine the cluster runs on, open http://"+address+":PORT")
 }
 
-// refuse answers with an API object. Clients of an upgrade take a line of text with a colon for YAML, and such an object's missing message for
-// the reason.
+// refuse answers with an API object. Clients of an upgrade take a line of text with a colon for YAML, and such an
+// object's missing message for the reason.
 func refuse(w http.ResponseWriter, message string) {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},

@@ -15,8 +15,8 @@ type object interface {
 	runtime.Object
 }
 
-// A store is what is known of the objects of one kind: what an informer saw, and what we wrote ourselves and the informer
-// has not seen yet. Without the second, a workload that was just admitted would look as if it still waited.
+// A store is what is known of the objects of one kind: what an informer saw, and what we wrote ourselves and the
+// informer has not seen yet. Without the second, a workload that was just admitted would look as if it still waited.
 //
 // Objects in it are not to be changed.
 type store[T object] struct {
@@ -27,8 +27,8 @@ type store[T object] struct {
 	written map[types.NamespacedName]T
 }
 
-// newStore makes a store of an informer that does not run yet. changed is called, on the informer's goroutine, for every
-// object that came, changed or went.
+// newStore makes a store of an informer that does not run yet. changed is called, on the informer's goroutine, for
+// every object that came, changed or went.
 func newStore[T object](informer cache.SharedIndexInformer, indexers cache.Indexers, changed func(T)) (*store[T], error) {
 	s := &store[T]{informer: informer, indexers: indexers, written: map[types.NamespacedName]T{}}
 	if err := informer.AddIndexers(indexers); err != nil {

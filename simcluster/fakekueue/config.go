@@ -4,7 +4,8 @@ package fakekueue
 type Config struct {
 	// AdminKubeconfig is the kubeconfig of an administrator, with which the API, the roles and the webhooks are installed.
 	AdminKubeconfig string
-	// Kubeconfig is the controller's own, for which those roles are: the ServiceAccount kueue-system/kueue-controller-manager.
+	// Kubeconfig is the controller's own, for which those roles are: the ServiceAccount
+	// kueue-system/kueue-controller-manager.
 	Kubeconfig string
 	// WebhookPort is the port on 127.0.0.1 of the webhooks and of /healthz and /readyz.
 	WebhookPort int

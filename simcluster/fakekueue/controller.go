@@ -61,8 +61,8 @@ type controller struct {
 	locals map[types.NamespacedName]*kueue.LocalQueue
 }
 
-// Run installs Kueue's API, its roles and webhooks, and plays Kueue until ctx ends; it returns nil then. An error means that it could
-// not begin: a file is missing, a port is taken, or the API server refuses what is installed.
+// Run installs Kueue's API, its roles and webhooks, and plays Kueue until ctx ends; it returns nil then. An error means
+// that it could not begin: a file is missing, a port is taken, or the API server refuses what is installed.
 func Run(ctx context.Context, config Config, log *slog.Logger) error {
 	admin, err := connect(config.AdminKubeconfig)
 	if err != nil {
@@ -139,7 +139,8 @@ func newController(config *rest.Config, log *slog.Logger) (*controller, error) {
 	}, nil
 }
 
-// open registers the webhooks, which is possible once everything that they ask for is known, and says that all is ready.
+// open registers the webhooks, which is possible once everything that they ask for is known, and says that all is
+// ready.
 func (c *controller) open(ctx context.Context, admin *rest.Config, port int, authority []byte, server *server) error {
 	client, err := dynamic.NewForConfig(admin)
 	if err != nil {

@@ -1,17 +1,18 @@
-// Package fakekueue is Kueue's place on the embedded cluster: it serves Kueue's API (kueue.x-k8s.io/v1beta2), suspends Jobs
-// and gates pods that name a queue as Kueue's webhooks do, keeps a Workload for each, and carries out what our own quota
-// engine (internal/scheduler/quota) decides about them: who is admitted, who waits and why, who is evicted for whom. On
-// a cluster with Kueue, Kueue does all this.
+// Package fakekueue is Kueue's place on the embedded cluster: it serves Kueue's API (kueue.x-k8s.io/v1beta2), suspends
+// Jobs and gates pods that name a queue as Kueue's webhooks do, keeps a Workload for each, and carries out what our own
+// quota engine (internal/scheduler/quota) decides about them: who is admitted, who waits and why, who is evicted for
+// whom. On a cluster with Kueue, Kueue does all this.
 //
 // It promises what users and their tools see of Kueue v0.19.2: names, conditions, reasons, messages, events, labels,
-// gates, finalizers, the flavor's node labels and tolerations in pods, statuses of queues. It may be killed at any moment:
-// everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
+// gates, finalizers, the flavor's node labels and tolerations in pods, statuses of queues. It may be killed at any
+// moment: everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
 //
 // It leaves out topology-aware placement, workload slices, MultiKueue, integrations besides Jobs and pods, API version
-// v1beta1, metrics, the eviction of workloads whose pods are not ready after half an hour, the webhook of Workloads (the
-// rules in their definition hold), and controllers of admission checks (it waits for whoever plays them).
+// v1beta1, metrics, the eviction of workloads whose pods are not ready after half an hour, the webhook of Workloads
+// (the rules in their definition hold), and controllers of admission checks (it waits for whoever plays them).
 //
-// How it is built: packages workload and admission decide, without I/O; quota decides about quota. One goroutine (loop.go)
-// looks at one object after the other and acts, so that there is one order of events; informers (cache.go) merely tell it
-// where to look. Every look starts from what is there, not from what happened, so that a look too many does no harm.
+// How it is built: packages workload and admission decide, without I/O; quota decides about quota. One goroutine
+// (loop.go) looks at one object after the other and acts, so that there is one order of events; informers (cache.go)
+// merely tell it where to look. Every look starts from what is there, not from what happened, so that a look too many
+// does no harm.
 package fakekueue

@@ -27,8 +27,8 @@ import (
 // patience is more than anything here takes on a machine with other things to do.
 const patience = 60 * time.Second
 
-// A world is what one test works with: a namespace with the LocalQueue "queue" of a ClusterQueue of 4 CPU and 8Gi, in one
-// flavor, and two classes of priority, low (10) and high (1000). Cluster-wide names begin with the namespace's.
+// A world is what one test works with: a namespace with the LocalQueue "queue" of a ClusterQueue of 4 CPU and 8Gi, in
+// one flavor, and two classes of priority, low (10) and high (1000). Cluster-wide names begin with the namespace's.
 type world struct {
 	t         *testing.T
 	namespace string

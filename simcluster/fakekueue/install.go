@@ -91,7 +91,8 @@ var installed = map[string]string{
 }
 
 // awaitServed waits until the API server serves what was installed, to the controller itself. A definition that is
-// established, and a role that is bound, take effect a moment later; whoever asks before that is told to come back much later.
+// established, and a role that is bound, take effect a moment later; whoever asks before that is told to come back much
+// later.
 func awaitServed(ctx context.Context, own *rest.Config) error {
 	client, err := dynamic.NewForConfig(own)
 	if err != nil {
@@ -104,7 +105,8 @@ func awaitServed(ctx context.Context, own *rest.Config) error {
 	return crds.AwaitServed(ctx, client, definitions)
 }
 
-// accountObjects are the controller's namespace, account and rights. Kueue's own role has the same verbs, for more kinds.
+// accountObjects are the controller's namespace, account and rights. Kueue's own role has the same verbs, for more
+// kinds.
 func accountObjects() []object {
 	kueueGroup := []string{kueue.GroupName}
 	read := []string{"get", "list", "watch"}

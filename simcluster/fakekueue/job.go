@@ -87,8 +87,8 @@ func (o *jobOwner) start(ctx context.Context, additions []workload.Additions, me
 	return nil
 }
 
-// stop suspends the Job and, once its pods have stopped, forgets when it was started and restores its pod template. A Job
-// that was suspended before it ran is left as it is.
+// stop suspends the Job and, once its pods have stopped, forgets when it was started and restores its pod template. A
+// Job that was suspended before it ran is left as it is.
 func (o *jobOwner) stop(ctx context.Context, w *kueue.Workload, _ stopReason, message string) error {
 	if o.suspended() {
 		return nil

@@ -300,7 +300,8 @@ func (c *controller) stopEvicted(ctx context.Context, o owner, w *kueue.Workload
 // graceSlack is the time after which a pod counts as stuck once its grace period has passed.
 const graceSlack = time.Second
 
-// lookAgain has a group looked at when the grace period of a pod that may be stuck has passed; nothing else would say so.
+// lookAgain has a group looked at when the grace period of a pod that may be stuck has passed; nothing else would say
+// so.
 func (c *controller) lookAgain(o owner, w *kueue.Workload) {
 	group, ok := o.(*podGroup)
 	if !ok {

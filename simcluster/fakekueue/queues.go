@@ -15,7 +15,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// lookAtClusterQueue tells the engine about a ClusterQueue, keeps its status, and lets it go when nothing holds its quota.
+// lookAtClusterQueue tells the engine about a ClusterQueue, keeps its status, and lets it go when nothing holds its
+// quota.
 func (c *controller) lookAtClusterQueue(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
 	c.lookAtTheDeleted()

@@ -62,8 +62,8 @@ func (c *controller) carryOut(ctx context.Context, decision quota.Decision) {
 	}
 }
 
-// attempt carries a decision about a workload out. Somebody else may have written in between: then once more, on what is
-// there now.
+// attempt carries a decision about a workload out. Somebody else may have written in between: then once more, on what
+// is there now.
 func (c *controller) attempt(ctx context.Context, name types.NamespacedName, act func(*kueue.Workload) (*kueue.Workload, error)) {
 	w, ok := c.workloads.get(name)
 	if !ok {

@@ -33,8 +33,8 @@ func wroteTo[T object](s *store[T], name types.NamespacedName, written T, err er
 	return written, err
 }
 
-// patch sends what distinguishes after from before, and nothing where nothing does. Only that very object is meant, and,
-// with exactly, only that version of it.
+// patch sends what distinguishes after from before, and nothing where nothing does. Only that very object is meant,
+// and, with exactly, only that version of it.
 func patch[T object](ctx context.Context, s *store[T], client patcher[T], before, after T, exactly bool, subresources ...string) (T, error) {
 	from, err := json.Marshal(before)
 	if err != nil {
@@ -76,8 +76,8 @@ func (c *controller) patchPod(ctx context.Context, before, after *corev1.Pod, su
 	return patch(ctx, c.pods, c.core.CoreV1().Pods(before.Namespace), before, after, false, subresources...)
 }
 
-// applyStatus makes status the status of a Kueue object, as far as it is ours: fields that we set before and that are not
-// in it go. It is refused where somebody else wrote since before was read.
+// applyStatus makes status the status of a Kueue object, as far as it is ours: fields that we set before and that are
+// not in it go. It is refused where somebody else wrote since before was read.
 func applyStatus[T object](ctx context.Context, s *store[T], client patcher[T], before T, kind string, status any) (T, error) {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": kueue.SchemeGroupVersion.String(),

@@ -32,9 +32,9 @@ type localRun struct {
 	wait    func() error
 }
 
-// epochsOf is the command that trains so often on so many digits. They are few and come again, because every worker keeps
-// the data of all virtual workers at hand: where all are new, eight processes on two cores are kept busy drawing them. The
-// only checkpoint is the last.
+// epochsOf is the command that trains so often on so many digits. They are few and come again, because every worker
+// keeps the data of all virtual workers at hand: where all are new, eight processes on two cores are kept busy drawing
+// them. The only checkpoint is the last.
 func epochsOf(epochs, records int) []string {
 	return []string{
 		"train", "--train-data-dir", fmt.Sprintf("synthetic://digits?records=%d&seed=1", records), "--num-epoch", strconv.Itoa(epochs),
@@ -87,8 +87,8 @@ func (r *localRun) next() (published, error) {
 	return s, nil
 }
 
-// measureLeave asks one of two paced workers to leave, by SIGTERM, and times the other's next steps; then the time until
-// the next one, which takes the place of the first, has a share of the work.
+// measureLeave asks one of two paced workers to leave, by SIGTERM, and times the other's next steps; then the time
+// until the next one, which takes the place of the first, has a share of the work.
 func measureLeave(ctx context.Context, o options) ([]figure, error) {
 	const pace = 50 * time.Millisecond
 	var left, joined, leftSeconds, joinedSeconds []float64
@@ -259,8 +259,8 @@ func measureGoodput(ctx context.Context, o options) ([]figure, error) {
 // backLine is what the test of a killed master says.
 var backLine = regexp.MustCompile(`the next step, \d+, came (\S+) after the kill of process`)
 
-// measureRestart kills the process of a master on the embedded cluster, its workers alive, and times the next step: what the
-// test of that says.
+// measureRestart kills the process of a master on the embedded cluster, its workers alive, and times the next step:
+// what the test of that says.
 func measureRestart(ctx context.Context, o options) ([]figure, error) {
 	c := exec.CommandContext(ctx, "go", "test", "-v", "-count", strconv.Itoa(o.rounds), "-run", "^TestAMasterProcessThatIsKilled", "./training")
 	c.Dir = filepath.Join(o.root, "e2e")

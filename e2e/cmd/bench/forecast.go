@@ -14,8 +14,8 @@ import (
 // forecastGoal bounds one forecast of a training job of nine pods on 5,000 nodes with 50,000 pods.
 const forecastGoal = time.Second
 
-// measureForecast runs the forecast's own benchmark in a process of its own, whose greatest memory is that of the snapshot
-// and the answer together; what reading a cluster takes is not in it.
+// measureForecast runs the forecast's own benchmark in a process of its own, whose greatest memory is that of the
+// snapshot and the answer together; what reading a cluster takes is not in it.
 func measureForecast(ctx context.Context, o options) ([]figure, error) {
 	directory, err := os.MkdirTemp("", "bench-forecast-")
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	scalingGoal           = 0.10                   // of the time of a step
 )
 
-// measureScaling trains the tutorial's network with 1, 2, 4 and 8 paced workers, as a star and with gradients added between
-// the workers, and reports how much longer a step takes than its gradients, and what a worker sends to others.
+// measureScaling trains the tutorial's network with 1, 2, 4 and 8 paced workers, as a star and with gradients added
+// between the workers, and reports how much longer a step takes than its gradients, and what a worker sends to others.
 func measureScaling(ctx context.Context, o options) ([]figure, error) {
 	var figures []figure
 	for _, workers := range []int{1, 2, 4, 8} {

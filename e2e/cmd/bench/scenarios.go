@@ -26,8 +26,8 @@ func latencies() []latency {
 	}
 }
 
-// measureStories sets what the scenarios measured on kind beside what they measured on the embedded cluster. It tells none
-// itself: it reads what `make demo`, `make test` and `make e2e-kind` left in e2e/out.
+// measureStories sets what the scenarios measured on kind beside what they measured on the embedded cluster. It tells
+// none itself: it reads what `make demo`, `make test` and `make e2e-kind` left in e2e/out.
 func measureStories(_ context.Context, o options) ([]figure, error) {
 	embedded, err := readMeasurements(filepath.Join(scenario.OutDir(o.root, "*"), scenario.MeasurementsFile))
 	if err != nil {

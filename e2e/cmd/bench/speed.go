@@ -37,8 +37,8 @@ var networks = []struct{ model, title string }{
 	{"cifar10", "training speed, CIFAR-10 network"},
 }
 
-// measureSpeed compares records per CPU-second of one whole training step (forward, backward, update) on one thread with
-// PyTorch's, round by round: of the tutorial's network, and of ElasticDL's for CIFAR-10.
+// measureSpeed compares records per CPU-second of one whole training step (forward, backward, update) on one thread
+// with PyTorch's, round by round: of the tutorial's network, and of ElasticDL's for CIFAR-10.
 func measureSpeed(ctx context.Context, o options) ([]figure, error) {
 	torch := exec.CommandContext(ctx, python, "-c", "import torch").Run() == nil
 	var figures []figure
@@ -94,8 +94,8 @@ func compareSpeed(ctx context.Context, o options, name, network string, m *graph
 
 func medianOf(samples []float64) float64 { return ratios("", "", "", samples).Median }
 
-// stepSpeed is our records per CPU-second, by the fastest tenth of the steps: what other load on the machine slows least,
-// for both sides.
+// stepSpeed is our records per CPU-second, by the fastest tenth of the steps: what other load on the machine slows
+// least, for both sides.
 func stepSpeed(ctx context.Context, m *graph.Model, set kernel.Set, records int) (float64, error) {
 	n, err := nn.Compile(m, nn.Options{Kernel: set, Threads: 1, MaxBatch: records})
 	if err != nil {
@@ -171,7 +171,8 @@ func torchSpeed(ctx context.Context, network string, records int) (float64, erro
 		var stderr bytes.Buffer
 		c.Stderr = &stderr
 		c.Env = append(append(os.Environ(), blasKernels(),
-			// OpenBLAS has threads of its own, whatever PyTorch is told, and those without work spin: that is processor time, too.
+			// OpenBLAS has threads of its own, whatever PyTorch is told, and those without work spin: that is processor time,
+			// too.
 			"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1"), allocation...)
 		out, err := c.Output()
 		if err != nil {

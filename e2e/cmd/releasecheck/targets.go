@@ -18,8 +18,8 @@ type target struct {
 
 func (t target) name() string { return t.id + " " + t.system + "/" + t.processor }
 
-// parse reads the builds of goreleaser's configuration. Of its templates it knows the version's; another one is refused,
-// as what is built would not be what goreleaser builds.
+// parse reads the builds of goreleaser's configuration. Of its templates it knows the version's; another one is
+// refused, as what is built would not be what goreleaser builds.
 func parse(text []byte, version string) ([]target, error) {
 	var config struct {
 		Builds []struct {

@@ -20,8 +20,8 @@ func adoptOrphans() error {
 	return nil
 }
 
-// endOrphans kills all children, and theirs, which are adopted when their parents die. It must be called when no child is
-// meant to live.
+// endOrphans kills all children, and theirs, which are adopted when their parents die. It must be called when no child
+// is meant to live.
 func endOrphans() error {
 	for {
 		children, err := childrenOf(os.Getpid())

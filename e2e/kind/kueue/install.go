@@ -56,9 +56,9 @@ func Install(ctx context.Context, cluster klient.Client, release Release) error 
 	return awaitWebhooks(ctx, r)
 }
 
-// refreshCertificate makes the kubelet mount the certificate that the manager has made for its webhooks: the manager puts it
-// into a secret that is still empty when its pod starts, and is not ready before it sees it in its volume. By itself a
-// kubelet looks again after more than a minute; a change of the pod makes it look at once.
+// refreshCertificate makes the kubelet mount the certificate that the manager has made for its webhooks: the manager
+// puts it into a secret that is still empty when its pod starts, and is not ready before it sees it in its volume. By
+// itself a kubelet looks again after more than a minute; a change of the pod makes it look at once.
 func refreshCertificate(ctx context.Context, r *resources.Resources) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: certificateName, Namespace: systemNamespace}}
 	made := conditions.New(r).ResourceMatch(secret, func(object k8s.Object) bool {

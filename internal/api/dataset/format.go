@@ -1,5 +1,5 @@
-// Package dataset defines what a training job's data may name: the formats and codecs of stored records, and the URIs of
-// data sets whose records are not stored. The API, the command lines and the trainer share these names.
+// Package dataset defines what a training job's data may name: the formats and codecs of stored records, and the URIs
+// of data sets whose records are not stored. The API, the command lines and the trainer share these names.
 //
 // The package reads no data: internal/trainer/data opens what is named here.
 package dataset
@@ -29,7 +29,8 @@ const (
 // Codecs lists the codecs, the default first.
 func Codecs() []string { return []string{BytesCodec, TFExampleCodec} }
 
-// formats lists the formats in the order of the documentation, each with a remark, which is "" where the name is enough.
+// formats lists the formats in the order of the documentation, each with a remark, which is "" where the name is
+// enough.
 func formats() [][2]string {
 	return [][2]string{
 		{RecordIO, ""},

@@ -24,8 +24,8 @@ func parseCPUs(text string) (amount, error) {
 	return a, nil
 }
 
-// parseMemory reads "32" and "32+" (GiB, as SkyPilot counts), "32GB" and "512MB" (which SkyPilot counts by 1024 too), and
-// "32Gi".
+// parseMemory reads "32" and "32+" (GiB, as SkyPilot counts), "32GB" and "512MB" (which SkyPilot counts by 1024 too),
+// and "32Gi".
 func parseMemory(text string) (amount, error) {
 	a, err := parseAmount(text, func(number string) string {
 		if n, ok := strings.CutSuffix(strings.ToUpper(number), "B"); ok && n != "" && slices.Contains([]byte("KMGTP"), n[len(n)-1]) {

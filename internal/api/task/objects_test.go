@@ -238,7 +238,8 @@ func TestOf(t *testing.T) {
 	})
 }
 
-// FuzzOf reads ConfigMaps that anybody may have edited: what is accepted can be checked, and is read again as it is written.
+// FuzzOf reads ConfigMaps that anybody may have edited: what is accepted can be checked, and is read again as it is
+// written.
 func FuzzOf(f *testing.F) {
 	for _, task := range []Task{low(), everything()} {
 		text, err := task.encode()
@@ -270,8 +271,8 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-// The rules of the API server for Jobs (v1.36, pkg/apis/batch/validation) and of Kueue's webhook that could be broken by
-// what a user says, checked on whatever they say.
+// The rules of the API server for Jobs (v1.36, pkg/apis/batch/validation) and of Kueue's webhook that could be broken
+// by what a user says, checked on whatever they say.
 func TestWhatIsRenderedIsTaken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		task := low()

@@ -12,8 +12,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// LossOf says what a task that has not ended lacks without one of its parts. No pod is restarted: what the commands have
-// not written elsewhere would be lost.
+// LossOf says what a task that has not ended lacks without one of its parts. No pod is restarted: what the commands
+// have not written elsewhere would be lost.
 func LossOf(task string, part Object) trainingjob.Loss {
 	switch part.(type) {
 	case *corev1.Secret:
@@ -40,8 +40,8 @@ func LossOf(task string, part Object) trainingjob.Loss {
 	panic(fmt.Sprintf("%T %s is no part of task %s", part, part.GetName(), task)) // Parts and this switch are one list
 }
 
-// AsMade is the task with what only the Job that was made of it says: images, because a release of the provider may have
-// other defaults, and the names of the values that its Secret holds.
+// AsMade is the task with what only the Job that was made of it says: images, because a release of the provider may
+// have other defaults, and the names of the values that its Secret holds.
 func (t Task) AsMade(job *batchv1.Job) Task {
 	image := func(of []corev1.Container, name, otherwise string) string {
 		if i := slices.IndexFunc(of, func(c corev1.Container) bool { return c.Name == name }); i >= 0 {

@@ -6,10 +6,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// security is the security context of the task's pods: what the task says, and for the rest what the Pod Security Standard
-// "restricted" wants as far as the task's image allows it. Only its author knows whether an image does without root, and one
-// that does not needs root's capabilities, too, to install packages for example. So the filter of system calls is there
-// in any case, and all of "restricted" where the task says that it is not root.
+// security is the security context of the task's pods: what the task says, and for the rest what the Pod Security
+// Standard "restricted" wants as far as the task's image allows it. Only its author knows whether an image does without
+// root, and one that does not needs root's capabilities, too, to install packages for example. So the filter of system
+// calls is there in any case, and all of "restricted" where the task says that it is not root.
 func (t Task) security() *SecurityContext {
 	var s SecurityContext
 	if t.SecurityContext != nil {

@@ -1,8 +1,8 @@
 // Package task is a queued task as data: what a user asks for in HCL or in SkyPilot's own task file, the Kubernetes
 // objects that it becomes, and what those objects say about how it goes. It is pure: the provider applies what it
 // renders and shows what it explains; Kueue and the Job controller do the rest, with nobody of ours running beside
-// them. Only a task of several nodes needs the trainer's image, whose supervisor (internal/trainer/runtime/rank) starts, ends
-// and restarts the ranks together.
+// them. Only a task of several nodes needs the trainer's image, whose supervisor (internal/trainer/runtime/rank)
+// starts, ends and restarts the ranks together.
 package task
 
 import (
@@ -78,8 +78,8 @@ type Task struct {
 	ServiceAccountName            string              `json:"service_account_name,omitempty"` // "" makes one for a gang only
 	RuntimeClassName              string              `json:"runtime_class_name,omitempty"`
 	TerminationGracePeriodSeconds *int64              `json:"termination_grace_period_seconds,omitempty"` // nil: 30
-	// ActiveDeadlineSeconds is how long the Job may be active before Kubernetes fails it, from when it starts or Kueue admits
-	// it anew; nil: for ever.
+	// ActiveDeadlineSeconds is how long the Job may be active before Kubernetes fails it, from when it starts or Kueue
+	// admits it anew; nil: for ever.
 	ActiveDeadlineSeconds *int64 `json:"active_deadline_seconds,omitempty"`
 	// TTLSecondsAfterFinished removes the task's objects so long after its end; nil keeps them.
 	TTLSecondsAfterFinished *int32           `json:"ttl_seconds_after_finished,omitempty"`
@@ -145,8 +145,8 @@ func DefaultTrainerImage(version string) string {
 	return "ghcr.io/elastic-training/elastic-trainer:" + version
 }
 
-// KeepDefaultImage is the image of a task that names none, and has had an image before: a release of the provider may have
-// another default than the one before it, and what runs keeps what it was made with.
+// KeepDefaultImage is the image of a task that names none, and has had an image before: a release of the provider may
+// have another default than the one before it, and what runs keeps what it was made with.
 func KeepDefaultImage(before string) string {
 	if slices.Contains(formerDefaultImages, before) {
 		return before

@@ -21,8 +21,8 @@ type Definition struct {
 	Max                    int
 	FloorPriorityClassName string
 	Queue                  *Queue // nil: not queued
-	// ActiveDeadlineSeconds is how long the Job may be active before Kubernetes fails it, from when it is resumed; nil: for
-	// ever. It is in the Job and in no ConfigMap.
+	// ActiveDeadlineSeconds is how long the Job may be active before Kubernetes fails it, from when it is resumed; nil:
+	// for ever. It is in the Job and in no ConfigMap.
 	ActiveDeadlineSeconds *int64
 
 	Settings

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// EventsAbout are those of the events whose object has one of the UIDs. The names of objects do not select events: those of
-// an earlier job of the same name stay in the namespace for an hour.
+// EventsAbout are those of the events whose object has one of the UIDs. The names of objects do not select events:
+// those of an earlier job of the same name stay in the namespace for an hour.
 func EventsAbout(events []corev1.Event, objects map[types.UID]bool) []corev1.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return !objects[e.InvolvedObject.UID] })
 }

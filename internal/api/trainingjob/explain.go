@@ -25,7 +25,8 @@ func Explain(pods []corev1.Pod, events []corev1.Event) []string {
 	return out
 }
 
-// WithoutTerminationMessages are the pods without what their containers left at their end, which are the last lines of their logs.
+// WithoutTerminationMessages are the pods without what their containers left at their end, which are the last lines of
+// their logs.
 func WithoutTerminationMessages(pods []corev1.Pod) []corev1.Pod {
 	out := make([]corev1.Pod, len(pods))
 	for i := range pods {
@@ -42,9 +43,10 @@ func WithoutTerminationMessages(pods []corev1.Pod) []corev1.Pod {
 	return out
 }
 
-// Blocked says of every pod that does not start, for a reason that does not go away by itself, what that is, in a sentence
-// each: an image that cannot be pulled, a container that cannot be made, a pod that fits on no node and preempts nobody.
-// Events, of which there may be none, fill in what a pod's status does not say: a volume that cannot be mounted.
+// Blocked says of every pod that does not start, for a reason that does not go away by itself, what that is, in a
+// sentence each: an image that cannot be pulled, a container that cannot be made, a pod that fits on no node and
+// preempts nobody. Events, of which there may be none, fill in what a pod's status does not say: a volume that cannot
+// be mounted.
 func Blocked(pods []corev1.Pod, events []corev1.Event) []string {
 	return Explain(slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !isBlocked(&pod, events) }), events)
 }

@@ -74,8 +74,8 @@ func CPUAndMemory(of corev1.ResourceRequirements) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: only(of.Requests), Limits: only(of.Limits)}
 }
 
-// initContainersOf are those of a template, as InitContainer says them: what they have as the pod's own container has it
-// is left out.
+// initContainersOf are those of a template, as InitContainer says them: what they have as the pod's own container has
+// it is left out.
 func initContainersOf(containers []corev1.Container, beside corev1.Container) []InitContainer {
 	var out []InitContainer
 	for _, c := range containers {

@@ -1,7 +1,8 @@
 package trainingjob
 
-// The limits of a job's numbers, in its spec, in HCL and on command lines. All are above what has a use, and so far below
-// what overflows that the number of steps, and any product of two of them with the number of records, fits an int64.
+// The limits of a job's numbers, in its spec, in HCL and on command lines. All are above what has a use, and so far
+// below what overflows that the number of steps, and any product of two of them with the number of records, fits an
+// int64.
 const (
 	MaxEpochs         = 1_000_000
 	MaxMinibatchSize  = 1_000_000

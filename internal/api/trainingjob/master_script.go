@@ -28,8 +28,8 @@ const (
 	tokenSeconds = 3607
 )
 
-// addScript adds the script's container to a master's pod. A sidecar begins before the master and is ended after it, and
-// the pod's end is the master's.
+// addScript adds the script's container to a master's pod. A sidecar begins before the master and is ended after it,
+// and the pod's end is the master's.
 func (d Definition) addScript(t *corev1.PodTemplateSpec) {
 	master := &t.Spec.Containers[0]
 	script := master.DeepCopy()
@@ -86,8 +86,8 @@ func checkScript(ours, t corev1.PodTemplateSpec) error {
 func isScript(c corev1.Container) bool { return c.Name == scriptContainer }
 
 // shared divides a master's resources between it and its script, so that the pod asks for as much as without the second
-// container: half of what is requested is each one's, and each may use up to the limits. What cannot be divided (devices,
-// huge pages) is the script's.
+// container: half of what is requested is each one's, and each may use up to the limits. What cannot be divided
+// (devices, huge pages) is the script's.
 func shared(all corev1.ResourceRequirements) (master, script corev1.ResourceRequirements) {
 	master.Limits, script.Limits = corev1.ResourceList{}, all.Limits
 	master.Requests, script.Requests = corev1.ResourceList{}, corev1.ResourceList{}

@@ -43,8 +43,8 @@ type Objects struct {
 	Floor          *batchv1.Job // nil without a queue; Reach completes it when the Service has its address
 }
 
-// Render writes the objects of a job. The definition is valid (Definition.Problems is empty), and the credentials are those of
-// the job's Secret wherever the ConfigMap is used.
+// Render writes the objects of a job. The definition is valid (Definition.Problems is empty), and the credentials are
+// those of the job's Secret wherever the ConfigMap is used.
 func Render(d Definition, c Credentials) (*Objects, error) {
 	job, err := d.batchJob()
 	if err != nil {
@@ -172,8 +172,8 @@ func (d Definition) ConfigData() (map[string]string, error) {
 	return data, nil
 }
 
-// Encode is a value as indented JSON for a ConfigMap. Characters that HTML escapes stay as they are: pod_overrides are read
-// back in the user's spelling, such as "a && b".
+// Encode is a value as indented JSON for a ConfigMap. Characters that HTML escapes stay as they are: pod_overrides are
+// read back in the user's spelling, such as "a && b".
 func Encode(value any) (string, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)

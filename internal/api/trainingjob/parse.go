@@ -13,8 +13,8 @@ import (
 
 // ParseDefinition reads a definition back from ConfigMap NAME-job: the inverse of Definition.ConfigData. A template in
 // workers.json that somebody changed by hand shows in the definition, as far as the definition can say it. Labels and
-// annotations are left to the caller, who knows which of an object's are the user's, and so is ActiveDeadlineSeconds, which
-// is in the Job.
+// annotations are left to the caller, who knows which of an object's are the user's, and so is ActiveDeadlineSeconds,
+// which is in the Job.
 func ParseDefinition(cm *corev1.ConfigMap) (Definition, error) {
 	fail := func(key string, err error) (Definition, error) {
 		return Definition{}, fmt.Errorf("read %s of ConfigMap %s/%s: %w", key, cm.Namespace, cm.Name, err)

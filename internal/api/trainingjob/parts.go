@@ -74,8 +74,8 @@ func (o *Objects) Rejoin(group string) {
 	}
 }
 
-// ServeAt gives the Service the address that the workers of these pods were given, and says whether they were given one:
-// workers connect to it again and again, and the master gives it to new ones.
+// ServeAt gives the Service the address that the workers of these pods were given, and says whether they were given
+// one: workers connect to it again and again, and the master gives it to new ones.
 func (o *Objects) ServeAt(pods []corev1.Pod) bool {
 	for i := range pods {
 		for _, container := range pods[i].Spec.Containers {

@@ -21,8 +21,8 @@ const (
 	scriptVolume      = "elastic-script"  // sockets between a master and its script
 )
 
-// scratchDir is the one directory that a script may write to, by TMPDIR and HOME: the root file system is read-only. It is
-// not /tmp, which may hold something on a simulated node, whose containers see the machine's files.
+// scratchDir is the one directory that a script may write to, by TMPDIR and HOME: the root file system is read-only. It
+// is not /tmp, which may hold something on a simulated node, whose containers see the machine's files.
 const scratchDir = "/elastic-scratch"
 
 // jobSelectorLabels are the labels by which the Job controller finds its pods. On a worker they would make the Job
@@ -31,8 +31,8 @@ var jobSelectorLabels = []string{
 	"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name",
 }
 
-// MasterTemplate is the template of the Job's only pod. The master's container alone has the token of the API server and
-// the job's key: other containers of the pod run what users bring.
+// MasterTemplate is the template of the Job's only pod. The master's container alone has the token of the API server
+// and the job's key: other containers of the pod run what users bring.
 func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 	t := d.podTemplate(RoleMaster, d.Master)
 	t.Spec.ServiceAccountName = d.serviceAccount()
@@ -270,8 +270,9 @@ func override(t corev1.PodTemplateSpec, role string, patch json.RawMessage) (cor
 	return out, checkTemplate(t, out, role)
 }
 
-// StrategicMerge merges a strategic-merge patch into the JSON of an object of like's type. Package strategicmerge sets it, which
-// everything imports that makes pod templates. The trainer makes none, and its image is 0.7 MB smaller without the library.
+// StrategicMerge merges a strategic-merge patch into the JSON of an object of like's type. Package strategicmerge sets
+// it, which everything imports that makes pod templates. The trainer makes none, and its image is 0.7 MB smaller
+// without the library.
 var StrategicMerge = func([]byte, []byte, any) ([]byte, error) {
 	return nil, errors.New("this program is built without strategic-merge patches")
 }

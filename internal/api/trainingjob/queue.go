@@ -25,11 +25,12 @@ const queueLabelPrefix = kueue.GroupName + "/"
 // job's two Jobs by itself, and their pods would never form a group.
 const DefaultQueue = "default"
 
-// MaxQueuedNameLength of a job under a queue leaves room for "-floor-" and eight digits in the 63 characters of a label.
+// MaxQueuedNameLength of a job under a queue leaves room for "-floor-" and eight digits in the 63 characters of a
+// label.
 const MaxQueuedNameLength = 48
 
-// burstMasterTimeout is how long a worker above the floor looks for its master: the quota that it holds meanwhile may be
-// what the master waits for.
+// burstMasterTimeout is how long a worker above the floor looks for its master: the quota that it holds meanwhile may
+// be what the master waits for.
 const burstMasterTimeout = "15s"
 
 // Queue says where a job waits for its quota, and with which priorities. The master and the floor are admitted, and
@@ -74,8 +75,8 @@ func groupName(job string, c Credentials) string {
 	return FloorName(job) + "-" + hex.EncodeToString(sum[:4])
 }
 
-// GroupOf is the name of the group that a job's pod, or the pods of one of its Jobs by their template, belong to, and of
-// its Workload; "" for none.
+// GroupOf is the name of the group that a job's pod, or the pods of one of its Jobs by their template, belong to, and
+// of its Workload; "" for none.
 func GroupOf(labels map[string]string) string { return labels[kueue.PodGroupNameLabel] }
 
 // Managed says whether Kueue manages a pod: it marks them as they are created.

@@ -9,8 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SecurityContext is what a user may say about the identity and the rights of a pod's processes: of the pod what a pod's
-// securityContext has, and of all its containers what only a container's has. What is absent stays as it is without it.
+// SecurityContext is what a user may say about the identity and the rights of a pod's processes: of the pod what a
+// pod's securityContext has, and of all its containers what only a container's has. What is absent stays as it is
+// without it.
 type SecurityContext struct {
 	RunAsUser          *int64          `json:"run_as_user,omitempty"`
 	RunAsGroup         *int64          `json:"run_as_group,omitempty"`

@@ -69,23 +69,24 @@ type Job struct {
 	Training  Training `json:"training"`
 	Output    string   `json:"output,omitempty"` // a directory; "" keeps the model in ConfigMap NAME-model only
 
-	// Command is workers.command in HCL. It computes the job with a framework of its own: the model file is then a script, and its path the command's
-	// last argument, as in ["python3"]. Empty: the model file is one that elastic-trainer computes itself.
+	// Command is workers.command in HCL. It computes the job with a framework of its own: the model file is then a script,
+	// and its path the command's last argument, as in ["python3"]. Empty: the model file is one that elastic-trainer
+	// computes itself.
 	Command []string `json:"command,omitempty"`
 
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // nil: one each epoch, and the newest few are kept
 	Evaluation *Evaluation `json:"evaluation,omitempty"` // nil: once, after the last step
 }
 
-// Evaluation says when the validation data are evaluated besides after the last step: training waits meanwhile, and what it
-// comes to does not depend on it.
+// Evaluation says when the validation data are evaluated besides after the last step: training waits meanwhile, and
+// what it comes to does not depend on it.
 type Evaluation struct {
 	Steps  int64 `json:"interval_steps,omitempty"`  // between two of them; 0: not by steps
 	Epochs int64 `json:"interval_epochs,omitempty"` // between two of them; 0: not by epochs
 }
 
-// Due reports whether the state after step updates is evaluated, in a job with so many steps in an epoch. A nil Evaluation
-// is never due.
+// Due reports whether the state after step updates is evaluated, in a job with so many steps in an epoch. A nil
+// Evaluation is never due.
 func (e *Evaluation) Due(step, stepsPerEpoch int64) bool {
 	if e == nil {
 		return false

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxNameLength of a job leaves room for "-worker-" and five digits in the 63 characters of a pod's host name and label.
+// MaxNameLength of a job leaves room for "-worker-" and five digits in the 63 characters of a pod's host name and
+// label.
 const MaxNameLength = 50
 
 // Problem is something wrong with one field, in a sentence.

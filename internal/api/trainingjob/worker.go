@@ -21,9 +21,9 @@ type JobRef struct {
 // WorkerName is the name of a worker's pod.
 func WorkerName(job string, id int) string { return job + "-worker-" + strconv.Itoa(id) }
 
-// WorkerPod is the pod of worker number id; under a queue one above the floor. A floor pod carries the floor's priority class, where there is one. The
-// owner reference is for garbage collection only: controller and blockOwnerDeletion stay unset, else the Job
-// controller would strip it or count the worker as its own.
+// WorkerPod is the pod of worker number id; under a queue one above the floor. A floor pod carries the floor's priority
+// class, where there is one. The owner reference is for garbage collection only: controller and blockOwnerDeletion stay
+// unset, else the Job controller would strip it or count the worker as its own.
 func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) *corev1.Pod {
 	t := w.Template.DeepCopy()
 	pod := &corev1.Pod{
@@ -64,8 +64,8 @@ func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) 
 	return pod
 }
 
-// Own makes the Job the owner of objects and labels each with its UID, so that nothing is left when the Job is deleted by
-// hand, and nobody else's object is taken for the job's.
+// Own makes the Job the owner of objects and labels each with its UID, so that nothing is left when the Job is deleted
+// by hand, and nobody else's object is taken for the job's.
 func (j JobRef) Own(objects []Object) {
 	for _, o := range objects {
 		o.SetOwnerReferences([]metav1.OwnerReference{j.OwnerReference()})
@@ -80,7 +80,8 @@ func (j JobRef) OwnerReference() metav1.OwnerReference {
 	}
 }
 
-// WorkerID is the number of a worker's pod, from its label: the master's, or the Job controller's on one of the floor's.
+// WorkerID is the number of a worker's pod, from its label: the master's, or the Job controller's on one of the
+// floor's.
 func WorkerID(pod *corev1.Pod) (int, bool) {
 	text, ok := pod.Labels[LabelWorkerID]
 	if !ok {

@@ -1,5 +1,6 @@
-// Package clitest holds programs to the manners that package cli gives them and that are agreed between them: texts that can be read
-// in a terminal, examples that are command lines, and flags of one name for one thing. It also asks what a shell would offer.
+// Package clitest holds programs to the manners that package cli gives them and that are agreed between them: texts
+// that can be read in a terminal, examples that are command lines, and flags of one name for one thing. It also asks
+// what a shell would offer.
 package clitest
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 )
 
-// agreed are the flags that more than one program has, or is likely to have one day: what they are called, and what they take.
+// agreed are the flags that more than one program has, or is likely to have one day: what they are called, and what
+// they take.
 var agreed = map[string]struct{ shorthand, kind, meaning string }{
 	"output":     {"o", "string", "where what is made is written: a file or a directory"},
 	"json":       {"", "bool", "print the result as JSON"},

@@ -70,7 +70,8 @@ func compare(out io.Writer, paths []string, quiet bool) error {
 	return nil
 }
 
-// answer is what the engine decided in a scenario. A scenario that it could not follow to the end has fewer outcomes than steps, and an error.
+// answer is what the engine decided in a scenario. A scenario that it could not follow to the end has fewer outcomes
+// than steps, and an error.
 type answer struct {
 	Name     string                `json:"name"`
 	Outcomes []conformance.Outcome `json:"outcomes"`

@@ -76,8 +76,9 @@ var disagrees = map[string]string{"count": "there is no node of that name", "ter
 // soon is enough for any of these scenarios: what would be played for longer is refused, or ended with an error.
 const soon = 20 * time.Second
 
-// TestAnyNumberOfAScenarioIsTakenOrRefusedByItsPlace plays the scenario with numbers that overflow, divide by zero or take all time
-// and memory where nobody looks at them: each is refused with the place of the field, or played to an end.
+// TestAnyNumberOfAScenarioIsTakenOrRefusedByItsPlace plays the scenario with numbers that overflow, divide by zero or
+// take all time and memory where nobody looks at them: each is refused with the place of the field, or played to an
+// end.
 func TestAnyNumberOfAScenarioIsTakenOrRefusedByItsPlace(t *testing.T) {
 	var tree yaml.Node
 	if err := yaml.Unmarshal([]byte(everyNumber), &tree); err != nil {

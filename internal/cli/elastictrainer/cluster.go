@@ -222,9 +222,9 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 // forgedPause is the time between two looks at a ConfigMap that somebody has changed.
 const forgedPause = 5 * time.Second
 
-// waitForSignature returns when the job's ConfigMap is as its maker wrote it. Meanwhile the job's status says why nothing
-// happens. Files that were read from the mounted ConfigMap must be the same, or the master ends and starts anew: a kubelet
-// brings them up to date in a minute.
+// waitForSignature returns when the job's ConfigMap is as its maker wrote it. Meanwhile the job's status says why
+// nothing happens. Files that were read from the mounted ConfigMap must be the same, or the master ends and starts
+// anew: a kubelet brings them up to date in a minute.
 func waitForSignature(ctx context.Context, cluster *kube.Cluster, read map[string][]byte, reporter *kube.Reporter, generation int64) error {
 	for {
 		config, err := cluster.Config(ctx)

@@ -190,7 +190,8 @@ func (o *openModel) title() string {
 	return s
 }
 
-// counter says on stderr how far a long command is: on a terminal in one line that is written over, elsewhere now and then.
+// counter says on stderr how far a long command is: on a terminal in one line that is written over, elsewhere now and
+// then.
 type counter struct {
 	out      io.Writer
 	terminal bool

@@ -20,7 +20,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// asTrainer makes this test binary behave as elastic-trainer: train starts it again for its workers, and so do examples.
+// asTrainer makes this test binary behave as elastic-trainer: train starts it again for its workers, and so do
+// examples.
 const asTrainer = "ELASTIC_TRAINER_UNDER_TEST"
 
 func TestMain(m *testing.M) {

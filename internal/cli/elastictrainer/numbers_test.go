@@ -19,8 +19,9 @@ var hostileNumbers = map[string][]string{
 	"duration": {"-1ns", "9223372036854775808ns"},
 }
 
-// TestAnyNumberOfAFlagIsTakenOrRefusedByName runs every command with numbers that overflow, divide by zero or take all memory
-// where nobody looks at them: each is refused by the name of the flag or of the job's field, or the command does its work.
+// TestAnyNumberOfAFlagIsTakenOrRefusedByName runs every command with numbers that overflow, divide by zero or take all
+// memory where nobody looks at them: each is refused by the name of the flag or of the job's field, or the command does
+// its work.
 func TestAnyNumberOfAFlagIsTakenOrRefusedByName(t *testing.T) {
 	t.Setenv(asTrainer, "1")
 	const digits = "synthetic://digits?records=40&seed=1"

@@ -214,7 +214,8 @@ func absoluteData(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// startError is the error of a job that cannot be loaded: as in a cluster it would fail again, unless somebody has interrupted it.
+// startError is the error of a job that cannot be loaded: as in a cluster it would fail again, unless somebody has
+// interrupted it.
 func startError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &cli.ExitError{Code: coordinator.ExitInterrupted, Err: fmt.Errorf("interrupted before the job began: %w", err)}

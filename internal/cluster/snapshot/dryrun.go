@@ -24,10 +24,10 @@ import (
 // maxDryRuns bounds the requests that are under way at one time.
 const maxDryRuns = 8
 
-// DryRun asks the API server what it would store of the jobs' pods, with all that admits them there, webhooks and policies
-// too: by a create that is a dry run, one for each template. It returns the jobs with what was answered in their pods. Where
-// nothing may be created, or the answer depends on what is planned too, the pods are as they were, and what the API server
-// would do is computed. Nothing is changed in the cluster, nor in the jobs given.
+// DryRun asks the API server what it would store of the jobs' pods, with all that admits them there, webhooks and
+// policies too: by a create that is a dry run, one for each template. It returns the jobs with what was answered in
+// their pods. Where nothing may be created, or the answer depends on what is planned too, the pods are as they were,
+// and what the API server would do is computed. Nothing is changed in the cluster, nor in the jobs given.
 func DryRun(ctx context.Context, client *cluster.Client, jobs []forecast.Job) []forecast.Job {
 	asked := map[string]*reply{}
 	var asking sync.WaitGroup
@@ -79,7 +79,8 @@ func request(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// withoutRight matches what RBAC says, and later what depends on objects that may be planned, or on quotas, which count all pods.
+// withoutRight matches what RBAC says, and later what depends on objects that may be planned, or on quotas, which count
+// all pods.
 var (
 	withoutRight = regexp.MustCompile(`cannot create resource "pods"`)
 	computable   = regexp.MustCompile(`exceeded quota|no PriorityClass with name|RuntimeClass "[^"]*" not found|namespaces "[^"]*" not found|no API token found`)

@@ -1,6 +1,7 @@
-// Package snapshot reads a cluster as a forecast needs it. It promises few and cheap requests, all at the same time: one
-// LIST for each kind of object, answered from the API server's cache, without pods that have ended; and an error that
-// names every verb that is missing, of those that a forecast cannot go without. What the objects mean is package forecast's.
+// Package snapshot reads a cluster as a forecast needs it. It promises few and cheap requests, all at the same time:
+// one LIST for each kind of object, answered from the API server's cache, without pods that have ended; and an error
+// that names every verb that is missing, of those that a forecast cannot go without. What the objects mean is package
+// forecast's.
 package snapshot
 
 import (
@@ -37,8 +38,8 @@ func (e *ForbiddenError) Error() string {
 	return "not allowed: " + strings.Join(e.Verbs, ", ") + " (in the whole cluster)"
 }
 
-// Read reads nodes, pods and what decides about them. It fails where nodes, pods or priority classes cannot be read; what
-// a forecast can go without is named in Unread.
+// Read reads nodes, pods and what decides about them. It fails where nodes, pods or priority classes cannot be read;
+// what a forecast can go without is named in Unread.
 func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, error) {
 	s := &forecast.Snapshot{AsOf: time.Now(), Jobs: map[types.NamespacedName]forecast.TrainingJob{}}
 	kube := client.Kubernetes()

@@ -19,7 +19,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// server answers every LIST with nothing, but for the plural names that are refused or unknown, and notes what is asked.
+// server answers every LIST with nothing, but for the plural names that are refused or unknown, and notes what is
+// asked.
 type server struct {
 	mu              sync.Mutex
 	asked           map[string]url.Values

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The guide's table names, for each of the original's behaviours, the tests that hold this project to it. That they are there
-// is checked for all documents at once, by documents_test.go in the repository's root.
+// The guide's table names, for each of the original's behaviours, the tests that hold this project to it. That they are
+// there is checked for all documents at once, by documents_test.go in the repository's root.
 func TestTheGuideNamesATestOrAReasonForEveryBehaviour(t *testing.T) {
 	text, err := os.ReadFile("../../../templates/guides/moving-from-elasticdl.md")
 	if err != nil {

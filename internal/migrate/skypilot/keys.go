@@ -215,7 +215,8 @@ func quotaKeys() map[string]handler {
 	return map[string]handler{"queue": func(p *parser, path string, e entry) { p.queue(path, e.value, &p.task.Queue) }}
 }
 
-// podConfig is a patch of the pod, as pod_overrides are. SkyPilot's own pod has one container, without a name in the patch.
+// podConfig is a patch of the pod, as pod_overrides are. SkyPilot's own pod has one container, without a name in the
+// patch.
 func podConfig(p *parser, path string, e entry) {
 	if null(e.value) {
 		return

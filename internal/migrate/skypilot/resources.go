@@ -73,8 +73,8 @@ func choosing(key string) int {
 	return 0
 }
 
-// accelerators reads SkyPilot's forms: T4:4, {T4: 4}, a list in order of preference, and a set without one ({T4:1, L4:1},
-// of which YAML makes keys without values).
+// accelerators reads SkyPilot's forms: T4:4, {T4: 4}, a list in order of preference, and a set without one ({T4:1,
+// L4:1}, of which YAML makes keys without values).
 func (p *parser) accelerators(path string, n *yaml.Node) (requests []accelerator.Request, ordered bool) {
 	if n = p.resolve(n); n == nil {
 		return nil, false

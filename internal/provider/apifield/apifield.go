@@ -1,9 +1,11 @@
-// Package apifield is the one rule by which attributes stand for fields of the API: an attribute has the field's name in
-// snake case, the same nesting and the same meaning, and nothing is renamed. From a schema alone follow the JSON that the
-// API takes (Expand), the values that Terraform keeps (Flatten), and the attribute that an error's field path means (Path).
+// Package apifield is the one rule by which attributes stand for fields of the API: an attribute has the field's name
+// in snake case, the same nesting and the same meaning, and nothing is renamed. From a schema alone follow the JSON
+// that the API takes (Expand), the values that Terraform keeps (Flatten), and the attribute that an error's field path
+// means (Path).
 //
-// It promises that a value survives the way to the API server and back: what the server spells or leaves out differently and
-// means the same stays as the user wrote it. What the fields mean, and which values are allowed, is left to the callers.
+// It promises that a value survives the way to the API server and back: what the server spells or leaves out
+// differently and means the same stays as the user wrote it. What the fields mean, and which values are allowed, is
+// left to the callers.
 package apifield
 
 import (
@@ -36,9 +38,9 @@ func Camel(attribute string) string {
 	return strings.Join(words, "")
 }
 
-// Expand is a value as the API's JSON: objects with the fields' names, maps with the keys that they have, whole numbers as
-// int64. What is null is left out, and so is what is not known yet; only items of lists are there in any case, so that the
-// others keep their places.
+// Expand is a value as the API's JSON: objects with the fields' names, maps with the keys that they have, whole numbers
+// as int64. What is null is left out, and so is what is not known yet; only items of lists are there in any case, so
+// that the others keep their places.
 func Expand(value tftypes.Value) any {
 	if value.IsNull() || !value.IsKnown() {
 		return nil

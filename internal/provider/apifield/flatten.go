@@ -12,9 +12,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// Flatten is what state says of fields: the API's JSON as values of the attributes. Where prior, the value before, means the
-// same as the API's, it is kept: another spelling of a quantity, and empty where the API says nothing. Where the API
-// says nothing and prior neither, the value is the attribute's default. Fields that have no attribute are left out.
+// Flatten is what state says of fields: the API's JSON as values of the attributes. Where prior, the value before,
+// means the same as the API's, it is kept: another spelling of a quantity, and empty where the API says nothing. Where
+// the API says nothing and prior neither, the value is the attribute's default. Fields that have no attribute are left
+// out.
 func Flatten(ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value) map[string]tftypes.Value {
 	values := make(map[string]tftypes.Value, len(attributes))
 	for name, attribute := range attributes {

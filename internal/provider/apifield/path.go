@@ -10,8 +10,8 @@ import (
 )
 
 // Path is the attribute that a field path means, and whether there is one: "resourceGroups[0].flavors[1].name" is
-// resource_groups[0].flavors[1].name. It goes as deep as the attributes do: what a path says beyond them, or by another key
-// than an index, is left out, so that the nearest attribute around it is meant. A leading dot is ignored.
+// resource_groups[0].flavors[1].name. It goes as deep as the attributes do: what a path says beyond them, or by another
+// key than an index, is left out, so that the nearest attribute around it is meant. A leading dot is ignored.
 func Path(attributes map[string]schema.Attribute, field string) (path.Path, bool) {
 	at, rest := path.Empty(), strings.TrimPrefix(field, ".")
 	found := false

@@ -1,7 +1,7 @@
-// Package drift decides what becomes of attributes whose fields other field managers of Kubernetes have changed: which of
-// a plan's changes set such fields back, and which fields were changed after the plan was made, so that applying it would
-// overwrite what nobody has seen. It compares values of a resource with one another and with what managedFields say of
-// their writers, and it puts the result in words.
+// Package drift decides what becomes of attributes whose fields other field managers of Kubernetes have changed: which
+// of a plan's changes set such fields back, and which fields were changed after the plan was made, so that applying it
+// would overwrite what nobody has seen. It compares values of a resource with one another and with what managedFields
+// say of their writers, and it puts the result in words.
 //
 // It is pure. What the values are, and which attribute a field of the API means, is left to the resources.
 package drift
@@ -19,8 +19,8 @@ type Change struct {
 	From, To tftypes.Value
 }
 
-// Changes compares two values of a resource, as deep as both have the same shape: the keys of maps, and the items of lists
-// of the same length. Only the attributes that compared selects are looked at.
+// Changes compares two values of a resource, as deep as both have the same shape: the keys of maps, and the items of
+// lists of the same length. Only the attributes that compared selects are looked at.
 func Changes(from, to map[string]tftypes.Value, compared func(attribute string) bool) []Change {
 	var changes []Change
 	for _, name := range sortedKeys(from, to) {
@@ -107,9 +107,9 @@ func at(object map[string]tftypes.Value, of path.Path) (tftypes.Value, bool) {
 	return value, true
 }
 
-// IgnorePath is what ignore_changes has to name in a resource with the given configuration, so that Terraform leaves a path
-// alone: the path itself, or the part of it that the configuration sets. Terraform finds nothing to ignore below null, but
-// for keys of a map.
+// IgnorePath is what ignore_changes has to name in a resource with the given configuration, so that Terraform leaves a
+// path alone: the path itself, or the part of it that the configuration sets. Terraform finds nothing to ignore below
+// null, but for keys of a map.
 func IgnorePath(config map[string]tftypes.Value, of path.Path) path.Path {
 	steps := of.Steps()
 	for i := 1; i < len(steps); i++ {

@@ -8,8 +8,8 @@ import (
 type Comparison struct {
 	// Planned is the state that the plan was made for, and Desired what it sets.
 	Planned, Desired map[string]tftypes.Value
-	// Live is what a refresh of Planned would find now, and LiveAsDesired one of Desired: each keeps the spelling of the value
-	// that it began with where the cluster's means the same.
+	// Live is what a refresh of Planned would find now, and LiveAsDesired one of Desired: each keeps the spelling of the
+	// value that it began with where the cluster's means the same.
 	Live, LiveAsDesired map[string]tftypes.Value
 	Config              map[string]tftypes.Value
 	// Before is what the refresh of the plan observed, and Now what would be observed now.

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Observation is what a refresh saw of an object besides the values that it left in state. It is kept with the state, as
-// private data of the resource, so that a plan can name writers without asking the cluster again, and its apply knows what
-// the plan was made for.
+// Observation is what a refresh saw of an object besides the values that it left in state. It is kept with the state,
+// as private data of the resource, so that a plan can name writers without asking the cluster again, and its apply
+// knows what the plan was made for.
 type Observation struct {
 	// Writers are the attributes whose fields other field managers own.
 	Writers []Writer `json:"writers,omitempty"`
-	// Others are labels and annotations that others put on the object and state therefore lacks, as paths with the digest of
-	// the value: they matter once the configuration sets them too.
+	// Others are labels and annotations that others put on the object and state therefore lacks, as paths with the digest
+	// of the value: they matter once the configuration sets them too.
 	Others map[string]string `json:"others,omitempty"`
 	// Lost are attributes that were seen to change and that no other manager owns: the field was removed.
 	Lost []string `json:"lost,omitempty"`
@@ -29,8 +29,8 @@ type Writer struct {
 	Time      time.Time `json:"time"`
 }
 
-// Observed completes an observation by what a refresh has changed in state: attributes that nobody is known to have written
-// were removed. Those that an earlier refresh has found stay known.
+// Observed completes an observation by what a refresh has changed in state: attributes that nobody is known to have
+// written were removed. Those that an earlier refresh has found stay known.
 func (o Observation) Observed(changes []Change, earlier Observation) Observation {
 	lost := slices.Clone(earlier.Lost)
 	for _, change := range changes {

@@ -13,8 +13,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// Warning is what a plan says of its changes that set fields back which others have written; none is a plan without such
-// changes. consequence says in a sentence what setting an attribute back does, or nothing.
+// Warning is what a plan says of its changes that set fields back which others have written; none is a plan without
+// such changes. consequence says in a sentence what setting an attribute back does, or nothing.
 func Warning(of string, changes []Change, o Observation, config map[string]tftypes.Value, consequence func(Change) string) (summary, detail string, found bool) {
 	var lines, ignored, consequences []string
 	for _, change := range changes {

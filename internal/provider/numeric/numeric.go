@@ -1,6 +1,6 @@
 // Package numeric has the types of attributes that are numbers. Terraform's numbers have any size and any fraction; the
-// framework's own types refuse what does not fit with an error that blames the provider. These types accept every number,
-// and refuse what does not fit as a mistake of the configuration, at its attribute.
+// framework's own types refuse what does not fit with an error that blames the provider. These types accept every
+// number, and refuse what does not fit as a mistake of the configuration, at its attribute.
 package numeric
 
 import (
@@ -55,7 +55,8 @@ func (Int64) Validate(_ context.Context, in tftypes.Value, at path.Path) diag.Di
 	return diags
 }
 
-// ValueFromTerraform makes a value of what Terraform sends. What Validate refuses becomes the nearest number towards zero.
+// ValueFromTerraform makes a value of what Terraform sends. What Validate refuses becomes the nearest number towards
+// zero.
 func (t Int64) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	if value := valueOf(in); value != nil {
 		whole, _ := value.Int64()

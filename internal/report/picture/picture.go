@@ -1,6 +1,6 @@
-// Package picture is what the pages of this project have in common, whoever draws them: the colours and marks by which a
-// reader knows a job, a wait and a preemption, light and dark; round ticks of axes; and Markup, which writes HTML and SVG
-// and escapes what comes from elsewhere.
+// Package picture is what the pages of this project have in common, whoever draws them: the colours and marks by which
+// a reader knows a job, a wait and a preemption, light and dark; round ticks of axes; and Markup, which writes HTML and
+// SVG and escapes what comes from elsewhere.
 //
 // It does without html/template, whose reflection would keep every method of every type in the trainer's binary: six
 // megabytes of it.
@@ -27,8 +27,8 @@ type Markup struct{ text strings.Builder }
 // Raw is markup that has been made here, and is not escaped again.
 type Raw string
 
-// Put writes a format, which is trusted, and a newline. Its arguments are not: strings of any kind are escaped, for text
-// and for quoted attributes alike. Numbers are written as they are, with infinities and NaN as 0.
+// Put writes a format, which is trusted, and a newline. Its arguments are not: strings of any kind are escaped, for
+// text and for quoted attributes alike. Numbers are written as they are, with infinities and NaN as 0.
 func (m *Markup) Put(format string, args ...any) {
 	escaped := make([]any, len(args))
 	for i, a := range args {

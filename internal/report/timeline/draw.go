@@ -30,8 +30,8 @@ type drawing struct {
 	*picture.Markup
 }
 
-// draw draws the lanes of nodes with their pods, or an overview where that would be too many rows, and the charts below. It says what the overview
-// shows, "" where there is none.
+// draw draws the lanes of nodes with their pods, or an overview where that would be too many rows, and the charts
+// below. It says what the overview shows, "" where there is none.
 func (d *drawing) draw() (svg picture.Raw, caption string) {
 	var whole, lanes, charts picture.Markup
 	d.Markup = &lanes

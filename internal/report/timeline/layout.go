@@ -42,7 +42,8 @@ func (s scale) x(t time.Time) float64 {
 }
 
 // extent is the time from the stage that made the first pod to a little after the last thing that pods or masters did:
-// what happens before and after (calibration, the undisturbed run) is not the cluster's. A simulation begins with its log.
+// what happens before and after (calibration, the undisturbed run) is not the cluster's. A simulation begins with its
+// log.
 func extent(h *eventlog.History, simulated bool) (from, to time.Time, ok bool) {
 	for _, pod := range h.Pods {
 		if from.IsZero() || pod.Created.Before(from) {
@@ -277,8 +278,8 @@ func (b bar) endMark() float64 {
 	return 0
 }
 
-// occupied is the horizontal room of the bar with its label. The mark of one that was taken takes none: it is drawn over what
-// follows, which is whoever took the room.
+// occupied is the horizontal room of the bar with its label. The mark of one that was taken takes none: it is drawn
+// over what follows, which is whoever took the room.
 func (b bar) occupied() (from, to float64) {
 	width := float64(utf8.RuneCountInString(b.label)) * charWidth
 	switch {
@@ -306,7 +307,8 @@ func stack(bars []bar) int {
 	return len(ends)
 }
 
-// shortName is a pod's name on its bar, whose colour says which job it is of; a queued task is known by that name alone.
+// shortName is a pod's name on its bar, whose colour says which job it is of; a queued task is known by that name
+// alone.
 func shortName(pod *eventlog.PodHistory) string {
 	if pod.Role == "task" {
 		return pod.Job

@@ -10,7 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// A picture with more rows of bars than this is an overview instead: a row per node, coloured by how much of it is in use.
+// A picture with more rows of bars than this is an overview instead: a row per node, coloured by how much of it is in
+// use.
 const mostRows = 90
 
 // Lengths of an overview.
@@ -23,7 +24,8 @@ const (
 	shades         = 8
 )
 
-// overview is a picture of many nodes: time from left to right, a row for each node or for some of them, and in it by shades how much is in use.
+// overview is a picture of many nodes: time from left to right, a row for each node or for some of them, and in it by
+// shades how much is in use.
 type overview struct {
 	*drawing
 	ledger *ledger

@@ -28,8 +28,8 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// Event is something that happened to a workload: Evicted (Reason; if Preempted also PreemptionReason and By, the preemptor), Admitted or
-// Finished (Reason).
+// Event is something that happened to a workload: Evicted (Reason; if Preempted also PreemptionReason and By, the
+// preemptor), Admitted or Finished (Reason).
 type Event struct {
 	Event            string `json:"event"`
 	Workload         string `json:"workload"`
@@ -98,8 +98,8 @@ type Held struct {
 	Borrowed resource.Quantity `json:"borrowed"`
 }
 
-// Difference names the first thing in which got does not match want; empty if it matches. Times, UIDs, texts and counts of workloads are not
-// compared.
+// Difference names the first thing in which got does not match want; empty if it matches. Times, UIDs, texts and counts
+// of workloads are not compared.
 func (want *Outcome) Difference(got *Outcome) string {
 	if d := differentEvents(want.Events, got.Events); d != "" {
 		return d

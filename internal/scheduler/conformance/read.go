@@ -18,8 +18,9 @@ import (
 // maxLine is the longest recording that is read, in bytes.
 const maxLine = 256 << 20
 
-// Read goes through the recordings of some paths: a file .json (one recording), .jsonl (one a line), either also with .gz, or a directory of such
-// files in order of name, those below it included. Recordings are read one at a time. An error names file and line; it is the last thing given.
+// Read goes through the recordings of some paths: a file .json (one recording), .jsonl (one a line), either also with
+// .gz, or a directory of such files in order of name, those below it included. Recordings are read one at a time. An
+// error names file and line; it is the last thing given.
 func Read(paths ...string) iter.Seq2[*Scenario, error] {
 	return func(yield func(*Scenario, error) bool) {
 		for _, path := range paths {

@@ -12,8 +12,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 )
 
-// The clock of a replay: it stands still while workloads are tried, and continues by this much before each step, and between the workloads of a
-// submitMany.
+// The clock of a replay: it stands still while workloads are tried, and continues by this much before each step, and
+// between the workloads of a submitMany.
 const (
 	betweenSteps   = 3 * time.Second
 	betweenSubmits = time.Second
@@ -25,8 +25,8 @@ const maxCycles = 5_000
 // ErrRestless is returned by Replay for a scenario in which workloads evict each other without end.
 var ErrRestless = errors.New("it does not come to rest")
 
-// Replay gives a scenario's steps to the engine and returns what came of each: the outcomes of all steps that could be done, and an error naming
-// the first that could not. UIDs are taken from the scenario's outcomes.
+// Replay gives a scenario's steps to the engine and returns what came of each: the outcomes of all steps that could be
+// done, and an error naming the first that could not. UIDs are taken from the scenario's outcomes.
 func Replay(s *Scenario) ([]Outcome, error) { return replaySteps(s, len(s.Steps)) }
 
 // replaySteps replays the first n steps.
@@ -55,7 +55,8 @@ func replaySteps(s *Scenario, n int) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// Difference replays a scenario and tells where it first differs from the recording, in the steps that may be asserted; empty if nowhere.
+// Difference replays a scenario and tells where it first differs from the recording, in the steps that may be asserted;
+// empty if nowhere.
 func Difference(s *Scenario) string {
 	asserted := min(s.Asserted(), len(s.Outcomes))
 	got, err := replaySteps(s, asserted)
@@ -161,8 +162,8 @@ func (r *replay) name(workload string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: workload}
 }
 
-// rest runs cycles until nothing changes any more. Evicted workloads give their quota back before the next cycle, and parked ones come back when
-// all heads were tried.
+// rest runs cycles until nothing changes any more. Evicted workloads give their quota back before the next cycle, and
+// parked ones come back when all heads were tried.
 func (r *replay) rest() error {
 	for range maxCycles {
 		result := r.engine.Cycle(r.now)

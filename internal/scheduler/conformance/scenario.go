@@ -1,10 +1,11 @@
-// Package conformance compares the quota engine with recordings of a real Kueue: it reads them, gives their steps to the engine, and names the first
-// difference.
+// Package conformance compares the quota engine with recordings of a real Kueue: it reads them, gives their steps to
+// the engine, and names the first difference.
 //
-// A recording (format 1) is a scenario: flavors, priority classes, cohorts and queues, a list of steps such as "submit" or "stopPolicy", and for
-// each step the outcome: what Kueue did until it came to rest, and how every workload and queue stood then. There are two kinds, equal in form:
-// those of a running Kueue with an API server, and those of Kueue's own scheduler in one process with a fake clock. Recordings say themselves
-// which of their steps do not depend on timing and may be asserted. Fields that are not known are ignored.
+// A recording (format 1) is a scenario: flavors, priority classes, cohorts and queues, a list of steps such as "submit"
+// or "stopPolicy", and for each step the outcome: what Kueue did until it came to rest, and how every workload and
+// queue stood then. There are two kinds, equal in form: those of a running Kueue with an API server, and those of
+// Kueue's own scheduler in one process with a fake clock. Recordings say themselves which of their steps do not depend
+// on timing and may be asserted. Fields that are not known are ignored.
 //
 // The package promises that Replay answers in the recordings' own form, and leaves deciding to package quota.
 package conformance

@@ -193,8 +193,8 @@ func (q *queues) cycle(see func(quota.Decision) (enough bool)) {
 	}
 }
 
-// noteFollowers says whom the queues admit when they have decided about all planned jobs: what was evicted, or waited, may
-// find quota that is left over. It decides for good, and so comes last.
+// noteFollowers says whom the queues admit when they have decided about all planned jobs: what was evicted, or waited,
+// may find quota that is left over. It decides for good, and so comes last.
 func (q *queues) noteFollowers() {
 	q.cycle(func(d quota.Decision) bool {
 		if d.Kind == quota.Admit {
@@ -268,8 +268,8 @@ var podsAreWorkloads = map[string]bool{
 	"StatefulSet": true, "LeaderWorkerSet": true,
 }
 
-// holdsUntilStopped says of a workload that it gives its quota back when its pods have stopped, as a Job does; a pod that is
-// a workload, or in the group of one, gives it back when it begins to stop.
+// holdsUntilStopped says of a workload that it gives its quota back when its pods have stopped, as a Job does; a pod
+// that is a workload, or in the group of one, gives it back when it begins to stop.
 func (q *queues) holdsUntilStopped(name types.NamespacedName) bool {
 	if p, ok := q.planned[name]; ok {
 		return !podsAreWorkloads[p.job.Noun]

@@ -28,7 +28,8 @@ func runningTask(name string, priority int32) (*kueue.Workload, *corev1.Pod) {
 	return forecasttest.Workload("Job", name, "job-"+pod.OwnerReferences[0].UID[4:], pod, priority, 10), pod
 }
 
-// sharing is a cohort of 12 CPU of which team has 4 and uses them, and another queue has none and borrows 8. Kueue writes shares where it shares fairly.
+// sharing is a cohort of 12 CPU of which team has 4 and uses them, and another queue has none and borrows 8. Kueue
+// writes shares where it shares fairly.
 func sharing(fair bool) *forecast.Snapshot {
 	own, ownPod := runningTask("own", 1000)
 	first, firstPod := runningTask("first", 1000)

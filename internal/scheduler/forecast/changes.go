@@ -93,8 +93,8 @@ func indexOf[T metav1.Object](list []T, namespace, name string) int {
 	return slices.IndexFunc(list, func(o T) bool { return o.GetNamespace() == namespace && o.GetName() == name })
 }
 
-// Without is the cluster after objects were deleted from it: the pods and Workloads that are there for them are gone when
-// planned jobs start, and what they decide about pods is not decided any more.
+// Without is the cluster after objects were deleted from it: the pods and Workloads that are there for them are gone
+// when planned jobs start, and what they decide about pods is not decided any more.
 func (s *Snapshot) Without(deletions []Deletion) *Snapshot {
 	after := *s
 	after.Deletions = append(slices.Clip(s.Deletions), deletions...)

@@ -35,7 +35,8 @@ func (c choice) equal(other choice) bool {
 // alwaysAll is up to how many nodes kube-scheduler compares all that a pod fits on (minFeasibleNodesToFind).
 const alwaysAll = 100
 
-// laggingChoices adds the decisions that the scheduler makes when it has not read yet what evictions have left of budgets.
+// laggingChoices adds the decisions that the scheduler makes when it has not read yet what evictions have left of
+// budgets.
 func (r *run) laggingChoices(pod *placement.Pod, choices []choice) []choice {
 	for view, budgets := range r.views[:len(r.views)-1] {
 		lagging := r.cluster.At(budgets)
@@ -52,8 +53,8 @@ func (r *run) laggingChoices(pod *placement.Pod, choices []choice) []choice {
 	return choices
 }
 
-// unnoticed are the decisions that the scheduler makes when its cache does not have yet that victims are stopping, which are
-// evicted beside its next decisions; mayWait says that then it may find none.
+// unnoticed are the decisions that the scheduler makes when its cache does not have yet that victims are stopping,
+// which are evicted beside its next decisions; mayWait says that then it may find none.
 func (r *run) unnoticed(pod *placement.Pod, noticed placement.Decision) (early []choice, mayWait bool) {
 	if r.fates[pod] == nil || !r.evicting() {
 		return nil, false

@@ -56,7 +56,8 @@ func (f *forecast) jobLosses(r *run) map[types.UID]jobLoss {
 	return losses
 }
 
-// failureOf says why a Job fails that loses pods to the scheduler; "" where it continues without them, or makes them again.
+// failureOf says why a Job fails that loses pods to the scheduler; "" where it continues without them, or makes them
+// again.
 func failureOf(job *batchv1.Job, pods []*corev1.Pod) string {
 	counted := 0
 	for _, pod := range pods {
@@ -94,8 +95,8 @@ func indexFailure(job *batchv1.Job, why string) string {
 	return why + ", and its maxFailedIndexes is 0"
 }
 
-// onDisruption is what the Job's policy says of a pod with the condition DisruptionTarget. Rules for exit codes are passed
-// over: a pod that is stopped may end with any.
+// onDisruption is what the Job's policy says of a pod with the condition DisruptionTarget. Rules for exit codes are
+// passed over: a pod that is stopped may end with any.
 func onDisruption(job *batchv1.Job) batchv1.PodFailurePolicyAction {
 	if job.Spec.PodFailurePolicy == nil {
 		return batchv1.PodFailurePolicyActionCount

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deletion is an object that a plan deletes, with all pods that are created for it: "Deployment", "JobSet", and of our own
-// "training job" and "task".
+// Deletion is an object that a plan deletes, with all pods that are created for it: "Deployment", "JobSet", and of our
+// own "training job" and "task".
 type Deletion struct {
 	Kind, Namespace, Name string
 }
@@ -32,8 +32,8 @@ var (
 	ofRayJob = regexp.MustCompile(`^(.+?)(?:-raycluster)?-[a-z0-9]{5}$`)
 )
 
-// ownersOf are all objects that a pod is there for, as far as it tells: itself, its controller, and those that its labels
-// name.
+// ownersOf are all objects that a pod is there for, as far as it tells: itself, its controller, and those that its
+// labels name.
 func ownersOf(pod *corev1.Pod) []owner {
 	owners := []owner{{kind: "Pod", namespace: pod.Namespace, name: pod.Name}}
 	add := func(kind, name string) {

@@ -21,8 +21,8 @@ type Group struct {
 	Template corev1.PodTemplateSpec
 }
 
-// OfGroups is a job of such groups. A queue admits what is made together and cannot be done without as one workload, and
-// every other pod by itself.
+// OfGroups is a job of such groups. A queue admits what is made together and cannot be done without as one workload,
+// and every other pod by itself.
 func OfGroups(namespace, name, queue, class string, groups []Group) Job {
 	job := Job{Noun: "job", Namespace: namespace, Name: name}
 	var stage Stage

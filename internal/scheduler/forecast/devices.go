@@ -12,8 +12,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// Devices are what drivers offer by ResourceSlices (dynamic resource allocation). Pods get them by claims or, as extended
-// resources, by what a DeviceClass calls them.
+// Devices are what drivers offer by ResourceSlices (dynamic resource allocation). Pods get them by claims or, as
+// extended resources, by what a DeviceClass calls them.
 type Devices struct {
 	Classes []*resourcev1.DeviceClass
 	Slices  []*resourcev1.ResourceSlice
@@ -24,7 +24,8 @@ type Devices struct {
 type deviceID struct{ driver, pool, device string }
 
 // withDevices is the snapshot with devices as extended resources of their nodes, where no device plugin offers those
-// (pkg/scheduler/framework/plugins/dynamicresources, extended resources). names are the resources that come from devices.
+// (pkg/scheduler/framework/plugins/dynamicresources, extended resources). names are the resources that come from
+// devices.
 func withDevices(s *Snapshot, n *notes) (with *Snapshot, names map[corev1.ResourceName]bool) {
 	names = map[corev1.ResourceName]bool{}
 	if len(s.Devices.Classes) == 0 || len(s.Devices.Slices) == 0 {
@@ -79,8 +80,8 @@ func withDevices(s *Snapshot, n *notes) (with *Snapshot, names map[corev1.Resour
 	return &copied, names
 }
 
-// taken are the devices that claims hold, except those that were made for extended resources of pods: these are counted by
-// what the pods request.
+// taken are the devices that claims hold, except those that were made for extended resources of pods: these are counted
+// by what the pods request.
 func (d Devices) taken(pods []*corev1.Pod) map[deviceID]bool {
 	extended := map[[2]string]bool{}
 	for _, pod := range pods {

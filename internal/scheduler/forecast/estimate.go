@@ -48,8 +48,8 @@ func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
 	return &Estimate{At: ends[n].at, From: ends[n].from}
 }
 
-// endsOf are the ends that are known of what runs, the earliest first: those of training jobs by their progress since they
-// began, and those of pods with a deadline.
+// endsOf are the ends that are known of what runs, the earliest first: those of training jobs by their progress since
+// they began, and those of pods with a deadline.
 func endsOf(s *Snapshot) []end {
 	var ends []end
 	jobs := map[types.NamespacedName]*end{}

@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// evictions are who stops for the job in some run. Those of the first run come first. none says that in some run none of those
-// stops that are not certain.
+// evictions are who stops for the job in some run. Those of the first run come first. none says that in some run none
+// of those stops that are not certain.
 func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName]bool) (all []Eviction, none bool) {
 	for _, step := range f.steps {
 		for _, r := range step.rulings {
@@ -71,8 +71,8 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 	return all, none
 }
 
-// possible are the pods that may stop for a job as well as those that do in a run: by choices that were not followed, or
-// because they are alike.
+// possible are the pods that may stop for a job as well as those that do in a run: by choices that were not followed,
+// or because they are alike.
 func (f *forecast) possible(r *run, job int) []victim {
 	var found []victim
 	for _, v := range slices.Concat(r.lost, r.others) {

@@ -44,7 +44,8 @@ func Make(s *Snapshot, before []Job, job Job) Answer {
 	return of(s, append(slices.Clip(before), job), len(before))
 }
 
-// All says what becomes of each of some jobs that are made together: one after the other, or all at about the same time.
+// All says what becomes of each of some jobs that are made together: one after the other, or all at about the same
+// time.
 func All(s *Snapshot, jobs []Job) []Answer {
 	answers := make([]Answer, 0, len(jobs))
 	for number := range jobs {
@@ -197,8 +198,8 @@ func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	return f
 }
 
-// startOf is when planned pods start, as the scheduler sees it; zero for later than any other pod. Start times are whole
-// seconds: a pod that started in the second of the snapshot may be as young as one that is planned.
+// startOf is when planned pods start, as the scheduler sees it; zero for later than any other pod. Start times are
+// whole seconds: a pod that started in the second of the snapshot may be as young as one that is planned.
 func startOf(s *Snapshot) (started time.Time) {
 	for _, pod := range s.Pods {
 		if start := pod.Status.StartTime; start != nil && !start.Time.Before(s.AsOf.Truncate(time.Second)) && start.After(started) {
@@ -222,7 +223,8 @@ func (f *forecast) gone() map[types.UID]bool {
 	return gone
 }
 
-// makes says whether a planned job takes the place of an owner of pods. Training jobs, tasks and Jobs share their names.
+// makes says whether a planned job takes the place of an owner of pods. Training jobs, tasks and Jobs share their
+// names.
 func (f *forecast) makes(o owner) bool {
 	shared := o.kind == aTrainingJob || o.kind == aTask || o.kind == aJob
 	return slices.ContainsFunc(f.jobs, func(job Job) bool {
@@ -319,7 +321,8 @@ func (f *forecast) create(job int, pod Pod, into *step) {
 	f.reject(placed, refusal, into)
 }
 
-// createObject gives the object of a job to the API server, as far as quotas count such objects; nil where it is created.
+// createObject gives the object of a job to the API server, as far as quotas count such objects; nil where it is
+// created.
 func (f *forecast) createObject(job Job) *podadmission.Refusal {
 	if _, isJob := job.Object.(*batchv1.Job); !isJob && job.Noun != aJob && job.Noun != aTask && job.Noun != aTrainingJob || job.Grows {
 		return nil
@@ -357,8 +360,8 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 	return f.queues.started(part, a)
 }
 
-// enter makes a planned pod ready for scheduling, as the API server stores it. One that is created counts in its namespace's
-// quotas; the refusal says why it cannot be created.
+// enter makes a planned pod ready for scheduling, as the API server stores it. One that is created counts in its
+// namespace's quotas; the refusal says why it cannot be created.
 func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
 	object, refusal := f.apiServer.Complete(f.withPresent(pod))
 	if pod.Answered && (pod.Refusal != nil || !f.snapshot.RulesPlanned) {
@@ -374,7 +377,8 @@ func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podad
 	return placed, refusal
 }
 
-// withPresent is the pod without the classes and the namespace that are not there, where somebody else may make them before it.
+// withPresent is the pod without the classes and the namespace that are not there, where somebody else may make them
+// before it.
 func (f *forecast) withPresent(pod Pod) *corev1.Pod {
 	object := *pod.Pod
 	if f.snapshot.RuntimeClasses == nil && object.Spec.RuntimeClassName != nil {
@@ -395,8 +399,8 @@ func (f *forecast) withPresent(pod Pod) *corev1.Pod {
 	return &object
 }
 
-// namespaces are those of the cluster and, where somebody else may make them before the jobs, those of the jobs. nil where
-// they could not be read.
+// namespaces are those of the cluster and, where somebody else may make them before the jobs, those of the jobs. nil
+// where they could not be read.
 func (f *forecast) namespaces() []*corev1.Namespace {
 	namespaces := f.snapshot.Namespaces
 	if namespaces == nil || !f.snapshot.Open {
@@ -422,8 +426,8 @@ func withControllers(s *Snapshot, jobs []Job) *Snapshot {
 	return &with
 }
 
-// priorityOf is a part's, where no class of its queue says it: that of the first pod set which names a class, else that of
-// its first pods.
+// priorityOf is a part's, where no class of its queue says it: that of the first pod set which names a class, else that
+// of its first pods.
 func (f *forecast) priorityOf(part Part) int32 {
 	if len(part.Pods) == 0 {
 		return 0

@@ -16,8 +16,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
 
-// tutorial is ElasticDL's: three nodes of a little less than 4 CPU, and a job of low priority with its master on node-3,
-// whose workers started two seconds after one another.
+// tutorial is ElasticDL's: three nodes of a little less than 4 CPU, and a job of low priority with its master on
+// node-3, whose workers started two seconds after one another.
 func tutorial() *forecast.Snapshot {
 	return &forecast.Snapshot{
 		AsOf:            forecasttest.AsOf,

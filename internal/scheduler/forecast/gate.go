@@ -8,8 +8,8 @@ import (
 const maxRefusals = 5
 
 // Refusals are what a gate for changes that must evict nobody has against the job, in a phrase each: that another job's
-// pod or workload would, or may, be evicted; that it can never run; and that the answer is approximate. That it waits is
-// no reason: it harms nobody.
+// pod or workload would, or may, be evicted; that it can never run; and that the answer is approximate. That it waits
+// is no reason: it harms nobody.
 func (a Answer) Refusals() []string {
 	var reasons []string
 	evicts := 0

@@ -72,8 +72,8 @@ type Pod struct {
 	Wave int
 	// Ends is set for a pod that has to end before the next wave is created, as an initializer does.
 	Ends bool
-	// Answered says that the API server was asked about the pod, by a dry run: Pod is what it would store, or Refusal says why
-	// it would not.
+	// Answered says that the API server was asked about the pod, by a dry run: Pod is what it would store, or Refusal says
+	// why it would not.
 	Answered bool
 	Refusal  *podadmission.Refusal
 	*corev1.Pod
@@ -118,8 +118,8 @@ func (j Job) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
 }
 
-// OfTrainingJob is the job that a definition describes: its master first and, when that runs, its workers; under a queue
-// the floor with the master, and every other worker by itself.
+// OfTrainingJob is the job that a definition describes: its master first and, when that runs, its workers; under a
+// queue the floor with the master, and every other worker by itself.
 func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 	job := Job{Noun: aTrainingJob, Namespace: d.Job.Namespace, Name: d.Job.Name}
 	master, err := d.MasterTemplate()
@@ -213,7 +213,8 @@ func podsOfJob(job *batchv1.Job, n int) []Pod {
 	return pods
 }
 
-// podOfJob is a pod with the labels that the Job controller adds, by which affinities and spread constraints may select it.
+// podOfJob is a pod with the labels that the Job controller adds, by which affinities and spread constraints may select
+// it.
 func podOfJob(template corev1.PodTemplateSpec, namespace, job, name string) *corev1.Pod {
 	pod := podOf(template, namespace, name)
 	if pod.Labels == nil {
@@ -261,7 +262,8 @@ func (j *Job) QueueIn(queue string) {
 	j.Stages = stages
 }
 
-// unmanaged are the namespaces in which Kueue queues nothing (managedJobsNamespaceSelector of its default configuration).
+// unmanaged are the namespaces in which Kueue queues nothing (managedJobsNamespaceSelector of its default
+// configuration).
 var unmanaged = []string{metav1.NamespaceSystem, "kueue-system"}
 
 // queuedByDefault puts jobs that name no queue into their namespace's LocalQueue "default", as Kueue does.

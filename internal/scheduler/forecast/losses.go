@@ -109,8 +109,8 @@ type staff struct {
 	running, all int
 }
 
-// staffOf counts the workers of each training job: those that have a place, and all that are wanted, which includes those
-// that wait for one. A pod that is being deleted is not wanted any more.
+// staffOf counts the workers of each training job: those that have a place, and all that are wanted, which includes
+// those that wait for one. A pod that is being deleted is not wanted any more.
 func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
 	found := map[types.NamespacedName]staff{}
 	for _, pod := range pods {

@@ -9,9 +9,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// merged joins runs that have come to the same state by different choices: the same pods have stopped, and pods that are
-// alike are on the same nodes, whichever is on which. What happens next is the same in all of them. The pods' possible
-// nodes are those of all runs that are joined.
+// merged joins runs that have come to the same state by different choices: the same pods have stopped, and pods that
+// are alike are on the same nodes, whichever is on which. What happens next is the same in all of them. The pods'
+// possible nodes are those of all runs that are joined.
 func (f *forecast) merged(runs []*run) []*run {
 	if len(runs) == 1 {
 		return runs
@@ -110,7 +110,8 @@ func (f *forecast) distinct(r *run, choices []choice) []choice {
 	return distinct
 }
 
-// kindOf is equal for pods that are alike: those of one part of a job by their role, and those made again by their owner.
+// kindOf is equal for pods that are alike: those of one part of a job by their role, and those made again by their
+// owner.
 func (f *forecast) kindOf(pod *placement.Pod, fate *fate) string {
 	if p, ok := f.planned[pod]; ok {
 		word, _, _ := strings.Cut(p.Role, " ")

@@ -10,7 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// maxRounds bounds how often pods are tried again after others have stopped: in each round some pod is bound or evicted.
+// maxRounds bounds how often pods are tried again after others have stopped: in each round some pod is bound or
+// evicted.
 const maxRounds = 20
 
 // run is one way in which pods may come to their places. Where kube-scheduler chooses at random between equals, a run
@@ -76,9 +77,9 @@ type splitter struct {
 // share is into how many runs each of some may split.
 func (s splitter) share(runs int) int { return max(s.most/runs, 1) }
 
-// place gives pods to the scheduler at one time, those of each list in their order and the lists in any, and continues until
-// nothing changes any more: what stops is gone, what waits has been tried again. It returns the runs into which this one
-// splits.
+// place gives pods to the scheduler at one time, those of each list in their order and the lists in any, and continues
+// until nothing changes any more: what stops is gone, what waits has been tried again. It returns the runs into which
+// this one splits.
 func (r *run) place(lists ...[]*placement.Pod) []*run {
 	pods := slices.Concat(lists...)
 	r.view()
@@ -111,8 +112,8 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 	return runs
 }
 
-// retries are the pods to try again: for how long each of them backs off is open, and so whether those for which room is kept come
-// before others. That makes a difference only where one of the others finds something.
+// retries are the pods to try again: for how long each of them backs off is open, and so whether those for which room
+// is kept come before others. That makes a difference only where one of the others finds something.
 func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
 	waiting := byPriority(r.waiting(pods))
 	var kept, others []*placement.Pod
@@ -353,8 +354,8 @@ func (r *run) clearNodes(on func(node string) bool) {
 	}
 }
 
-// clearings are the ways in which what is stopping may be gone when the scheduler looks again: all of it or, where that makes
-// a difference, that of one node only, as pods take different times to stop. None where nothing is stopping.
+// clearings are the ways in which what is stopping may be gone when the scheduler looks again: all of it or, where that
+// makes a difference, that of one node only, as pods take different times to stop. None where nothing is stopping.
 func (r *run) clearings(pods []*placement.Pod, most int) []*run {
 	var nodes []string
 	for _, v := range r.lost {
@@ -379,8 +380,8 @@ func (r *run) clearings(pods []*placement.Pod, most int) []*run {
 	return ways
 }
 
-// afterQueues are the ways in which pods that queues have evicted may be on their nodes still when the pods are created that
-// get their quota: Kueue gives it away when they begin to stop.
+// afterQueues are the ways in which pods that queues have evicted may be on their nodes still when the pods are created
+// that get their quota: Kueue gives it away when they begin to stop.
 func (r *run) afterQueues(pods []*placement.Pod) []*run {
 	if !slices.ContainsFunc(r.lost, func(v victim) bool { return v.queue && !v.stopped }) {
 		return []*run{r}
@@ -389,8 +390,8 @@ func (r *run) afterQueues(pods []*placement.Pod) []*run {
 	return append(r.clearings(pods, r.most), still)
 }
 
-// orderMatters says whether a pod that waits for its victims could go to another node if others stop before them: beside all
-// pods that wait for room as well, each on the node that is kept for it.
+// orderMatters says whether a pod that waits for its victims could go to another node if others stop before them:
+// beside all pods that wait for room as well, each on the node that is kept for it.
 func (r *run) orderMatters(pods []*placement.Pod) bool {
 	then := r.cluster.Clone()
 	for _, v := range r.lost {
@@ -429,7 +430,8 @@ func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 	return queue
 }
 
-// unbound are the pods that the scheduler may try again, in the order of their making: planned ones, and those made again.
+// unbound are the pods that the scheduler may try again, in the order of their making: planned ones, and those made
+// again.
 func (r *run) unbound() []*placement.Pod {
 	var pods []*placement.Pod
 	for pod, f := range r.fates {

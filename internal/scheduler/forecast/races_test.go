@@ -47,7 +47,8 @@ func inOneDomain() *forecast.Snapshot {
 	return s
 }
 
-// The scheduler evicts low-2 for one pod, and decides about the other before or after its cache has that low-2 is stopping.
+// The scheduler evicts low-2 for one pod, and decides about the other before or after its cache has that low-2 is
+// stopping.
 func TestAVictimMayCountUntilTheSchedulerHasNoticedItsEnd(t *testing.T) {
 	answer := forecast.Make(inOneDomain(), nil, batchJob(t, `
 parallelism: 2

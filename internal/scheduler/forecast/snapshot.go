@@ -114,8 +114,8 @@ func (q *Queues) clusterQueueOf(namespace, name string) *kueue.ClusterQueue {
 	return nil
 }
 
-// FlavorLabels are the node labels of the flavors that a LocalQueue chooses from, in its order; nil where one of them is
-// not known.
+// FlavorLabels are the node labels of the flavors that a LocalQueue chooses from, in its order; nil where one of them
+// is not known.
 func (q *Queues) FlavorLabels(namespace, queue string) []map[string]string {
 	if q == nil {
 		return nil

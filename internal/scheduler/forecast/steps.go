@@ -180,8 +180,8 @@ func (f *forecast) replace(r *run) []*run {
 	return runs
 }
 
-// replacements are new pods for victims that have none yet: those that are made at once or, where there are none, those that
-// Jobs make when their back-off is over.
+// replacements are new pods for victims that have none yet: those that are made at once or, where there are none, those
+// that Jobs make when their back-off is over.
 func (f *forecast) replacements(r *run) []*placement.Pod {
 	replaced := map[*placement.Pod]bool{}
 	for _, one := range r.fates {

@@ -208,7 +208,8 @@ func TestJobsOfOneFileAreAskedAboutTheirOwnVictimsOnly(t *testing.T) {
 		pod.Labels = map[string]string{"app": "web"}
 	}
 	s.Pods[3].Spec.Priority = new(int32(2000)) // it is evicted only where the budget spares the other
-	// Its controller may be late, so that jobs which start together find another budget than jobs which follow one another.
+	// Its controller may be late, so that jobs which start together find another budget than jobs which follow one
+	// another.
 	s.Budgets = []*policyv1.PodDisruptionBudget{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},

@@ -13,9 +13,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// symmetry knows which nodes are alike: equal but for their names, with pods on them that are alike, and named by nobody.
-// What may happen on one of them may happen, in just the same way, on any other, so that one stands for all: only that is
-// followed, and what is found of it is said of all of them.
+// symmetry knows which nodes are alike: equal but for their names, with pods on them that are alike, and named by
+// nobody. What may happen on one of them may happen, in just the same way, on any other, so that one stands for all:
+// only that is followed, and what is found of it is said of all of them.
 type symmetry struct {
 	nodes  map[string]*corev1.Node
 	pods   func(node string) []*placement.Pod

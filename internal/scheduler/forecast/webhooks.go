@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Webhooks are what may change or reject pods besides the API server itself. Kueue's are known: they put pods into queues.
+// Webhooks are what may change or reject pods besides the API server itself. Kueue's are known: they put pods into
+// queues.
 type Webhooks struct {
 	Mutating   []*admissionv1.MutatingWebhookConfiguration
 	Validating []*admissionv1.ValidatingWebhookConfiguration

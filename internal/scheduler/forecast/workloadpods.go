@@ -14,7 +14,8 @@ import (
 const maxOwners = 8
 
 // workloadPods are the pods that a workload admitted, with and without a node. A pod belongs to the Workload that its
-// annotation names, which Kueue sets on all that it admits; else to that which owns it, or the Job or other object above it.
+// annotation names, which Kueue sets on all that it admits; else to that which owns it, or the Job or other object
+// above it.
 func (f *forecast) workloadPods(name types.NamespacedName) []*corev1.Pod {
 	if f.workloads == nil {
 		f.workloads = f.podsByWorkload()
@@ -72,8 +73,8 @@ func (f *forecast) owners() map[types.UID]types.UID {
 	return above
 }
 
-// noteMissingPods says that a workload which loses its quota has more pods than were found: where those are, room is made
-// that is not counted.
+// noteMissingPods says that a workload which loses its quota has more pods than were found: where those are, room is
+// made that is not counted.
 func (f *forecast) noteMissingPods(name types.NamespacedName) {
 	w := f.queues.known[name]
 	if w == nil || w.Status.Admission == nil {

@@ -80,8 +80,8 @@ func (p *Pod) hasAffinity() bool {
 }
 
 // reach is the terms of an arriving pod with the namespaces that their selectors mean today
-// (interpodaffinity, mergeAffinityTermNamespacesIfNotEmpty). As in the original the selector itself stays, and is asked about no labels at
-// all: one that matches a namespace without labels matches every namespace.
+// (interpodaffinity, mergeAffinityTermNamespacesIfNotEmpty). As in the original the selector itself stays, and is asked
+// about no labels at all: one that matches a namespace without labels matches every namespace.
 func (c *Cluster) reach(terms []term) []term {
 	reached := make([]term, len(terms))
 	for i, t := range terms {

@@ -12,7 +12,8 @@ type Prospect struct {
 	Kind Kind
 	// Options (Bound, Preempts) that are possible; one of them will happen. In the order of the nodes.
 	Options []Option
-	// Sampled: kube-scheduler looks at a part of so many nodes only, and which part is unknown; the options are those of every part.
+	// Sampled: kube-scheduler looks at a part of so many nodes only, and which part is unknown; the options are those of
+	// every part.
 	Sampled bool
 	// Approximate says what is not modelled, or where the options are too many to be all named.
 	Approximate []string
@@ -28,8 +29,8 @@ type Option struct {
 	Violations int
 }
 
-// Victim is a pod that is evicted, and pods on its node that are equal to it in everything that counts: any of them may be taken instead
-// (each by one victim only).
+// Victim is a pod that is evicted, and pods on its node that are equal to it in everything that counts: any of them may
+// be taken instead (each by one victim only).
 type Victim struct {
 	Pod *Pod
 	Or  []*Pod
@@ -67,8 +68,8 @@ func (c *Cluster) Alternatives(pod *Pod) Prospect {
 	return p
 }
 
-// Fits names the nodes on which the pod fits beside what is there and the pods for which room is kept, without evictions. It
-// changes no later decision (see reader).
+// Fits names the nodes on which the pod fits beside what is there and the pods for which room is kept, without
+// evictions. It changes no later decision (see reader).
 func (c *Cluster) Fits(pod *Pod) []string {
 	if gated(pod) {
 		return nil
@@ -84,8 +85,9 @@ func (c *Cluster) Fits(pod *Pod) []string {
 	return names
 }
 
-// winners are the feasible nodes that may come out highest. When only a part of them is compared, a node may win if there are enough others,
-// or itself, that do not beat it. (Scores that are relative to the nodes compared are taken as among all.)
+// winners are the feasible nodes that may come out highest. When only a part of them is compared, a node may win if
+// there are enough others, or itself, that do not beat it. (Scores that are relative to the nodes compared are taken as
+// among all.)
 func (cy *cycle) winners(fits []int, p *Prospect) []int {
 	if len(fits) == 1 {
 		return fits
@@ -110,8 +112,9 @@ type prospective struct {
 	rank ranking
 }
 
-// evictable adds the ways in which evictions can make room. Where the order of a node's pods is open (equal priority, equal start), it
-// decides whom the reprieve spares, so a node has several outcomes. One of them happens if no other node is sure to have a better.
+// evictable adds the ways in which evictions can make room. Where the order of a node's pods is open (equal priority,
+// equal start), it decides whom the reprieve spares, so a node has several outcomes. One of them happens if no other
+// node is sure to have a better.
 func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
 	potential := 0
 	var all []prospective
@@ -229,7 +232,8 @@ func equalLabels(a, b map[string]string) bool {
 	return true
 }
 
-// interchange adds to every victim the pods that may be taken in its place, and is the outcome's signature: how many of each kind are evicted.
+// interchange adds to every victim the pods that may be taken in its place, and is the outcome's signature: how many of
+// each kind are evicted.
 func (cy *cycle) interchange(n *node, lower []int, alike map[int]int, option *Option) string {
 	evicted := map[*Pod]bool{}
 	for _, victim := range option.Victims {
@@ -254,8 +258,8 @@ func (cy *cycle) interchange(n *node, lower []int, alike map[int]int, option *Op
 	return fmt.Sprint(kinds)
 }
 
-// orders visits the different orders of some pods that importance leaves open; those that are alike keep theirs. false: there are more than
-// limit.
+// orders visits the different orders of some pods that importance leaves open; those that are alike keep theirs. false:
+// there are more than limit.
 func orders(n *node, lower []int, alike map[int]int, limit int, visit func(order []int)) (complete bool) {
 	order := slices.Clone(lower)
 	left := limit

@@ -49,14 +49,16 @@ type Cluster struct {
 	// How many pods on nodes have terms of affinity, and required terms of anti-affinity.
 	withAffinity, withAntiAffinity int
 
-	// Break chooses one of n equals, 0 to n-1, where kube-scheduler chooses at random. Nil: the first. It must not keep state that a clone would share.
+	// Break chooses one of n equals, 0 to n-1, where kube-scheduler chooses at random. Nil: the first. It must not keep
+	// state that a clone would share.
 	Break func(n int) int
 
 	// next is where the search for feasible nodes begins (sched.nextStartNodeIndex).
 	next int
 	// reading: this is a reader, which leaves alone what decisions share.
 	reading bool
-	// owner is the token by which this Cluster knows the nodes that are its own to change. A clone shares nodes until either changes them.
+	// owner is the token by which this Cluster knows the nodes that are its own to change. A clone shares nodes until
+	// either changes them.
 	owner *byte
 }
 
@@ -143,10 +145,10 @@ func (c *Cluster) Clone() *Cluster {
 	return &clone
 }
 
-// reader is the cluster for a question, whose answer must not change later decisions. These depend on more than the nodes: on
-// where the next search begins, on how often Break was called, and on the memos, as a shape that has one leaves other choices to
-// Break. So a reader has a place of its own to begin at, takes the first of equals, and neither makes nor uses a memo.
-// It shares the nodes and must not be used to change them.
+// reader is the cluster for a question, whose answer must not change later decisions. These depend on more than the
+// nodes: on where the next search begins, on how often Break was called, and on the memos, as a shape that has one
+// leaves other choices to Break. So a reader has a place of its own to begin at, takes the first of equals, and neither
+// makes nor uses a memo. It shares the nodes and must not be used to change them.
 func (c *Cluster) reader() *Cluster {
 	r := *c
 	r.Break, r.reading, r.work = nil, true, &workspace{}
@@ -211,7 +213,8 @@ func (c *Cluster) RemovePod(pod *Pod, node string) {
 	c.count(pod, -1)
 }
 
-// Evict begins the end of a pod: it stays on its node, terminating, until RemovePod. The budgets (PDBs) that cover it shrink.
+// Evict begins the end of a pod: it stays on its node, terminating, until RemovePod. The budgets (PDBs) that cover it
+// shrink.
 func (c *Cluster) Evict(pod *Pod, node string) {
 	n := c.own(c.mustKnow(node))
 	i := n.find(pod)
@@ -231,8 +234,8 @@ func (c *Cluster) Evict(pod *Pod, node string) {
 	}
 }
 
-// Unnoticed is the end of a pod that kube-scheduler's cache does not have yet: victims are evicted beside the next decisions. The pod counts
-// as one that stays, until Evict. What it has left of budgets stays as it is.
+// Unnoticed is the end of a pod that kube-scheduler's cache does not have yet: victims are evicted beside the next
+// decisions. The pod counts as one that stays, until Evict. What it has left of budgets stays as it is.
 func (c *Cluster) Unnoticed(pod *Pod, node string) {
 	n := c.own(c.mustKnow(node))
 	if i := n.find(pod); i >= 0 {
@@ -240,8 +243,9 @@ func (c *Cluster) Unnoticed(pod *Pod, node string) {
 	}
 }
 
-// Preempt carries a decision to preempt out: the victims begin to end, pods of lower priority lose their nomination on the node, and the
-// pod is nominated there (preemption.Executor, prepareCandidate). When the victims were terminating already, other nominations stay.
+// Preempt carries a decision to preempt out: the victims begin to end, pods of lower priority lose their nomination on
+// the node, and the pod is nominated there (preemption.Executor, prepareCandidate). When the victims were terminating
+// already, other nominations stay.
 func (c *Cluster) Preempt(pod *Pod, node string, victims []*Pod) {
 	n := c.nodes[c.mustKnow(node)]
 	if slices.ContainsFunc(victims, func(victim *Pod) bool { return !n.pods[n.find(victim)].terminating }) {
@@ -359,8 +363,8 @@ func (c *Cluster) count(pod *Pod, sign int) {
 	}
 }
 
-// arrange brings the nodes into kube-scheduler's order: the first of every zone, the second of every zone, and so on. It keeps the
-// order within zones, and that of the zones.
+// arrange brings the nodes into kube-scheduler's order: the first of every zone, the second of every zone, and so on.
+// It keeps the order within zones, and that of the zones.
 func (c *Cluster) arrange() {
 	var zones []string
 	of := map[string][]*node{}

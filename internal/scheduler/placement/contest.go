@@ -2,9 +2,9 @@ package placement
 
 import "slices"
 
-// contest selects the victims of node after node where evictions may help, from the offset-th on, until those that help are as many as limit
-// and not all violate a budget. It says where they are the best, or one of so many equals, and leaves them in workspace.best; 0 equals: they
-// help nowhere (DryRunPreemption, pickOneNodeForPreemption).
+// contest selects the victims of node after node where evictions may help, from the offset-th on, until those that help
+// are as many as limit and not all violate a budget. It says where they are the best, or one of so many equals, and
+// leaves them in workspace.best; 0 equals: they help nowhere (DryRunPreemption, pickOneNodeForPreemption).
 func (cy *cycle) contest(offset, limit int) (at int, best ranking, equal int) {
 	c, w := cy.c, cy.c.work
 	found, unviolating := 0, 0
@@ -41,8 +41,8 @@ func (cy *cycle) contest(offset, limit int) (at int, best ranking, equal int) {
 	return at, best, equal
 }
 
-// eviction is what evictions on a node come to. Its zero value says that their victims are still to be selected: it comes before all others,
-// so that the best of a window is known when nothing in it is open.
+// eviction is what evictions on a node come to. Its zero value says that their victims are still to be selected: it
+// comes before all others, so that the best of a window is known when nothing in it is open.
 type eviction ranking
 
 func (e eviction) open() bool { return e.count == 0 }
@@ -65,8 +65,8 @@ type passing struct {
 	victims []*Pod
 }
 
-// contestIndex is contest where there are no budgets to violate, by what is remembered: of the nodes that would be looked at, it looks at those
-// of which it does not know what evictions there come to.
+// contestIndex is contest where there are no budgets to violate, by what is remembered: of the nodes that would be
+// looked at, it looks at those of which it does not know what evictions there come to.
 func (cy *cycle) contestIndex(offset, limit int) (at int, best ranking, equal int) {
 	m, w := &cy.pod.arrival.memo, cy.c.work
 	m.prepare()
@@ -105,7 +105,8 @@ func (cy *cycle) settle(m *memo, at int) {
 	}
 }
 
-// prepare forgets, before a decision, the evictions that held for the last one only. (Where a pod is nominated, memo does.)
+// prepare forgets, before a decision, the evictions that held for the last one only. (Where a pod is nominated, memo
+// does.)
 func (m *memo) prepare() {
 	if m.evictions.nodes == 0 {
 		m.evictions = newIndex[eviction](len(m.verdicts))

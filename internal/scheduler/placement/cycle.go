@@ -56,8 +56,8 @@ func (cy *cycle) judge(n *node) verdict {
 	return cy.filter(&trial{node: n, requested: n.requested, count: len(n.pods)})
 }
 
-// filter is the verdict on a node that passes the fixed filters. Pods of at least the same priority that are nominated to it count as if
-// they ran there; and the pod must fit without them too (RunFilterPluginsWithNominatedPods).
+// filter is the verdict on a node that passes the fixed filters. Pods of at least the same priority that are nominated
+// to it count as if they ran there; and the pod must fit without them too (RunFilterPluginsWithNominatedPods).
 func (cy *cycle) filter(t *trial) verdict {
 	if len(t.nominated) > 0 {
 		if v := cy.withNominated(t); v != feasible {

@@ -1,7 +1,8 @@
-// Package placement says where pods go and whom they evict: kube-scheduler's rules (v1.36, default profile) as a pure engine.
+// Package placement says where pods go and whom they evict: kube-scheduler's rules (v1.36, default profile) as a pure
+// engine.
 //
-// Data in, data out: there is no I/O, no clock and no goroutine here. A Cluster is made of real API objects, and changes as its
-// owner says:
+// Data in, data out: there is no I/O, no clock and no goroutine here. A Cluster is made of real API objects, and
+// changes as its owner says:
 //
 //	cluster := placement.New(placement.Snapshot{Nodes: …, Pods: …})
 //	pod := cluster.Pod(object)
@@ -12,16 +13,19 @@
 //	case placement.Unschedulable: // it waits; it need not be tried again before RemovePod, Denominate or AddNode
 //	}
 //
-// Schedule answers as one kube-scheduler would: one node, one set of victims, and what is equal to it. Where the real one chooses at
-// random (between equal nodes, a rotating window of nodes to score in a large cluster, a random offset among the candidates for preemption),
-// Alternatives names everything that is possible. Explain says why, node by node and in kube-scheduler's own words.
+// Schedule answers as one kube-scheduler would: one node, one set of victims, and what is equal to it. Where the real
+// one chooses at random (between equal nodes, a rotating window of nodes to score in a large cluster, a random offset
+// among the candidates for preemption), Alternatives names everything that is possible. Explain says why, node by node
+// and in kube-scheduler's own words.
 //
-// The rules, each with its source in k8s.io/kubernetes/pkg/scheduler named where it is: the filters NodeUnschedulable, NodeName,
-// TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, PodTopologySpread and InterPodAffinity; nominated pods in two passes; the
-// scores of the default profile with its weights, to the last truncated integer; DefaultPreemption with its six criteria.
+// The rules, each with its source in k8s.io/kubernetes/pkg/scheduler named where it is: the filters NodeUnschedulable,
+// NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, PodTopologySpread and InterPodAffinity;
+// nominated pods in two passes; the scores of the default profile with its weights, to the last truncated integer;
+// DefaultPreemption with its six criteria.
 //
-// Volumes, resource claims, declared node features, and pods that belong to another scheduler are not modelled; a Decision names the pods
-// that use them (Approximate). Resources that come from a DeviceClass, scheduler extenders and other profiles than the default are unknown to it.
+// Volumes, resource claims, declared node features, and pods that belong to another scheduler are not modelled; a
+// Decision names the pods that use them (Approximate). Resources that come from a DeviceClass, scheduler extenders and
+// other profiles than the default are unknown to it.
 //
 // A Cluster, and its clones together, are not safe for concurrent use.
 package placement

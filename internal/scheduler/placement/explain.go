@@ -14,7 +14,8 @@ type Explanation struct {
 	Decision Decision
 	// Nodes, in the cluster's order: all of them, though kube-scheduler may have stopped earlier.
 	Nodes []NodeExplanation
-	// Message is what kube-scheduler writes into the pod's condition PodScheduled and its event FailedScheduling; "" for a pod that is bound.
+	// Message is what kube-scheduler writes into the pod's condition PodScheduled and its event FailedScheduling; "" for a
+	// pod that is bound.
 	Message string
 }
 
@@ -27,11 +28,13 @@ type NodeExplanation struct {
 	Detail string
 	// Score is by what it is compared with others where the pod fits on several nodes.
 	Score int64
-	// Victims whose eviction makes room, the most important first; none: the pod fits without, or eviction does not help or is not allowed.
+	// Victims whose eviction makes room, the most important first; none: the pod fits without, or eviction does not help
+	// or is not allowed.
 	Victims []*Pod
 }
 
-// String is a line: "node-2: Insufficient cpu (requested 3, free 2.92); preempting default/low-1 (priority 1000) makes room".
+// String is a line: "node-2: Insufficient cpu (requested 3, free 2.92); preempting default/low-1 (priority 1000) makes
+// room".
 func (n NodeExplanation) String() string {
 	var victims []string
 	for _, victim := range n.Victims {
@@ -58,8 +61,8 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// Explain says why Schedule decides as it does. Of equals, its decision takes the first. Like all questions, it changes no
-// later decision (see reader).
+// Explain says why Schedule decides as it does. Of equals, its decision takes the first. Like all questions, it changes
+// no later decision (see reader).
 func (c *Cluster) Explain(pod *Pod) Explanation {
 	c = c.reader()
 	decision, _ := c.decide(pod)
@@ -103,8 +106,8 @@ func (cy *cycle) everywhere() []verdict {
 	return verdicts
 }
 
-// evictions adds to the nodes whose eviction makes room there, and is what kube-scheduler says of nodes where none does; why is the reason
-// for which it does not look at all.
+// evictions adds to the nodes whose eviction makes room there, and is what kube-scheduler says of nodes where none
+// does; why is the reason for which it does not look at all.
 func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwards map[string]int, why string) {
 	w := cy.c.work
 	if why = cy.ineligible(); why != "" {
@@ -225,7 +228,8 @@ var words = map[verdict]string{
 	othersAntiAffinity:    "node(s) didn't satisfy existing pods anti-affinity rules",
 }
 
-// shortages are the resources of which a node has too little. Where only the pods that are nominated to it stand in the way, they are counted.
+// shortages are the resources of which a node has too little. Where only the pods that are nominated to it stand in the
+// way, they are counted.
 func (cy *cycle) shortages(t *trial) (reasons []string, detail string) {
 	var details []string
 	short := func(t *trial, note string) {

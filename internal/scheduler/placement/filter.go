@@ -44,7 +44,8 @@ type arrival struct {
 	selective   bool // required has anything to say
 	tolerations []corev1.Toleration
 	preferred   *nodeaffinity.PreferredSchedulingTerms
-	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names it asks for.
+	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names it asks
+	// for.
 	names       []string
 	conflicting bool
 	// Topology spread constraints. spreadAll: nodes without all keys of the soft ones do not count for these.
@@ -83,7 +84,8 @@ func (c *Cluster) arrive(p *Pod) {
 	p.arrival = a
 }
 
-// named are the nodes that a required affinity names by metadata.name (nodeaffinity, PreFilter): nil when some term names none.
+// named are the nodes that a required affinity names by metadata.name (nodeaffinity, PreFilter): nil when some term
+// names none.
 func named(terms []corev1.NodeSelectorTerm) (names []string, conflicting bool) {
 	for _, t := range terms {
 		var of []string
@@ -134,8 +136,8 @@ func repels(taint *corev1.Taint) bool {
 // Tolerations that compare numbers are an alpha feature, off by default.
 const comparisonOperators = false
 
-// fixed is the verdict of the filters that look at the node object alone, in kube-scheduler's order: NodeUnschedulable, NodeName,
-// TaintToleration, NodeAffinity.
+// fixed is the verdict of the filters that look at the node object alone, in kube-scheduler's order: NodeUnschedulable,
+// NodeName, TaintToleration, NodeAffinity.
 func (p *Pod) fixed(n *node) verdict {
 	switch {
 	case n.object.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), p.arrival.tolerations,
@@ -157,8 +159,8 @@ type trial struct {
 	requested quantities
 	count     int
 	guests    []*Pod
-	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet allows) is free when either
-	// goes: framework.HostPortInfo is a set.
+	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet allows)
+	// is free when either goes: framework.HostPortInfo is a set.
 	freed []hostPort
 }
 
@@ -199,7 +201,8 @@ func (t *trial) ports(pod *Pod) verdict {
 	return feasible
 }
 
-// resources is the plugin NodeResourcesFit's verdict (fitsRequest) on a node that holds so many pods with so many requests.
+// resources is the plugin NodeResourcesFit's verdict (fitsRequest) on a node that holds so many pods with so many
+// requests.
 func (n *node) resources(pod *Pod, requested quantities, count int) verdict {
 	v := feasible
 	if count+1 > n.podsAllowed {

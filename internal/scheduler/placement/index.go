@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// index finds, among the nodes that come into question for a shape of pods, the best in a window: a tree over the positions of nodes, 1 its
-// root, with the children of i at 2i and 2i+1.
+// index finds, among the nodes that come into question for a shape of pods, the best in a window: a tree over the
+// positions of nodes, 1 its root, with the children of i at 2i and 2i+1.
 type index[V rated[V]] struct {
 	nodes  int
 	leaves int     // a power of two
@@ -72,7 +72,8 @@ func merge[V rated[V]](a V, tiesA int32, b V, tiesB int32) (best V, ties int32) 
 	return a, tiesA + tiesB
 }
 
-// window is the smallest from a position on in which so many nodes come into question; all positions, if there are not so many.
+// window is the smallest from a position on in which so many nodes come into question; all positions, if there are not
+// so many.
 func (x *index[V]) window(from, limit int) window {
 	fit := int(x.fits[1])
 	if limit > fit {
@@ -139,7 +140,8 @@ func (x *index[V]) find(w window, best V, nth int32) int {
 	return x.among(0, w.rest, best, &nth)
 }
 
-// among is find, of the positions from one to before another; -1, and nth is less by how many there are, if those are too few.
+// among is find, of the positions from one to before another; -1, and nth is less by how many there are, if those are
+// too few.
 func (x *index[V]) among(from, to int, best V, nth *int32) int {
 	// below looks under tree node i, which spans the positions low to high.
 	var below func(i, low, high int) int

@@ -2,11 +2,11 @@ package placement
 
 import "cmp"
 
-// memo is what was found out about the nodes for pods of one shape. It costs what has changed since it was last asked: simulations ask about
-// thousands of pods of few shapes.
+// memo is what was found out about the nodes for pods of one shape. It costs what has changed since it was last asked:
+// simulations ask about thousands of pods of few shapes.
 //
-// It is kept for pods for which only the node itself counts (see keeps). Where pods are nominated to a node, what holds for the pod that asks
-// depends on its priority, and on whether it is nominated there itself.
+// It is kept for pods for which only the node itself counts (see keeps). Where pods are nominated to a node, what holds
+// for the pod that asks depends on its priority, and on whether it is nominated there itself.
 type memo struct {
 	cluster *Cluster
 	layout  *layout
@@ -22,7 +22,8 @@ type memo struct {
 	priority int32
 	// own is where the pod that asked last was nominated; -1: nowhere.
 	own int
-	// evictions are of the helpful nodes but those where they turned out not to help. It is made when they are first asked about.
+	// evictions are of the helpful nodes but those where they turned out not to help. It is made when they are first asked
+	// about.
 	evictions index[eviction]
 	// passing are those evictions that hold for one decision only.
 	passing []passing
@@ -33,11 +34,13 @@ type score int16
 
 func (s score) compare(other score) int { return cmp.Compare(s, other) }
 
-// mostMemos bounds the memory of a cluster's memos: each takes some 40 bytes per node, and 150 more once its pods preempt.
+// mostMemos bounds the memory of a cluster's memos: each takes some 40 bytes per node, and 150 more once its pods
+// preempt.
 const mostMemos = 256
 
-// keeps says whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a node itself and what is on it
-// (no topology, and no ports, whose owners it would take longer to look at than all else), and its shape is not seen for the first time.
+// keeps says whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a node
+// itself and what is on it (no topology, and no ports, whose owners it would take longer to look at than all else), and
+// its shape is not seen for the first time.
 func (cy *cycle) keeps() bool {
 	a := cy.pod.arrival
 	if cy.c.reading || len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
-// Never answers the one question that needs no knowledge of what runs. It looks at resources, the node selector, required
-// node affinity, taints and the node's name; volumes, ports, and affinity to other pods are left out, so that "never" is
-// certain and "perhaps" is not more than that.
+// Never answers the one question that needs no knowledge of what runs. It looks at resources, the node selector,
+// required node affinity, taints and the node's name; volumes, ports, and affinity to other pods are left out, so that
+// "never" is certain and "perhaps" is not more than that.
 //
 // It says that a pod fits on none of the nodes even when they are empty, and why, in kube-scheduler's manner: "2 have
-// too little cpu (it requests 8, the largest has 3920m), 1 has untolerated taint {gpu: present}". Without nodes nothing is
-// known. A cordoned node counts as one that can take the pod: cordons end. Requests that the pod leaves out are its
+// too little cpu (it requests 8, the largest has 3920m), 1 has untolerated taint {gpu: present}". Without nodes nothing
+// is known. A cordoned node counts as one that can take the pod: cordons end. Requests that the pod leaves out are its
 // limits, as the API server has it.
 func Never(pod *corev1.Pod, nodes []*corev1.Node) (why string, never bool) {
 	if len(nodes) == 0 {
@@ -78,8 +78,8 @@ func barrier(pod *corev1.Pod, affinity nodeaffinity.RequiredNodeAffinity, node *
 	return ""
 }
 
-// lasting is a taint that keeps pods off and that is no sign of a passing state: those that Kubernetes itself puts on nodes
-// go away when the node is well again.
+// lasting is a taint that keeps pods off and that is no sign of a passing state: those that Kubernetes itself puts on
+// nodes go away when the node is well again.
 func lasting(taint *corev1.Taint) bool {
 	passing := strings.HasPrefix(taint.Key, "node.kubernetes.io/") || strings.HasPrefix(taint.Key, "node.cloudprovider.kubernetes.io/")
 	return !passing && (taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute)

@@ -9,15 +9,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
-// Pod is a pod made ready for scheduling: parsed once, never changed, compared by pointer. A copy with another Name, Priority,
-// Created or Started is another pod of the same shape, and cheap: simulations make thousands so. It belongs to the Cluster that made it, and
-// that one's clones.
+// Pod is a pod made ready for scheduling: parsed once, never changed, compared by pointer. A copy with another Name,
+// Priority, Created or Started is another pod of the same shape, and cheap: simulations make thousands so. It belongs
+// to the Cluster that made it, and that one's clones.
 type Pod struct {
 	Name     string
 	Priority int32
 	// Created orders pods of equal priority in the queue.
 	Created time.Time
-	// Started is the pod's status.startTime; zero: it has not started. Among victims of equal priority those that run longest are spared first.
+	// Started is the pod's status.startTime; zero: it has not started. Among victims of equal priority those that run
+	// longest are spared first.
 	Started time.Time
 
 	*shape
@@ -48,8 +49,8 @@ func (p *Pod) Namespace() string { return p.namespace }
 // String is namespace/name.
 func (p *Pod) String() string { return p.namespace + "/" + p.Name }
 
-// Pod makes an API object ready for scheduling in this cluster: requests that are missing are its limits, and a priority class that admission
-// has not resolved yet is looked up. The object must not be changed afterwards.
+// Pod makes an API object ready for scheduling in this cluster: requests that are missing are its limits, and a
+// priority class that admission has not resolved yet is looked up. The object must not be changed afterwards.
 func (c *Cluster) Pod(object *corev1.Pod) *Pod {
 	if spec := scheduler.WithRequests(&object.Spec); spec != &object.Spec {
 		completed := *object
@@ -76,7 +77,8 @@ func (c *Cluster) Pod(object *corev1.Pod) *Pod {
 	return p
 }
 
-// prioritised gives a pod the priority and the preemption policy of its class, as admission does (plugin/pkg/admission/priority).
+// prioritised gives a pod the priority and the preemption policy of its class, as admission does
+// (plugin/pkg/admission/priority).
 func (c *Cluster) prioritised(object *corev1.Pod) *corev1.Pod {
 	class := c.priorityClasses[object.Spec.PriorityClassName]
 	if class == nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// preempt looks for pods to evict, after a search that found nothing; false: the pod may not (plugins/defaultpreemption;
-// framework/preemption).
+// preempt looks for pods to evict, after a search that found nothing; false: the pod may not
+// (plugins/defaultpreemption; framework/preemption).
 func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 	c, w := cy.c, cy.c.work
 	if cy.ineligible() != "" {
@@ -68,7 +68,8 @@ func (cy *cycle) victims(n *node) (rank ranking, helps, drawn bool) {
 	return rank, helps, drawn
 }
 
-// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It says whether there were any.
+// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It says whether
+// there were any.
 func (cy *cycle) shuffle(n *node, lower []int) (drawn bool) {
 	for from := 0; from < len(lower); {
 		end := from + 1
@@ -84,8 +85,8 @@ func (cy *cycle) shuffle(n *node, lower []int) (drawn bool) {
 	return drawn
 }
 
-// reprieve evicts the pods at some places of a node, and takes back as many as it can: in their order, those whose budget does not allow
-// their eviction first.
+// reprieve evicts the pods at some places of a node, and takes back as many as it can: in their order, those whose
+// budget does not allow their eviction first.
 func (cy *cycle) reprieve(n *node, lower []int) (ranking, bool) {
 	w := cy.c.work
 	w.requested = append(w.requested[:0], n.requested...)
@@ -136,8 +137,8 @@ func (cy *cycle) reprieve(n *node, lower []int) (ranking, bool) {
 	return rank(w.victims, violations), true
 }
 
-// importance puts the pod first that is spared first: the higher priority, then the longer run (util.MoreImportantPod). Pods that have not
-// started run the shortest.
+// importance puts the pod first that is spared first: the higher priority, then the longer run (util.MoreImportantPod).
+// Pods that have not started run the shortest.
 func importance(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(since(a), since(b)))
 }
@@ -168,9 +169,9 @@ func rank(victims []*Pod, violations int) ranking {
 	return r
 }
 
-// compare is greater than zero when these victims are to be preferred to others: fewer violations of budgets, then the lower highest
-// priority, the smaller sum of priorities, fewer victims, and the later start of the one that runs longest among those of the highest
-// priority.
+// compare is greater than zero when these victims are to be preferred to others: fewer violations of budgets, then the
+// lower highest priority, the smaller sum of priorities, fewer victims, and the later start of the one that runs
+// longest among those of the highest priority.
 func (r ranking) compare(other ranking) int {
 	switch {
 	case r.violations != other.violations:
@@ -204,8 +205,8 @@ func newBudget(pdb *policyv1.PodDisruptionBudget) *budget {
 	return b
 }
 
-// Budgets is what PodDisruptionBudgets allow at one moment. The disruption controller writes it, and kube-scheduler may still
-// read what was written before.
+// Budgets is what PodDisruptionBudgets allow at one moment. The disruption controller writes it, and kube-scheduler may
+// still read what was written before.
 type Budgets struct {
 	list []*budget
 }
@@ -236,8 +237,8 @@ func (b *budget) covers(pod *Pod) bool {
 	return b.namespace == pod.namespace && len(pod.labels) > 0 && b.selector.Matches(pod.labels) && !b.disrupted[pod.Name]
 }
 
-// violating says of each of some pods, in their order, whether its budget would not allow its eviction after those before it
-// (filterPodsWithPDBViolation). The result is good until the next call.
+// violating says of each of some pods, in their order, whether its budget would not allow its eviction after those
+// before it (filterPodsWithPDBViolation). The result is good until the next call.
 func (c *Cluster) violating(n *node, pods []int) []bool {
 	c.work.violating = grow(c.work.violating, len(pods))
 	result := c.work.violating

@@ -190,7 +190,8 @@ func TestTheOrderOfNodesAndPodsChoosesOnlyBetweenEquals(t *testing.T) {
 	})
 }
 
-// sets are the options with every pod that may be taken written out, so that which of equal pods stands first does not show.
+// sets are the options with every pod that may be taken written out, so that which of equal pods stands first does not
+// show.
 func sets(p Prospect) string {
 	texts := []string{string(p.Kind)}
 	for _, o := range p.Options {

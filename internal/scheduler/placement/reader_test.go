@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a cluster that pods of few shapes come to and are evicted from, all by one seed. It chooses among equals at random.
+// world is a cluster that pods of few shapes come to and are evicted from, all by one seed. It chooses among equals at
+// random.
 type world struct {
 	c       *Cluster
 	chance  *rand.Rand

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// quantities holds one amount per resource, at the resource's slot: millicores of cpu, else units (bytes). A resource beyond its
-// end is zero.
+// quantities holds one amount per resource, at the resource's slot: millicores of cpu, else units (bytes). A resource
+// beyond its end is zero.
 type quantities []int64
 
 const (
@@ -63,8 +63,8 @@ func (s *slots) slot(name corev1.ResourceName) int {
 	return slot
 }
 
-// quantities reads a resource list as kube-scheduler does: what it does not schedule by (the number of pods apart) is left out
-// (framework.Resource, util.IsScalarResourceName).
+// quantities reads a resource list as kube-scheduler does: what it does not schedule by (the number of pods apart) is
+// left out (framework.Resource, util.IsScalarResourceName).
 func (s *slots) quantities(list corev1.ResourceList) quantities {
 	q := make(quantities, firstScalar)
 	for name, amount := range list {
@@ -84,8 +84,8 @@ func (s *slots) quantities(list corev1.ResourceList) quantities {
 	return q
 }
 
-// scalar says whether kube-scheduler counts a resource beyond cpu, memory and ephemeral storage: extended and prefixed ones, huge
-// pages, attachable volumes.
+// scalar says whether kube-scheduler counts a resource beyond cpu, memory and ephemeral storage: extended and prefixed
+// ones, huge pages, attachable volumes.
 func scalar(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) ||
 		strings.HasPrefix(string(name), corev1.ResourceAttachableVolumesPrefix)
@@ -107,10 +107,11 @@ type demands struct {
 	requests quantities
 	// held is what it takes from a node that it is bound to: a resize that is under way counts.
 	held quantities
-	// heldForScore is its cpu and memory on a node it is bound to, for least-allocated scoring: containers that ask for nothing count too.
+	// heldForScore is its cpu and memory on a node it is bound to, for least-allocated scoring: containers that ask for
+	// nothing count too.
 	heldForScore [2]int64
-	// score is its own cpu and memory in least-allocated scoring. The plugin leaves pod-level resources out of it (its scorer is made
-	// without that feature).
+	// score is its own cpu and memory in least-allocated scoring. The plugin leaves pod-level resources out of it (its
+	// scorer is made without that feature).
 	score [2]int64
 }
 
@@ -121,8 +122,8 @@ func (s *slots) demands(pod *corev1.Pod) demands {
 	return s.allDemands(pod)
 }
 
-// ordinary says whether a pod is its containers and no more: no init containers, overhead, pod-level resources or resize. Nearly all are, and
-// for them the sums below are the same as those of allDemands at a tenth of the cost.
+// ordinary says whether a pod is its containers and no more: no init containers, overhead, pod-level resources or
+// resize. Nearly all are, and for them the sums below are the same as those of allDemands at a tenth of the cost.
 func ordinary(pod *corev1.Pod) bool {
 	spec := &pod.Spec
 	if len(spec.InitContainers) > 0 || len(spec.Overhead) > 0 || spec.Resources != nil || resized(pod) {

@@ -29,8 +29,8 @@ type Decision struct {
 	Approximate []string
 }
 
-// Schedule decides about one pod. Nothing is changed, except for where the next search begins, and that a pod which is nominated to a node
-// and finds no way to go there, or anywhere, loses its nomination.
+// Schedule decides about one pod. Nothing is changed, except for where the next search begins, and that a pod which is
+// nominated to a node and finds no way to go there, or anywhere, loses its nomination.
 func (c *Cluster) Schedule(pod *Pod) Decision {
 	decision, lost := c.decide(pod)
 	if lost {

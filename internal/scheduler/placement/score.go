@@ -23,8 +23,8 @@ const (
 	hardPodAffinity = 1   // InterPodAffinityArgs.HardPodAffinityWeight
 )
 
-// scores are the sums by which kube-scheduler chooses between nodes that a pod fits on (prioritizeNodes), in their order. They
-// depend on which nodes are compared. The result is good until the next call.
+// scores are the sums by which kube-scheduler chooses between nodes that a pod fits on (prioritizeNodes), in their
+// order. They depend on which nodes are compared. The result is good until the next call.
 func (c *Cluster) scores(pod *Pod, nodes []int) []int64 {
 	w := c.work
 	w.scores, w.part = grow(w.scores, len(nodes)), grow(w.part, len(nodes))
@@ -81,8 +81,8 @@ func leastAllocated(pod *Pod, n *node) int64 {
 	return sum / resources
 }
 
-// balanced favours nodes that the pod brings nearer to an equal use of cpu and memory (noderesources, balancedResourceScorer). It says
-// nothing about pods that ask for neither.
+// balanced favours nodes that the pod brings nearer to an equal use of cpu and memory (noderesources,
+// balancedResourceScorer). It says nothing about pods that ask for neither.
 func balanced(pod *Pod, n *node) int64 {
 	if pod.requests[slotCPU] == 0 && pod.requests[slotMemory] == 0 {
 		return 0
@@ -239,7 +239,8 @@ func (c *Cluster) spreadScores(pod *Pod, nodes []int, scores []int64) bool {
 	return true
 }
 
-// podScores are those of preferred affinity and anti-affinity, the pod's own and that of pods that run (interpodaffinity, scoring.go).
+// podScores are those of preferred affinity and anti-affinity, the pod's own and that of pods that run
+// (interpodaffinity, scoring.go).
 func (c *Cluster) podScores(pod *Pod, nodes []int, scores []int64) bool {
 	own := len(pod.preferredAffinity) > 0 || len(pod.preferredAntiAffinity) > 0
 	if !own && c.withAffinity == 0 {

@@ -2,8 +2,9 @@ package placement
 
 import "slices"
 
-// search looks for a node that the pod fits on, and takes the one with the highest score, or one of so many equals; 0 equals: there is none
-// (findNodesThatPassFilters, prioritizeNodes). It begins where the last search ended, and ends as soon as it has found enough.
+// search looks for a node that the pod fits on, and takes the one with the highest score, or one of so many equals; 0
+// equals: there is none (findNodesThatPassFilters, prioritizeNodes). It begins where the last search ended, and ends as
+// soon as it has found enough.
 func (cy *cycle) search() (chosen, equal int) {
 	switch {
 	case cy.pod.arrival.conflicting:

@@ -18,11 +18,13 @@ type constraint struct {
 	key        string
 	selector   labels.Selector
 	minDomains int
-	// Which nodes count: all, or those that the pod's node affinity matches (honorAffinity) and whose taints it tolerates (honorTaints).
+	// Which nodes count: all, or those that the pod's node affinity matches (honorAffinity) and whose taints it tolerates
+	// (honorTaints).
 	honorAffinity, honorTaints bool
 }
 
-// Without constraints of its own, a pod is spread over hosts and zones softly (podtopologyspread, systemDefaultConstraints).
+// Without constraints of its own, a pod is spread over hosts and zones softly (podtopologyspread,
+// systemDefaultConstraints).
 var systemConstraints = []constraint{
 	{maxSkew: 3, key: corev1.LabelHostname, minDomains: 1, honorAffinity: true},
 	{maxSkew: 5, key: corev1.LabelTopologyZone, minDomains: 1, honorAffinity: true},
@@ -59,7 +61,8 @@ func (p *Pod) constraints(action corev1.UnsatisfiableConstraintAction) []constra
 	return result
 }
 
-// spreading knows by which labels pods without constraints are spread: those that their services and their controller select by.
+// spreading knows by which labels pods without constraints are spread: those that their services and their controller
+// select by.
 type spreading struct {
 	services     map[string][]*corev1.Service
 	replications map[types.NamespacedName]*corev1.ReplicationController
@@ -126,7 +129,8 @@ func (s *spreading) selector(pod *Pod) labels.Selector {
 	return result
 }
 
-// softConstraints are those that choose between nodes, and whether they are the pod's own (podtopologyspread, initPreScoreState).
+// softConstraints are those that choose between nodes, and whether they are the pod's own (podtopologyspread,
+// initPreScoreState).
 func (c *Cluster) softConstraints(pod *Pod) (soft []constraint, own bool) {
 	if len(pod.object.Spec.TopologySpreadConstraints) > 0 {
 		return pod.constraints(corev1.ScheduleAnyway), true

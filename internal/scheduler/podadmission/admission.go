@@ -52,8 +52,8 @@ func New(cluster Cluster, pods []*corev1.Pod) *Controller {
 	return c
 }
 
-// Admit returns the pod as the API server stores it, and charges its use to the quotas of its namespace; or it says why the
-// pod is rejected. The pod given is not changed.
+// Admit returns the pod as the API server stores it, and charges its use to the quotas of its namespace; or it says why
+// the pod is rejected. The pod given is not changed.
 func (c *Controller) Admit(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 	pod, refusal := c.Complete(pod)
 	if refusal != nil {
@@ -130,7 +130,8 @@ func (c *Controller) priority(pod *corev1.Pod) *Refusal {
 	}
 	// A priority that the pod brings along is an error unless it is that of its class; pods read from a cluster have it.
 	spec.Priority = &value
-	// So is a policy that is not the class's; a pod that a dry run has stored has that of another class, if one is planned.
+	// So is a policy that is not the class's; a pod that a dry run has stored has that of another class, if one is
+	// planned.
 	spec.PreemptionPolicy = policy
 	return nil
 }

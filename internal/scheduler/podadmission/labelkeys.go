@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mergeLabelKeys adds the pod's own labels, which matchLabelKeys and mismatchLabelKeys name, to the selectors of its affinities
-// and spread constraints (pkg/registry/core/pod/strategy.go, mutatePodAffinity and mutateTopologySpreadConstraints).
+// mergeLabelKeys adds the pod's own labels, which matchLabelKeys and mismatchLabelKeys name, to the selectors of its
+// affinities and spread constraints (pkg/registry/core/pod/strategy.go, mutatePodAffinity and
+// mutateTopologySpreadConstraints).
 func mergeLabelKeys(pod *corev1.Pod) {
 	merge := func(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator) {
 		if selector == nil { // it selects nothing

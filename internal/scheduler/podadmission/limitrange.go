@@ -21,7 +21,8 @@ func (c *Controller) limitRanges(pod *corev1.Pod) []*corev1.LimitRange {
 	return all
 }
 
-// limitDefaults gives the pod the defaults of its namespace's LimitRanges (the mutating part of plugin/pkg/admission/limitranger).
+// limitDefaults gives the pod the defaults of its namespace's LimitRanges (the mutating part of
+// plugin/pkg/admission/limitranger).
 func (c *Controller) limitDefaults(pod *corev1.Pod) *Refusal {
 	for _, limits := range c.limitRanges(pod) {
 		// Of several items in one LimitRange the last counts, of several LimitRanges the first.

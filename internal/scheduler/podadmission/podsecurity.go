@@ -11,8 +11,8 @@ import (
 // evaluator has the checks of Pod Security, by the library that the API server uses.
 var evaluator = sync.OnceValues(func() (policy.Evaluator, error) { return policy.NewEvaluator(policy.DefaultChecks(), nil) })
 
-// podSecurity holds the pod to the level that its namespace's labels enforce (k8s.io/pod-security-admission). Without a label
-// nothing is enforced, unless the API server is configured otherwise.
+// podSecurity holds the pod to the level that its namespace's labels enforce (k8s.io/pod-security-admission). Without a
+// label nothing is enforced, unless the API server is configured otherwise.
 func podSecurity(namespace *corev1.Namespace, pod *corev1.Pod) *Refusal {
 	privileged := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
 	// A level that cannot be read is the strictest one.

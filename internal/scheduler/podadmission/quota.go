@@ -59,8 +59,8 @@ func (c *Controller) Charge(pod *corev1.Pod) *Refusal {
 	return nil
 }
 
-// ChargeObject counts an object of a resource, such as "jobs.batch", in the quotas that limit how many there are, or says
-// which it would exceed.
+// ChargeObject counts an object of a resource, such as "jobs.batch", in the quotas that limit how many there are, or
+// says which it would exceed.
 func (c *Controller) ChargeObject(namespace, resourceName string) *Refusal {
 	use := corev1.ResourceList{corev1.ResourceName("count/" + resourceName): *resource.NewQuantity(1, resource.DecimalSI)}
 	counting := func(l *ledger) bool {
@@ -173,7 +173,8 @@ func inClass(pod *corev1.Pod, selector corev1.ScopedResourceSelectorRequirement)
 	return err == nil && matches.Matches(set)
 }
 
-// bestEffort is the pod's quality of service (pkg/apis/core/v1/helper/qos): nobody asks for or limits processors or memory.
+// bestEffort is the pod's quality of service (pkg/apis/core/v1/helper/qos): nobody asks for or limits processors or
+// memory.
 func bestEffort(pod *corev1.Pod) bool {
 	asks := func(r *corev1.ResourceRequirements) bool {
 		for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
@@ -212,7 +213,8 @@ func crossesNamespaces(pod *corev1.Pod) bool {
 			slices.ContainsFunc(anti.PreferredDuringSchedulingIgnoredDuringExecution, weighted))
 }
 
-// requires says whether containers leave out what a quota of processors or memory makes them say (podEvaluator.Constraints).
+// requires says whether containers leave out what a quota of processors or memory makes them say
+// (podEvaluator.Constraints).
 func (l *ledger) requires(pod *corev1.Pod) *Refusal {
 	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {
 		return nil

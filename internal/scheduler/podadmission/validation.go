@@ -9,8 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// validResources holds the requests of a pod to its limits, as the API server does after admission has added what is missing
-// (ValidateContainerResourceRequirements in pkg/apis/core/validation): a LimitRange's default limit may be below a request.
+// validResources holds the requests of a pod to its limits, as the API server does after admission has added what is
+// missing (ValidateContainerResourceRequirements in pkg/apis/core/validation): a LimitRange's default limit may be
+// below a request.
 func validResources(pod *corev1.Pod) *Refusal {
 	var complaints []string
 	for _, list := range []struct {

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Amount is a quantity of a resource: thousandths for cpu, whole units for everything else, and Unlimited when that does not fit into 63 bits.
-// Arithmetic saturates, and Unlimited minus something bounded is Unlimited still (as in Kueue's pkg/resources/amount.go).
+// Amount is a quantity of a resource: thousandths for cpu, whole units for everything else, and Unlimited when that
+// does not fit into 63 bits. Arithmetic saturates, and Unlimited minus something bounded is Unlimited still (as in
+// Kueue's pkg/resources/amount.go).
 type Amount int64
 
 // Unlimited is more than any request.

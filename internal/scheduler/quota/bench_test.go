@@ -21,7 +21,8 @@ type cluster struct {
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// build fills an engine: every queue has 8 CPUs and 16 GPUs in two flavors, and workloads of 1 to 4 CPUs that come in turns.
+// build fills an engine: every queue has 8 CPUs and 16 GPUs in two flavors, and workloads of 1 to 4 CPUs that come in
+// turns.
 func (c cluster) build(tb testing.TB) *Engine {
 	tb.Helper()
 	e := New(c.config)
@@ -72,8 +73,8 @@ func (c cluster) workload(i int) Workload {
 	}
 }
 
-// fill lets the engine work until it is at rest, or for some hundred cycles: with fair sharing, workloads can evict each other without end. What is
-// evicted gives its quota back at once.
+// fill lets the engine work until it is at rest, or for some hundred cycles: with fair sharing, workloads can evict
+// each other without end. What is evicted gives its quota back at once.
 func fill(e *Engine, now time.Time) {
 	for range 300 {
 		r := e.Cycle(now)

@@ -7,8 +7,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// classical is Kueue's heuristic (preemption.go, classicalPreemptions): take candidates in order, as long as their queues still borrow, until the
-// workload fits; then put back, from the last but one, those without whom it fits too.
+// classical is Kueue's heuristic (preemption.go, classicalPreemptions): take candidates in order, as long as their
+// queues still borrow, until the workload fits; then put back, from the last but one, those without whom it fits too.
 func (h *hunt) classical() []victim {
 	h.survey()
 	place, priority := h.any(byPlaceClass), h.any(priorityClass)
@@ -66,8 +66,8 @@ type candidate struct {
 	meets *node
 }
 
-// class is one of three groups of candidates, in the order in which they are tried; those that are being evicted already come first, in the same
-// order of groups.
+// class is one of three groups of candidates, in the order in which they are tried; those that are being evicted
+// already come first, in the same order of groups.
 type class int
 
 const (
@@ -76,7 +76,8 @@ const (
 	ownClass
 )
 
-// candidates goes through the candidates of a class, either those being evicted or the others, as things were before anybody was taken.
+// candidates goes through the candidates of a class, either those being evicted or the others, as things were before
+// anybody was taken.
 func (h *hunt) candidates(of class, being bool, yield func(candidate) bool) {
 	if of == ownClass {
 		policy := h.q.withinPolicy()
@@ -162,7 +163,8 @@ func (h *hunt) attempt(borrowing bool) []victim {
 	return putAll(h.fillBack(taken, borrowing))
 }
 
-// couldStayWithin tells whether the queue could stay within its nominal quota if all its own candidates went: others' do not count there.
+// couldStayWithin tells whether the queue could stay within its nominal quota if all its own candidates went: others'
+// do not count there.
 func (h *hunt) couldStayWithin() bool {
 	mine := map[int]Amount{}
 	for _, being := range []bool{true, false} {
@@ -181,8 +183,8 @@ func (h *hunt) couldStayWithin() bool {
 	return true
 }
 
-// reachable tells whether a candidate may be taken as things stand: its queue, and every cohort up to where it meets the preemptor, must use more
-// than its own quota. That can only become untrue as others are taken.
+// reachable tells whether a candidate may be taken as things stand: its queue, and every cohort up to where it meets
+// the preemptor, must use more than its own quota. That can only become untrue as others are taken.
 func (h *hunt) reachable(c candidate) bool {
 	if c.variant == withinQueue {
 		return true
@@ -205,8 +207,9 @@ func (h *hunt) underNominal() bool {
 	return true
 }
 
-// survey finds out, for every cohort above the preemptor, whether the preemptor has the better place than those who meet it there: whether its
-// demand fits into the quota of its queue, or of a cohort further down (Kueue's preemption/classical/hierarchical_preemption.go).
+// survey finds out, for every cohort above the preemptor, whether the preemptor has the better place than those who
+// meet it there: whether its demand fits into the quota of its queue, or of a cohort further down (Kueue's
+// preemption/classical/hierarchical_preemption.go).
 func (h *hunt) survey() {
 	h.advantage, h.has = map[*node]bool{}, [3]bool{ownClass: true}
 	if h.q.parent == nil {
@@ -247,8 +250,9 @@ func (n *node) holds(demand []pairAmount) (fits bool, rest []pairAmount) {
 	return fits, rest
 }
 
-// borrowers lists the workloads that hold any of some pairs in queues of a tree that use more than their quota of them, in the order in which
-// victims are taken. The list is kept until quota is given or taken: all heads of a cycle look at the same.
+// borrowers lists the workloads that hold any of some pairs in queues of a tree that use more than their quota of them,
+// in the order in which victims are taken. The list is kept until quota is given or taken: all heads of a cycle look at
+// the same.
 func (e *Engine) borrowers(t *tree, needs []int) []*workload {
 	key := fmt.Sprint(slices.Sorted(slices.Values(needs)))
 	if found, known := t.borrowers[key]; known {

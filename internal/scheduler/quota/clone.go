@@ -8,13 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Clone copies the engine: what is done to either is not seen by the other. It costs about as much as a look at every workload.
+// Clone copies the engine: what is done to either is not seen by the other. It costs about as much as a look at every
+// workload.
 func (e *Engine) Clone() *Engine {
 	e.rebuild()
 	return e.transplant(e.ordered, slices.Collect(maps.Values(e.nodes)), e.workloads)
 }
 
-// cloneTree copies what can have a say about workloads of a ClusterQueue: its tree, and the workloads that wait or hold quota there.
+// cloneTree copies what can have a say about workloads of a ClusterQueue: its tree, and the workloads that wait or hold
+// quota there.
 func (e *Engine) cloneTree(name string) *Engine {
 	e.rebuild()
 	q, known := e.queues[name]

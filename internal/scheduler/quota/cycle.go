@@ -44,8 +44,8 @@ func (o outcome) cause() Cause {
 	}[o]
 }
 
-// Cycle decides about the head of every queue (Kueue's pkg/scheduler/scheduler.go, schedule). Quota that is given counts from then on; quota of
-// evicted workloads is free when Release is called.
+// Cycle decides about the head of every queue (Kueue's pkg/scheduler/scheduler.go, schedule). Quota that is given
+// counts from then on; quota of evicted workloads is free when Release is called.
 func (e *Engine) Cycle(now time.Time) Result {
 	var r Result
 	e.Requeue(now)
@@ -173,8 +173,8 @@ func (e *Engine) parkedCount(entries []entry) int {
 	return n
 }
 
-// isSettled tells whether further cycles would go round in circles: nothing was given or newly taken away, nobody was parked, and the next heads,
-// with their searches for flavors where they are, were tried before.
+// isSettled tells whether further cycles would go round in circles: nothing was given or newly taken away, nobody was
+// parked, and the next heads, with their searches for flavors where they are, were tried before.
 func (e *Engine) isSettled(r *Result, parkedBefore int, entries []entry) bool {
 	for _, d := range r.Decisions {
 		if d.Kind == Admit || slices.ContainsFunc(d.Targets, func(t Target) bool { return !t.Ongoing }) {

@@ -111,15 +111,16 @@ func (q *queue) count(usage []pairAmount) {
 	q.swapFreed()
 }
 
-// swapFreed changes the usage of a queue and the cohorts above it for what it is without those who are to be preempted, and back.
+// swapFreed changes the usage of a queue and the cohorts above it for what it is without those who are to be preempted,
+// and back.
 func (q *queue) swapFreed() {
 	for n := &q.node; n != nil; n = n.parent {
 		n.usage, n.freed = n.freed, n.usage
 	}
 }
 
-// fitsFreed tells whether what an entry was to get is still there, without all who are to be preempted in this cycle, its own targets included. If so,
-// its targets are counted among them from then on.
+// fitsFreed tells whether what an entry was to get is still there, without all who are to be preempted in this cycle,
+// its own targets included. If so, its targets are counted among them from then on.
 func (en *entry) fitsFreed() bool {
 	for _, v := range en.targets {
 		v.w.heldIn.swapFreed()

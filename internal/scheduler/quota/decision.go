@@ -11,8 +11,9 @@ import (
 // Result is what a cycle decided, in the order of decision.
 type Result struct {
 	Decisions []Decision
-	// Settled is true when another cycle would decide the same as long as nothing is reported to the engine and RequeueAt has not come.
-	// (A StrictFIFO queue keeps its head: Kueue tries it over and over, and so would a loop that does not look here.)
+	// Settled is true when another cycle would decide the same as long as nothing is reported to the engine and RequeueAt
+	// has not come. (A StrictFIFO queue keeps its head: Kueue tries it over and over, and so would a loop that does not
+	// look here.)
 	Settled bool
 }
 
@@ -22,11 +23,14 @@ type Kind string
 const (
 	// Admit means that the workload holds quota from now on (and is admitted unless Decision.Checks are to be awaited).
 	Admit Kind = "Admit"
-	// Preempt means that Decision.Targets are to be evicted; the workload is tried again and gets their quota once it was released.
+	// Preempt means that Decision.Targets are to be evicted; the workload is tried again and gets their quota once it was
+	// released.
 	Preempt Kind = "Preempt"
-	// Wait means that the workload was tried and stays pending; Reason and Message are those of its condition QuotaReserved=False.
+	// Wait means that the workload was tried and stays pending; Reason and Message are those of its condition
+	// QuotaReserved=False.
 	Wait Kind = "Wait"
-	// Evict means that the workload must give its quota back for a reason other than preemption (its queue was stopped, it was deactivated).
+	// Evict means that the workload must give its quota back for a reason other than preemption (its queue was stopped, it
+	// was deactivated).
 	Evict Kind = "Evict"
 )
 
@@ -38,7 +42,8 @@ type Decision struct {
 
 	// Admission (Admit, Preempt) is what it gets, or will get once the targets are gone: status.admission. Nil otherwise.
 	Admission *kueue.Admission
-	// Borrows (Admit, Preempt) is 0 within the queue's nominal quota, else the height of the cohort subtree whose quota suffices.
+	// Borrows (Admit, Preempt) is 0 within the queue's nominal quota, else the height of the cohort subtree whose quota
+	// suffices.
 	Borrows int
 	// Checks (Admit) names the admission checks that must be ready before it is admitted; empty: it is admitted at once.
 	Checks []string
@@ -77,15 +82,18 @@ const (
 	NoCandidates Cause = "NoCandidates"
 	// AwaitsPreempted means that its victims are being evicted.
 	AwaitsPreempted Cause = "AwaitsPreempted"
-	// TakenInCycle means that it was to be admitted, but another queue's workload took the quota in the same cycle; it is tried again at once.
+	// TakenInCycle means that it was to be admitted, but another queue's workload took the quota in the same cycle; it is
+	// tried again at once.
 	TakenInCycle Cause = "TakenInCycle"
-	// VictimsInCycle means that another queue's workload claimed some of its victims in the same cycle; it is tried again at once.
+	// VictimsInCycle means that another queue's workload claimed some of its victims in the same cycle; it is tried again
+	// at once.
 	VictimsInCycle Cause = "VictimsInCycle"
 	// Alike means that a workload of the same shape and priority was found not to fit, so it was not tried.
 	Alike Cause = "Alike"
 	// Behind means that others of its queue come first.
 	Behind Cause = "Behind"
-	// QueueInactive means that its ClusterQueue is stopped, missing, or lacks a flavor or an admission check, or its cohorts form a cycle.
+	// QueueInactive means that its ClusterQueue is stopped, missing, or lacks a flavor or an admission check, or its
+	// cohorts form a cycle.
 	QueueInactive Cause = "QueueInactive"
 	// QueueStopped means that its LocalQueue is stopped or missing.
 	QueueStopped Cause = "QueueStopped"
@@ -153,9 +161,11 @@ type VictimTrial struct {
 type NobodyReason string
 
 const (
-	// PolicyForbids means that the queue's policies (withinClusterQueue, reclaimWithinCohort, borrowWithinCohort) allow no preemption here.
+	// PolicyForbids means that the queue's policies (withinClusterQueue, reclaimWithinCohort, borrowWithinCohort) allow no
+	// preemption here.
 	PolicyForbids NobodyReason = "PolicyForbids"
-	// NoneQualifies means that no workload that uses the flavor has a low enough priority, or belongs to a queue that borrows.
+	// NoneQualifies means that no workload that uses the flavor has a low enough priority, or belongs to a queue that
+	// borrows.
 	NoneQualifies NobodyReason = "NoneQualifies"
 	// NotEnough means that evicting all that qualify would not make room.
 	NotEnough NobodyReason = "NotEnough"

@@ -1,7 +1,8 @@
-// Package quota decides which workloads get quota, which wait and which are evicted: Kueue v0.19's rules (API v1beta2) as a pure engine.
+// Package quota decides which workloads get quota, which wait and which are evicted: Kueue v0.19's rules (API v1beta2)
+// as a pure engine.
 //
-// Data in, data out: there is no I/O, no clock and no goroutine here, and the time is an argument. Whoever drives the engine keeps it informed and
-// carries out what it decides:
+// Data in, data out: there is no I/O, no clock and no goroutine here, and the time is an argument. Whoever drives the
+// engine keeps it informed and carries out what it decides:
 //
 //	engine := quota.New(quota.Config{})
 //	engine.SetFlavor(…); engine.SetCohort(…); engine.SetClusterQueue(…); engine.SetLocalQueue(…)   // Kueue's objects, as they come and change
@@ -19,9 +20,10 @@
 //		// Cycle again at once until result.Settled; then after every report, and when RequeueAt says so.
 //	}
 //
-// The rest of its face: SetNamespace, SetAdmissionCheck and a Delete… for each Set… tell it of objects; Evict (an eviction that was decided
-// elsewhere), Release, Resume, ChecksReady and Finish report what happened; Workload, Why, Usage, Pending, Position and QueueActive look; WhatIf asks;
-// Clone copies. FromObject makes its input of a Workload object.
+// The rest of its face: SetNamespace, SetAdmissionCheck and a Delete… for each Set… tell it of objects; Evict (an
+// eviction that was decided elsewhere), Release, Resume, ChecksReady and Finish report what happened; Workload, Why,
+// Usage, Pending, Position and QueueActive look; WhatIf asks; Clone copies. FromObject makes its input of a Workload
+// object.
 //
 // It promises
 //
@@ -30,10 +32,11 @@
 //   - determinism: equal calls give equal results. Where Kueue leaves a choice to the order of a Go map, the smaller UID, then the smaller name, comes first.
 //   - an explanation for every decision, as data with reasons that are constants, and as a sentence.
 //
-// It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects (package kueue). Of Kueue's it does not model
-// Topology-Aware Scheduling (its flavors are ordinary ones here), admission fair sharing (LocalQueues ordered by what they have used),
-// waitForPodsReady, MultiKueue and workload slices. Package forecast says so where one of them may matter; users read of them in the guide "Will
-// my job preempt anyone?".
+// It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects (package kueue).
+// Of Kueue's it does not model Topology-Aware Scheduling (its flavors are ordinary ones here), admission fair sharing
+// (LocalQueues ordered by what they have used), waitForPodsReady, MultiKueue and workload slices. Package forecast says
+// so where one of them may matter; users read of them in the guide "Will my job preempt anyone?".
 //
-// An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing anything.
+// An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing
+// anything.
 package quota

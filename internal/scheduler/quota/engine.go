@@ -19,9 +19,11 @@ import (
 type Config struct {
 	// FairSharing switches fair sharing on; nil: classical preemption.
 	FairSharing *FairSharing
-	// RequeueInterval is how long workloads that could not be admitted wait after a change that may help them; 0: Kueue's 1 s.
+	// RequeueInterval is how long workloads that could not be admitted wait after a change that may help them; 0: Kueue's
+	// 1 s.
 	RequeueInterval time.Duration
-	// IgnoreUndeclared lets workloads ask for resources that their queue does not cover (resources.quotaCheckStrategy: IgnoreUndeclared).
+	// IgnoreUndeclared lets workloads ask for resources that their queue does not cover (resources.quotaCheckStrategy:
+	// IgnoreUndeclared).
 	IgnoreUndeclared bool
 }
 
@@ -35,13 +37,15 @@ type FairSharing struct {
 type PreemptionStrategy string
 
 const (
-	// LessThanOrEqualToFinalShare means that the preemptor's share with its workload is at most the victim's without the victim.
+	// LessThanOrEqualToFinalShare means that the preemptor's share with its workload is at most the victim's without the
+	// victim.
 	LessThanOrEqualToFinalShare PreemptionStrategy = "LessThanOrEqualToFinalShare"
 	// LessThanInitialShare means that the preemptor's share with its workload is below the victim's as it is.
 	LessThanInitialShare PreemptionStrategy = "LessThanInitialShare"
 )
 
-// Engine holds the objects and the state that Kueue's scheduler carries from cycle to cycle. The zero value is not usable; see New.
+// Engine holds the objects and the state that Kueue's scheduler carries from cycle to cycle. The zero value is not
+// usable; see New.
 type Engine struct {
 	config Config
 
@@ -58,7 +62,8 @@ type Engine struct {
 	// ordered holds the queues by name, and roots the cohort trees; both are made by rebuild.
 	ordered []*queue
 	nodes   map[string]*node
-	// stale is set by changes that rebuild must look at; touched names the cohorts and queues whose quota or place changed.
+	// stale is set by changes that rebuild must look at; touched names the cohorts and queues whose quota or place
+	// changed.
 	stale          bool
 	touchedCohorts map[string]bool
 	touchedQueues  map[string]bool
@@ -68,7 +73,8 @@ type Engine struct {
 
 	// cycle counts the cycles in which something was tried.
 	cycle int64
-	// retries are the trees whose inadmissible workloads are to be queued again, and when; a zero time: an interval after the next cycle.
+	// retries are the trees whose inadmissible workloads are to be queued again, and when; a zero time: an interval after
+	// the next cycle.
 	retries map[retry]time.Time
 	// settled has what the cycles tried since something was last reported or decided: what comes again will come forever.
 	settled map[string]bool
@@ -130,7 +136,8 @@ func (e *Engine) DeleteFlavor(name string) {
 	e.stale = true
 }
 
-// SetNamespace adds or changes the labels of a namespace. Namespaces that were never set have none but the one with their name.
+// SetNamespace adds or changes the labels of a namespace. Namespaces that were never set have none but the one with
+// their name.
 func (e *Engine) SetNamespace(name string, set map[string]string) {
 	e.changed()
 	if old, known := e.namespaces[name]; known && maps.Equal(old, set) {

@@ -7,8 +7,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// share is a node's dominant resource share under fair sharing (Kueue's pkg/cache/scheduler/fair_sharing.go): the largest ratio, over all resources,
-// of what is used beyond the node's quota to what could be had at its parent; in thousandths.
+// share is a node's dominant resource share under fair sharing (Kueue's pkg/cache/scheduler/fair_sharing.go): the
+// largest ratio, over all resources, of what is used beyond the node's quota to what could be had at its parent; in
+// thousandths.
 type share struct {
 	weight, ratio float64
 	// borrowed are the pairs of which more is used than the quota.

@@ -2,8 +2,8 @@ package quota
 
 import "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 
-// fair finds victims under fair sharing (Kueue's preemption.go, fairPreemptions): always from the queue with the greatest share, as the
-// strategies allow. Shares are those with the preemptor's demand added.
+// fair finds victims under fair sharing (Kueue's preemption.go, fairPreemptions): always from the queue with the
+// greatest share, as the strategies allow. Shares are those with the preemptor's demand added.
 func (h *hunt) fair() []victim {
 	donors := h.donors()
 	if len(donors) == 0 {
@@ -85,7 +85,8 @@ func (h *hunt) firstStrategy(donors []*donor, strategy PreemptionStrategy) (enou
 	return false, taken
 }
 
-// secondStrategy goes through those whom the first refused, and tries once for each queue whether its share is above the preemptor's.
+// secondStrategy goes through those whom the first refused, and tries once for each queue whether its share is above
+// the preemptor's.
 func (h *hunt) secondStrategy(donors []*donor, taken []victim) (bool, []victim) {
 	for _, d := range donors {
 		d.left = d.refused
@@ -106,8 +107,8 @@ func (h *hunt) secondStrategy(donors []*donor, taken []victim) (bool, []victim) 
 	return false, taken
 }
 
-// allows tells whether the preemptor may take from a queue: mine is its share with the workload, theirs the queue's with the candidate, and
-// without gives the queue's share without it.
+// allows tells whether the preemptor may take from a queue: mine is its share with the workload, theirs the queue's
+// with the candidate, and without gives the queue's share without it.
 func (s PreemptionStrategy) allows(mine, theirs share, without func() share) bool {
 	if s == LessThanInitialShare {
 		return mine.compare(theirs) < 0
@@ -115,7 +116,8 @@ func (s PreemptionStrategy) allows(mine, theirs share, without func() share) boo
 	return mine.compare(without()) <= 0
 }
 
-// branches are the nodes, the preemptor's first, whose shares are compared: those just below the cohort where its queue meets another.
+// branches are the nodes, the preemptor's first, whose shares are compared: those just below the cohort where its queue
+// meets another.
 func (h *hunt) branches(q *queue) (mine, theirs *node) {
 	theirs = &q.node
 	for !theirs.parent.isAbove(h.q) {

@@ -8,7 +8,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// search looks for flavors. counts, one per pod set, asks for fewer pods than the workload wants; nil: all. Usage of the tree is as it is.
+// search looks for flavors. counts, one per pod set, asks for fewer pods than the workload wants; nil: all. Usage of
+// the tree is as it is.
 type search struct {
 	engine *Engine
 	w      *workload
@@ -19,7 +20,8 @@ type search struct {
 
 const resourcePods = "pods"
 
-// assign gives every pod set a flavor for each of its resources, or says why not (Kueue's flavorassigner, assignFlavors).
+// assign gives every pod set a flavor for each of its resources, or says why not (Kueue's flavorassigner,
+// assignFlavors).
 func (s *search) assign(counts []int32) assignment {
 	a := assignment{scan: &scan{generation: s.q.generation, cycle: s.engine.cycle, shape: s.w.shape}}
 	for _, members := range s.groups() {
@@ -57,7 +59,8 @@ func (s *search) groups() [][]int {
 	return groups
 }
 
-// assignGroup adds the pod sets of a group to the assignment. It returns false if one got nothing, which ends the search.
+// assignGroup adds the pod sets of a group to the assignment. It returns false if one got nothing, which ends the
+// search.
 func (s *search) assignGroup(a *assignment, members []int, counts []int32) bool {
 	sets := make([]assignedSet, len(members))
 	var together []request
@@ -91,7 +94,8 @@ func (s *search) assignGroup(a *assignment, members []int, counts []int32) bool 
 	return complete
 }
 
-// chooseAll picks the flavors of all resources of a group of pod sets; none if there is a resource for which there is none.
+// chooseAll picks the flavors of all resources of a group of pod sets; none if there is a resource for which there is
+// none.
 func (s *search) chooseAll(a *assignment, members []int, requests []request) (chosen []choice, reasons []string) {
 	for _, r := range requests {
 		group := s.q.group(r.resource)
@@ -114,8 +118,8 @@ func (s *search) chooseAll(a *assignment, members []int, requests []request) (ch
 	return chosen, reasons
 }
 
-// choose walks the flavors of a resource group, from where the last search stopped, and picks one for all of the group's resources
-// (Kueue's flavorassigner, findFlavorForPodSets). Reasons are given unless the pick fits.
+// choose walks the flavors of a resource group, from where the last search stopped, and picks one for all of the
+// group's resources (Kueue's flavorassigner, findFlavorForPodSets). Reasons are given unless the pick fits.
 func (s *search) choose(a *assignment, members []int, group *resourceGroup, first string, requests []request) ([]choice, []string) {
 	var best []choice
 	bestOffer := offer{gradeNoFit, math.MaxInt}
@@ -198,7 +202,8 @@ func (s *search) try(a *assignment, group *resourceGroup, flavor string, request
 	return choices, whole, reasons
 }
 
-// fit tells how an amount of a pair could be had, on top of what earlier pod sets take (Kueue's flavorassigner, fitsResourceQuota).
+// fit tells how an amount of a pair could be had, on top of what earlier pod sets take (Kueue's flavorassigner,
+// fitsResourceQuota).
 func (s *search) fit(p int, before, amount Amount) (offer, string) {
 	q, t := s.q, s.q.tree.pairs[p]
 	resource := resourceName(t)

@@ -22,7 +22,8 @@ type workload struct {
 	// shape is equal for workloads that look the same to the scheduler: priority and pod sets.
 	shape string
 
-	// While it is pending: the queue it is in (nil: none), its place in the heap (-1: parked or not in it), and how far its scan of flavors is.
+	// While it is pending: the queue it is in (nil: none), its place in the heap (-1: parked or not in it), and how far
+	// its scan of flavors is.
 	pendingIn *queue
 	heapIndex int
 	scan      *scan
@@ -59,8 +60,8 @@ type request struct {
 	amount   Amount
 }
 
-// scan is how far the search through the flavors got: where it stopped for each pod set (in the order of assignment) and resource, or -1 at the
-// end; and when that was, because it is void later (see outdated).
+// scan is how far the search through the flavors got: where it stopped for each pod set (in the order of assignment)
+// and resource, or -1 at the end; and when that was, because it is void later (see outdated).
 type scan struct {
 	stops      []map[string]int
 	generation int64
@@ -94,7 +95,8 @@ func (s *scan) next(set int, resource string) int {
 	return 0
 }
 
-// outdated tells whether the search must begin anew: another shape, or something was freed since, unless it was in this cycle or the one before.
+// outdated tells whether the search must begin anew: another shape, or something was freed since, unless it was in this
+// cycle or the one before.
 func (s *scan) outdated(w *workload, generation, cycle int64) bool {
 	if s.shape != w.shape {
 		return true
@@ -154,7 +156,8 @@ func (w *workload) describe() string {
 	return b.String()
 }
 
-// queuedAt is the time by which it is ordered: that of its creation, or of an eviction that says that it cannot run now.
+// queuedAt is the time by which it is ordered: that of its creation, or of an eviction that says that it cannot run
+// now.
 func (w *workload) queuedAt() time.Time {
 	if w.Evicted == kueue.WorkloadEvictedByPodsReadyTimeout || w.Evicted == kueue.WorkloadEvictedByAdmissionCheck {
 		return w.EvictedAt

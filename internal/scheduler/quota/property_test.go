@@ -118,7 +118,8 @@ func (w *world) happen(t *rapid.T) {
 	}
 }
 
-// run lets the engine decide for a while. What is evicted gives its quota back at once; workloads may evict each other without end.
+// run lets the engine decide for a while. What is evicted gives its quota back at once; workloads may evict each other
+// without end.
 func (w *world) run(check func(Decision)) (log []Decision) {
 	for range 60 {
 		r := w.Cycle(w.now)
@@ -251,8 +252,8 @@ func TestNoVictimIsTakenWithoutNeed(t *testing.T) {
 	})
 }
 
-// mustStayWithin tells whether victims were only allowed because the preemptor's queue stays within its nominal quota: evicting fewer might fit by
-// borrowing, but is forbidden then.
+// mustStayWithin tells whether victims were only allowed because the preemptor's queue stays within its nominal quota:
+// evicting fewer might fit by borrowing, but is forbidden then.
 func mustStayWithin(victims []victim) bool {
 	return slices.ContainsFunc(victims, func(v victim) bool { return v.reason == kueue.InCohortReclamationReason })
 }

@@ -34,7 +34,8 @@ func (e *Engine) rebuild() {
 	e.bumpGenerations()
 }
 
-// plantCohorts makes the nodes of all cohorts that are objects or are named by one or by a queue, and links those that are in no cycle.
+// plantCohorts makes the nodes of all cohorts that are objects or are named by one or by a queue, and links those that
+// are in no cycle.
 func (e *Engine) plantCohorts() {
 	e.nodes = map[string]*node{}
 	for name, spec := range e.cohorts {
@@ -85,7 +86,8 @@ func (t *tree) of(p pair) int {
 	return i
 }
 
-// countAll counts a tree of cohorts. All pairs are numbered first, because the nodes' tables are as long as there are pairs.
+// countAll counts a tree of cohorts. All pairs are numbered first, because the nodes' tables are as long as there are
+// pairs.
 func (t *tree) countAll(e *Engine) {
 	t.root.visit(func(n *node) {
 		t.numberPairs(e.cohorts[n.name].ResourceGroups)

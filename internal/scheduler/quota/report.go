@@ -118,8 +118,9 @@ func (e *Engine) Finish(name types.NamespacedName) {
 	e.retryFor(w)
 }
 
-// Evict reports that a workload was marked as evicted for a reason of the caller's (kueue.WorkloadEvictedByPodsReadyTimeout, …); it holds its
-// quota until Release. Evictions that the engine decided need not be reported.
+// Evict reports that a workload was marked as evicted for a reason of the caller's
+// (kueue.WorkloadEvictedByPodsReadyTimeout, …); it holds its quota until Release. Evictions that the engine decided
+// need not be reported.
 func (e *Engine) Evict(name types.NamespacedName, reason string, now time.Time) {
 	e.changed()
 	if w, known := e.workloads[name]; known && w.Evicted == "" {
@@ -137,8 +138,9 @@ func (e *Engine) evicted(w *workload, reason string, now time.Time) {
 	}
 }
 
-// Release reports that a workload gave its quota back: its job has stopped. It is queued again, at its old place, unless the reason of its
-// eviction still stands: its queue is stopped, it was deactivated, or it must be resumed by Resume.
+// Release reports that a workload gave its quota back: its job has stopped. It is queued again, at its old place,
+// unless the reason of its eviction still stands: its queue is stopped, it was deactivated, or it must be resumed by
+// Resume.
 func (e *Engine) Release(name types.NamespacedName) {
 	e.changed()
 	w, known := e.workloads[name]
@@ -156,7 +158,8 @@ func (e *Engine) Release(name types.NamespacedName) {
 	e.enqueue(w)
 }
 
-// Resume reports that the backoff of a workload is over that was evicted by kueue.WorkloadEvictedByPodsReadyTimeout or …ByAdmissionCheck.
+// Resume reports that the backoff of a workload is over that was evicted by kueue.WorkloadEvictedByPodsReadyTimeout or
+// …ByAdmissionCheck.
 func (e *Engine) Resume(name types.NamespacedName) {
 	e.changed()
 	if w, known := e.workloads[name]; known && w.Held != "" {
@@ -179,7 +182,8 @@ func (e *Engine) ChecksReady(name types.NamespacedName) {
 	}
 }
 
-// attach counts what a workload holds; it is void if it is counted already, but for changes. It tells whether it is counted now.
+// attach counts what a workload holds; it is void if it is counted already, but for changes. It tells whether it is
+// counted now.
 func (e *Engine) attach(w *workload) bool {
 	if w.Reservation == nil || w.Inactive || w.Finished {
 		return false
@@ -232,8 +236,8 @@ func (e *Engine) drop(w *workload) {
 	}
 }
 
-// victimOrder is the order in which the workloads of one queue are taken as victims: those being evicted first, then lower priority, then the
-// latest reservation, then the smaller UID (Kueue's preemption/common/ordering.go).
+// victimOrder is the order in which the workloads of one queue are taken as victims: those being evicted first, then
+// lower priority, then the latest reservation, then the smaller UID (Kueue's preemption/common/ordering.go).
 func victimOrder(a, b *workload) int {
 	if being := a.Evicted != ""; being != (b.Evicted != "") {
 		if being {
@@ -250,8 +254,8 @@ func victimOrder(a, b *workload) int {
 	)
 }
 
-// clusterQueue is the queue that a workload is pending in; nil if it is not to be queued: it is finished, inactive, gated or holds quota, or
-// its LocalQueue is stopped or missing, or the ClusterQueue is.
+// clusterQueue is the queue that a workload is pending in; nil if it is not to be queued: it is finished, inactive,
+// gated or holds quota, or its LocalQueue is stopped or missing, or the ClusterQueue is.
 func (e *Engine) clusterQueue(w *workload) *queue {
 	if w.Finished || w.Inactive || w.Gated != "" || w.Reservation != nil {
 		return nil

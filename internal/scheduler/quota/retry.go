@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// retry names whose parked workloads are to be tried again: those of a cohort's subtree, or of a ClusterQueue that has none.
+// retry names whose parked workloads are to be tried again: those of a cohort's subtree, or of a ClusterQueue that has
+// none.
 type retry struct{ cohort, queue string }
 
 // retryLater brings back, after the interval, the parked workloads of a queue and of all others in its tree.
@@ -21,7 +22,8 @@ func (e *Engine) retryLater(q *queue) {
 	e.retryCohort(cohort)
 }
 
-// retryCohort does so for the tree of a cohort. Trees with a cycle are left alone: mending the cycle is a change of its own.
+// retryCohort does so for the tree of a cohort. Trees with a cycle are left alone: mending the cycle is a change of its
+// own.
 func (e *Engine) retryCohort(name string) {
 	if e.inCycle(name) {
 		return
@@ -38,8 +40,8 @@ func (e *Engine) note(r retry) {
 	}
 }
 
-// RequeueAt tells when parked workloads are to be tried again after a change; call Cycle then. There is nothing to wait for if ok is false.
-// Changes reported since the last Cycle are not counted: call Cycle after each report.
+// RequeueAt tells when parked workloads are to be tried again after a change; call Cycle then. There is nothing to wait
+// for if ok is false. Changes reported since the last Cycle are not counted: call Cycle after each report.
 func (e *Engine) RequeueAt() (at time.Time, ok bool) {
 	for _, due := range e.retries {
 		if !due.IsZero() && (!ok || due.Before(at)) {
@@ -49,8 +51,9 @@ func (e *Engine) RequeueAt() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Requeue is what Cycle does first: it sets the time for changes reported since the last call, and puts back into their queues the parked
-// workloads for which the time has come. Only a simulation that lets no time pass while workloads are tried has a use for it on its own.
+// Requeue is what Cycle does first: it sets the time for changes reported since the last call, and puts back into their
+// queues the parked workloads for which the time has come. Only a simulation that lets no time pass while workloads are
+// tried has a use for it on its own.
 func (e *Engine) Requeue(now time.Time) {
 	var due []retry
 	for r, at := range e.retries {
@@ -100,7 +103,8 @@ func (e *Engine) unpark(q *queue) {
 	}
 }
 
-// selected tells whether a queue's namespace selector takes a workload. A namespace that was never set has only the label with its name.
+// selected tells whether a queue's namespace selector takes a workload. A namespace that was never set has only the
+// label with its name.
 func (e *Engine) selected(q *queue, w *workload) bool {
 	set, known := e.namespaces[w.Namespace]
 	if !known {

@@ -40,8 +40,8 @@ func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
 	return "", ""
 }
 
-// requiredAffinity is a pod set's node selector and required affinity, restricted to the flavor's own label keys. A term of the affinity that
-// says nothing about them matches everything, and with it the whole affinity.
+// requiredAffinity is a pod set's node selector and required affinity, restricted to the flavor's own label keys. A
+// term of the affinity that says nothing about them matches everything, and with it the whole affinity.
 func requiredAffinity(set *PodSet, own map[string]string) nodeaffinity.RequiredNodeAffinity {
 	var spec corev1.PodSpec
 	for key, value := range set.NodeSelector {

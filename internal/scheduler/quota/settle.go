@@ -76,8 +76,8 @@ func preemptionMessage(preemptor *workload, reason, preemptorPath, victimPath st
 		cmp.Or(preemptor.UID, "UNKNOWN"), cmp.Or(preemptor.JobUID, "UNKNOWN"), why, preemptorPath, victimPath)
 }
 
-// putBack returns an entry that was not admitted to its queue: to the heap if it is to be tried again at once, else to the parked ones
-// (Kueue's pkg/cache/queue/cluster_queue.go, requeueIfNotPresent).
+// putBack returns an entry that was not admitted to its queue: to the heap if it is to be tried again at once, else to
+// the parked ones (Kueue's pkg/cache/queue/cluster_queue.go, requeueIfNotPresent).
 func (e *Engine) putBack(en *entry) {
 	w, q := en.w, en.q
 	w.pendingIn = q

@@ -9,7 +9,8 @@ import (
 // donor is a queue that fair sharing may take quota from.
 type donor struct {
 	q *queue
-	// left are those of its workloads that may still be taken, in the order of eviction; refused those that the first strategy did not allow.
+	// left are those of its workloads that may still be taken, in the order of eviction; refused those that the first
+	// strategy did not allow.
 	left, refused []*workload
 	share         share
 }
@@ -20,7 +21,8 @@ func (d *donor) pop() *workload {
 	return w
 }
 
-// donors are the own queue, and all queues of the tree that borrow what is short, if the policies let the preemptor evict any of theirs.
+// donors are the own queue, and all queues of the tree that borrow what is short, if the policies let the preemptor
+// evict any of theirs.
 func (h *hunt) donors() []*donor {
 	var all []*donor
 	consider := func(q *queue, policy kueue.PreemptionPolicy) {
@@ -45,8 +47,9 @@ func (h *hunt) donors() []*donor {
 	return all
 }
 
-// shareOrder goes through the donors, the one with the greatest share first, from the root down (Kueue's preemption/fairsharing/ordering.go). What
-// is taken from one changes no share but its own and those of the cohorts above it, so that the others keep their places.
+// shareOrder goes through the donors, the one with the greatest share first, from the root down (Kueue's
+// preemption/fairsharing/ordering.go). What is taken from one changes no share but its own and those of the cohorts
+// above it, so that the others keep their places.
 type shareOrder struct {
 	h *hunt
 	// under are the donors of each cohort that may come.
@@ -78,7 +81,8 @@ func (h *hunt) mayCome(d *donor) bool {
 	return len(d.left) > 0 && (d.q == h.q || d.share.borrows())
 }
 
-// next gives the donor to take from; nil if there is none left. The same may come again; between two calls its candidates must become fewer.
+// next gives the donor to take from; nil if there is none left. The same may come again; between two calls its
+// candidates must become fewer.
 func (o *shareOrder) next() *donor {
 	if d := o.last; d != nil {
 		at := o.under[d.q.parent] // d is at the top
@@ -128,7 +132,8 @@ func (o *shareOrder) below(n *node) *donor {
 	return best
 }
 
-// donorHeap has the donor with the greatest share on top; among equal ones, the one whose workload is to be evicted first.
+// donorHeap has the donor with the greatest share on top; among equal ones, the one whose workload is to be evicted
+// first.
 type donorHeap struct {
 	h      *hunt
 	donors []*donor

@@ -2,8 +2,9 @@ package quota
 
 import "sort"
 
-// shrink searches for the largest number of pods for which good is true, between what the workload wants and its least (Kueue's podset_reducer.go).
-// It is a binary search, as if good were true for all smaller numbers, too. The last assignment that good saw as true is the one found.
+// shrink searches for the largest number of pods for which good is true, between what the workload wants and its least
+// (Kueue's podset_reducer.go). It is a binary search, as if good were true for all smaller numbers, too. The last
+// assignment that good saw as true is the one found.
 func (s *search) shrink(good func(*assignment) bool) bool {
 	sets := s.w.PodSets
 	counts := make([]int32, len(sets))

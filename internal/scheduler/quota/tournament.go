@@ -2,8 +2,8 @@ package quota
 
 import "container/heap"
 
-// tournaments decides the entries in the order of fair sharing: tree by tree, each time the winner of a tournament from the leaves up
-// (Kueue's pkg/scheduler/fair_sharing_iterator.go).
+// tournaments decides the entries in the order of fair sharing: tree by tree, each time the winner of a tournament from
+// the leaves up (Kueue's pkg/scheduler/fair_sharing_iterator.go).
 func (e *Engine) tournaments(entries []*entry, decide func(*entry)) {
 	var roots []*node
 	byTree := map[*node][]*entry{}
@@ -22,12 +22,13 @@ func (e *Engine) tournaments(entries []*entry, decide func(*entry)) {
 	}
 }
 
-// tournament is played among the heads of a tree. What is decided about one changes the shares in its branch below the root only, so that each other
-// branch keeps its winner until that winner's turn has come.
+// tournament is played among the heads of a tree. What is decided about one changes the shares in its branch below the
+// root only, so that each other branch keeps its winner until that winner's turn has come.
 type tournament struct {
 	root *node
 	left map[*queue]*entry
-	// shares has, for each entry and each cohort above it, the share of the cohort's branch to the entry, with what the entry asks for.
+	// shares has, for each entry and each cohort above it, the share of the cohort's branch to the entry, with what the
+	// entry asks for.
 	shares map[*entry]map[*node]share
 	// branches are those below the root that have a head left, by their winners.
 	branches []branch
@@ -129,8 +130,8 @@ func (t *tournament) head(q *queue) *entry {
 	return en
 }
 
-// beats tells whether an entry goes before another at a cohort: its branch does not borrow what it asks for, has the smaller share, or it has the
-// higher priority, or is older.
+// beats tells whether an entry goes before another at a cohort: its branch does not borrow what it asks for, has the
+// smaller share, or it has the higher priority, or is older.
 func (t *tournament) beats(a, b *entry, at *node) bool {
 	sa, sb := t.shares[a][at], t.shares[b][at]
 	if x, y := sa.borrowsOf(a.a.usage), sb.borrowsOf(b.a.usage); x != y {

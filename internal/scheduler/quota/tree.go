@@ -20,24 +20,27 @@ type cell struct {
 	// listed: the node, or a node below it, has a quota for the pair (of whatever size).
 	listed  bool
 	nominal Amount
-	// subtree is the nominal quota with what the children lend: what usage is compared with. For a ClusterQueue it is nominal.
+	// subtree is the nominal quota with what the children lend: what usage is compared with. For a ClusterQueue it is
+	// nominal.
 	subtree Amount
 	// The limits, if there are any.
 	mayBorrow, mayLend       Amount
 	limitsBorrow, limitsLend bool
 }
 
-// node is a place in a tree of cohorts: a cohort, or a ClusterQueue as a leaf. The arithmetic is that of Kueue's pkg/cache/scheduler/resource_node.go.
+// node is a place in a tree of cohorts: a cohort, or a ClusterQueue as a leaf. The arithmetic is that of Kueue's
+// pkg/cache/scheduler/resource_node.go.
 type node struct {
 	name   string
 	parent *node
 	tree   *tree
 	weight float64
-	// at maps the number of a pair to its cell; -1: the node has nothing to do with it. A node has every pair of its children.
+	// at maps the number of a pair to its cell; -1: the node has nothing to do with it. A node has every pair of its
+	// children.
 	at    []int32
 	cells []cell
-	// usage is what counts against subtree: for a ClusterQueue all that its workloads hold, for a cohort what its children hold beyond
-	// what they do not lend.
+	// usage is what counts against subtree: for a ClusterQueue all that its workloads hold, for a cohort what its children
+	// hold beyond what they do not lend.
 	usage []Amount
 	// freed is usage without those who are to be preempted in the cycle under way.
 	freed []Amount
@@ -165,8 +168,8 @@ func (n *node) path() string {
 	return n.parent.path() + "/" + n.name
 }
 
-// heightFor is how far up the quota lies that a ClusterQueue needs for v more: 0 its own, else the height of the lowest subtree that has it, or of the
-// whole tree if none has. below tells whether that subtree is not the whole tree.
+// heightFor is how far up the quota lies that a ClusterQueue needs for v more: 0 its own, else the height of the lowest
+// subtree that has it, or of the whole tree if none has. below tells whether that subtree is not the whole tree.
 func (q *queue) heightFor(p int, v Amount) (height int, below bool) {
 	if !q.exceedsWith(p, v) || q.parent == nil {
 		return 0, q.parent != nil

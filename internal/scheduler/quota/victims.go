@@ -2,7 +2,8 @@ package quota
 
 import "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 
-// hunt is the search for workloads whose eviction would make room. It changes the usage of the tree while it tries, and leaves it as it was.
+// hunt is the search for workloads whose eviction would make room. It changes the usage of the tree while it tries, and
+// leaves it as it was.
 type hunt struct {
 	engine *Engine
 	// w is to be admitted to q; needs are the pairs that are short, and demand is all that must fit in the end.
@@ -11,7 +12,8 @@ type hunt struct {
 	needs  []int
 	demand []pairAmount
 
-	// advantage tells, for the cohorts above, whether the preemptor has the better place there, and has which classes there can be.
+	// advantage tells, for the cohorts above, whether the preemptor has the better place there, and has which classes
+	// there can be.
 	advantage map[*node]bool
 	has       [3]bool
 
@@ -62,7 +64,8 @@ func (q *queue) neverBorrowsByPreemption() bool {
 	return p == nil || p.BorrowWithinCohort == nil || p.BorrowWithinCohort.Policy == "" || p.BorrowWithinCohort.Policy == kueue.BorrowWithinCohortPolicyNever
 }
 
-// fits tells whether the workload can be admitted as things stand, beyond its queue's nominal quota if borrowing is allowed.
+// fits tells whether the workload can be admitted as things stand, beyond its queue's nominal quota if borrowing is
+// allowed.
 func (h *hunt) fits(borrowing bool) bool {
 	for _, d := range h.demand {
 		if !borrowing && h.q.exceedsWith(d.pair, d.amount) || d.amount > max(0, h.q.available(d.pair)) {

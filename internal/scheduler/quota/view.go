@@ -9,7 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// Workload gives what the engine knows of a workload, with its reservation and eviction as they are now. It is not to be changed.
+// Workload gives what the engine knows of a workload, with its reservation and eviction as they are now. It is not to
+// be changed.
 func (e *Engine) Workload(name types.NamespacedName) (Workload, bool) {
 	w, known := e.workloads[name]
 	if !known {
@@ -18,8 +19,8 @@ func (e *Engine) Workload(name types.NamespacedName) (Workload, bool) {
 	return w.Workload, true
 }
 
-// Usage tells what a ClusterQueue has and uses, for every flavor and resource that it has a quota for or whose quota its workloads hold,
-// in the order of its spec.
+// Usage tells what a ClusterQueue has and uses, for every flavor and resource that it has a quota for or whose quota
+// its workloads hold, in the order of its spec.
 func (e *Engine) Usage(queue string) []FlavorUsage {
 	e.rebuild()
 	q, known := e.queues[queue]
@@ -57,8 +58,8 @@ func (q *queue) rank(flavor string) int {
 	return at
 }
 
-// Pending lists a ClusterQueue's pending workloads in the order in which they will be tried, those that were tried in vain and those held back
-// included, as Kueue's visibility API does.
+// Pending lists a ClusterQueue's pending workloads in the order in which they will be tried, those that were tried in
+// vain and those held back included, as Kueue's visibility API does.
 func (e *Engine) Pending(queue string) []types.NamespacedName {
 	q, known := e.queues[queue]
 	if !known {
@@ -81,7 +82,8 @@ func (q *queue) line() []*workload {
 	return all
 }
 
-// Position tells how many pending workloads of its ClusterQueue come before a workload; false if it is not pending there.
+// Position tells how many pending workloads of its ClusterQueue come before a workload; false if it is not pending
+// there.
 func (e *Engine) Position(name types.NamespacedName) (int, bool) {
 	w, known := e.workloads[name]
 	if !known || w.pendingIn == nil {

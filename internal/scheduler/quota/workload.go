@@ -9,7 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// Workload is what the engine must know of a Kueue Workload; FromObject makes it of one. SetWorkload takes the whole of it each time.
+// Workload is what the engine must know of a Kueue Workload; FromObject makes it of one. SetWorkload takes the whole of
+// it each time.
 type Workload struct {
 	types.NamespacedName
 	// UID breaks ties, smaller first, and identifies the workload in messages.
@@ -28,11 +29,13 @@ type Workload struct {
 	// Gated names who holds it back (annotation kueue.x-k8s.io/admission-gated-by); it is queued only when this is empty.
 	Gated string
 
-	// What follows is read only when the engine does not know the workload yet: it is how an engine is rebuilt from the objects of an API server.
+	// What follows is read only when the engine does not know the workload yet: it is how an engine is rebuilt from the
+	// objects of an API server.
 
 	// Reservation is the quota it holds; nil when it holds none.
 	Reservation *Reservation
-	// Evicted is the reason of the condition Evicted=True; empty when there is none. With a Reservation, the eviction is still under way.
+	// Evicted is the reason of the condition Evicted=True; empty when there is none. With a Reservation, the eviction is
+	// still under way.
 	Evicted string
 	// EvictedAt is the time of that condition.
 	EvictedAt time.Time
@@ -64,7 +67,8 @@ type PodSet struct {
 type Reservation struct {
 	// Admission is status.admission.
 	Admission kueue.Admission
-	// At is the time of the condition QuotaReserved=True; among workloads of a priority the latest is preempted first. Whole seconds count.
+	// At is the time of the condition QuotaReserved=True; among workloads of a priority the latest is preempted first.
+	// Whole seconds count.
 	At time.Time
 	// Admitted is false while admission checks are not ready.
 	Admitted bool

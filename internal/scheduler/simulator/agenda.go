@@ -22,8 +22,8 @@ const (
 	stageBegins
 )
 
-// event is something that happens at a time. subject and detail are numbers of what it is about (a job, a pod, a node); it is void when stamp is not
-// the subject's any more.
+// event is something that happens at a time. subject and detail are numbers of what it is about (a job, a pod, a node);
+// it is void when stamp is not the subject's any more.
 type event struct {
 	at      Time
 	seq     int64

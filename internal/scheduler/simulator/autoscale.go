@@ -17,8 +17,8 @@ type scaler struct {
 	coming int
 }
 
-// scale asks for the nodes that the waiting pods need: first fit, in the order in which they wait, into what is coming already and then into new
-// nodes, the first group first (Cluster Autoscaler's estimate, with the expander "priority").
+// scale asks for the nodes that the waiting pods need: first fit, in the order in which they wait, into what is coming
+// already and then into new nodes, the first group first (Cluster Autoscaler's estimate, with the expander "priority").
 func (s *simulation) scale() {
 	if len(s.scalers) == 0 {
 		return

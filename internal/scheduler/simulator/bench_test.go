@@ -11,8 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/trace"
 )
 
-// bench runs a scenario of the size that is promised, and one of a tenth of it, so that the growth of the cost is seen. text has the size's
-// divisor filled in.
+// bench runs a scenario of the size that is promised, and one of a tenth of it, so that the growth of the cost is seen.
+// text has the size's divisor filled in.
 func bench(b *testing.B, text func(part int) string) {
 	for _, part := range []int{10, 1} {
 		s, err := scenariofile.Parse("bench.yaml", []byte(text(part)))

@@ -9,8 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// elastic is an elastic training job. Its master's decisions are made by the real coordinator: to it the whole of the job is one step, whose gradient
-// comes when the speed of the workers that it had says that all steps are done.
+// elastic is an elastic training job. Its master's decisions are made by the real coordinator: to it the whole of the
+// job is one step, whose gradient comes when the speed of the workers that it had says that all steps are done.
 type elastic struct {
 	*simulation
 	job

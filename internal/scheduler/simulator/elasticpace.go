@@ -38,7 +38,8 @@ func (e *elastic) keep() {
 	e.worked = 0
 }
 
-// mayLoseState goes back to the last checkpoint when nobody is left who has the state. Those who were asked to end have written one.
+// mayLoseState goes back to the last checkpoint when nobody is left who has the state. Those who were asked to end have
+// written one.
 func (e *elastic) mayLoseState(why ending) {
 	if e.master != nil && e.core != nil || slices.ContainsFunc(e.workers, func(p *pod) bool { return p.joined }) {
 		return

@@ -34,7 +34,8 @@ func (e *elastic) makeWorker(id int, floor bool, w *workload) {
 	e.lastID = max(e.lastID, id)
 }
 
-// makeFloor makes the master and the floor of a job under a queue, those that are missing; they wait there to be admitted.
+// makeFloor makes the master and the floor of a job under a queue, those that are missing; they wait there to be
+// admitted.
 func (e *elastic) makeFloor() {
 	if e.master == nil {
 		e.makeMaster()

@@ -96,7 +96,8 @@ func (s *simulation) newPod(o owner, role string, number int, name string, behav
 	return p
 }
 
-// schedulerSees is how long after its making the scheduler has a pod: no time to speak of, but what follows from another thing is later than it.
+// schedulerSees is how long after its making the scheduler has a pod: no time to speak of, but what follows from
+// another thing is later than it.
 const schedulerSees = 1
 
 // ungate lets the scheduler have a pod.

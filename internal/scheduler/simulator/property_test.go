@@ -133,7 +133,8 @@ func checkNodes(t *rapid.T, events []eventlog.Event) {
 	}
 }
 
-// checkJobs looks at the reports of elastic jobs: all steps are done at the end, and none is ever taken back but by the loss of everything.
+// checkJobs looks at the reports of elastic jobs: all steps are done at the end, and none is ever taken back but by the
+// loss of everything.
 func checkJobs(t *rapid.T, h *eventlog.History) {
 	for _, job := range h.Jobs {
 		last := job.Last().Status

@@ -12,8 +12,8 @@ type dice struct{ *rand.PCG }
 
 func newDice(seed uint64) dice { return dice{rand.NewPCG(seed, 0x5eed)} }
 
-// exponential draws an exponentially distributed time with a mean, at least 1 ms. It is von Neumann's method, which only compares uniform numbers: a
-// logarithm would differ in its last bit from one machine to the next.
+// exponential draws an exponentially distributed time with a mean, at least 1 ms. It is von Neumann's method, which
+// only compares uniform numbers: a logarithm would differ in its last bit from one machine to the next.
 func (d dice) exponential(mean scenariofile.Duration) Time {
 	for whole := uint64(0); ; whole++ {
 		first := d.Uint64()

@@ -14,19 +14,22 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// shape is what pods have in common that are equal to the scheduler. Where one of them finds no room, the others find none either.
+// shape is what pods have in common that are equal to the scheduler. Where one of them finds no room, the others find
+// none either.
 type shape struct {
 	template *placement.Pod
 	priority int32
 	requests []int64 // by number of the simulation's resources
-	// wide says that room for it may come by what happens on other nodes than those that it could go to: it has affinity to other pods.
+	// wide says that room for it may come by what happens on other nodes than those that it could go to: it has affinity
+	// to other pods.
 	wide bool
 
 	// waiting have no node and no victims; awaiting have made room for themselves, which is not free yet.
 	waiting, awaiting queue
 	// news are those of waiting that have not been told that there is no room.
 	news []*pod
-	// listed: it is among the simulation's shapes with pods that wait. open: they are to be tried. awaitingTried: the first of awaiting was.
+	// listed: it is among the simulation's shapes with pods that wait. open: they are to be tried. awaitingTried: the
+	// first of awaiting was.
 	listed, open, awaitingTried bool
 	// verdict is the scheduler's last message about it.
 	verdict string

@@ -35,7 +35,8 @@ type Summary struct {
 	Makespan scenariofile.Duration `json:"makespan_ms"`
 	// Waits are by priority, the highest first.
 	Waits []Waits `json:"waits"`
-	// Utilisation of each resource that nodes have and jobs ask for: what pods held of it, of what was there, over the makespan.
+	// Utilisation of each resource that nodes have and jobs ask for: what pods held of it, of what was there, over the
+	// makespan.
 	Utilisation []Utilisation `json:"utilisation"`
 
 	// Preemptions are pods that the scheduler evicted, Evictions workloads that lost their quota, Losses lost nodes.
@@ -45,8 +46,8 @@ type Summary struct {
 
 	// Counted is the resource by which work is counted, the commonest accelerator or else the cpu.
 	Counted string `json:"counted"`
-	// Held, Useful and Lost are seconds of it: held by pods that compute (masters are no such), of work that is in a result or would be, and of work
-	// that was done and lost.
+	// Held, Useful and Lost are seconds of it: held by pods that compute (masters are no such), of work that is in a
+	// result or would be, and of work that was done and lost.
 	Held   int64 `json:"held_seconds"`
 	Useful int64 `json:"useful_seconds"`
 	Lost   int64 `json:"lost_seconds"`
@@ -60,8 +61,8 @@ type Summary struct {
 	Unfinished []string `json:"unfinished,omitempty"`
 }
 
-// Waits are the jobs of one priority: how long they waited from their arrival until they computed for the first time, and how long they took to
-// their end.
+// Waits are the jobs of one priority: how long they waited from their arrival until they computed for the first time,
+// and how long they took to their end.
 type Waits struct {
 	Priority int32        `json:"priority"`
 	Arrived  int          `json:"arrived"`

@@ -137,9 +137,9 @@ func indexOf(features []graph.Feature, name string) (int, error) {
 }
 
 // Fill makes dst the minibatch of the records of file at indices, in that order: inputs converted to float32, then each
-// transform as one float32 operation per element, elements in the record's order; those of integer inputs as they are. dst's
-// slices are reused; with feed.Columns nothing is allocated once they and the cache hold what is needed. A raw feed's
-// records are the cache's. An error names file and record, and leaves dst undefined.
+// transform as one float32 operation per element, elements in the record's order; those of integer inputs as they are.
+// dst's slices are reused; with feed.Columns nothing is allocated once they and the cache hold what is needed. A raw
+// feed's records are the cache's. An error names file and record, and leaves dst undefined.
 func (b *Batcher) Fill(ctx context.Context, file int, indices []int64, dst *graph.Batch) error {
 	if len(indices) < 1 || len(indices) > b.maxBatch {
 		return fmt.Errorf("a minibatch of %d records; the batcher was made for 1 to %d", len(indices), b.maxBatch)

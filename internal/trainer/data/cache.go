@@ -25,8 +25,8 @@ func DefaultCacheBytes() int64 {
 	return min(maxDefaultCacheBytes, limit/8)
 }
 
-// MemoryBytes is the memory of this container or machine: a process that takes more is killed. It is math.MaxInt64 where the
-// system does not say.
+// MemoryBytes is the memory of this container or machine: a process that takes more is killed. It is math.MaxInt64
+// where the system does not say.
 func MemoryBytes() int64 {
 	limit := containerMemory()
 	text, err := os.ReadFile("/proc/meminfo")
@@ -191,8 +191,8 @@ func (c *cache) forget(e *cached) {
 	}
 }
 
-// wants says whether loading a chunk ahead of its use is of use: it is not there, and it would push out neither the one in
-// use nor those that were loaded ahead before.
+// wants says whether loading a chunk ahead of its use is of use: it is not there, and it would push out neither the one
+// in use nor those that were loaded ahead before.
 func (c *cache) wants(key chunkKey) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

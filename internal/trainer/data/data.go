@@ -1,14 +1,14 @@
-// Package data reads training data: which files a data set is made of, what identifies it, random access to its records,
-// and minibatches of them as the network takes them.
+// Package data reads training data: which files a data set is made of, what identifies it, random access to its
+// records, and minibatches of them as the network takes them.
 //
 // It promises that a data set is what its fingerprint says for as long as it is open: files are checked for changes
 // whenever they are read, RecordIO's checksums are verified before a chunk is used, and a record that does not fit the
-// model's schema is an error with file and record, never other numbers. A chunk of records is read and decompressed once
-// and kept in a cache of bounded size.
+// model's schema is an error with file and record, never other numbers. A chunk of records is read and decompressed
+// once and kept in a cache of bounded size.
 //
-// The formats' names are in package format, their files in recordio, tfrecord, table (CSV) and idx, generated sets in synth and
-// planted, record codecs in codec and example, stores of objects in objectstore, and what people do with data sets at a command
-// line in datacmd. Which records make a minibatch is the schedule's to say.
+// The formats' names are in package format, their files in recordio, tfrecord, table (CSV) and idx, generated sets in
+// synth and planted, record codecs in codec and example, stores of objects in objectstore, and what people do with data
+// sets at a command line in datacmd. Which records make a minibatch is the schedule's to say.
 package data
 
 import (
@@ -34,8 +34,8 @@ type Spec struct {
 	Path string
 	// Format is one of package format's; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
-	// Codec is dataset.BytesCodec ("" means it) or dataset.TFExampleCodec. Of no effect on IDX and synthetic images, whose records are
-	// an image and a label, and on CSV and the other synthetic data, which are read as dataset.TFExampleCodec.
+	// Codec is dataset.BytesCodec ("" means it) or dataset.TFExampleCodec. Of no effect on IDX and synthetic images, whose
+	// records are an image and a label, and on CSV and the other synthetic data, which are read as dataset.TFExampleCodec.
 	Codec string
 	// Table says what CSV files and the model's schema do not.
 	Table table.Options
@@ -44,8 +44,8 @@ type Spec struct {
 	Features []graph.Feature
 	// Stores opens the buckets of s3:// and gs://; nil refuses such paths.
 	Stores objectstore.Opener
-	// Damaged, when not nil, is told of every file that cannot be opened, which is left out then instead of ending Open; and
-	// first records are not checked against Features. It is for those who look for all that is wrong.
+	// Damaged, when not nil, is told of every file that cannot be opened, which is left out then instead of ending Open;
+	// and first records are not checked against Features. It is for those who look for all that is wrong.
 	Damaged func(path string, err error)
 	// CacheBytes bounds the memory of decoded chunks (--data-cache); 0 means DefaultCacheBytes().
 	CacheBytes int64
@@ -165,8 +165,8 @@ func (e *SchemaError) Error() string { return e.reason.Error() }
 
 func (e *SchemaError) Unwrap() error { return e.reason }
 
-// Pixels says that the records are an image and a label, as IDX and synthetic images have them, and returns the shape of
-// the image. Such records have no codec.
+// Pixels says that the records are an image and a label, as IDX and synthetic images have them, and returns the shape
+// of the image. Such records have no codec.
 func (d *Dataset) Pixels() (shape []int, ok bool) {
 	switch s := d.sources[0].(type) {
 	case *idxFile:

@@ -8,9 +8,9 @@ import (
 	"hash"
 )
 
-// Fingerprint identifies the data: SHA-256 over every file's path, size, record count and the checksums of RecordIO's chunks or
-// of TFRecord's records (CSV: the whole text and its options; IDX: all of it, or 64 samples of a file larger than 64 MiB;
-// synthetic data: its parameters), in the order of Files.
+// Fingerprint identifies the data: SHA-256 over every file's path, size, record count and the checksums of RecordIO's
+// chunks or of TFRecord's records (CSV: the whole text and its options; IDX: all of it, or 64 samples of a file larger
+// than 64 MiB; synthetic data: its parameters), in the order of Files.
 func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	h := sha256.New()
 	hashString(h, "elastic data 1")

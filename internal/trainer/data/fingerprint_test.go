@@ -11,7 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/tfrecord"
 )
 
-// TestAChangeInTheMiddleOfAFileChangesTheFingerprint replaces one byte of contents of the same size, far from both ends.
+// TestAChangeInTheMiddleOfAFileChangesTheFingerprint replaces one byte of contents of the same size, far from both
+// ends.
 func TestAChangeInTheMiddleOfAFileChangesTheFingerprint(t *testing.T) {
 	records := func(middle byte) (all [][]byte) {
 		for i := range 400 {

@@ -66,8 +66,8 @@ func (d *Dataset) openFiles(ctx context.Context) error {
 	return nil
 }
 
-// guessFormat is the format that the names of a data set's files suggest; the paths are slash-separated. It is the default
-// where they suggest none.
+// guessFormat is the format that the names of a data set's files suggest; the paths are slash-separated. It is the
+// default where they suggest none.
 func guessFormat(files []string) string {
 	hasExtension := func(name string, extensions ...string) bool { return slices.Contains(extensions, path.Ext(name)) }
 	for _, file := range files {

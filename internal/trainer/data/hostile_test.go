@@ -17,10 +17,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// hostileBytes is what a file of a hundred kilobytes may make a reader allocate: buffers for reading are of a fixed size.
+// hostileBytes is what a file of a hundred kilobytes may make a reader allocate: buffers for reading are of a fixed
+// size.
 const hostileBytes = 24 << 20
 
-// TestHostileFiles: every number in a file may be a lie, and none of them may cost memory that the file does not bear out.
+// TestHostileFiles: every number in a file may be a lie, and none of them may cost memory that the file does not bear
+// out.
 func TestHostileFiles(t *testing.T) {
 	padding := make([]byte, 100<<10)
 	rand.NewChaCha8([32]byte{}).Read(padding) //nolint:errcheck // has none; what does not compress

@@ -9,8 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/idx"
 )
 
-// pickPair finds the one file of images and its labels. A directory with the training and the test images would train on
-// the test set, so it is not accepted as either.
+// pickPair finds the one file of images and its labels. A directory with the training and the test images would train
+// on the test set, so it is not accepted as either.
 func pickPair(ctx context.Context, root string, entries []entry) (images, labels entry, err error) {
 	if len(entries) == 1 && entries[0].absolute == root { // a file: its labels lie beside it
 		for _, name := range idx.LabelsNames(entries[0].relative) {

@@ -8,8 +8,8 @@ import (
 )
 
 // pixelsDecoder decodes the records of IDX and synthetic data: pixels, then one byte of label. The schema's feature of
-// many elements is the image and the one of a single element the label, whatever they are called; pixel values become the
-// schema's type as they are, 0 to 255.
+// many elements is the image and the one of a single element the label, whatever they are called; pixel values become
+// the schema's type as they are, 0 to 255.
 type pixelsDecoder struct {
 	image, label         int // positions in the schema
 	imageType, labelType graph.DType

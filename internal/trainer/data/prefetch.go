@@ -16,8 +16,8 @@ const (
 )
 
 // Prefetch asks for records lo … hi−1 of a file to be read in the background. It never waits: a request too many is
-// dropped, which taken says, and an error comes when the records are used. Nothing is read ahead that would push what is
-// in use, or what was read ahead before, out of the cache.
+// dropped, which taken says, and an error comes when the records are used. Nothing is read ahead that would push what
+// is in use, or what was read ahead before, out of the cache.
 func (d *Dataset) Prefetch(file int, lo, hi int64) (taken bool) {
 	if d.checkRange(file, lo, hi) != nil {
 		return true

@@ -26,8 +26,9 @@ type source interface {
 	identify(ctx context.Context, w hash.Hash) error
 }
 
-// What is in the fingerprint of a file without checksums of its own: all of it up to wholeBytes, which takes less time than
-// the first steps; of a larger one sampledBlocks blocks from its beginning to its end, so that one of terabytes opens as fast.
+// What is in the fingerprint of a file without checksums of its own: all of it up to wholeBytes, which takes less time
+// than the first steps; of a larger one sampledBlocks blocks from its beginning to its end, so that one of terabytes
+// opens as fast.
 const (
 	wholeBytes    = 64 << 20
 	sampledBlocks = 64

@@ -16,8 +16,8 @@ func same(a, b quantity) bool {
 	return a.kind == b.kind && string(a.text) == string(b.text) && a.number == b.number && a.whole == b.whole
 }
 
-// TestSteps runs each step of feature columns and preprocessing layers alone; what they should give is what TensorFlow and
-// elasticdl_preprocessing document.
+// TestSteps runs each step of feature columns and preprocessing layers alone; what they should give is what TensorFlow
+// and elasticdl_preprocessing document.
 func TestSteps(t *testing.T) {
 	words := graph.Step{Op: graph.Lookup, Words: []string{"red", "green"}}
 	withOthers := graph.Step{Op: graph.Lookup, Words: words.Words, Count: 3}

@@ -32,8 +32,8 @@ type file interface {
 	io.Closer
 }
 
-// entry is a regular file of a data set: relative is its slash-separated path below the data set's, or the base name when
-// the data set is one file. absolute is its name in messages and for its storage.
+// entry is a regular file of a data set: relative is its slash-separated path below the data set's, or the base name
+// when the data set is one file. absolute is its name in messages and for its storage.
 type entry struct {
 	relative string
 	absolute string

@@ -25,7 +25,8 @@ func main() {
 	os.Exit(cli.Code(cli.RunContext(ctx, command.NewRoot(), os.Args[1:])))
 }
 
-// forgetForeignFlags is because Kubernetes' packages register flags of their own, such as --version, which cobra would offer as ours.
+// forgetForeignFlags is because Kubernetes' packages register flags of their own, such as --version, which cobra would
+// offer as ours.
 func forgetForeignFlags() {
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
 }

@@ -103,8 +103,8 @@ func jobMinPods(job *batchv1.Job) *int32 {
 	return ptr.To(int32(least))
 }
 
-// JobPodSet is the one pod set of a Job's workload. Labels that the Job controller puts on its pods are left out, except
-// the Job's name.
+// JobPodSet is the one pod set of a Job's workload. Labels that the Job controller puts on its pods are left out,
+// except the Job's name.
 func JobPodSet(job *batchv1.Job) kueue.PodSet {
 	template := job.Spec.Template.DeepCopy()
 	for _, label := range []string{"job-name", "controller-uid", batchv1.ControllerUidLabel} {

@@ -33,8 +33,8 @@ func checksIn(w *kueue.Workload, state kueue.CheckState) []kueue.AdmissionCheckS
 	return checks
 }
 
-// RequiredChecks are the checks of a ClusterQueue that w has to pass: those of the flavors it was given or, without quota, those
-// that apply whatever it is given.
+// RequiredChecks are the checks of a ClusterQueue that w has to pass: those of the flavors it was given or, without
+// quota, those that apply whatever it is given.
 func RequiredChecks(w *kueue.Workload, queue *kueue.ClusterQueue) []kueue.AdmissionCheckReference {
 	if queue.Spec.AdmissionChecksStrategy == nil {
 		return nil
@@ -86,7 +86,8 @@ func SyncChecks(w *kueue.Workload, required []kueue.AdmissionCheckReference, now
 	return true
 }
 
-// Failed says which checks of w failed: they must be tried again (w is to be evicted), or they rejected it (it is to be deactivated).
+// Failed says which checks of w failed: they must be tried again (w is to be evicted), or they rejected it (it is to be
+// deactivated).
 func Failed(w *kueue.Workload) (retry, rejected string) {
 	if checks := checksIn(w, kueue.CheckStateRejected); len(checks) > 0 {
 		return "", checksMessage(checks, kueue.CheckStateRejected)

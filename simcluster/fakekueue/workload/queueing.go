@@ -111,8 +111,8 @@ func followGate(w *kueue.Workload, now time.Time) bool {
 	return false
 }
 
-// followQueues says what is wrong with a workload's queues, takes mere reservations back where they are stopped, and keeps
-// checks and the condition Admitted.
+// followQueues says what is wrong with a workload's queues, takes mere reservations back where they are stopped, and
+// keeps checks and the condition Admitted.
 func followQueues(w *kueue.Workload, q Queues, now time.Time) bool {
 	if q.Cluster != nil && SyncChecks(w, RequiredChecks(w, q.Cluster), now) {
 		return true

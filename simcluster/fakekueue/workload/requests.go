@@ -14,8 +14,8 @@ type Defaults struct {
 	RuntimeClass func(name string) *nodev1.RuntimeClass
 }
 
-// WithDefaults is a workload whose pod sets ask for what their pods will ask for: with overheads and with the defaults of
-// the namespace's LimitRanges. It is w itself where nothing is added.
+// WithDefaults is a workload whose pod sets ask for what their pods will ask for: with overheads and with the defaults
+// of the namespace's LimitRanges. It is w itself where nothing is added.
 func WithDefaults(w *kueue.Workload, defaults Defaults) *kueue.Workload {
 	limits, requests := containerDefaults(defaults.LimitRanges)
 	if len(limits)+len(requests) == 0 && !usesRuntimeClass(w) {

@@ -150,8 +150,9 @@ func JobSuspended(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.Suspend, false) && job.Annotations[StoppingAnnotation] != "true"
 }
 
-// JobChangeable reports whether a Job's pod template can be changed: it is suspended, and its own controller has stopped all its pods
-// (Kubernetes v1.36, MutableSchedulingDirectivesForSuspendedJobs). Other controllers than Kubernetes' own may never say so.
+// JobChangeable reports whether a Job's pod template can be changed: it is suspended, and its own controller has
+// stopped all its pods (Kubernetes v1.36, MutableSchedulingDirectivesForSuspendedJobs). Other controllers than
+// Kubernetes' own may never say so.
 func JobChangeable(job *batchv1.Job) bool {
 	if ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName {
 		return true

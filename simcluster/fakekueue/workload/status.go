@@ -41,8 +41,8 @@ func Reserve(w *kueue.Workload, admission *kueue.Admission, checks []kueue.Admis
 	}
 }
 
-// SyncAdmitted keeps the condition Admitted and reports a change: quota and all checks ready. It sums up the time that w
-// was admitted.
+// SyncAdmitted keeps the condition Admitted and reports a change: quota and all checks ready. It sums up the time that
+// w was admitted.
 func SyncAdmitted(w *kueue.Workload, now time.Time) bool {
 	admitted, quota, ready := IsAdmitted(w), HasQuota(w), checksReady(w)
 	if admitted == (quota && ready) {

@@ -57,8 +57,8 @@ func CountQueue(status *kueue.ClusterQueueStatus, queue *kueue.ClusterQueue, wor
 	status.FlavorsUsage = clusterUsage(queue, usage(workloads, IsAdmitted))
 }
 
-// CountLocalQueue does so for a LocalQueue, from its workloads. What one of them holds in another ClusterQueue, admitted
-// before the LocalQueue was made anew, does not count. cluster is nil where the ClusterQueue does not exist.
+// CountLocalQueue does so for a LocalQueue, from its workloads. What one of them holds in another ClusterQueue,
+// admitted before the LocalQueue was made anew, does not count. cluster is nil where the ClusterQueue does not exist.
 func CountLocalQueue(status *kueue.LocalQueueStatus, cluster *kueue.ClusterQueue, workloads []*kueue.Workload, waiting int32) {
 	status.PendingWorkloads = waiting
 	status.ReservingWorkloads, status.AdmittedWorkloads, status.FlavorsReservation, status.FlavorsUsage = 0, 0, nil, nil

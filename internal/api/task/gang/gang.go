@@ -1,6 +1,6 @@
 // Package gang is how the ranks of a task of several nodes start, end and restart together, decided by each of them for
-// itself from the same two things: the task's pods, and one ConfigMap, the board. It is pure: internal/trainer/runtime/rank
-// watches, writes and runs commands as this package says.
+// itself from the same two things: the task's pods, and one ConfigMap, the board. It is pure:
+// internal/trainer/runtime/rank watches, writes and runs commands as this package says.
 //
 // A run is an attempt of all ranks together. Each rank says on the board that it is ready for the next run; when all
 // are, rank 0 writes down its members and their addresses, and each starts its command. The first failure of a run is
@@ -69,8 +69,8 @@ type Board struct {
 	Ranks map[int]Rank
 }
 
-// maxRuns is more than a task restarts, and its successor is a number. A process's exit code has eight bits: of a larger one
-// the supervisor would end with the rest, which may be 0.
+// maxRuns is more than a task restarts, and its successor is a number. A process's exit code has eight bits: of a
+// larger one the supervisor would end with the rest, which may be 0.
 const (
 	maxRuns     = 1 << 30
 	maxExitCode = 255

@@ -339,7 +339,8 @@ func TestDecode(t *testing.T) {
 	})
 }
 
-// FuzzDecode reads boards that anybody may have edited: what is accepted leads to actions, and to runs that are read again.
+// FuzzDecode reads boards that anybody may have edited: what is accepted leads to actions, and to runs that are read
+// again.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"number":1,"members":[{"pod":"a","address":"10.0.0.1"},{"pod":"b","address":"10.0.0.2"}]}`, `{"pod":"a","address":"10.0.0.1","joined":1}`, uint8(2))
 	f.Add(`{"number":2,"members":[{"pod":"a"}],"failure":{"rank":0,"pod":"a","code":3,"reason":"x"}}`, `{"pod":"a","joined":2,"done":2}`, uint8(1))

@@ -108,8 +108,8 @@ func Task(name, queue, class, cpus string, n int) task.Task {
 	}
 }
 
-// Queues are LocalQueue user-queue and ClusterQueue team with a quota of CPUs, which preempts by priority, and the classes
-// low (100) and high (1000).
+// Queues are LocalQueue user-queue and ClusterQueue team with a quota of CPUs, which preempts by priority, and the
+// classes low (100) and high (1000).
 func Queues(cpus string, workloads ...*kueue.Workload) *forecast.Queues {
 	class := func(name string, value int32) *kueue.WorkloadPriorityClass {
 		return &kueue.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}

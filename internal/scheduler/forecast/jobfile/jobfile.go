@@ -1,6 +1,7 @@
-// Package jobfile reads what a forecast can be asked about: objects of Kubernetes that create pods (package manifest), SkyPilot's task files, and short
-// descriptions of jobs as data.elastic_forecast takes them. Files come from anywhere: what it does not know it refuses,
-// naming the file and the document, and no file makes it allocate more than its own size and a bounded number of pods.
+// Package jobfile reads what a forecast can be asked about: objects of Kubernetes that create pods (package manifest),
+// SkyPilot's task files, and short descriptions of jobs as data.elastic_forecast takes them. Files come from anywhere:
+// what it does not know it refuses, naming the file and the document, and no file makes it allocate more than its own
+// size and a bounded number of pods.
 package jobfile
 
 import (

@@ -72,8 +72,8 @@ func (s *Set) replicaSet(object *unstructured.Unstructured) ([]forecast.Job, err
 	return []forecast.Job{job}, err
 }
 
-// statefulSet is one Workload under Kueue, of a single pod set. Unless its pods are created in parallel, each is created
-// when the one before it is ready.
+// statefulSet is one Workload under Kueue, of a single pod set. Unless its pods are created in parallel, each is
+// created when the one before it is ready.
 func (s *Set) statefulSet(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var set appsv1.StatefulSet
 	if err := decode(object, &set); err != nil {

@@ -72,8 +72,8 @@ func specNodeName(pod *corev1.Pod) string {
 	return pod.Spec.NodeName
 }
 
-// groupPart is the Workload of a pod group (Kueue's pkg/controller/jobs/pod): its pods of one shape are one pod set, and it
-// is made when all pods are there, or with the first one if the group asks for fast admission.
+// groupPart is the Workload of a pod group (Kueue's pkg/controller/jobs/pod): its pods of one shape are one pod set,
+// and it is made when all pods are there, or with the first one if the group asks for fast admission.
 func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
 	first := pods[0]
 	part := forecast.Part{Queue: first.Labels[kueue.QueueLabel], Class: first.Labels[kueue.WorkloadPriorityClassLabel]}

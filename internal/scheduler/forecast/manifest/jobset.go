@@ -63,8 +63,8 @@ func (s *Set) jobSet(object *unstructured.Unstructured) ([]forecast.Job, error) 
 	return []forecast.Job{job}, err
 }
 
-// ofJobSet are the pods of a JobSet: those of each replicated job are a pod set of its Workload, its number of Jobs times
-// the pods of each.
+// ofJobSet are the pods of a JobSet: those of each replicated job are a pod set of its Workload, its number of Jobs
+// times the pods of each.
 func ofJobSet(kind string, of metav1.ObjectMeta, spec jobSetSpec) (forecast.Job, error) {
 	if len(spec.ReplicatedJobs) == 0 {
 		return forecast.Job{}, fmt.Errorf("spec.replicatedJobs is empty")
@@ -105,8 +105,8 @@ func ofJobSet(kind string, of metav1.ObjectMeta, spec jobSetSpec) (forecast.Job,
 	return job, err
 }
 
-// jobSetWaves are the waves in which the Jobs are created: one after the other with startupPolicy InOrder, and after those
-// that they depend on. What others wait for until it is complete ends before.
+// jobSetWaves are the waves in which the Jobs are created: one after the other with startupPolicy InOrder, and after
+// those that they depend on. What others wait for until it is complete ends before.
 func jobSetWaves(spec jobSetSpec) (waves map[string]int, ends map[string]bool, err error) {
 	waves, ends = map[string]int{}, map[string]bool{}
 	inOrder := spec.StartupPolicy != nil && spec.StartupPolicy.Order == "InOrder"
@@ -214,7 +214,8 @@ func isExclusiveByAffinity(of metav1.ObjectMeta, replicated *replicatedJob) bool
 }
 
 // placeExclusively gives each Job a topology domain of its own: by labels that somebody gave the nodes, or by affinity.
-// The webhook gives that to the first pod alone and lets the others follow it by a node selector, which comes to the same.
+// The webhook gives that to the first pod alone and lets the others follow it by a node selector, which comes to the
+// same.
 func placeExclusively(pod *corev1.Pod, of metav1.ObjectMeta, replicated *replicatedJob, jobName string) {
 	topology := of.Annotations[exclusiveTopology]
 	if own := replicated.Template.Annotations[exclusiveTopology]; own != "" {
@@ -233,7 +234,8 @@ func placeExclusively(pod *corev1.Pod, of metav1.ObjectMeta, replicated *replica
 	exclusively(pod, jobSetKey, pod.Labels[jobSetKey], topology)
 }
 
-// exclusively requires a domain of the topology where pods with this value of the label are, and none with another value.
+// exclusively requires a domain of the topology where pods with this value of the label are, and none with another
+// value.
 func exclusively(pod *corev1.Pod, label, value, topology string) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}

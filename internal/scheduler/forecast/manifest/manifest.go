@@ -1,9 +1,9 @@
-// Package manifest reads Kubernetes objects as the jobs of a forecast: which pods the controller of an object creates, in
-// which order, and how Kueue counts them. It is pure, and knows each kind from the sources of its controller: the Job,
-// JobSet, Kubeflow Trainer, training operator, MPI operator, KubeRay, LeaderWorkerSet and AppWrapper controllers, and the
-// integrations of Kueue v0.19. Of kinds without a Go module here it decodes the fields that decide about pods and passes
-// over the others; pod templates are read strictly. A kind that it does not know but that has pod templates is read
-// approximately; every other kind is refused by name.
+// Package manifest reads Kubernetes objects as the jobs of a forecast: which pods the controller of an object creates,
+// in which order, and how Kueue counts them. It is pure, and knows each kind from the sources of its controller: the
+// Job, JobSet, Kubeflow Trainer, training operator, MPI operator, KubeRay, LeaderWorkerSet and AppWrapper controllers,
+// and the integrations of Kueue v0.19. Of kinds without a Go module here it decodes the fields that decide about pods
+// and passes over the others; pod templates are read strictly. A kind that it does not know but that has pod templates
+// is read approximately; every other kind is refused by name.
 //
 // Objects come from anywhere: no object makes it allocate more than its own size and MaxPods pods.
 package manifest
@@ -153,8 +153,8 @@ func decode(object *unstructured.Unstructured, into any) error {
 // inTemplate matches the path of a field in a pod template.
 var inTemplate = regexp.MustCompile(`emplate\.(spec|metadata)\.`)
 
-// decodePart reads an object into a type that has only some of its fields. Unknown fields below a pod template are errors
-// still: they are of types of Kubernetes, and most likely misspelt.
+// decodePart reads an object into a type that has only some of its fields. Unknown fields below a pod template are
+// errors still: they are of types of Kubernetes, and most likely misspelt.
 func decodePart(object *unstructured.Unstructured, into any) error {
 	unknown, err := decodeFields(object.Object, into)
 	unknown = slices.DeleteFunc(unknown, func(field error) bool { return !inTemplate.MatchString(field.Error()) })

@@ -67,8 +67,8 @@ func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod 
 	return pod
 }
 
-// workload is a job whose pods Kueue admits together, in one Workload with the queue and the class of the object. order is
-// that of its pod sets, where the pods are created in another one.
+// workload is a job whose pods Kueue admits together, in one Workload with the queue and the class of the object. order
+// is that of its pod sets, where the pods are created in another one.
 func workload(kind string, of metav1.ObjectMeta, sets []podSet, order ...string) (forecast.Job, error) {
 	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], Sets: order}
 	roles := map[string]bool{}

@@ -158,7 +158,8 @@ func rayJobs(kind string, of metav1.ObjectMeta, spec rayClusterSpec, submitter *
 	return []forecast.Job{job}, err
 }
 
-// rayWorkers is how many pods a worker group has (GetWorkerGroupDesiredReplicas): replicas within their bounds, times hosts.
+// rayWorkers is how many pods a worker group has (GetWorkerGroupDesiredReplicas): replicas within their bounds, times
+// hosts.
 func rayWorkers(i int, group *rayWorkerGroup) (int, error) {
 	field := func(name string) string { return fmt.Sprintf("workerGroupSpecs[%d].%s", i, name) }
 	replicas, err := counted(field("replicas"), group.Replicas, 0) // the CRD's default

@@ -125,7 +125,8 @@ func (s *Set) runtimeOf(namespace string, spec trainJobSpec) (*trainingRuntimeSp
 	return &of.Spec, nil
 }
 
-// patchRuntime applies what a TrainJob changes of its runtime's template (mergeRuntimePatches), and keeps the order of its Jobs.
+// patchRuntime applies what a TrainJob changes of its runtime's template (mergeRuntimePatches), and keeps the order of
+// its Jobs.
 func patchRuntime(spec *jobSetSpec, train trainJobSpec) error {
 	order := map[string]int{}
 	for i, replicated := range spec.ReplicatedJobs {

@@ -1,5 +1,5 @@
-// Package report writes the forecasts of several jobs for people and programs: as text, as lines of JSON, and as Markdown
-// for a comment on a pull request.
+// Package report writes the forecasts of several jobs for people and programs: as text, as lines of JSON, and as
+// Markdown for a comment on a pull request.
 package report
 
 import (

@@ -16,9 +16,10 @@ var (
 	timeType        = reflect.TypeFor[metav1.Time]()
 )
 
-// fieldsOf converts the attributes and blocks of a resource of hashicorp/kubernetes to the fields of a Go type of the API.
-// The provider names fields in snake case, lists of blocks in the singular ("container" for containers), writes a single
-// object as a list of one block, and numbers that may be unset as texts. What has no field in the type is the provider's own.
+// fieldsOf converts the attributes and blocks of a resource of hashicorp/kubernetes to the fields of a Go type of the
+// API. The provider names fields in snake case, lists of blocks in the singular ("container" for containers), writes a
+// single object as a list of one block, and numbers that may be unset as texts. What has no field in the type is the
+// provider's own.
 func fieldsOf(value any, kind reflect.Type) any {
 	for kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()

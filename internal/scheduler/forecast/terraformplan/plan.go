@@ -1,7 +1,7 @@
-// Package terraformplan reads a plan of Terraform, as terraform show -json prints it, as the jobs of a forecast: what the
-// plan creates, changes, replaces and destroys of the providers elastic, kubernetes, kubectl and helm, in the order in which
-// Terraform may apply it. It is pure. Values of a plan may be secret: nothing but names, kinds and what decides about pods
-// leaves the package, and no error quotes a value.
+// Package terraformplan reads a plan of Terraform, as terraform show -json prints it, as the jobs of a forecast: what
+// the plan creates, changes, replaces and destroys of the providers elastic, kubernetes, kubectl and helm, in the order
+// in which Terraform may apply it. It is pure. Values of a plan may be secret: nothing but names, kinds and what
+// decides about pods leaves the package, and no error quotes a value.
 package terraformplan
 
 import (

@@ -68,8 +68,8 @@ func outline(c terraformplan.Contents) []string {
 	return lines
 }
 
-// testdata/plan.json has the form of terraform show -json for a configuration with the providers kubernetes 2.38, kubectl,
-// helm 3 and elastic, by their documented schemas.
+// testdata/plan.json has the form of terraform show -json for a configuration with the providers kubernetes 2.38,
+// kubectl, helm 3 and elastic, by their documented schemas.
 func TestAPlanIsReadAsWhatItChanges(t *testing.T) {
 	text, err := os.ReadFile("testdata/plan.json")
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// decidesNothing are attributes and fields that no scheduler looks at, and those that API server or provider fill in where
-// nobody sets them: that they are not known before the apply changes nothing. All are without underscores and in lower case.
+// decidesNothing are attributes and fields that no scheduler looks at, and those that API server or provider fill in
+// where nobody sets them: that they are not known before the apply changes nothing. All are without underscores and in
+// lower case.
 var decidesNothing = words(`
 	id uid generation resourceversion selflink creationtimestamp status object timeouts generatename managedfields
 	image imagepullpolicy imagepullsecrets command args env envfrom value valuefrom workingdir lifecycle livenessprobe readinessprobe

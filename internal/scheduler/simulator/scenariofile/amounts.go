@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Duration is a time in milliseconds, the simulator's unit, written as Go writes durations: 90s, 1h30m, 250ms. It is not negative.
+// Duration is a time in milliseconds, the simulator's unit, written as Go writes durations: 90s, 1h30m, 250ms. It is
+// not negative.
 type Duration int64
 
 // MaxDuration is the longest time that a scenario may name, a hundred years.
@@ -40,7 +41,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rate is a number per second in millionths, written as a decimal number: 60, 118.5. Whole numbers make equal results on every machine.
+// Rate is a number per second in millionths, written as a decimal number: 60, 118.5. Whole numbers make equal results
+// on every machine.
 type Rate int64
 
 // perUnit is how many millionths make one.

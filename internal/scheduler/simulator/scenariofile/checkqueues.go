@@ -76,7 +76,8 @@ func (c *checker) refused(path string, errs field.ErrorList) {
 	}
 }
 
-// checkCycles refuses cohorts that are above themselves: Kueue would stop every queue in them, so that nothing could be simulated.
+// checkCycles refuses cohorts that are above themselves: Kueue would stop every queue in them, so that nothing could be
+// simulated.
 func (c *checker) checkCycles() {
 	parent, at := map[string]string{}, map[string]int{}
 	for i, o := range c.s.Cohorts {

@@ -12,8 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder fills Go values from a tree of YAML nodes, strictly: by the types' JSON names, without unknown or repeated fields, without aliases, and
-// without guessing that a number was meant as a text. It remembers where everything stood, for those who check it afterwards.
+// decoder fills Go values from a tree of YAML nodes, strictly: by the types' JSON names, without unknown or repeated
+// fields, without aliases, and without guessing that a number was meant as a text. It remembers where everything stood,
+// for those who check it afterwards.
 type decoder struct {
 	file     string
 	places   map[string]place // by path, "jobs[0].gang.pods"
@@ -23,7 +24,8 @@ type decoder struct {
 // place is where something begins in a file, from 1.
 type place struct{ line, column int }
 
-// problem notes that something is wrong with what stands at a path, or with the nearest thing above it that is written down.
+// problem notes that something is wrong with what stands at a path, or with the nearest thing above it that is written
+// down.
 func (d *decoder) problem(path, format string, args ...any) {
 	at, written := d.places[path], path
 	for at.line == 0 && written != "" {

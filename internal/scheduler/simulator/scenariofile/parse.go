@@ -71,7 +71,8 @@ func ReadFile(path string) (*Scenario, error) {
 	return s, err
 }
 
-// Parse reads a scenario. name is the file's, for messages. Everything that is left out has its default in the result. The error is an *Error.
+// Parse reads a scenario. name is the file's, for messages. Everything that is left out has its default in the result.
+// The error is an *Error.
 func Parse(name string, text []byte) (*Scenario, error) {
 	d := &decoder{file: name, places: map[string]place{}}
 	s := &Scenario{}

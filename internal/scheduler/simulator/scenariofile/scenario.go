@@ -1,8 +1,10 @@
-// Package scenariofile is a simulation as a file: the nodes, classes, queues and jobs of a cluster, and what happens to it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
+// Package scenariofile is a simulation as a file: the nodes, classes, queues and jobs of a cluster, and what happens to
+// it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
 //
-// It promises that a scenario which Parse returns can be simulated: everything that is named is there, nothing contradicts itself, sizes and times
-// are within bounds; and that errors are reported with file, line and column, before much memory is used. How the queues' objects are written is
-// Kueue's own API, and its rules are those of package kueue/validation.
+// It promises that a scenario which Parse returns can be simulated: everything that is named is there, nothing
+// contradicts itself, sizes and times are within bounds; and that errors are reported with file, line and column,
+// before much memory is used. How the queues' objects are written is Kueue's own API, and its rules are those of
+// package kueue/validation.
 package scenariofile
 
 import (
@@ -62,7 +64,8 @@ type NodeGroup struct {
 	Autoscale *Autoscale `json:"autoscale"`
 }
 
-// Autoscale is a node group that an autoscaler sizes: a pod that fits nowhere brings another node, and a node without pods leaves.
+// Autoscale is a node group that an autoscaler sizes: a pod that fits nowhere brings another node, and a node without
+// pods leaves.
 type Autoscale struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
@@ -143,13 +146,14 @@ type Pod struct {
 	TerminationGracePeriod *Duration `json:"terminationGracePeriod"`
 	// Starts is how long it takes from being bound to a node until it runs: image, volumes, process.
 	Starts Duration `json:"starts"`
-	// Stops is how long it takes to end once asked, at most the grace period. nil: of an elastic job's pods at once, because they end with the
-	// current minibatch; of a gang's pods the whole grace period, because a shell that runs a program does not hear the signal.
+	// Stops is how long it takes to end once asked, at most the grace period. nil: of an elastic job's pods at once,
+	// because they end with the current minibatch; of a gang's pods the whole grace period, because a shell that runs a
+	// program does not hear the signal.
 	Stops *Duration `json:"stops"`
 }
 
-// Gang is a job that computes only while all its pods run: a plain pod, a queued task, a PyTorch job. A pod that is lost is made again; what was
-// computed since the last checkpoint is lost with it.
+// Gang is a job that computes only while all its pods run: a plain pod, a queued task, a PyTorch job. A pod that is
+// lost is made again; what was computed since the last checkpoint is lost with it.
 type Gang struct {
 	// Pods of the gang; 0 is 1.
 	Pods int `json:"pods"`
@@ -158,7 +162,8 @@ type Gang struct {
 	Runs Duration `json:"runs"`
 	// CheckpointEvery is how much computing lies between two checkpoints; 0: there are none, and it starts over.
 	CheckpointEvery Duration `json:"checkpointEvery"`
-	// Restart is how long it takes to go on after an interruption, before anything new is computed: rendezvous, loading the checkpoint.
+	// Restart is how long it takes to go on after an interruption, before anything new is computed: rendezvous, loading
+	// the checkpoint.
 	Restart Duration `json:"restart"`
 	// Queue is the LocalQueue that it waits in; "": none, its pods are made at once.
 	Queue string `json:"queue"`
@@ -166,8 +171,8 @@ type Gang struct {
 	WorkloadPriorityClass string `json:"workloadPriorityClass"`
 }
 
-// Elastic is an elastic training job: a master, and workers that come and go as there is room. It follows the rules of the real master
-// (internal/trainer/protocol/coordinator).
+// Elastic is an elastic training job: a master, and workers that come and go as there is room. It follows the rules of
+// the real master (internal/trainer/protocol/coordinator).
 type Elastic struct {
 	Master  Pod     `json:"master"`
 	Workers Workers `json:"workers"`
@@ -195,8 +200,9 @@ type Workers struct {
 	Joins Duration `json:"joins"`
 }
 
-// Speed is how fast a job computes with a number of workers. Either StepsPerSecond is given, measured; or GradsToWait and Gradient, and it follows
-// from how the master deals: a step lasts as long as the worker with the most virtual workers takes, ⌈GradsToWait ÷ workers⌉ gradients.
+// Speed is how fast a job computes with a number of workers. Either StepsPerSecond is given, measured; or GradsToWait
+// and Gradient, and it follows from how the master deals: a step lasts as long as the worker with the most virtual
+// workers takes, ⌈GradsToWait ÷ workers⌉ gradients.
 type Speed struct {
 	// StepsPerSecond by number of workers; between two of them linear, beyond the last constant.
 	StepsPerSecond map[int]Rate `json:"stepsPerSecond"`
@@ -208,7 +214,8 @@ type Speed struct {
 	Overhead Duration `json:"overhead"`
 }
 
-// ElasticQueue is where an elastic job waits for quota: master and floor together, every worker above the floor by itself.
+// ElasticQueue is where an elastic job waits for quota: master and floor together, every worker above the floor by
+// itself.
 type ElasticQueue struct {
 	// Name of the LocalQueue.
 	Name string `json:"name"`

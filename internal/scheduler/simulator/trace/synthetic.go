@@ -19,8 +19,8 @@ const (
 // sizes are numbers of GPUs, and how many of a thousand jobs have them.
 var sizes = []struct{ gpus, weight int }{{1, 760}, {2, 60}, {4, 70}, {8, 85}, {16, 20}, {32, 5}}
 
-// lengths[k] is how many of a thousand jobs run for 2^(k+6) to 2^(k+7) seconds: one minute to twelve days, half of them for less than twenty minutes.
-// The few long ones hold most of the GPUs, about two thirds of all there are.
+// lengths[k] is how many of a thousand jobs run for 2^(k+6) to 2^(k+7) seconds: one minute to twelve days, half of them
+// for less than twenty minutes. The few long ones hold most of the GPUs, about two thirds of all there are.
 var lengths = []int{125, 110, 100, 90, 80, 70, 60, 60, 60, 60, 55, 45, 45, 40}
 
 // synthetic draws jobs like Philly's. Fewer of them come at the same rate for a shorter time.

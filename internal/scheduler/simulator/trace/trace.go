@@ -1,5 +1,5 @@
-// Package trace turns recorded clusters into scenarios: their jobs, and where a trace tells of them their nodes, by the policy that the scenario
-// states. The files are read where the user has put them; none are here.
+// Package trace turns recorded clusters into scenarios: their jobs, and where a trace tells of them their nodes, by the
+// policy that the scenario states. The files are read where the user has put them; none are here.
 //
 // The formats, as published:
 //
@@ -14,8 +14,9 @@
 //     CPUs, so that jobs ask for CPUs only where the scenario lists the nodes. The group is the virtual cluster.
 //   - synthetic: jobs like Philly's in number, size and length, drawn from the scenario's seed.
 //
-// It promises that memory is bounded by what it keeps, a job a row, at most scenario.MaxJobs of them; and that errors are reported with file, line
-// and column. Rows without a start or an end cannot be simulated; they are counted and left out.
+// It promises that memory is bounded by what it keeps, a job a row, at most scenario.MaxJobs of them; and that errors
+// are reported with file, line and column. Rows without a start or an end cannot be simulated; they are counted and
+// left out.
 package trace
 
 import (
@@ -38,8 +39,8 @@ type Omitted struct {
 	Reason string
 }
 
-// Into adds the jobs of a scenario's trace, and its nodes where the scenario lists none. A scenario without a trace stays as it is. The error names
-// file, line and column.
+// Into adds the jobs of a scenario's trace, and its nodes where the scenario lists none. A scenario without a trace
+// stays as it is. The error names file, line and column.
 func Into(s *scenariofile.Scenario) ([]Omitted, error) {
 	t := s.Trace
 	if t == nil {
@@ -182,8 +183,8 @@ func (b *builder) add(r row) error {
 // maxSteps bounds the steps of an elastic job, as in a scenario file.
 const maxSteps = 1_000_000_000
 
-// elastic makes an elastic job of a gang: as long with all workers, and in proportion with fewer. A step is a second of one worker, or where that
-// would be too many steps, of so many as make them few enough.
+// elastic makes an elastic job of a gang: as long with all workers, and in proportion with fewer. A step is a second of
+// one worker, or where that would be too many steps, of so many as make them few enough.
 func (b *builder) elastic(r row, pod scenariofile.Pod, queue, class string) *scenariofile.Elastic {
 	steps, slowness := r.runs*int64(r.pods), int64(1)
 	for steps/slowness > maxSteps {

@@ -120,8 +120,8 @@ func decode(file []byte) (c Checkpoint, err error) {
 	return c, nil
 }
 
-// sum is the SHA-256 over everything but the generation, by which equal states have equal sums. The evaluations are as the
-// file has them.
+// sum is the SHA-256 over everything but the generation, by which equal states have equal sums. The evaluations are as
+// the file has them.
 func (c Checkpoint) sum(evaluations []byte) string {
 	h := sha256.New()
 	field := func(b []byte) {

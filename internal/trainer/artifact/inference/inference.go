@@ -1,6 +1,6 @@
-// Package inference opens a model that has been trained, to use it: the compiled network of a model file with the weights of
-// a final model or of a checkpoint. It promises that the weights are the file's, whole and undamaged, and that they are of this
-// very network: what does not fit is refused by the tensor's name.
+// Package inference opens a model that has been trained, to use it: the compiled network of a model file with the
+// weights of a final model or of a checkpoint. It promises that the weights are the file's, whole and undamaged, and
+// that they are of this very network: what does not fit is refused by the tensor's name.
 //
 // What is computed with it is others'.
 package inference
@@ -33,8 +33,8 @@ type Weights struct {
 	tensors []nn.Tensor
 }
 
-// ReadDir reads the final model of a job from its directory, OUTPUT/1a2b3c4d; OUTPUT itself will do where one job's model is
-// below it.
+// ReadDir reads the final model of a job from its directory, OUTPUT/1a2b3c4d; OUTPUT itself will do where one job's
+// model is below it.
 func ReadDir(dir string) (Weights, error) {
 	if _, err := os.Stat(filepath.Join(dir, store.InfoFile)); errors.Is(err, os.ErrNotExist) {
 		below, err := filepath.Glob(filepath.Join(dir, "*", store.InfoFile))

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Read reads a whole file of the given size: its tensors in the order of their data, and its metadata. The file must hold
-// what its header says and nothing else, as the format demands. An error names the file, when r has a Name as *os.File
-// does, and the offset.
+// Read reads a whole file of the given size: its tensors in the order of their data, and its metadata. The file must
+// hold what its header says and nothing else, as the format demands. An error names the file, when r has a Name as
+// *os.File does, and the offset.
 func Read(r io.ReaderAt, size int64) ([]Tensor, map[string]string, error) {
 	tensors, metadata, err := read(r, size)
 	if err != nil {

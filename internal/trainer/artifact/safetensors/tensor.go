@@ -4,8 +4,8 @@
 //
 // What it writes is a function of its arguments alone, so that a model's hash is too. What it reads may come from
 // anywhere: every length is checked against the file before memory is taken for it, and an error names file and offset.
-// It holds the element types that PyTorch and TensorFlow train with; files with others (8-bit floats, say) are refused by
-// name.
+// It holds the element types that PyTorch and TensorFlow train with; files with others (8-bit floats, say) are refused
+// by name.
 package safetensors
 
 import (

@@ -25,8 +25,8 @@ type place struct {
 	Offsets [2]int64 `json:"data_offsets"` // from the end of the header
 }
 
-// Write writes tensors in the given order. The header's keys stand in the same order, metadata first and sorted, so equal
-// arguments give equal bytes. Nothing is written when a tensor is malformed.
+// Write writes tensors in the given order. The header's keys stand in the same order, metadata first and sorted, so
+// equal arguments give equal bytes. Nothing is written when a tensor is malformed.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	header, err := header(tensors, metadata)
 	if err != nil {

@@ -52,8 +52,8 @@ func (d Directory) Checkpoints(lineage string) ([]master.StoredCheckpoint, error
 	return stored, err
 }
 
-// SaveCheckpoint implements master.Store. Those beyond KeepCheckpoints are removed, the oldest first, when the new one is
-// there; one that cannot be removed does no harm.
+// SaveCheckpoint implements master.Store. Those beyond KeepCheckpoints are removed, the oldest first, when the new one
+// is there; one that cannot be removed does no harm.
 func (d Directory) SaveCheckpoint(ctx context.Context, name master.CheckpointName, file []byte, check func(context.Context) error) error {
 	dir := d.checkpoints(name.Lineage)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

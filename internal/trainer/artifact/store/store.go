@@ -1,7 +1,8 @@
 // Package store keeps final models and checkpoints in directories: OUTPUT/<first 8 digits of the job's digest>/ holds
-// model.safetensors, model.json, run.json and report.html. Every file is written under a temporary name, synced and renamed, and
-// model.json last: where it is, the job is done. OUTPUT/checkpoints/<first 8 digits of the lineage>/ holds the newest
-// states of all jobs of a lineage, from which any of them may go on; other lineages' are neither read nor removed.
+// model.safetensors, model.json, run.json and report.html. Every file is written under a temporary name, synced and
+// renamed, and model.json last: where it is, the job is done. OUTPUT/checkpoints/<first 8 digits of the lineage>/ holds
+// the newest states of all jobs of a lineage, from which any of them may go on; other lineages' are neither read nor
+// removed.
 package store
 
 import (
@@ -116,8 +117,8 @@ func Replace(dir, name string, content []byte) error {
 }
 
 // replace is Replace that asks check just before the file gets its name. Others may write to the same directory, on a
-// volume that several jobs share. The temporary file therefore has a name that nobody can guess, is made by O_EXCL, which
-// follows no symbolic link, and is readable by its owner alone until it is whole.
+// volume that several jobs share. The temporary file therefore has a name that nobody can guess, is made by O_EXCL,
+// which follows no symbolic link, and is readable by its owner alone until it is whole.
 func replace(ctx context.Context, dir, name string, content []byte, check func(context.Context) error) error {
 	temporary, err := writeSynced(dir, name, content)
 	if err == nil {
@@ -138,7 +139,8 @@ func replace(ctx context.Context, dir, name string, content []byte, check func(c
 	return syncDir(dir)
 }
 
-// writeSynced writes a new file beside the one of that name. Its path is returned even with an error, where there is one.
+// writeSynced writes a new file beside the one of that name. Its path is returned even with an error, where there is
+// one.
 func writeSynced(dir, name string, content []byte) (path string, err error) {
 	f, err := os.CreateTemp(dir, "."+name+".*") // with mode 0600 and O_EXCL
 	if err != nil {

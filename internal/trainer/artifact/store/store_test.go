@@ -98,8 +98,8 @@ func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
 	}
 }
 
-// FuzzFinished reads descriptions of models that anybody may have edited: they are of this job and of this very model, or
-// they are refused.
+// FuzzFinished reads descriptions of models that anybody may have edited: they are of this job and of this very model,
+// or they are refused.
 func FuzzFinished(f *testing.F) {
 	dir := store.Directory{Root: f.TempDir()}
 	model := []byte("model")

@@ -78,7 +78,8 @@ func unknown(name string) error {
 	return fmt.Errorf("codec %q is not known; use %s", name, strings.Join(dataset.Codecs(), " or "))
 }
 
-// CheckFeatures refuses a schema that no record can have: none at all, a name twice or empty, an unknown type, a dimension below 1.
+// CheckFeatures refuses a schema that no record can have: none at all, a name twice or empty, an unknown type, a
+// dimension below 1.
 func CheckFeatures(features []graph.Feature) error {
 	if len(features) == 0 {
 		return fmt.Errorf("the schema of the records is empty: the model's feed names no feature")

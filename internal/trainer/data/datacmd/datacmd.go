@@ -27,11 +27,11 @@ const DefaultRecordsPerFile = 16384
 // Output says where and how records are written.
 type Output struct {
 	Dir string // made when it is not there
-	// Format is dataset.RecordIO ("" means it; files data-0000, data-0001, …), dataset.TFRecord (data-0000.tfrecord, …) or dataset.IDX
-	// (one pair of files, plain; only from images and labels).
+	// Format is dataset.RecordIO ("" means it; files data-0000, data-0001, …), dataset.TFRecord (data-0000.tfrecord, …) or
+	// dataset.IDX (one pair of files, plain; only from images and labels).
 	Format string
-	// Codec of the records; "" keeps the source's. Of images and labels it makes dataset.BytesCodec in RecordIO, as ElasticDL did, and
-	// dataset.TFExampleCodec in TFRecord.
+	// Codec of the records; "" keeps the source's. Of images and labels it makes dataset.BytesCodec in RecordIO, as
+	// ElasticDL did, and dataset.TFExampleCodec in TFRecord.
 	Codec           string
 	Compressor      recordio.Compressor  // of RecordIO's chunks
 	Compression     tfrecord.Compression // of TFRecord files
@@ -62,8 +62,8 @@ func ParseRange(text string) (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// Synth writes a synthetic data set of a seed: one of package synth's, or of package planted's, as tf_examples unless out has
-// another codec. It returns the paths of the files.
+// Synth writes a synthetic data set of a seed: one of package synth's, or of package planted's, as tf_examples unless
+// out has another codec. It returns the paths of the files.
 func Synth(ctx context.Context, set string, records int64, seed uint64, out Output) ([]string, error) {
 	from := data.Spec{Path: data.Synthetic(set, records, seed)}
 	if table, ok := planted.ByName(set); ok {
@@ -74,9 +74,9 @@ func Synth(ctx context.Context, set string, records int64, seed uint64, out Outp
 
 // Convert writes records lo … hi−1 of a data set, counted over all its files, anew; hi −1 is the end. Images and labels
 // (IDX, synthetic) become what ElasticDL's generator wrote: image float32[1, height, width] with pixels 0 to 255 and
-// label int64[1]. The rows of CSV become tf_examples. Other records are copied as they are, or, to another codec, decoded by
-// from.Features; a tf_example source needs none and then writes its features in the order of their names. It returns the
-// paths of the files.
+// label int64[1]. The rows of CSV become tf_examples. Other records are copied as they are, or, to another codec,
+// decoded by from.Features; a tf_example source needs none and then writes its features in the order of their names. It
+// returns the paths of the files.
 func Convert(ctx context.Context, from data.Spec, lo, hi int64, out Output) (paths []string, err error) {
 	if from.CacheBytes == 0 {
 		from.CacheBytes = 1 // every chunk is needed once

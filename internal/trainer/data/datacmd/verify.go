@@ -12,9 +12,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
 )
 
-// Verify reads every record of a data set, which verifies every checksum and count, decodes it (where spec.Features does
-// not say how, a tf_example has to be one), and writes a line per file. It continues after a file that is not right; its
-// error holds one finding for each, with file and offset.
+// Verify reads every record of a data set, which verifies every checksum and count, decodes it (where spec.Features
+// does not say how, a tf_example has to be one), and writes a line per file. It continues after a file that is not
+// right; its error holds one finding for each, with file and offset.
 func Verify(ctx context.Context, spec data.Spec, progress func(done, total int64), w io.Writer) (err error) {
 	if spec.CacheBytes == 0 {
 		spec.CacheBytes = 1 // every chunk is needed once

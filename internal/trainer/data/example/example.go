@@ -3,7 +3,8 @@
 // and where a message repeats a map key or a oneof the last one counts, as protobuf defines.
 //
 // How a value is held: Float32 in float_list, Int32 and Int64 in int64_list, Uint8 as one string of the elements in
-// bytes_list, String as one string for each of them. A decoder writes into the caller's buffers and allocates nothing once they are large enough.
+// bytes_list, String as one string for each of them. A decoder writes into the caller's buffers and allocates nothing
+// once they are large enough.
 package example
 
 import (
@@ -67,8 +68,9 @@ func NewDecoder(features []graph.Feature) *Decoder {
 	return &Decoder{features: features, seen: make([]bool, len(features))}
 }
 
-// Decode parses record into dst, which has a Value for every feature, in order. The buffers in dst are reused. A missing
-// feature, another kind of list and another number of elements than the schema's are errors that name the feature.
+// Decode parses record into dst, which has a Value for every feature, in order. The buffers in dst are reused. A
+// missing feature, another kind of list and another number of elements than the schema's are errors that name the
+// feature.
 func (d *Decoder) Decode(record []byte, dst graph.Example) error {
 	clear(d.seen)
 	err := eachFeature(record, func(name, feature []byte) error {

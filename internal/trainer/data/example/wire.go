@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// eachFeature calls visit with the name and the bytes of every feature of a tf.train.Example. A key that occurs more than
-// once is visited more than once; the last visit counts.
+// eachFeature calls visit with the name and the bytes of every feature of a tf.train.Example. A key that occurs more
+// than once is visited more than once; the last visit counts.
 func eachFeature(record []byte, visit func(name, feature []byte) error) error {
 	return eachField(record, 0, func(field protowire.Number, features []byte, at int) error {
 		if field != 1 { // Example.features
@@ -36,8 +36,8 @@ func eachFeature(record []byte, visit func(name, feature []byte) error) error {
 	})
 }
 
-// eachField calls visit with every length-delimited field of a message; others are skipped. base is the message's offset
-// in the record, and at the field's.
+// eachField calls visit with every length-delimited field of a message; others are skipped. base is the message's
+// offset in the record, and at the field's.
 func eachField(message []byte, base int, visit func(field protowire.Number, b []byte, at int) error) error {
 	for at := 0; at < len(message); {
 		field, wire, n := protowire.ConsumeTag(message[at:])

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// LabelsNames are the names under which the labels of an images file are looked for, the likeliest first: "images" becomes
-// "labels" and "idx3" (or "idx4") becomes "idx1", with the same or the other compression. No names: the file is not
-// named like images.
+// LabelsNames are the names under which the labels of an images file are looked for, the likeliest first: "images"
+// becomes "labels" and "idx3" (or "idx4") becomes "idx1", with the same or the other compression. No names: the file is
+// not named like images.
 func LabelsNames(images string) []string {
 	if !IsImagesName(images) {
 		return nil

@@ -1,6 +1,6 @@
-// Package objectstore is what reading data from s3:// and gs:// needs, without the library that does it: names of objects,
-// and a bucket as an interface. Package cloud implements it; the trainer has that where it is built with the tag
-// objectstores, because it makes the binary 1.5 MB larger.
+// Package objectstore is what reading data from s3:// and gs:// needs, without the library that does it: names of
+// objects, and a bucket as an interface. Package cloud implements it; the trainer has that where it is built with the
+// tag objectstores, because it makes the binary 1.5 MB larger.
 package objectstore
 
 import (
@@ -23,7 +23,8 @@ type Bucket interface {
 	List(ctx context.Context, prefix string) ([]Object, error)
 	// Stat looks for one object.
 	Stat(ctx context.Context, key string) (o Object, there bool, err error)
-	// Reader reads this version of an object anywhere in it, every ReadAt being one request. Another version is ErrChanged.
+	// Reader reads this version of an object anywhere in it, every ReadAt being one request. Another version is
+	// ErrChanged.
 	Reader(ctx context.Context, o Object) io.ReaderAt
 	// Close ends connections that are kept for the next request.
 	Close()

@@ -5,7 +5,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
-// censusFields are the categories of the 1994 census ("Adult") data set, in ElasticDL's names, by number instead of by name.
+// censusFields are the categories of the 1994 census ("Adult") data set, in ElasticDL's names, by number instead of by
+// name.
 var censusFields = []struct {
 	name       string
 	categories uint32
@@ -27,8 +28,8 @@ const (
 	occupation = 3
 )
 
-// census is a set like the census data: who earns much, about a quarter. The score is a hidden weight of each category, one of
-// each pair of education and occupation, and a function of age (highest at 50), hours, gains and losses.
+// census is a set like the census data: who earns much, about a quarter. The score is a hidden weight of each category,
+// one of each pair of education and occupation, and a function of age (highest at 50), hours, gains and losses.
 func census() Table {
 	t := Table{Name: "census", Version: "census 1", number: 2, fill: fillCensus}
 	for _, f := range censusFields {

@@ -5,13 +5,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
-// frappeFields are how many categories each of the ten fields of the Frappe data set has: user, app, time of day, weekday,
-// weekend, place, cost, weather, country and city. One behind the other, from 1 on, they are the numbers 1 to 5382 that
-// ElasticDL's deepfm model looks up in a table of 5383 rows.
+// frappeFields are how many categories each of the ten fields of the Frappe data set has: user, app, time of day,
+// weekday, weekend, place, cost, weather, country and city. One behind the other, from 1 on, they are the numbers 1 to
+// 5382 that ElasticDL's deepfm model looks up in a table of 5383 rows.
 var frappeFields = [10]uint32{957, 4082, 7, 7, 2, 3, 2, 9, 80, 233}
 
-// frappe is a set like Frappe: who uses which app in which context. A third of the records have label 1. The score is a hidden
-// weight of each category, and what each pair of categories has in common: the product of two hidden vectors of three.
+// frappe is a set like Frappe: who uses which app in which context. A third of the records have label 1. The score is a
+// hidden weight of each category, and what each pair of categories has in common: the product of two hidden vectors of
+// three.
 func frappe() Table {
 	return Table{
 		Name: "frappe", Version: "frappe 1", number: 1,

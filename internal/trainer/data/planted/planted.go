@@ -1,9 +1,10 @@
-// Package planted makes sets of records of categories and numbers, with a planted structure that the tabular models of the zoo
-// can find: a machine without any data set can train and test them. A record is a pure function of (seed, index); what the
-// categories mean is the same for every seed, so that the records of one seed test what was learned from another's.
+// Package planted makes sets of records of categories and numbers, with a planted structure that the tabular models of
+// the zoo can find: a machine without any data set can train and test them. A record is a pure function of (seed,
+// index); what the categories mean is the same for every seed, so that the records of one seed test what was learned
+// from another's.
 //
-// Everything is integer arithmetic over Philox streams, so the same bytes come out on every platform. What (seed, index)
-// gives is part of job lineages: a change of it is a new Version.
+// Everything is integer arithmetic over Philox streams, so the same bytes come out on every platform. What (seed,
+// index) gives is part of job lineages: a change of it is a new Version.
 package planted
 
 import (
@@ -54,8 +55,8 @@ func (w world) between(kind, category uint32, most int64) int64 {
 	return int64(random.Below(uint32(2*most+1))) - most
 }
 
-// skewed draws a category from 0 … n−1 of which the first are the most frequent, as people and things are: half of all records
-// have one of the first eighth.
+// skewed draws a category from 0 … n−1 of which the first are the most frequent, as people and things are: half of all
+// records have one of the first eighth.
 func skewed(random *philox.Stream, n uint32) uint32 {
 	u := uint64(random.Uint32() >> 11) // 21 bits, whose cube fits
 	return uint32(u * u * u >> 32 * uint64(n) >> 31)

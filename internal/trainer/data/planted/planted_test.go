@@ -10,7 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/example"
 )
 
-// known are the hashes of 1,000 records: they change with Version only, because every job on the data has another lineage then.
+// known are the hashes of 1,000 records: they change with Version only, because every job on the data has another
+// lineage then.
 var known = map[string]string{
 	"frappe": "86d66ce4fdb3872cf97deeed",
 	"census": "1ff69e0870112a1a6c75515d",

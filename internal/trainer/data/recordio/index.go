@@ -70,8 +70,9 @@ func (c Chunk) check(size int64, name string) error {
 	return nil
 }
 
-// maxDecodedBytes bounds the decompressed payload by what the stored bytes can expand to (DEFLATE stays below 1032 to 1, and
-// a snappy copy of at most 64 bytes takes at least two, the stream's own chunk headers on top), and by what they may.
+// maxDecodedBytes bounds the decompressed payload by what the stored bytes can expand to (DEFLATE stays below 1032 to
+// 1, and a snappy copy of at most 64 bytes takes at least two, the stream's own chunk headers on top), and by what they
+// may.
 func (c Chunk) maxDecodedBytes() int64 {
 	stored := int64(c.PayloadBytes)
 	most := stored
@@ -100,8 +101,8 @@ func (x Index) Find(record int64) int {
 	})
 }
 
-// isPyRecordIO2 recognizes the layout of elasticdl/pyrecordio v0.0.2, another project with the same magic: magic, number of
-// records, CRC-32C, compressor 1…3, payload size. Its checksum has to match, so there is no false alarm.
+// isPyRecordIO2 recognizes the layout of elasticdl/pyrecordio v0.0.2, another project with the same magic: magic,
+// number of records, CRC-32C, compressor 1…3, payload size. Its checksum has to match, so there is no false alarm.
 func isPyRecordIO2(r io.ReaderAt, h [headerBytes]byte, offset, size int64) bool {
 	compressor, payload := binary.LittleEndian.Uint32(h[12:]), int64(binary.LittleEndian.Uint32(h[16:]))
 	if compressor < 1 || compressor > 3 || offset+headerBytes+payload > size {

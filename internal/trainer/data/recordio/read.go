@@ -113,8 +113,8 @@ func (c Chunk) decompress(payload []byte, name string) ([]byte, error) {
 	}
 }
 
-// decodedBytesHint guesses the decompressed size, so that a chunk is usually decompressed into a buffer of its own size.
-// It is only a hint: the caller bounds it and grows the buffer when it is wrong.
+// decodedBytesHint guesses the decompressed size, so that a chunk is usually decompressed into a buffer of its own
+// size. It is only a hint: the caller bounds it and grows the buffer when it is wrong.
 func (c Chunk) decodedBytesHint(payload []byte) int64 {
 	switch c.Compressor {
 	case Gzip: // ISIZE, the last four bytes of a member (RFC 1952)

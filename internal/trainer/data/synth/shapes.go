@@ -15,9 +15,9 @@ const (
 type colour [3]int64
 
 // Shape draws record index of a seed into pixels (ShapePixels bytes) and returns its label: 0 disc, 1 ring, 2 square,
-// 3 triangle, 4 cross, 5 horizontal bars, 6 vertical bars, 7 chequers, 8 frame, 9 diagonal cross. The shape has a random
-// colour on a background of another, which runs from light to dark in some direction; its place, size and slant are random,
-// and all is covered with noise. No colour and no pixel tells the label: what does is the form.
+// 3 triangle, 4 cross, 5 horizontal bars, 6 vertical bars, 7 chequers, 8 frame, 9 diagonal cross. The shape has a
+// random colour on a background of another, which runs from light to dark in some direction; its place, size and slant
+// are random, and all is covered with noise. No colour and no pixel tells the label: what does is the form.
 func Shape(seed uint64, index uint32, pixels []byte) (label byte) {
 	random := philox.NewStream(seed, philox.Synth, philox.Index{index, 1})
 	label = byte(random.Below(uint32(len(forms))))
@@ -57,7 +57,8 @@ func contrast(random *philox.Stream) (background, foreground colour) {
 	}
 }
 
-// turn is where a shape is: its middle and its size in 1/256 of a pixel, and the cosine and sine of its slant in 1/65536.
+// turn is where a shape is: its middle and its size in 1/256 of a pixel, and the cosine and sine of its slant in
+// 1/65536.
 type turn struct{ x, y, size, cos, sin int64 }
 
 func randomTurn(random *philox.Stream) turn {

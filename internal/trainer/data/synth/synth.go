@@ -1,8 +1,9 @@
 // Package synth makes data sets, so that a machine without any can train and test: handwritten-looking digits, 28×28
-// unsigned bytes (0 = paper) and a label 0–9, and coloured shapes (Shape). A digit is a pure function of (seed, index): the glyph is one of
-// several stroke drawings, whose control points are jittered, sheared, rotated, scaled and shifted, drawn with a pen of
-// random width, and covered with noise and sometimes a stray stroke. With 10,000 of them and minibatches of 20, the
-// tutorial's network gets 98 % of 2,000 others right after one epoch and a linear model 78 % (84 % after three).
+// unsigned bytes (0 = paper) and a label 0–9, and coloured shapes (Shape). A digit is a pure function of (seed, index):
+// the glyph is one of several stroke drawings, whose control points are jittered, sheared, rotated, scaled and shifted,
+// drawn with a pen of random width, and covered with noise and sometimes a stray stroke. With 10,000 of them and
+// minibatches of 20, the tutorial's network gets 98 % of 2,000 others right after one epoch and a linear model 78 % (84
+// % after three).
 //
 // Everything is integer arithmetic over the Philox stream of the record, so the same bytes come out on every platform.
 // What (seed, index) gives is part of job lineages: a change of it is a new Version.

@@ -16,8 +16,8 @@ import (
 
 // Options say what the header and the model's schema do not.
 type Options struct {
-	// Columns are the columns of a feature, one for each of its elements in order, by the feature's name. A feature that is
-	// not named is the column of its name, and one of n elements the columns NAME_0 to NAME_n−1.
+	// Columns are the columns of a feature, one for each of its elements in order, by the feature's name. A feature that
+	// is not named is the column of its name, and one of n elements the columns NAME_0 to NAME_n−1.
 	Columns map[string][]string
 	// Words are the words of a column in the order of their numbers, by the column's name: such a cell holds one of them
 	// and stands for its position, 0 for the first.
@@ -123,9 +123,9 @@ func list(columns []string) string {
 	return fmt.Sprintf("%q", columns)
 }
 
-// Infer makes a feature of each that Options.Columns names, and of every other column by itself. It tells their types from
-// all rows: int64 where every cell is a whole number (or one of the words of Options), float32 where every one is a
-// number, else text.
+// Infer makes a feature of each that Options.Columns names, and of every other column by itself. It tells their types
+// from all rows: int64 where every cell is a whole number (or one of the words of Options), float32 where every one is
+// a number, else text.
 func Infer(r io.ReaderAt, index Index, file string, o Options) (*Schema, error) {
 	if err := o.check(index.Columns); err != nil {
 		return nil, fmt.Errorf("data %q: %w", file, err)

@@ -1,9 +1,9 @@
-// Package table reads CSV files (RFC 4180): a header row with the names of the columns, and rows of as many cells. Cells
-// may be quoted, and a quoted cell may hold line breaks.
+// Package table reads CSV files (RFC 4180): a header row with the names of the columns, and rows of as many cells.
+// Cells may be quoted, and a quoted cell may hold line breaks.
 //
-// A row becomes a record of package example, the names of which are the model's features: rows feed models as records of
-// the codec tf_example do. What type a cell has is said by the feature that it feeds; where there is no model, the types
-// are told from all rows.
+// A row becomes a record of package example, the names of which are the model's features: rows feed models as records
+// of the codec tf_example do. What type a cell has is said by the feature that it feeds; where there is no model, the
+// types are told from all rows.
 //
 // It promises random access: an index of where every few hundred rows begin, so that no row before a range has to be
 // read, and errors that name file, line and column. A cell that is empty or of another type is an error, never a zero.
@@ -68,8 +68,8 @@ func (x Index) Find(row int64) int {
 	return sort.Search(len(x.Chunks), func(i int) bool { return x.Chunks[i].First+x.Chunks[i].Rows > row })
 }
 
-// ReadIndex makes the index of a file by reading all of it once, looking at nothing but quotes and line breaks; it keeps
-// 40 bytes for every 64 KiB. name is for messages.
+// ReadIndex makes the index of a file by reading all of it once, looking at nothing but quotes and line breaks; it
+// keeps 40 bytes for every 64 KiB. name is for messages.
 func ReadIndex(r io.Reader, name string) (Index, error) {
 	s := scanner{r: bufio.NewReaderSize(r, chunkBytes), name: name, line: 1}
 	header, err := s.header()

@@ -15,8 +15,8 @@ const chunkBytes = 256 << 10
 
 // Options say how an index is made.
 type Options struct {
-	// ReadBytes is how much of a compressed file is asked for at once. 0 means 1 MiB. A plain file is asked for 16 bytes of
-	// every record, and r may read ahead for that.
+	// ReadBytes is how much of a compressed file is asked for at once. 0 means 1 MiB. A plain file is asked for 16 bytes
+	// of every record, and r may read ahead for that.
 	ReadBytes int
 	// WholeBytes is up to which size, decompressed, a compressed file becomes one chunk, so that it is decompressed once
 	// as long as that is in memory.

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// Read returns a chunk's records: slices of one buffer that belongs to the caller. r is the file that the index was made
-// of and name its name in messages. All checksums are verified.
+// Read returns a chunk's records: slices of one buffer that belongs to the caller. r is the file that the index was
+// made of and name its name in messages. All checksums are verified.
 func (x Index) Read(r io.ReaderAt, chunk int, name string) ([][]byte, error) {
 	c := x.Chunks[chunk]
 	text, err := x.text(r, c.Offset, c.Bytes, name)

@@ -1,6 +1,6 @@
-// Package tfrecord reads and writes TFRecord files (tensorflow/core/lib/io/record_writer.h): records back to back, each a
-// little-endian uint64 length, a checksum of it, the bytes, and a checksum of them. The checksums are CRC-32C, masked.
-// A file may be compressed as a whole, with GZIP or ZLIB (TensorFlow's compression_type).
+// Package tfrecord reads and writes TFRecord files (tensorflow/core/lib/io/record_writer.h): records back to back, each
+// a little-endian uint64 length, a checksum of it, the bytes, and a checksum of them. The checksums are CRC-32C,
+// masked. A file may be compressed as a whole, with GZIP or ZLIB (TensorFlow's compression_type).
 //
 // Reading never trusts a number in a file. The index of a plain file is made by hopping from length to length. In a
 // compressed file there is no way into the middle: its index is made by decompressing all of it once, and reading a
@@ -59,8 +59,8 @@ func Begins(b []byte) bool {
 	return len(b) >= headerBytes && masked(b[:lengthBytes]) == binary.LittleEndian.Uint32(b[lengthBytes:])
 }
 
-// detect finds out how a file is compressed. A plain file is recognized first, because a length may look like a header of
-// zlib.
+// detect finds out how a file is compressed. A plain file is recognized first, because a length may look like a header
+// of zlib.
 func detect(r io.ReaderAt, size int64, name string) (Compression, error) {
 	begin := make([]byte, min(size, headerBytes))
 	if n, err := r.ReadAt(begin, 0); n < len(begin) {
@@ -97,8 +97,8 @@ func decompress(r io.Reader, c Compression, name string) (stream io.Reader, err 
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is the checksum of b as it is stored: TensorFlow rotates and shifts it, because a CRC of bytes with CRCs in them
-// is a poor one.
+// masked is the checksum of b as it is stored: TensorFlow rotates and shifts it, because a CRC of bytes with CRCs in
+// them is a poor one.
 func masked(b []byte) uint32 {
 	sum := crc32.Checksum(b, castagnoli)
 	return (sum>>15 | sum<<17) + 0xa282ead8

@@ -1,5 +1,5 @@
-// Package window makes hopping forward through a file cheap, from one small header to the next: it reads ahead as long as
-// the hops are short beside what is read at once, and no further when they are long.
+// Package window makes hopping forward through a file cheap, from one small header to the next: it reads ahead as long
+// as the hops are short beside what is read at once, and no further when they are long.
 package window
 
 import "io"

@@ -1,7 +1,7 @@
 // Package evaluation measures how well a state answers a data set. The records are measured in ranges, whoever computes
-// which; losses are float64 sums, per range in the order of its records and then in the order of the ranges, and metrics are
-// counts. So the result depends on the state, the records and the ranges, and neither on the size of minibatches nor on who
-// computed what.
+// which; losses are float64 sums, per range in the order of its records and then in the order of the ranges, and
+// metrics are counts. So the result depends on the state, the records and the ranges, and neither on the size of
+// minibatches nor on who computed what.
 //
 // Where the ranges are dealt, and to whom, is left to others.
 package evaluation

@@ -3,8 +3,8 @@
 // memory and on the wire, depends on the rows that were touched and not on the sizes of the tables.
 //
 // It promises that adding is a function of its two operands to the bit, so that sums along the fixed tree of package
-// reduce do not depend on who held what, and that what it unpacks is well formed and no larger than what was read. Which
-// rows a minibatch touches and what is done with a sum are package nn's.
+// reduce do not depend on who held what, and that what it unpacks is well formed and no larger than what was read.
+// Which rows a minibatch touches and what is done with a sum are package nn's.
 package gradient
 
 import "slices"
@@ -27,8 +27,8 @@ type Rows struct {
 	Values []float32
 }
 
-// Sum is the gradient of a virtual worker, or of several: the dense part, and one Rows for each table, in the order of the
-// network's. A network without tables has no Rows.
+// Sum is the gradient of a virtual worker, or of several: the dense part, and one Rows for each table, in the order of
+// the network's. A network without tables has no Rows.
 type Sum struct {
 	Dense []float32
 	Rows  []Rows

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A packed gradient is, table by table, the bits of the rows' numbers and then the rows' values: one array of floats. How
-// many rows of each table there are stands elsewhere (Counts).
+// A packed gradient is, table by table, the bits of the rows' numbers and then the rows' values: one array of floats.
+// How many rows of each table there are stands elsewhere (Counts).
 
 // Counts is how many rows of each table there are; nil without tables.
 func Counts(rows []Rows) []int32 {
@@ -53,8 +53,9 @@ func AppendPacked(dst []float32, rows []Rows) []float32 {
 	return dst
 }
 
-// Unpack is the inverse of AppendPacked. The values are packed's own memory; nothing beyond its length is allocated, whatever
-// counts say. It refuses another length than theirs, and row numbers that do not ascend or are beyond their table.
+// Unpack is the inverse of AppendPacked. The values are packed's own memory; nothing beyond its length is allocated,
+// whatever counts say. It refuses another length than theirs, and row numbers that do not ascend or are beyond their
+// table.
 func Unpack(tables []Table, counts []int32, packed []float32) ([]Rows, error) {
 	if len(counts) != len(tables) {
 		return nil, fmt.Errorf("rows of %d tables, and the network has %d", len(counts), len(tables))

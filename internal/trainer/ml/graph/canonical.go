@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Canonical is the text of what a model computes, for digests: two model files that build the same network give the same
-// bytes, whatever their layout, helper functions or names for the model and its metrics. Metrics are left out because they
-// observe training and decide nothing. Layer names stay: they name the weights in checkpoints.
+// Canonical is the text of what a model computes, for digests: two model files that build the same network give the
+// same bytes, whatever their layout, helper functions or names for the model and its metrics. Metrics are left out
+// because they observe training and decide nothing. Layer names stay: they name the weights in checkpoints.
 //
 // The fields of this package's types and their order are part of the format: a change of either changes every digest.
 // Canonical panics on numbers that JSON cannot hold (NaN, infinities), which no loaded model has.

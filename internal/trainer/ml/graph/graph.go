@@ -107,8 +107,8 @@ type BatchNormAttrs struct {
 	TrainingAlways bool `json:"training_always"`
 }
 
-// MaxPoolAttrs has windows that may overlap. Of a window that reaches beyond the image, with "same" padding, only what is
-// inside counts.
+// MaxPoolAttrs has windows that may overlap. Of a window that reaches beyond the image, with "same" padding, only what
+// is inside counts.
 type MaxPoolAttrs struct {
 	PoolH   int    `json:"pool_h"`
 	PoolW   int    `json:"pool_w"`
@@ -160,8 +160,8 @@ type ScaleAttrs struct {
 // LossKind names a loss over a minibatch; every loss is the mean over its records.
 type LossKind string
 
-// The losses. The first takes logits [n, classes] and integer labels [n]; the others take one output and one target for each
-// record.
+// The losses. The first takes logits [n, classes] and integer labels [n]; the others take one output and one target for
+// each record.
 const (
 	SparseSoftmaxCrossEntropy LossKind = "sparse_softmax_cross_entropy"
 	SigmoidCrossEntropy       LossKind = "sigmoid_cross_entropy" // of logits and targets 0 or 1
@@ -171,13 +171,13 @@ const (
 // MetricKind names a metric.
 type MetricKind string
 
-// The metrics. Each goes with the losses of its kind of output: Accuracy with logits of classes, BinaryAccuracy and AUC with
-// the logit of a yes, SquaredError with the loss of that name.
+// The metrics. Each goes with the losses of its kind of output: Accuracy with logits of classes, BinaryAccuracy and AUC
+// with the logit of a yes, SquaredError with the loss of that name.
 const (
 	// Accuracy is the share of records whose largest output (the first of equals) is the label.
 	Accuracy MetricKind = "accuracy"
-	// BinaryAccuracy is the share of records whose logit is above the threshold where the target is 1, and not above it where
-	// the target is 0.
+	// BinaryAccuracy is the share of records whose logit is above the threshold where the target is 1, and not above it
+	// where the target is 0.
 	BinaryAccuracy MetricKind = "binary_accuracy"
 	// AUC is the area under the ROC curve of the logit's sigmoid, at Keras' 200 thresholds.
 	AUC MetricKind = "auc"
@@ -185,8 +185,8 @@ const (
 	SquaredError MetricKind = "mean_squared_error"
 )
 
-// MetricOf is the metric that is reported of a loss where a model file names none: the share of right answers where there
-// are any.
+// MetricOf is the metric that is reported of a loss where a model file names none: the share of right answers where
+// there are any.
 func MetricOf(l LossKind) MetricKind {
 	switch l {
 	case SigmoidCrossEntropy:
@@ -262,9 +262,9 @@ type Transform struct {
 	Value float64 `json:"value"`
 }
 
-// Column says how one feature becomes one model input: converted to float32, then transformed, elements in order; that of
-// an integer input is the numbers as they are, and has no transforms. An input that is made of several features, or by steps,
-// has Parts instead of a Feature.
+// Column says how one feature becomes one model input: converted to float32, then transformed, elements in order; that
+// of an integer input is the numbers as they are, and has no transforms. An input that is made of several features, or
+// by steps, has Parts instead of a Feature.
 type Column struct {
 	Feature    string      `json:"feature,omitempty"`
 	Transforms []Transform `json:"transforms,omitempty"`
@@ -284,8 +284,8 @@ type Part struct {
 	Steps   []Step `json:"steps,omitempty"`
 }
 
-// Step makes one value of another. A value is text, a float32, an int64, or missing, which every step but OneHot leaves as it
-// is, and which in the end is 0.
+// Step makes one value of another. A value is text, a float32, an int64, or missing, which every step but OneHot leaves
+// as it is, and which in the end is 0.
 type Step struct {
 	Op         string    `json:"op"`
 	Value      float64   `json:"value,omitempty"`

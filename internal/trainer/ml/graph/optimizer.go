@@ -5,7 +5,8 @@ import "fmt"
 // OptimizerKind names an update rule.
 type OptimizerKind string
 
-// The update rules are those of TF 2.0's tf.keras.optimizers (optimizer_v2); internal/trainer/ml/kernel has them to the bit.
+// The update rules are those of TF 2.0's tf.keras.optimizers (optimizer_v2); internal/trainer/ml/kernel has them to the
+// bit.
 const (
 	SGD     OptimizerKind = "sgd"
 	Adam    OptimizerKind = "adam"

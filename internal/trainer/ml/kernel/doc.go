@@ -2,10 +2,11 @@
 // operations on float32 that have the same bits in portable Go, AVX2, AVX-512 and NEON, and therefore on any processor,
 // with any number of threads and workers. A Set is one implementation; tests hold every set against the portable one.
 //
-// The sets are "avx512" and "avx2" on amd64 processors that have them, "neon" on every arm64, and "portable" everywhere,
-// for the tests and for other processors: a tenth of the speed. Choose takes the fastest. The vector sets are printed by
-// one generator (assembly, run by gen) from one description of each function. On amd64 all are tested: the AVX-512
-// functions by an emulator where the processor lacks them, NEON's under qemu-aarch64 where that is installed.
+// The sets are "avx512" and "avx2" on amd64 processors that have them, "neon" on every arm64, and "portable"
+// everywhere, for the tests and for other processors: a tenth of the speed. Choose takes the fastest. The vector sets
+// are printed by one generator (assembly, run by gen) from one description of each function. On amd64 all are tested:
+// the AVX-512 functions by an emulator where the processor lacks them, NEON's under qemu-aarch64 where that is
+// installed.
 //
 // # The contract, NumericsVersion 1
 //
@@ -20,10 +21,10 @@
 //     strides only pixels that the input had a part in are multiplied;
 //   - Dense with 16 outputs or more: inputs ascending; gradient of any Dense's input: outputs ascending.
 //
-// Sums over the records of a minibatch (rule 2): n records are cut into min(8, n) consecutive blocks, sizes differing by
-// at most one, larger ones first (Block). A block is one chain in record order, then pixel order (y, x), starting at +0;
-// the blocks' results are added in order, the first one being copied. So are made the gradients of kernels (chains of
-// fused multiply-adds), of biases (additions), BatchNorm's four sums, and the loss (float64 additions).
+// Sums over the records of a minibatch (rule 2): n records are cut into min(8, n) consecutive blocks, sizes differing
+// by at most one, larger ones first (Block). A block is one chain in record order, then pixel order (y, x), starting at
+// +0; the blocks' results are added in order, the first one being copied. So are made the gradients of kernels (chains
+// of fused multiply-adds), of biases (additions), BatchNorm's four sums, and the loss (float64 additions).
 //
 // Reductions along contiguous memory (rule 3): element i in lane i mod 16, lanes being chains of fused multiply-adds;
 // a last row that is not full is filled with +0 × +0, which is added; lanes are combined l+8, l+4, l+2, l+1. It is the
@@ -56,15 +57,15 @@
 // # BatchNorm
 //
 // N = records × pixels. mean = Σx ÷ N. Then d = x − mean and variance = Σ fma(d, d, ·) ÷ N; what the moving variance
-// takes is Σ ÷ (N − 1) for images with N > 1 and Σ ÷ N otherwise. inverse = float32(1 / √(float64(variance) + ε)), inside in
-// float64; scale = γ × inverse. y = fma(d, scale, β).
+// takes is Σ ÷ (N − 1) for images with N > 1 and Σ ÷ N otherwise. inverse = float32(1 / √(float64(variance) + ε)),
+// inside in float64; scale = γ × inverse. y = fma(d, scale, β).
 //
-// Backward: dβ = Σ dy; dγ = (Σ fma(dy, d, ·)) × inverse; offset = dβ ÷ N; slope = float32(−(inverse · dγ / N)), inside in
-// float64, left to right; dx = scale × fma(d, slope, dy − offset).
+// Backward: dβ = Σ dy; dγ = (Σ fma(dy, d, ·)) × inverse; offset = dβ ÷ N; slope = float32(−(inverse · dγ / N)), inside
+// in float64, left to right; dx = scale × fma(d, slope, dy − offset).
 //
 // Where a max-pooling whose windows tile the image is directly behind, the two sums go over the outputs of the pooling
-// only, row by row of the image: for every row of outputs, row of the window and output in it (PooledProducts). The zeros
-// that are left out change no bit but the sign of a dγ that is zero.
+// only, row by row of the image: for every row of outputs, row of the window and output in it (PooledProducts). The
+// zeros that are left out change no bit but the sign of a dγ that is zero.
 //
 // # Loss
 //

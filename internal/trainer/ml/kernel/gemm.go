@@ -2,14 +2,15 @@ package kernel
 
 import "fmt"
 
-// Gemm is C[M×N] ← act(chain(init, A × B) + bias). An element is one chain of fused multiply-adds over segments, and over
-// K within a segment, that begins at +0, or at C with Load. Strides are in elements.
+// Gemm is C[M×N] ← act(chain(init, A × B) + bias). An element is one chain of fused multiply-adds over segments, and
+// over K within a segment, that begins at +0, or at C with Load. Strides are in elements.
 //
 //	A[i][s][k] = A[i·ARow + s·ASegment + k·AStep]
 //	B[s][k][j] = B[s·BSegment + k·BRow + j], or packed: B[(j/Panel)·BPanel + s·BSegment + k·BRow + j mod Panel]
 //	C[i][j]    = C[i·CRow + j]
 //
-// Repeat > 1 does it again with A and C moved on by ARepeat and CRepeat each time and the same B. A convolution over NHWC is segments of image rows: no image is ever unfolded.
+// Repeat > 1 does it again with A and C moved on by ARepeat and CRepeat each time and the same B. A convolution over
+// NHWC is segments of image rows: no image is ever unfolded.
 type Gemm struct {
 	M, N, Segments, K     int
 	A                     []float32

@@ -2,9 +2,10 @@ package kernel
 
 import "math"
 
-// The update rules of an embedding table w for the gradient g of the rows at index, where TF 2.0's optimizer_v2 defines them
-// in other operations than those of a dense gradient. (SGD, its momentum and AdaGrad apply the dense rule to the rows
-// alone.) The table and its slots have rows of len(g)/len(index) elements. Each operation is rounded to float32 by itself.
+// The update rules of an embedding table w for the gradient g of the rows at index, where TF 2.0's optimizer_v2 defines
+// them in other operations than those of a dense gradient. (SGD, its momentum and AdaGrad apply the dense rule to the
+// rows alone.) The table and its slots have rows of len(g)/len(index) elements. Each operation is rounded to float32 by
+// itself.
 
 // eachOfRows calls do with the place in the table of every element of g.
 func eachOfRows(index []int32, g []float32, do func(at int, g float32)) {
@@ -30,8 +31,8 @@ func adamRows(scale func(x []float32, factor float32), descend func(w, m, v []fl
 	}
 }
 
-// RMSPropRows is r ← r × rho for the whole slot; for the rows r ← r + ((g × g) × rest); w ← w − ((rate × g) ÷ (√r + ε)). Keras'
-// RMSprop without momentum (_resource_apply_sparse), which costs a walk over the slot in every step.
+// RMSPropRows is r ← r × rho for the whole slot; for the rows r ← r + ((g × g) × rest); w ← w − ((rate × g) ÷ (√r +
+// ε)). Keras' RMSprop without momentum (_resource_apply_sparse), which costs a walk over the slot in every step.
 func RMSPropRows(w, r []float32, index []int32, g []float32, rate, rho, rest, epsilon float32) {
 	need("the slot", len(r), len(w))
 	for i := range r[:len(w)] {
@@ -43,8 +44,8 @@ func RMSPropRows(w, r []float32, index []int32, g []float32, rate, rho, rest, ep
 	})
 }
 
-// RMSPropMomentumRows is, for the rows alone, r ← (r × rho) + ((g × g) × rest); a ← (a × momentum) + ((g × rate) ÷ √(r + ε));
-// w ← w − a. Keras' RMSprop with momentum (ResourceSparseApplyRMSProp).
+// RMSPropMomentumRows is, for the rows alone, r ← (r × rho) + ((g × g) × rest); a ← (a × momentum) + ((g × rate) ÷ √(r
+// + ε)); w ← w − a. Keras' RMSprop with momentum (ResourceSparseApplyRMSProp).
 func RMSPropMomentumRows(w, r, a []float32, index []int32, g []float32, rate, rho, rest, momentum, epsilon float32) {
 	need("the slots", min(len(r), len(a)), len(w))
 	eachOfRows(index, g, func(at int, g float32) {
@@ -54,8 +55,8 @@ func RMSPropMomentumRows(w, r, a []float32, index []int32, g []float32, rate, rh
 	})
 }
 
-// AdaMaxRows is, for the rows alone, m ← (m × β₁) + (g × (1 − β₁)); v ← the larger of v × β₂ and |g|; w ← w − ((m ÷ (v + ε)) ×
-// rate). Keras' Adamax (_resource_apply_sparse).
+// AdaMaxRows is, for the rows alone, m ← (m × β₁) + (g × (1 − β₁)); v ← the larger of v × β₂ and |g|; w ← w − ((m ÷ (v
+// + ε)) × rate). Keras' Adamax (_resource_apply_sparse).
 func AdaMaxRows(w, m, v []float32, index []int32, g []float32, s AdaMaxStep) {
 	need("the slots", min(len(m), len(v)), len(w))
 	eachOfRows(index, g, func(at int, g float32) {

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// The update rules of optimizers with slots. Momentum and Adam are in every set; the others are the same Go for all. Each
-// operation is rounded to float32 by itself; √ is the float32 nearest to the square root.
+// The update rules of optimizers with slots. Momentum and Adam are in every set; the others are the same Go for all.
+// Each operation is rounded to float32 by itself; √ is the float32 nearest to the square root.
 
 func portableMomentum(w, a, g []float32, rate, momentum float32) {
 	need("the slots and the gradient", min(len(a), len(g)), len(w))
@@ -31,8 +31,8 @@ type AdamStep struct {
 	Epsilon      float32
 }
 
-// NewAdamStep is step t (from 1) of Adam: every number is computed in float64, left to right, and rounded once; the powers
-// of β are made by squaring and multiplying.
+// NewAdamStep is step t (from 1) of Adam: every number is computed in float64, left to right, and rounded once; the
+// powers of β are made by squaring and multiplying.
 func NewAdamStep(rate, beta1, beta2, epsilon float64, t int64) AdamStep {
 	return AdamStep{
 		Rate:  float32(float64(rate*math.Sqrt(1-Power(beta2, t))) / (1 - Power(beta1, t))),
@@ -94,8 +94,8 @@ func RMSProp(w, r, g []float32, rate, rho, rest, epsilon float32) {
 	}
 }
 
-// RMSPropMomentum is r ← r + (((g × g) − r) × rest); a ← (a × momentum) + ((g × rate) ÷ √(r + ε)); w ← w − a. Keras' RMSprop
-// with momentum (ResourceApplyRMSProp): other roundings, and ε under the root.
+// RMSPropMomentum is r ← r + (((g × g) − r) × rest); a ← (a × momentum) + ((g × rate) ÷ √(r + ε)); w ← w − a. Keras'
+// RMSprop with momentum (ResourceApplyRMSProp): other roundings, and ε under the root.
 func RMSPropMomentum(w, r, a, g []float32, rate, rest, momentum, epsilon float32) {
 	need("the slots and the gradient", min(len(r), len(a), len(g)), len(w))
 	for i := range w {
@@ -121,8 +121,8 @@ func NewAdaMaxStep(rate, beta1, beta2, epsilon float64, t int64) AdaMaxStep {
 	}
 }
 
-// AdaMax is m ← m + ((g − m) × (1 − β₁)); v ← the larger of v × β₂ and |g|; w ← w − ((m ÷ (v + ε)) × rate). Keras' Adamax
-// (ResourceApplyAdaMax).
+// AdaMax is m ← m + ((g − m) × (1 − β₁)); v ← the larger of v × β₂ and |g|; w ← w − ((m ÷ (v + ε)) × rate). Keras'
+// Adamax (ResourceApplyAdaMax).
 func AdaMax(w, m, v, g []float32, s AdaMaxStep) {
 	need("the slots and the gradient", min(len(m), len(v), len(g)), len(w))
 	for i := range w {

@@ -60,7 +60,8 @@ func noSubnormalRounding(a, b []float32) bool {
 	return smallestExponent(a)+smallestExponent(b) >= -103
 }
 
-// smallestExponent is the exponent of the smallest number in x that is not 0: −1000 if it is subnormal, 1000 if there is none.
+// smallestExponent is the exponent of the smallest number in x that is not 0: −1000 if it is subnormal, 1000 if there
+// is none.
 func smallestExponent(x []float32) int {
 	least := uint32(math.MaxUint32)
 	for _, v := range x {

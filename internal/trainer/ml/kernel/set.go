@@ -2,8 +2,8 @@ package kernel
 
 import "fmt"
 
-// Set is one implementation of the arithmetic: portable Go, AVX2, AVX-512 or NEON. All have the same bits. It is a value,
-// chosen once and passed on; nothing in it changes, so that one process can hold and compare several.
+// Set is one implementation of the arithmetic: portable Go, AVX2, AVX-512 or NEON. All have the same bits. It is a
+// value, chosen once and passed on; nothing in it changes, so that one process can hold and compare several.
 //
 // In the functions over columns the arrays are rows of C channels, C being the length of the per-channel arguments,
 // and every channel is a chain of its own in row order. Destinations may be the same array as a source of the same
@@ -33,12 +33,12 @@ type Set struct {
 	SGD func(w, g []float32, rate float32)
 	// Momentum is a ← (a × momentum) − (g × rate); w ← w + a. Keras' SGD with momentum (ResourceApplyKerasMomentum).
 	Momentum func(w, a, g []float32, rate, momentum float32)
-	// Adam is m ← m + ((g − m) × rest1); v ← v + (((g × g) − v) × rest2); w ← w − ((m × rate) ÷ (√v + ε)). Keras' Adam without
-	// amsgrad (ResourceApplyAdam): its ε is added to the root of the v that has not been corrected.
+	// Adam is m ← m + ((g − m) × rest1); v ← v + (((g × g) − v) × rest2); w ← w − ((m × rate) ÷ (√v + ε)). Keras' Adam
+	// without amsgrad (ResourceApplyAdam): its ε is added to the root of the v that has not been corrected.
 	Adam func(w, m, v, g []float32, s AdamStep)
-	// AdamRows is, for the whole table, m ← m × β₁ and v ← v × β₂; for the rows m ← m + (g × rest1) and v ← v + ((g × g) × rest2);
-	// then for the whole table w ← w − ((m × rate) ÷ (√v + ε)): rows that no record looked up go on moving. Keras' Adam
-	// (_resource_apply_sparse), which costs a walk over the table in every step.
+	// AdamRows is, for the whole table, m ← m × β₁ and v ← v × β₂; for the rows m ← m + (g × rest1) and v ← v + ((g × g) ×
+	// rest2); then for the whole table w ← w − ((m × rate) ÷ (√v + ε)): rows that no record looked up go on moving. Keras'
+	// Adam (_resource_apply_sparse), which costs a walk over the table in every step.
 	AdamRows func(w, m, v []float32, index []int32, g []float32, s AdamStep)
 	// Finite reports whether no element is an infinity or a NaN.
 	Finite func(x []float32) bool

@@ -9,9 +9,9 @@ func Sigmoid(x float64) float64 {
 	return 1 / (1 + Exp(-x))
 }
 
-// Tanh is the hyperbolic tangent in float64: (1 − e)/(1 + e) with e = e⁻²ˣ for positive x; x − x³/3 below 2⁻¹², where that
-// difference would lose digits and the next term is below 2⁻⁵⁰ of the result; odd. Rounded to float32 it is the nearest
-// float32 but for one in a million arguments.
+// Tanh is the hyperbolic tangent in float64: (1 − e)/(1 + e) with e = e⁻²ˣ for positive x; x − x³/3 below 2⁻¹², where
+// that difference would lose digits and the next term is below 2⁻⁵⁰ of the result; odd. Rounded to float32 it is the
+// nearest float32 but for one in a million arguments.
 func Tanh(x float64) float64 {
 	switch {
 	case x < 0:

@@ -12,9 +12,9 @@ import (
 //
 //	AUC = Σₖ (FPₖ − FPₖ₊₁)/N · (TPₖ + TPₖ₊₁)/(2P),   k = 0 … 198;   0 where P or N is 0, as Keras divides.
 //
-// A record's bucket is the number of inner thresholds (1 … 198) below its probability; TP and FP are the sums of histograms of
-// buckets from above. So the area is the share of the pairs (positive, other) whose positive one stands in the higher bucket,
-// pairs of one bucket counting half.
+// A record's bucket is the number of inner thresholds (1 … 198) below its probability; TP and FP are the sums of
+// histograms of buckets from above. So the area is the share of the pairs (positive, other) whose positive one stands
+// in the higher bucket, pairs of one bucket counting half.
 const (
 	aucThresholds = 200
 	aucBuckets    = aucThresholds - 1

@@ -1,7 +1,7 @@
 // Package metric measures how well a model answers. What a metric needs to know of the records is a fixed number of
-// integers: records that were answered right, and for the area under a curve two histograms. Integers are added over records,
-// minibatches, virtual workers and ranges in any order with equal result, so that a metric does not depend on who measured
-// what; its value is computed from the sums alone, once.
+// integers: records that were answered right, and for the area under a curve two histograms. Integers are added over
+// records, minibatches, virtual workers and ranges in any order with equal result, so that a metric does not depend on
+// who measured what; its value is computed from the sums alone, once.
 //
 // It promises equal values on every processor. Losses are not counted but added, in an order that is others' to keep.
 package metric
@@ -21,8 +21,8 @@ type placed struct {
 	at int
 }
 
-// New returns the metrics of a model. The first count is that of the right answers, as graph.MetricOf the model's loss has
-// them, whatever the model's metrics are.
+// New returns the metrics of a model. The first count is that of the right answers, as graph.MetricOf the model's loss
+// has them, whatever the model's metrics are.
 func New(m *graph.Model) Set {
 	var s Set
 	s.place(graph.Metric{Kind: graph.MetricOf(m.Loss)})
@@ -32,8 +32,9 @@ func New(m *graph.Model) Set {
 	return s
 }
 
-// Shares returns metrics that somebody else counts: each is a share of the records, and has a count of its own, in their
-// order. The first is taken for that of the right answers; without any there is one count all the same, which stays 0.
+// Shares returns metrics that somebody else counts: each is a share of the records, and has a count of its own, in
+// their order. The first is taken for that of the right answers; without any there is one count all the same, which
+// stays 0.
 func Shares(names []string) Set {
 	s := Set{size: max(1, len(names))}
 	for i, name := range names {

@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// model finds the model: what custom_model() returns, the module's variable of May 2019, which also decides the order of
-// loss's parameters, or the class that is the model.
+// model finds the model: what custom_model() returns, the module's variable of May 2019, which also decides the order
+// of loss's parameters, or the class that is the model.
 func (l *loader) model() (m *kerasModel, early bool, err error) {
 	v, early := l.globals["model"], true
 	where, at := "the variable model", []string{"custom_model", "model"}
@@ -228,8 +228,8 @@ func (l *loader) optimizer(m *graph.Model, _ bool) error {
 	return nil
 }
 
-// callbacks runs callbacks(): of what it makes a schedule of the learning rate is implemented, and the rest is refused by
-// name, because a callback that is ignored trains another model.
+// callbacks runs callbacks(): of what it makes a schedule of the learning rate is implemented, and the rest is refused
+// by name, because a callback that is ignored trains another model.
 func (l *loader) callbacks(m *graph.Model, _ bool) error {
 	if err := l.dataReader(); err != nil {
 		return err

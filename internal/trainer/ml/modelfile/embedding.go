@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// defaultRows is how many rows the table of ElasticDL's Embedding has that is given no input_dim: on its parameter servers
-// a row was made when it was looked up first.
+// defaultRows is how many rows the table of ElasticDL's Embedding has that is given no input_dim: on its parameter
+// servers a row was made when it was looked up first.
 const defaultRows = 1 << 16
 
 // embeddingLayer is Keras' Embedding, and ElasticDL's own, which has its table on parameter servers there.
@@ -56,8 +56,8 @@ func embeddingLayer(name string, own bool) starlark.Value {
 	})
 }
 
-// lookedUp makes an input of the model one of row numbers, as Keras' Embedding does that converts what it is given, and gives
-// it with its mask.
+// lookedUp makes an input of the model one of row numbers, as Keras' Embedding does that converts what it is given, and
+// gives it with its mask.
 func (g *layerGraph) lookedUp(l *layer, in *symbol, at graph.Place) (ids []*symbol, mask *symbol, err error) {
 	made := in.made
 	if in.op == opMade {
@@ -164,8 +164,8 @@ func (m *kerasModel) checkNumbers() error {
 	return nil
 }
 
-// traceRows reads which feature's whole numbers an integer input takes: as they are, reshaped, or cast to another type that
-// holds them.
+// traceRows reads which feature's whole numbers an integer input takes: as they are, reshaped, or cast to another type
+// that holds them.
 func traceRows(v starlark.Value, schema *schema, want graph.Node) (graph.Column, error) {
 	s, ok := v.(*symbol)
 	if !ok {

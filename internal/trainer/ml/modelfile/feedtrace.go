@@ -70,8 +70,8 @@ func (l *loader) traced(name string) (features, label starlark.Value, err error)
 // defaultLabel is the feature that is the label where a file does not say how records become inputs.
 const defaultLabel = "label"
 
-// defaultFeed takes the features that are called like the model's inputs. ElasticDL's readers of tables do the same for files
-// without feed; of other files it is more likely that feed was forgotten.
+// defaultFeed takes the features that are called like the model's inputs. ElasticDL's readers of tables do the same for
+// files without feed; of other files it is more likely that feed was forgotten.
 func (l *loader) defaultFeed() (features, label starlark.Value, err error) {
 	if l.built == nil || !l.built.byKey {
 		return nil, nil, &Error{Msg: "the file defines none of feed, dataset_fn and input_fn: nothing says how records become inputs"}
@@ -325,8 +325,8 @@ func (l *loader) inputsOfFeatures(early bool) (starlark.Value, []modelInput, err
 	return inputs, made, nil
 }
 
-// featuresByInput finds what a feed returns for each input, by its place in the layer graph: in a dict by the input's name, or
-// the one that the dict of inputs gave it; in a list by its place in the list of inputs.
+// featuresByInput finds what a feed returns for each input, by its place in the layer graph: in a dict by the input's
+// name, or the one that the dict of inputs gave it; in a list by its place in the list of inputs.
 func (l *loader) featuresByInput(features starlark.Value) (map[int]starlark.Value, error) {
 	inputs := l.built.inputs
 	if len(inputs) == 1 {

@@ -18,7 +18,8 @@ var foreign = []struct {
 
 const notAModel = "the trainer has the loop here: write custom_model(), loss, optimizer and feed as in the guide to moving from ElasticDL"
 
-// checkForeign refuses a program that is no model file for what it is, and not for the first of its statements that cannot be run.
+// checkForeign refuses a program that is no model file for what it is, and not for the first of its statements that
+// cannot be run.
 func checkForeign(lines []logicalLine, all []*statement) *Error {
 	if len(modelClasses(all)) > 0 {
 		return nil

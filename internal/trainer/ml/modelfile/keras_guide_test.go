@@ -13,7 +13,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// The guide "Supported Keras API" is generated: its tables are what the facade knows, and its introduction is in testdata.
+// The guide "Supported Keras API" is generated: its tables are what the facade knows, and its introduction is in
+// testdata.
 func TestTheGuideToTheKerasAPIIsUpToDate(t *testing.T) {
 	const guide = "../../../../templates/guides/supported-keras-api.md"
 	text, err := os.ReadFile("testdata/supported-keras-api.md")
@@ -31,7 +32,8 @@ func TestTheGuideToTheKerasAPIIsUpToDate(t *testing.T) {
 	}
 }
 
-// guideSection is one table of the guide: the paths that begin with one of its prefixes and are in no section before it.
+// guideSection is one table of the guide: the paths that begin with one of its prefixes and are in no section before
+// it.
 type guideSection struct {
 	title    string
 	prefixes []string
@@ -97,7 +99,8 @@ func code(words []string) string {
 	return "`" + strings.Join(words, "`, `") + "`"
 }
 
-// argumentNames are all words that may be the name of an argument: every string literal of the package that looks like one.
+// argumentNames are all words that may be the name of an argument: every string literal of the package that looks like
+// one.
 func argumentNames(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -231,7 +231,8 @@ func nodeShape(dims []int) []int {
 	return dims
 }
 
-// broadcast repeats those operands of a sum, a difference or a product whose last axis has size 1 where that of others is longer.
+// broadcast repeats those operands of a sum, a difference or a product whose last axis has size 1 where that of others
+// is longer.
 func (g *layerGraph) broadcast(n graph.Node, inputs []*symbol, at graph.Place) []*symbol {
 	if n.Op == graph.Concatenate {
 		return inputs

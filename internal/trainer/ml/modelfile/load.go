@@ -1,14 +1,16 @@
 // Package modelfile reads the model files of ElasticDL's users as they are: Python that builds a Keras functional model
 // and defines loss, optimizer, feed (or dataset_fn, or input_fn) and eval_metrics_fn.
 //
-// It rewrites the few constructs that only Python has, lets go.starlark.net run the rest behind a facade of tensorflow and
-// a little numpy, and records what the file builds as a graph.Model. It promises that nothing is ignored: an argument, a
-// value or an operation that it does not implement is refused with file, line and what to write instead, because a model
-// that is silently another one trains to another result. Code that training never reaches may hold anything.
+// It rewrites the few constructs that only Python has, lets go.starlark.net run the rest behind a facade of tensorflow
+// and a little numpy, and records what the file builds as a graph.Model. It promises that nothing is ignored: an
+// argument, a value or an operation that it does not implement is refused with file, line and what to write instead,
+// because a model that is silently another one trains to another result. Code that training never reaches may hold
+// anything.
 //
-// A file's code runs within limits of steps and memory, which are counted where values are made (meter.go), so that one file is
-// accepted or refused alike on every machine; it has no access to files, to the network or to the clock. Whether a graph can be compiled is for internal/trainer/ml/nn to say, and what the records
-// in a data set really hold for internal/trainer/data.
+// A file's code runs within limits of steps and memory, which are counted where values are made (meter.go), so that one
+// file is accepted or refused alike on every machine; it has no access to files, to the network or to the clock.
+// Whether a graph can be compiled is for internal/trainer/ml/nn to say, and what the records in a data set really hold
+// for internal/trainer/data.
 package modelfile
 
 import (

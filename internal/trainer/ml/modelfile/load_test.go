@@ -127,8 +127,8 @@ func TestModelFiles(t *testing.T) {
 	}
 }
 
-// TestOriginals runs ElasticDL's own files, which are not part of this repository: COMMIT.py (MNIST) and cifar10_COMMIT.py in
-// the directory that ELASTICDL_MODELS names.
+// TestOriginals runs ElasticDL's own files, which are not part of this repository: COMMIT.py (MNIST) and
+// cifar10_COMMIT.py in the directory that ELASTICDL_MODELS names.
 func TestOriginals(t *testing.T) {
 	dir := os.Getenv("ELASTICDL_MODELS")
 	if dir == "" {
@@ -175,8 +175,8 @@ func TestOriginals(t *testing.T) {
 	}
 }
 
-// testOriginalCIFAR10 runs the functional CIFAR-10 file of 10d22de8: its graph is that of our example, and its input_fn's
-// values train it.
+// testOriginalCIFAR10 runs the functional CIFAR-10 file of 10d22de8: its graph is that of our example, and its
+// input_fn's values train it.
 func testOriginalCIFAR10(t *testing.T, dir string) {
 	m, r := loadFile(t, filepath.Join(dir, "cifar10_10d22de8.py"), Options{})
 	example, _ := loadFile(t, "../../../../examples/models/cifar10_functional_api.py", Options{})

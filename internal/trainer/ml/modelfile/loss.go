@@ -91,8 +91,8 @@ func (f *outputForms) rank(s *symbol) int {
 	return 0
 }
 
-// alike says whether TensorFlow compares two values record by record. Where their ranks differ, it takes every label with
-// every output.
+// alike says whether TensorFlow compares two values record by record. Where their ranks differ, it takes every label
+// with every output.
 func (f *outputForms) alike(x, y *symbol) bool {
 	a, b := f.rank(x), f.rank(y)
 	return a == b && a > 0 || f.trusting && (a == 0 || b == 0)
@@ -125,7 +125,8 @@ func isLabels(s *symbol) bool {
 	return s.op == opLabels
 }
 
-// outputOf recognizes one of the model's outputs, in whatever shape, and whether the sigmoid function was applied to it.
+// outputOf recognizes one of the model's outputs, in whatever shape, and whether the sigmoid function was applied to
+// it.
 func outputOf(s *symbol) (out *symbol, sigmoid, ok bool) {
 	for keepsElements(s) || s.op == opSigmoid && !sigmoid {
 		sigmoid = sigmoid || s.op == opSigmoid
@@ -231,8 +232,9 @@ func (f *outputForms) isMain(out *symbol) (sigmoid, ok bool) {
 	}
 }
 
-// accuracyOf recognizes the share of right answers, equal(prediction, labels) in either order, cast to a float and averaged
-// or not. The prediction is argmax(output, 1), or of one value for each record whether it is above a number, or rounded.
+// accuracyOf recognizes the share of right answers, equal(prediction, labels) in either order, cast to a float and
+// averaged or not. The prediction is argmax(output, 1), or of one value for each record whether it is above a number,
+// or rounded.
 func (f *outputForms) accuracyOf(s *symbol) (graph.Metric, bool) {
 	if s.op == opReduceMean {
 		s = s.args[0]
@@ -258,7 +260,8 @@ func (f *outputForms) accuracyOf(s *symbol) (graph.Metric, bool) {
 	return graph.Metric{}, false
 }
 
-// isYes recognizes cast(output > threshold, a number's type), and a probability that is rounded. The threshold is one of logits.
+// isYes recognizes cast(output > threshold, a number's type), and a probability that is rounded. The threshold is one
+// of logits.
 func (f *outputForms) isYes(s *symbol) (threshold float64, ok bool) {
 	for keepsElements(s) {
 		s = s.args[0]

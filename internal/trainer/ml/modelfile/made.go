@@ -12,8 +12,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// madeFeature is what preprocessing makes of the model's inputs: the feed does it, and the network has the result as an input
-// of its own. Text and row numbers can go no other way.
+// madeFeature is what preprocessing makes of the model's inputs: the feed does it, and the network has the result as an
+// input of its own. Text and row numbers can go no other way.
 type madeFeature struct {
 	parts   []madePart // one behind the other
 	dtype   dtype

@@ -10,7 +10,8 @@ import (
 )
 
 // What a value takes, in bytes, from above. An element of a list counts three times, because a list grows by
-// copying and a number or letter in it has a box of its own; an entry of a dict or set is its share of a bucket of Starlark's hash table, half full.
+// copying and a number or letter in it has a box of its own; an entry of a dict or set is its share of a bucket of
+// Starlark's hash table, half full.
 const (
 	slotBytes     = 16
 	elementBytes  = 3 * slotBytes
@@ -33,8 +34,8 @@ const (
 	maxIntDigits  = 4300 // Python's own bound on int() of text
 )
 
-// spend accounts for memory before it is allocated. Nothing is given back: what a file allocated in all is what it can hold
-// at most, whenever the garbage collector runs.
+// spend accounts for memory before it is allocated. Nothing is given back: what a file allocated in all is what it can
+// hold at most, whenever the garbage collector runs.
 func (s *session) spend(bytes int64) error {
 	if err := s.room(bytes); err != nil {
 		return err
@@ -63,8 +64,8 @@ func (s *session) work(steps int64) error {
 	return nil
 }
 
-// maxSyntaxDepth is far above what people write, and far below where the compiler, which calls itself for each part of an
-// expression, needs a large stack.
+// maxSyntaxDepth is far above what people write, and far below where the compiler, which calls itself for each part of
+// an expression, needs a large stack.
 const maxSyntaxDepth = 1000
 
 // checkNesting refuses a file whose syntax tree is too deep: a sum of so many terms is as deep as so many brackets.

@@ -9,8 +9,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A model file may import others of the same model zoo. It travels with them as one text, its bundle: the file itself, and
-// behind it each module after a line that names it. Jobs, flags and the provider know nothing of this.
+// A model file may import others of the same model zoo. It travels with them as one text, its bundle: the file itself,
+// and behind it each module after a line that names it. Jobs, flags and the provider know nothing of this.
 const bundleMarker = "# elastic-trainer: module "
 
 // maxModules bounds a bundle.
@@ -52,9 +52,9 @@ func unbundle(src string) (main string, modules []*module, _ *Error) {
 // frameworks are packages whose source is no part of a model, wherever it is.
 var frameworks = []string{"tensorflow", "keras", "numpy", "torch", "elasticdl", "elasticdl_client", "elasticdl_preprocessing", "elasticai_api", "deepctr"}
 
-// Bundle is a model file with the modules that it imports, and those that these import. find gives the text of a module by
-// its dotted name, and says whether there is one; it is asked for those that are not among what model files have anyway. A
-// file that imports none is as it was.
+// Bundle is a model file with the modules that it imports, and those that these import. find gives the text of a module
+// by its dotted name, and says whether there is one; it is asked for those that are not among what model files have
+// anyway. A file that imports none is as it was.
 func Bundle(src []byte, find func(name string) (text []byte, found bool, err error)) ([]byte, error) {
 	main, modules, refused := unbundle(string(src))
 	if refused != nil || len(modules) > 0 {

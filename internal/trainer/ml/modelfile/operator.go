@@ -110,8 +110,8 @@ func checkLoop(v starlark.Value) error {
 }
 
 // compare is Python's comparison of plain values. A traced value or an array compares element by element in TensorFlow
-// and numpy, which is implemented of a traced value that is above a number, as metrics have it, and never equals a number by
-// accident, which Starlark would say.
+// and numpy, which is implemented of a traced value that is above a number, as metrics have it, and never equals a
+// number by accident, which Starlark would say.
 func compare(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if above, ok := greater(op, x, y); ok {
 		return above, nil

@@ -135,8 +135,8 @@ func (r dataReader) Freeze()               {}
 func (r dataReader) Truth() starlark.Bool  { return true }
 func (r dataReader) Hash() (uint32, error) { return starlark.String(r).Hash() }
 
-// dataReader accepts a custom_data_reader() that makes one of ElasticDL's readers, and refuses any other: what it reads would
-// not be what the job is trained on.
+// dataReader accepts a custom_data_reader() that makes one of ElasticDL's readers, and refuses any other: what it reads
+// would not be what the job is trained on.
 func (l *loader) dataReader() error {
 	const name = "custom_data_reader"
 	f, ok := l.globals[name]

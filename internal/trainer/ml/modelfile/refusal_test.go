@@ -22,7 +22,8 @@ var baseFile = []struct{ name, text string }{
 	{"rest", ""},
 }
 
-// twoInputs is a file with an input of numbers and one of row numbers, as tf.keras.Model is given them and feed returns them.
+// twoInputs is a file with an input of numbers and one of row numbers, as tf.keras.Model is given them and feed returns
+// them.
 const twoInputs = `import tensorflow as tf
 def custom_model():
     image, rows = tf.keras.Input((4, 4, 1), name="image"), tf.keras.Input((1,), name="rows", dtype="int32")

@@ -369,8 +369,8 @@ type translation struct {
 	shared  map[[2]int]bool   // where names stand that functions declare global
 }
 
-// translate rewrites a Python model file as Starlark. roots are the names that are needed besides those that the file's own
-// statements use; nil are those of ElasticDL's contract.
+// translate rewrites a Python model file as Starlark. roots are the names that are needed besides those that the file's
+// own statements use; nil are those of ElasticDL's contract.
 func translate(src string, roots []string, report *Report) (*translation, *Error) {
 	lines, err := tokenize(src)
 	if err != nil {

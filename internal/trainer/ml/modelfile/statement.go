@@ -258,8 +258,9 @@ func (s *statement) contractNames(all []*statement) string {
 	return strings.Join(names, ", ")
 }
 
-// modelClasses are the classes that may be the model of a file without custom_model() and a variable model: ElasticDL's users
-// name theirs in --model_def. They are those that are derived from tf.keras.Model and that no other class mentions.
+// modelClasses are the classes that may be the model of a file without custom_model() and a variable model: ElasticDL's
+// users name theirs in --model_def. They are those that are derived from tf.keras.Model and that no other class
+// mentions.
 func modelClasses(all []*statement) (found []*statement) {
 	var candidates []*statement
 	mentioned := map[string]bool{}

@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// trainingPhase is the `training` that a model's call is given: what the layers do then is theirs to know, in training and
-// in inference.
+// trainingPhase is the `training` that a model's call is given: what the layers do then is theirs to know, in training
+// and in inference.
 type trainingPhase bool
 
 func (p trainingPhase) String() string       { return "training" }

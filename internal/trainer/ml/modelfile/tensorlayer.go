@@ -110,8 +110,8 @@ func squareFunction(path string) starlark.Value {
 	})
 }
 
-// layerArithmetic makes a layer of x op y where that is a sum, a difference or a product of two outputs of one shape, or an
-// output times a number. Other operands are none of its business.
+// layerArithmetic makes a layer of x op y where that is a sum, a difference or a product of two outputs of one shape,
+// or an output times a number. Other operands are none of its business.
 func layerArithmetic(t *starlark.Thread, op syntax.Token, x, y starlark.Value) (v starlark.Value, mine bool, err error) {
 	if v, mine, err = sessionOf(t).madeArithmetic(op, x, y); mine {
 		return v, true, err

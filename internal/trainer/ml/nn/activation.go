@@ -8,8 +8,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 )
 
-// addActivation is a sigmoid, a tanh or a softmax over the last axis, computed in float64 and rounded once, or a leaky ReLU:
-// x × α where x is not above 0. Their gradients are made from the output, which therefore stays as it is:
+// addActivation is a sigmoid, a tanh or a softmax over the last axis, computed in float64 and rounded once, or a leaky
+// ReLU: x × α where x is not above 0. Their gradients are made from the output, which therefore stays as it is:
 //   - sigmoid: dy × (y × (1 − y)), tanh: dy × (1 − (y × y)), in rounded float32 operations;
 //   - softmax: y × (dy − Σ y·dy), in float64, the sum in order, and rounded once;
 //   - leaky ReLU: dy where y is above 0, which it is where x was, and dy × α elsewhere.

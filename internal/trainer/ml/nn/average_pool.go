@@ -6,9 +6,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// averagePool is the mean over windows, which may overlap, or over the whole image. A window's pixels that are in the image are
-// added up in their order (ky, kx), from the first, and the sum divided once by their number; the gradient is divided once and added to the pixels in the order
-// of the outputs.
+// averagePool is the mean over windows, which may overlap, or over the whole image. A window's pixels that are in the
+// image are added up in their order (ky, kx), from the first, and the sum divided once by their number; the gradient is
+// divided once and added to the pixels in the order of the outputs.
 type averagePool struct {
 	windows
 	n                *Network
@@ -68,8 +68,8 @@ func pixels(output, stride, before, pool, size int) (from, to int) {
 	return max(from, 0), min(from+pool, size)
 }
 
-// each calls do with every output pixel and every pixel of its window; count is their number, first marks the first of a window,
-// last the last.
+// each calls do with every output pixel and every pixel of its window; count is their number, first marks the first of
+// a window, last the last.
 func (l *averagePool) each(do func(out, in int, count float32, first, last bool)) {
 	for oy := range l.outH {
 		top, bottom := pixels(oy, l.strideH, l.top, l.poolH, l.height)

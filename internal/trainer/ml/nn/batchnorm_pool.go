@@ -6,8 +6,8 @@ import (
 )
 
 // pooledNorm is a max-pooling that a batchNorm has taken along, because its windows tile the image: what is normalized
-// is never stored, and its gradient, three quarters of it zeros for windows of 2×2, never spread out. The bits are those
-// of the two layers, but for the sign of a dγ that is zero.
+// is never stored, and its gradient, three quarters of it zeros for windows of 2×2, never spread out. The bits are
+// those of the two layers, but for the sign of a dγ that is zero.
 type pooledNorm struct {
 	row       kernel.Pool
 	rows      int // of outputs

@@ -6,8 +6,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// branches is where the graph is no chain. A value that several layers take has a gradient for each of them: that of the
-// first is the value's own, to which the others are added in the order of the layers.
+// branches is where the graph is no chain. A value that several layers take has a gradient for each of them: that of
+// the first is the value's own, to which the others are added in the order of the layers.
 type branches struct {
 	any       bool
 	consumers [][]int     // of each node, in order; one that takes it twice is there twice

@@ -7,8 +7,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// addBroadcast repeats each of the values, whose last axis has size 1. A value's gradient is the sum of its copies', from the
-// first on.
+// addBroadcast repeats each of the values, whose last axis has size 1. A value's gradient is the sum of its copies',
+// from the first on.
 func (c *compiler) addBroadcast(node *graph.Node) error {
 	last := len(c.shape) - 1
 	if last < 0 || c.shape[last] != 1 || len(node.Shape) != len(c.shape) || !slices.Equal(node.Shape[:last], c.shape[:last]) {

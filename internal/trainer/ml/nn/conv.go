@@ -182,13 +182,13 @@ func (l *conv) backward(t *thread, s span) {
 }
 
 const (
-	// chunkRows is how many image rows of dW's factors stay in the first cache level at a time, chunkPixels how many pixels
-	// where rows are shorter.
+	// chunkRows is how many image rows of dW's factors stay in the first cache level at a time, chunkPixels how many
+	// pixels where rows are shorter.
 	chunkRows   = 4
 	chunkPixels = 64
 
-	// manyChannels is where it pays to have dy in panels: pixels that are a power of two of bytes apart share a few lines of
-	// the cache.
+	// manyChannels is where it pays to have dy in panels: pixels that are a power of two of bytes apart share a few lines
+	// of the cache.
 	manyChannels = 128
 )
 
@@ -234,8 +234,8 @@ func (l *conv) inputGradient(t *thread, s span) {
 	}
 }
 
-// correlate is a full correlation of dy with the turned kernel, of which the border of the image is left out: chains in the
-// order of dy's pixels.
+// correlate is a full correlation of dy with the turned kernel, of which the border of the image is left out: chains in
+// the order of dy's pixels.
 func (l *conv) correlate(dIn, dy []float32) {
 	panel, k := l.panelIn, l.kernelW*l.outC
 	dyWidth, dInWidth := (l.outW+2*l.pad)*l.outC, l.inW*l.inC

@@ -9,7 +9,8 @@ type border struct {
 	gradient                 *tensor // likewise, of a layer with strides; nil if nothing before it needs that
 }
 
-// sameAround is TensorFlow's "same" padding along an axis: as much as makes the output ⌈in/stride⌉ large, the odd one behind.
+// sameAround is TensorFlow's "same" padding along an axis: as much as makes the output ⌈in/stride⌉ large, the odd one
+// behind.
 func sameAround(in, window, stride int) (before, behind int) {
 	all := max(0, ((in+stride-1)/stride-1)*stride+window-in)
 	return all / 2, all - all/2
@@ -55,8 +56,8 @@ func (l *conv) eachRow(do func(inside, padded int)) {
 }
 
 // spread makes the gradient of the image of a convolution with strides: for every position of the kernel, from its last
-// to its first, the pixels that it was applied to take dy × kernel. So the chain of a pixel is in the order of dy's pixels,
-// and only those are in it that had a part.
+// to its first, the pixels that it was applied to take dy × kernel. So the chain of a pixel is in the order of dy's
+// pixels, and only those are in it that had a part.
 func (l *conv) spread(dIn, dy []float32) {
 	clear(dIn)
 	panel := l.panelIn

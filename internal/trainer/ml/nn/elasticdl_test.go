@@ -13,8 +13,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
 
-// TestModelFilesOfElasticDLsUsersComputeWhatTheReferenceComputes compares the networks of model files with the reference in
-// float64: those of package modelfile's tests, and those of the checkouts of ElasticDL's repository that ELASTICDL_DIR names.
+// TestModelFilesOfElasticDLsUsersComputeWhatTheReferenceComputes compares the networks of model files with the
+// reference in float64: those of package modelfile's tests, and those of the checkouts of ElasticDL's repository that
+// ELASTICDL_DIR names.
 func TestModelFilesOfElasticDLsUsersComputeWhatTheReferenceComputes(t *testing.T) {
 	files := []string{}
 	for _, name := range []string{"preprocessing", "feature_columns", "masked_factors"} {

@@ -7,8 +7,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 )
 
-// inPlace makes the tensors of a layer that may overwrite its input, and returns the input and its gradient: other arrays
-// only when the input must stay as it is.
+// inPlace makes the tensors of a layer that may overwrite its input, and returns the input and its gradient: other
+// arrays only when the input must stay as it is.
 func (c *compiler) inPlace() (in, dIn *tensor) {
 	in, dIn = c.value, c.gradient
 	if c.readOnly {

@@ -12,8 +12,8 @@ import (
 // embeddingLimit is that of Keras' initializer "uniform": from −0.05 to 0.05.
 const embeddingLimit = 0.05
 
-// embedding looks rows of a table up. Its gradient is one row for each that the minibatch looked up, ascending: the output's
-// gradients there, added in the order of the records, and in a record of the lookups, from the first on.
+// embedding looks rows of a table up. Its gradient is one row for each that the minibatch looked up, ascending: the
+// output's gradients there, added in the order of the records, and in a record of the lookups, from the first on.
 type embedding struct {
 	n           *Network
 	name        string

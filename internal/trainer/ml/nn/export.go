@@ -47,17 +47,18 @@ func (n *Network) everything() []stored {
 	return all
 }
 
-// Export copies the state's variables in Keras' layout, in the order of Params. The optimizer's slots are not among them.
+// Export copies the state's variables in Keras' layout, in the order of Params. The optimizer's slots are not among
+// them.
 func (n *Network) Export(state []float32) []Tensor { return export(state, n.variables()) }
 
-// Import is the inverse of Export. The tensors may come in any order, but all must be there. The optimizer's slots stay as
-// they are.
+// Import is the inverse of Export. The tensors may come in any order, but all must be there. The optimizer's slots stay
+// as they are.
 func (n *Network) Import(state []float32, tensors []Tensor) error {
 	return n.fill(state, n.variables(), tensors)
 }
 
-// Snapshot copies the whole state as tensors, for a checkpoint: what Export gives, and the optimizer's slots in the same
-// layout.
+// Snapshot copies the whole state as tensors, for a checkpoint: what Export gives, and the optimizer's slots in the
+// same layout.
 func (n *Network) Snapshot(state []float32) []Tensor { return export(state, n.everything()) }
 
 // Restore is the inverse of Snapshot, to the bit.

@@ -8,11 +8,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
-// Init fills the state with Keras' initial values: kernels Glorot-uniform, embeddings uniform, gamma and moving variance 1,
-// the other variables 0, and the optimizer's slots what it begins with.
+// Init fills the state with Keras' initial values: kernels Glorot-uniform, embeddings uniform, gamma and moving
+// variance 1, the other variables 0, and the optimizer's slots what it begins with.
 // Element i (in Keras' layout) of the variable at that position in Params is (2u − 1)·limit, rounded once, u being
-// the uniform number of philox' element i and limit = √(6/(fan_in + fan_out)) in float64, rounded once; of embeddings 0.05.
-// Embeddings with a standard deviation have that times the truncated normal distribution's quantile at u, rounded once.
+// the uniform number of philox' element i and limit = √(6/(fan_in + fan_out)) in float64, rounded once; of embeddings
+// 0.05. Embeddings with a standard deviation have that times the truncated normal distribution's quantile at u, rounded
+// once.
 func (n *Network) Init(state []float32, seed uint64) {
 	if len(state) != n.state {
 		panic(fmt.Sprintf("nn: Init with a state of %d floats for a network of %d", len(state), n.state))

@@ -20,8 +20,8 @@ type loss struct {
 	total  []int64
 }
 
-// recordLoss is the loss of record r with output z. It fills dz, unless that is nil, with the derivative times the run's
-// start.
+// recordLoss is the loss of record r with output z. It fills dz, unless that is nil, with the derivative times the
+// run's start.
 type recordLoss func(t *thread, r int, z, dz []float32) float64
 
 func (c *compiler) addLoss() error {
@@ -84,8 +84,8 @@ func (l *loss) result(records int) Result {
 	return result
 }
 
-// softmaxLoss is the sparse softmax cross-entropy: log Σ exp(z − max) + max − z[label], in float64, classes in order. Its
-// derivative by z is float32(p − [label]) × the run's start.
+// softmaxLoss is the sparse softmax cross-entropy: log Σ exp(z − max) + max − z[label], in float64, classes in order.
+// Its derivative by z is float32(p − [label]) × the run's start.
 func (n *Network) softmaxLoss(classes int) recordLoss {
 	perThread := make([][]float64, n.options.Threads)
 	for i := range perThread {
@@ -119,8 +119,8 @@ func (n *Network) target(r int) float32 {
 	return float32(n.labels[r])
 }
 
-// sigmoidLoss is TensorFlow's stable form of the cross-entropy of a logit: (max(z, 0) − z·y) + log(1 + e^−|z|), in float64.
-// Its derivative by z is float32(sigmoid(z) − y) × the run's start.
+// sigmoidLoss is TensorFlow's stable form of the cross-entropy of a logit: (max(z, 0) − z·y) + log(1 + e^−|z|), in
+// float64. Its derivative by z is float32(sigmoid(z) − y) × the run's start.
 func (n *Network) sigmoidLoss(_ *thread, r int, z, dz []float32) float64 {
 	x, y := float64(z[0]), float64(n.target(r))
 	if dz != nil {

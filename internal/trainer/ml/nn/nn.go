@@ -1,11 +1,11 @@
 // Package nn trains a graph.Model: it compiles the graph to a program over one static arena and runs it with the
-// kernels of internal/trainer/ml/kernel. A gradient is a function of (state, minibatch, step, virtual worker, seed) to the
-// bit, whatever the kernel set and the number of threads; kernel's package comment is the contract. Nothing is
+// kernels of internal/trainer/ml/kernel. A gradient is a function of (state, minibatch, step, virtual worker, seed) to
+// the bit, whatever the kernel set and the number of threads; kernel's package comment is the contract. Nothing is
 // allocated after Compile.
 //
-// Of the graphs it takes those with one output; a value may go several ways and be merged again. The gradient of an embedding
-// table is its rows that the minibatch looked up. What it does not implement is refused by Compile with the layer's name and
-// line. Schedules, gradients' sums over virtual workers and files are others'.
+// Of the graphs it takes those with one output; a value may go several ways and be merged again. The gradient of an
+// embedding table is its rows that the minibatch looked up. What it does not implement is refused by Compile with the
+// layer's name and line. Schedules, gradients' sums over virtual workers and files are others'.
 package nn
 
 import (
@@ -29,7 +29,8 @@ type Options struct {
 
 // Param is one variable. The state is one []float32: the trainable variables in creation order, then the moving
 // statistics in creation order, then the optimizer's slots, each as long as the trainable variables together; then each
-// embedding table in creation order, with its slots behind it. Those are trainable too, but no part of the dense gradient.
+// embedding table in creation order, with its slots behind it. Those are trainable too, but no part of the dense
+// gradient.
 type Param struct {
 	Name         string // as Keras names it: "conv2d/kernel"
 	Shape        []int  // as Keras shapes it
@@ -43,8 +44,8 @@ type Param struct {
 // Result is what records gave.
 type Result struct {
 	LossSum float64 // sum of the records' losses
-	// Losses are those of the records one by one, where they are known: sums of several results are then made in the order of
-	// the records, however these were cut into minibatches.
+	// Losses are those of the records one by one, where they are known: sums of several results are then made in the order
+	// of the records, however these were cut into minibatches.
 	Losses  []float64
 	Counts  []int64 // of the model's metrics; what metric.Set says of them
 	Records int
@@ -141,9 +142,10 @@ func (n *Network) Close() { n.threads.close() }
 
 // Gradient computes the gradient of the sum of the minibatch's losses divided by stepRecords into out (TrainableSize +
 // StatsSize floats): that is the minibatch's part of the mean over all records of the step, so that the gradients of
-// a step's virtual workers are added; where the model's is the sum of losses, b.N times as much; of the embedding tables into rows, one for each, whose memory is used again. step and
-// virtualWorker choose the dropout masks. An infinity or a NaN in loss or gradient is an error that wraps ErrNotFinite and
-// names the layer. The counts of the result are valid until the next call.
+// a step's virtual workers are added; where the model's is the sum of losses, b.N times as much; of the embedding
+// tables into rows, one for each, whose memory is used again. step and virtualWorker choose the dropout masks. An
+// infinity or a NaN in loss or gradient is an error that wraps ErrNotFinite and names the layer. The counts of the
+// result are valid until the next call.
 func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32, rows []gradient.Rows) (Result, error) {
 	if len(out) != n.trainable+n.stats || len(rows) != len(n.tables) {
 		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats and rows of %d tables, the network's gradient and statistics %d and %d",
@@ -193,8 +195,9 @@ func (n *Network) Evaluate(state []float32, b *graph.Batch) (Result, error) {
 	return result, nil
 }
 
-// Predict computes the output layer's values of the records in inference mode, record behind record; they are valid until
-// the next call. Labels are not looked at, and need not be there. A record's values do not depend on those beside it.
+// Predict computes the output layer's values of the records in inference mode, record behind record; they are valid
+// until the next call. Labels are not looked at, and need not be there. A record's values do not depend on those beside
+// it.
 func (n *Network) Predict(state []float32, b *graph.Batch) ([]float32, error) {
 	if err := n.beginInputs(state, b); err != nil {
 		return nil, fmt.Errorf("prediction: %w", err)
@@ -215,10 +218,10 @@ func (n *Network) infer() {
 // Outputs is the output layer's values for the records of the last Gradient or Evaluate, valid until the next.
 func (n *Network) Outputs() []float32 { return n.output.data[:n.run.records*n.output.size] }
 
-// Apply makes the state of the next step. sum (TrainableSize floats, and rows of every table) is over the step's virtual workers;
-// stats holds the statistics of each virtual worker in order: the tails of their gradient buffers. The moving statistics
-// take one Keras update per virtual worker, not weighted: moving ← moving + (1 − momentum)·(batch − moving); then the
-// optimizer steps, for the (step+1)-th time. A state that would not be finite is an error.
+// Apply makes the state of the next step. sum (TrainableSize floats, and rows of every table) is over the step's
+// virtual workers; stats holds the statistics of each virtual worker in order: the tails of their gradient buffers. The
+// moving statistics take one Keras update per virtual worker, not weighted: moving ← moving + (1 − momentum)·(batch −
+// moving); then the optimizer steps, for the (step+1)-th time. A state that would not be finite is an error.
 func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, step int64) error {
 	if len(state) != n.state || len(sum.Dense) != n.trainable || len(sum.Rows) != len(n.tables) {
 		return fmt.Errorf("update of step %d: state of %d and gradient of %d floats and rows of %d tables for a network of %d, %d and %d",

@@ -160,7 +160,8 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// Without layers that look at the whole minibatch it makes no difference but rounding how many virtual workers there are.
+// Without layers that look at the whole minibatch it makes no difference but rounding how many virtual workers there
+// are.
 func TestTheGradientsOfAStepsPartsAddUpToThatOfOneMinibatchAsLargeAsAll(t *testing.T) {
 	m := model(9, 8, 2).conv(6, 3, 3).relu().maxPool(2, 2).flatten().dense(18).relu().dense(5).build()
 	const parts, size = 4, 5

@@ -9,8 +9,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 )
 
-// optimizer is an update rule made ready. Its slots are arrays as long as the trainable variables, which stand behind the
-// moving statistics in the state, and behind each table arrays as long as that: whoever has the state can go on.
+// optimizer is an update rule made ready. Its slots are arrays as long as the trainable variables, which stand behind
+// the moving statistics in the state, and behind each table arrays as long as that: whoever has the state can go on.
 type optimizer struct {
 	slots []slot
 	rates *graph.LearningRates // nil: the rate stays as it is

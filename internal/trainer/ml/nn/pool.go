@@ -8,9 +8,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 )
 
-// maxPool takes the first largest element of windows. With "same" padding the image is copied into one with a border of −Inf,
-// which is never larger than an element. The gradient of windows that do not overlap is written once for each pixel;
-// otherwise it is added to the pixels in the order of the outputs.
+// maxPool takes the first largest element of windows. With "same" padding the image is copied into one with a border of
+// −Inf, which is never larger than an element. The gradient of windows that do not overlap is written once for each
+// pixel; otherwise it is added to the pixels in the order of the outputs.
 type maxPool struct {
 	n         *Network
 	in, out   *tensor

@@ -32,7 +32,8 @@ type torchAnswer struct {
 }
 
 // torchModels are the models of the other tests with Dropout's rates at 0, and one for every optimizer. That one has no
-// BatchNorm: the biases before it have gradients of rounding errors, which optimizers that divide by their size enlarge.
+// BatchNorm: the biases before it have gradients of rounding errors, which optimizers that divide by their size
+// enlarge.
 func torchModels() map[string]*graph.Model {
 	models := map[string]*graph.Model{}
 	for name, build := range testModels {

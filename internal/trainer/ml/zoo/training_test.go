@@ -35,8 +35,8 @@ func TestModelsLearn(t *testing.T) {
 	cifar10, resnet := shapes, shapes
 	cifar10.optimizer, cifar10.accuracy = adam(0.001), 0.6
 	resnet.optimizer, resnet.accuracy = graph.Optimizer{Kind: graph.SGD, LearningRate: 0.01, Momentum: 0.9}, 0.5
-	// Of the records of census a quarter has label 1; 0.89 and an area under the ROC curve of 0.95 were measured, 0.82 and 0.88
-	// of frappe's, of which a third has it.
+	// Of the records of census a quarter has label 1; 0.89 and an area under the ROC curve of 0.95 were measured, 0.82 and
+	// 0.88 of frappe's, of which a third has it.
 	census := lesson{train: data.Synthetic("census", 20_000, 1), test: data.Synthetic("census", 4000, 2), records: 20_000, testRecords: 4000, minibatch: 50, epochs: 2, accuracy: 0.87, auc: 0.93}
 	lessons := map[string]lesson{
 		"mnist": {
@@ -72,8 +72,8 @@ func TestModelsLearn(t *testing.T) {
 	}
 }
 
-// TestOneStepHasTheSameBitsOnEveryKernel is what can be afforded of the portable kernels, forty times as slow; the jobs of
-// internal/trainer/runtime/local train longer.
+// TestOneStepHasTheSameBitsOnEveryKernel is what can be afforded of the portable kernels, forty times as slow; the jobs
+// of internal/trainer/runtime/local train longer.
 func TestOneStepHasTheSameBitsOnEveryKernel(t *testing.T) {
 	for name, set := range map[string]string{"mnist": "digits", "cifar10": "shapes", "resnet": "shapes"} {
 		t.Run(name, func(t *testing.T) {

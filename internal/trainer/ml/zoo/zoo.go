@@ -1,7 +1,7 @@
 // Package zoo holds the built-in models: those that users name instead of writing a file. Each is a model file as they
 // would write it, NAME.py in this folder, so that it can be printed, copied and changed
-// (`elastic-trainer model NAME --source`), and internal/trainer/ml/modelfile loads it like theirs: there is no second way in
-// which a model comes about. The first line of a file says what the model is.
+// (`elastic-trainer model NAME --source`), and internal/trainer/ml/modelfile loads it like theirs: there is no second
+// way in which a model comes about. The first line of a file says what the model is.
 //
 // The package holds text and knows nothing of what it means; its tests load, compile and train every model.
 package zoo

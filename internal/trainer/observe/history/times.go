@@ -2,8 +2,8 @@ package history
 
 import "time"
 
-// StepBounds are the upper bounds of the classes of step times, in seconds, from the smallest networks on one machine to
-// large ones in a cluster. What is longer is of the class beyond the last.
+// StepBounds are the upper bounds of the classes of step times, in seconds, from the smallest networks on one machine
+// to large ones in a cluster. What is longer is of the class beyond the last.
 var StepBounds = [...]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 // Times counts times of steps.

@@ -8,8 +8,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// Of a run with very many workers one after the other the newest are kept, and of one that comes and goes without end the
-// newest of its times.
+// Of a run with very many workers one after the other the newest are kept, and of one that comes and goes without end
+// the newest of its times.
 const (
 	maxWorkers       = 200
 	maxIntervals     = 48

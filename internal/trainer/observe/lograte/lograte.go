@@ -20,8 +20,8 @@ const (
 	messages = 256
 )
 
-// Handler passes warnings and errors on that are not repeated too often. The next one that is says how many were left out.
-// What is below a warning is passed on always.
+// Handler passes warnings and errors on that are not repeated too often. The next one that is says how many were left
+// out. What is below a warning is passed on always.
 type Handler struct {
 	slog.Handler
 	seen *seen

@@ -1,6 +1,6 @@
-// Package openmetrics is a run's history as Prometheus reads it, with the names and units that its conventions ask for. It
-// is pure: a scrape is a function of the history. It leaves out what a label could make grow without end: there is no
-// series for a worker that has gone.
+// Package openmetrics is a run's history as Prometheus reads it, with the names and units that its conventions ask for.
+// It is pure: a scrape is a function of the history. It leaves out what a label could make grow without end: there is
+// no series for a worker that has gone.
 //
 // It writes the text format with Prometheus' own encoder. The client library would do the same from registered
 // variables, at ten times the size: 0.7 MB of the trainer's image.

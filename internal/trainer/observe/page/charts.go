@@ -20,7 +20,8 @@ const (
 
 func raw(s string) picture.Raw { return picture.Raw(s) }
 
-// points is the series as coarse as it is drawn. The last point is left out while it is short: half a second is no speed.
+// points is the series as coarse as it is drawn. The last point is left out while it is short: half a second is no
+// speed.
 func (v view) points(most int) history.Series {
 	least := max(v.now/time.Duration(most), stepsPerPoint*v.Times.Mean(), v.Series.Width)
 	s := v.Series.Grouped(max(1, int((least+v.Series.Width-1)/v.Series.Width)))

@@ -3,8 +3,8 @@
 // server-sent events, and the report that a run leaves behind. Both are whole in themselves: nothing is loaded from
 // elsewhere.
 //
-// It is pure: the same history gives the same page. Whatever comes from outside (names of jobs, models and pods, reasons)
-// is escaped.
+// It is pure: the same history gives the same page. Whatever comes from outside (names of jobs, models and pods,
+// reasons) is escaped.
 package page
 
 import (

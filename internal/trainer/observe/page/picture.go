@@ -160,8 +160,8 @@ func (v view) legend(m *picture.Markup) {
 	m.Put(`</div>`)
 }
 
-// preemptedMark is at the end of a worker that was preempted, the same as in a timeline; lostMark of another that did not end
-// by itself. They differ in shape, not in colour alone.
+// preemptedMark is at the end of a worker that was preempted, the same as in a timeline; lostMark of another that did
+// not end by itself. They differ in shape, not in colour alone.
 func preemptedMark(x, y float64) string {
 	return fmt.Sprintf(`<circle class="taken" cx="%.1f" cy="%.1f" r="6.5"/><path class="cross" d="M%.1f %.1fl6 6m0 -6l-6 6"/>`, x, y, x-3, y-3)
 }

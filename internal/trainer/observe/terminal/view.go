@@ -127,8 +127,9 @@ func (v *View) draw(above string) {
 	_, _ = io.WriteString(v.out, text.String()) // a terminal that has gone is no reason to stop
 }
 
-// erase goes to the beginning of a frame of so many lines, on whose last line the cursor is, and clears what follows. Where
-// a terminal that has become narrower breaks lines anew, a part of the frame stays: what was printed above is worth more.
+// erase goes to the beginning of a frame of so many lines, on whose last line the cursor is, and clears what follows.
+// Where a terminal that has become narrower breaks lines anew, a part of the frame stays: what was printed above is
+// worth more.
 func erase(lines int) string {
 	if lines > 1 {
 		return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines-1)

@@ -11,9 +11,9 @@ import (
 // HostsVariable names the further hosts, separated by commas, under which a page may be asked for: those of an Ingress.
 const HostsVariable = "ELASTIC_STATUS_HOSTS"
 
-// hosts are the further names under which a page is served. A site can have its own name point to a private address, and
-// its scripts then read what is there (DNS rebinding). It cannot do that to an address, to localhost, to a name without a
-// dot, or to one that only the cluster's DNS has.
+// hosts are the further names under which a page is served. A site can have its own name point to a private address,
+// and its scripts then read what is there (DNS rebinding). It cannot do that to an address, to localhost, to a name
+// without a dot, or to one that only the cluster's DNS has.
 type hosts []string
 
 func hostsFromEnvironment() hosts {

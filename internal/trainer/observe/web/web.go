@@ -1,8 +1,9 @@
 // Package web serves what people and Prometheus see of a running job: the page, which is kept up to date by server-sent
 // events, the metrics, and whether the master is well. It only reads, and whatever becomes of it, training continues.
 //
-// There is no secret on it and no password to it: it is for those who reach the pod, or this machine. However many they are,
-// a page is drawn once a second; and a browser that was led here under another site's name (DNS rebinding) is refused.
+// There is no secret on it and no password to it: it is for those who reach the pod, or this machine. However many they
+// are, a page is drawn once a second; and a browser that was led here under another site's name (DNS rebinding) is
+// refused.
 package web
 
 import (
@@ -55,8 +56,8 @@ func Start(ctx context.Context, address string, h *history.Recorder, log *slog.L
 	return serve(ctx, listener, h, log), nil
 }
 
-// StartInPod is Start for the address of a pod. A port that is forwarded by kubectl comes by the pod's loopback, so that the
-// same port is served there, too. Where somebody else has it, on the network of a node, it is not.
+// StartInPod is Start for the address of a pod. A port that is forwarded by kubectl comes by the pod's loopback, so
+// that the same port is served there, too. Where somebody else has it, on the network of a node, it is not.
 func StartInPod(ctx context.Context, address string, h *history.Recorder, log *slog.Logger) (*Server, error) {
 	s, err := Start(ctx, address, h, log)
 	if err != nil {
@@ -106,7 +107,8 @@ func (s *Server) serve(listener net.Listener) {
 	})
 }
 
-// loopback is the same port on the loopback of an address's family; "" for an address that the loopback is part of already.
+// loopback is the same port on the loopback of an address's family; "" for an address that the loopback is part of
+// already.
 func loopback(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)

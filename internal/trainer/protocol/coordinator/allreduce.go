@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// All-reduce: the ready workers add the gradients of a step themselves, and the master neither adds nor applies anything.
-// Training switches between the two ways at any step boundary. During an all-reduce the master's own state stays at the step
-// where the all-reduce began; the master fetches a newer one from a worker when it needs one for a checkpoint, for a joining
-// worker, or to take the aggregation over again.
+// All-reduce: the ready workers add the gradients of a step themselves, and the master neither adds nor applies
+// anything. Training switches between the two ways at any step boundary. During an all-reduce the master's own state
+// stays at the step where the all-reduce began; the master fetches a newer one from a worker when it needs one for a
+// checkpoint, for a joining worker, or to take the aggregation over again.
 //
-// A step is computed in a round. A round has owners, which are all ready workers. Each owner computes its virtual workers,
-// and finishes the sum of one slice of the parameters. An owner that has all slices of the sum applies it and reports
-// Applied; the step is complete when all owners have.
+// A step is computed in a round. A round has owners, which are all ready workers. Each owner computes its virtual
+// workers, and finishes the sum of one slice of the parameters. An owner that has all slices of the sum applies it and
+// reports Applied; the step is complete when all owners have.
 //
-// When an owner is lost before that, there are two cases. If another owner has applied the sum already, it relays the sum to
-// the others. If none has, another round of the same step begins with the remaining owners, which compute only what the lost
-// one had. The sum of a step does not depend on the round, so it does not matter by which round a worker receives it, and
-// nothing is rolled back as long as one worker with the newest state lives.
+// When an owner is lost before that, there are two cases. If another owner has applied the sum already, it relays the
+// sum to the others. If none has, another round of the same step begins with the remaining owners, which compute only
+// what the lost one had. The sum of a step does not depend on the round, so it does not matter by which round a worker
+// receives it, and nothing is rolled back as long as one worker with the newest state lives.
 
 // allReduce is the state of an all-reduce.
 type allReduce struct {
@@ -88,8 +88,8 @@ func (c *Coordinator) beginRound() {
 	c.emit(round)
 }
 
-// addCheck assigns a virtual worker that is due for a check to a second owner as well, which reports only the hash. No step
-// waits for that; a check without a result by the end of the step is due again.
+// addCheck assigns a virtual worker that is due for a check to a second owner as well, which reports only the hash. No
+// step waits for that; a check without a result by the end of the step is due again.
 func (c *Coordinator) addCheck(r *Round) {
 	for _, v := range c.speculation.checks {
 		if !c.work.valid(v) || c.speculation.current.confirmed[v] || len(r.Owners) < 2 {
@@ -102,8 +102,8 @@ func (c *Coordinator) addCheck(r *Round) {
 	}
 }
 
-// appliedInAllReduce records that a worker has applied a step. A joining worker that has caught up is ready: it has received
-// every slice since its state.
+// appliedInAllReduce records that a worker has applied a step. A joining worker that has caught up is ready: it has
+// received every slice since its state.
 func (c *Coordinator) appliedInAllReduce(m *member, step int64) {
 	m.step, m.stalledTicks = max(m.step, step), 0
 	if !m.ready && !m.needsState && m.step >= c.step {
@@ -223,8 +223,8 @@ func (c *Coordinator) completeAllReduceStep() {
 	}
 }
 
-// releaseLeaving dismisses leaving members between two steps. The last one that holds the state stays until the master holds
-// it too.
+// releaseLeaving dismisses leaving members between two steps. The last one that holds the state stays until the master
+// holds it too.
 func (c *Coordinator) releaseLeaving() {
 	keep := noWorker
 	if len(c.staying()) == 0 {
@@ -256,8 +256,8 @@ func (c *Coordinator) leavingAfterStep(e Leaving) {
 	}
 }
 
-// distributeState sends the master's state to joining members, and writes it in a checkpoint that is due. If it is too old
-// for that, the master fetches a newer one first.
+// distributeState sends the master's state to joining members, and writes it in a checkpoint that is due. If it is too
+// old for that, the master fetches a newer one first.
 func (c *Coordinator) distributeState() {
 	g := c.allReduce
 	if c.phase >= Done {
@@ -308,7 +308,8 @@ func (c *Coordinator) stateFetchedInAllReduce(e StateFetched) {
 	c.emit(AdoptState(e))
 }
 
-// finishAllReduce ends the all-reduce in good order: the master holds the newest state, and adds the gradients from now on.
+// finishAllReduce ends the all-reduce in good order: the master holds the newest state, and adds the gradients from now
+// on.
 func (c *Coordinator) finishAllReduce() {
 	c.allReduce = nil
 	for _, id := range sortedKeys(c.members) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// What happens to an all-reduce when an owner is lost, when workers cannot reach each other, and when no worker is left that
-// can continue it.
+// What happens to an all-reduce when an owner is lost, when workers cannot reach each other, and when no worker is left
+// that can continue it.
 
 // In ticks of 100 ms.
 const (
@@ -14,12 +14,12 @@ const (
 	joinTimeoutTicks = 50 // a joining worker without progress for so long is sent the state again
 )
 
-// maxUnreachable is how often workers may fail to reach each other, while the master reaches them all, before all-reduce is
-// disabled for the rest of the run.
+// maxUnreachable is how often workers may fail to reach each other, while the master reaches them all, before
+// all-reduce is disabled for the rest of the run.
 const maxUnreachable = 3
 
-// memberLostInAllReduce repairs the step of a lost owner. Joining workers start again: some of its slices may not have reached
-// them.
+// memberLostInAllReduce repairs the step of a lost owner. Joining workers start again: some of its slices may not have
+// reached them.
 func (c *Coordinator) memberLostInAllReduce(worker int) {
 	g := c.allReduce
 	if g.fetching == worker {
@@ -95,8 +95,8 @@ func (c *Coordinator) tickAllReduce() {
 		g.unreachableCount))
 }
 
-// abortAllReduce ends an all-reduce that no worker can continue. Training resumes from the newest state that any member holds,
-// as after a restart of the master.
+// abortAllReduce ends an all-reduce that no worker can continue. Training resumes from the newest state that any member
+// holds, as after a restart of the master.
 func (c *Coordinator) abortAllReduce(reason string) {
 	own := c.allReduce.masterStep
 	c.emit(Notice{Warning: true, Reason: "AllReduceEnded", Message: fmt.Sprintf(
@@ -115,7 +115,8 @@ func (c *Coordinator) abortAllReduce(reason string) {
 	}
 }
 
-// rejoinFromHello brings a member up to date as if its hello had just come. The hash of its state is not known any more.
+// rejoinFromHello brings a member up to date as if its hello had just come. The hash of its state is not known any
+// more.
 func (m *member) rejoinFromHello() {
 	m.admitted, m.ready, m.needsState, m.listening, m.hash = false, false, false, false, ""
 }

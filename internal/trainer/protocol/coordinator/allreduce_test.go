@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// network simulates workers of an all-reduce against a coordinator. Messages are delayed: those between master and workers
-// arrive in the order of each stream, and slices between workers in any order.
+// network simulates workers of an all-reduce against a coordinator. Messages are delayed: those between master and
+// workers arrive in the order of each stream, and slices between workers in any order.
 type network struct {
 	t       *rapid.T
 	c       *Coordinator

@@ -7,8 +7,8 @@ import (
 
 const noWorker = -1
 
-// assignments is the work of one step, or of an evaluation: which worker computes which virtual worker, and which results
-// have come.
+// assignments is the work of one step, or of an evaluation: which worker computes which virtual worker, and which
+// results have come.
 type assignments struct {
 	owner   []int  // virtual worker → the worker that computes it, or noWorker
 	backup  []int  // virtual worker → the worker that computes it as well, or noWorker
@@ -97,8 +97,8 @@ func (a *assignments) reclaim(worker int, computed []Span) (vs []int) {
 	return vs
 }
 
-// assignUnassigned assigns every unassigned virtual worker to the worker with the least unfinished work, the lowest number
-// first among equals, and returns what each was assigned.
+// assignUnassigned assigns every unassigned virtual worker to the worker with the least unfinished work, the lowest
+// number first among equals, and returns what each was assigned.
 func (a *assignments) assignUnassigned(workers []int) map[int][]int {
 	load := map[int]int{}
 	for v, w := range a.owner {
@@ -124,10 +124,10 @@ func (a *assignments) assignUnassigned(workers []int) map[int][]int {
 	return given
 }
 
-// rebalance divides n virtual workers among workers. Shares differ by at most one, as few virtual workers as possible get
-// another owner than in previous (virtual worker → worker; it may be shorter or longer than n), and those that do are
-// assigned in runs of neighbours, so that a worker tends to hold whole subtrees of the reduction tree and sends fewer sums.
-// It is a function of its arguments alone.
+// rebalance divides n virtual workers among workers. Shares differ by at most one, as few virtual workers as possible
+// get another owner than in previous (virtual worker → worker; it may be shorter or longer than n), and those that do
+// are assigned in runs of neighbours, so that a worker tends to hold whole subtrees of the reduction tree and sends
+// fewer sums. It is a function of its arguments alone.
 func rebalance(n int, workers []int, previous []int) map[int][]int {
 	kept := make(map[int][]int, len(workers))
 	for _, w := range workers {

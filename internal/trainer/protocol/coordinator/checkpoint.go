@@ -9,8 +9,8 @@ type checkpoints struct {
 	due     bool  // and another one is due afterwards
 }
 
-// checkpoint has the current state written. If a checkpoint is being written already, the next one follows it: training never
-// waits for a disk.
+// checkpoint has the current state written. If a checkpoint is being written already, the next one follows it: training
+// never waits for a disk.
 func (c *Coordinator) checkpoint() {
 	switch {
 	case c.cfg.CheckpointEvery == 0 || c.checkpoints.newest == c.step:
@@ -24,8 +24,8 @@ func (c *Coordinator) checkpoint() {
 	}
 }
 
-// checkpointRequested writes a checkpoint out of turn. There is none during recovery, because the newest state is unknown, and
-// none after the last step, which has its own.
+// checkpointRequested writes a checkpoint out of turn. There is none during recovery, because the newest state is
+// unknown, and none after the last step, which has its own.
 func (c *Coordinator) checkpointRequested() {
 	if c.training() && c.exitReason == "" && !c.recovering() {
 		c.checkpoint()
@@ -57,8 +57,8 @@ func (c *Coordinator) nextCheckpoint() {
 	}
 }
 
-// exitAfterCheckpoint ends the master as interrupted, once the newest state is in a checkpoint from which a later master can
-// resume, or when the time for that is over.
+// exitAfterCheckpoint ends the master as interrupted, once the newest state is in a checkpoint from which a later
+// master can resume, or when the time for that is over.
 func (c *Coordinator) exitAfterCheckpoint(reason string) {
 	if c.cfg.CheckpointEvery == 0 || (c.checkpoints.newest == c.step && !c.checkpoints.writing) {
 		c.exit(Done, ExitInterrupted, reason)

@@ -16,40 +16,42 @@ type Config struct {
 	// EvaluationParts is the number of ranges of validation data in an evaluation; 0: the job has no evaluations. There is
 	// always an evaluation after the last step.
 	EvaluationParts int
-	// EvaluatesAt reports whether there is another evaluation at the state after step updates, 0 < step < Steps. It is pure;
-	// nil means never.
+	// EvaluatesAt reports whether there is another evaluation at the state after step updates, 0 < step < Steps. It is
+	// pure; nil means never.
 	EvaluatesAt func(step int64) bool
 
 	// Identity is what a worker must have in common with this job.
 	Identity Identity
 
 	// Approximate means that equal work may give different bits on different hardware, as with the arithmetic of other
-	// frameworks. A state that differs from the master's at the same step is then not a fault, and is replaced by the master's.
+	// frameworks. A state that differs from the master's at the same step is then not a fault, and is replaced by the
+	// master's.
 	Approximate bool
 
-	// AllReduce reports whether a number of workers, 2 or more, use all-reduce: they add the gradients of a step themselves
-	// instead of sending them to the master. It is pure; nil means never.
+	// AllReduce reports whether a number of workers, 2 or more, use all-reduce: they add the gradients of a step
+	// themselves instead of sending them to the master. It is pure; nil means never.
 	AllReduce func(workers int) bool
 	// FirstRound is smaller than the round numbers of this master, and greater than those of every earlier master.
 	FirstRound int64
 
-	// Restarted means that the job had a master before. Workers that run already may hold a newer state than the master, so
-	// the master waits for them for a moment before it assigns work.
+	// Restarted means that the job had a master before. Workers that run already may hold a newer state than the master,
+	// so the master waits for them for a moment before it assigns work.
 	Restarted bool
 
 	// Min is the minimum number of ready workers; with fewer nothing is computed. 1 ≤ Min ≤ Max.
 	Min int
 	// Max is the number of worker pods that are kept alive.
 	Max int
-	// MinPodsExternal means that somebody else creates and replaces the pods of the minimum: under a queue they are admitted
-	// together with the master. They always have the worker numbers below Min, the coordinator creates only the pods beyond
-	// them, and Min does not change.
+	// MinPodsExternal means that somebody else creates and replaces the pods of the minimum: under a queue they are
+	// admitted together with the master. They always have the worker numbers below Min, the coordinator creates only the
+	// pods beyond them, and Min does not change.
 	MinPodsExternal bool
-	// LastWorkerID is the highest worker number ever used, −1 for none. New pods get higher numbers, and numbers from Min on
-	// with MinPodsExternal.
+	// LastWorkerID is the highest worker number ever used, −1 for none. New pods get higher numbers, and numbers from Min
+	// on with MinPodsExternal.
 	LastWorkerID int
 
-	// SilentTicks is the number of ticks without a frame after which a worker is lost. 10 ticks of 100 ms suit a data centre.
+	// SilentTicks is the number of ticks without a frame after which a worker is lost. 10 ticks of 100 ms suit a data
+	// centre.
 	SilentTicks int
 	// RetainedUpdates is how many of the newest updates the master keeps for workers that are a few steps behind.
 	RetainedUpdates int64

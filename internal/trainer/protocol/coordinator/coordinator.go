@@ -1,7 +1,8 @@
-// Package coordinator decides everything in a training run: which workers are members, which member computes which virtual
-// worker, when a step is complete, how many worker pods there should be, and when the job is done. It is a state machine
-// without I/O, clock or goroutine, in the manner of etcd-io/raft: Step takes an event and returns effects, time passes by
-// Tick and Clock events, and the same core runs in the master, in the local trainer and in the simulator.
+// Package coordinator decides everything in a training run: which workers are members, which member computes which
+// virtual worker, when a step is complete, how many worker pods there should be, and when the job is done. It is a
+// state machine without I/O, clock or goroutine, in the manner of etcd-io/raft: Step takes an event and returns
+// effects, time passes by Tick and Clock events, and the same core runs in the master, in the local trainer and in the
+// simulator.
 //
 // A virtual worker is one minibatch of a step. The result of a step depends on its virtual workers alone and not on the
 // workers that compute them, so the coordinator may assign, reassign and duplicate them freely:
@@ -14,8 +15,8 @@
 //   - pods.go, silences.go and faults.go: worker pods, lost heartbeats, and workers that fail again and again;
 //   - evaluation.go, checkpoint.go and finish.go: what happens between steps and at the end.
 //
-// It leaves to others: moving bytes (the sums of gradients, the state), computing hashes, creating pods and writing files.
-// It imports nothing but the standard library.
+// It leaves to others: moving bytes (the sums of gradients, the state), computing hashes, creating pods and writing
+// files. It imports nothing but the standard library.
 package coordinator
 
 import (
@@ -115,8 +116,8 @@ func New(cfg Config) *Coordinator {
 
 // Step takes one event and returns what has to be done about it, in order. The slice is valid until the next call.
 //
-// Each event changes the facts that it reports; the reconcile functions after the switch then derive what follows from all
-// facts together. So no event needs to know what others were waiting for it.
+// Each event changes the facts that it reports; the reconcile functions after the switch then derive what follows from
+// all facts together. So no event needs to know what others were waiting for it.
 func (c *Coordinator) Step(e Event) []Effect {
 	c.effects = c.effects[:0]
 	before := c.phase

@@ -1,9 +1,9 @@
 package coordinator
 
-// An evaluation is a barrier between two steps, and comes after the last one too. The ranges of validation data (parts) are
-// assigned to members like virtual workers, those of a lost member are assigned again, and no step begins before all results
-// have come. A result is identified by (step, part). An evaluation at a state belongs to what follows that state: a master that
-// resumes from the state repeats the evaluation, with the same result.
+// An evaluation is a barrier between two steps, and comes after the last one too. The ranges of validation data (parts)
+// are assigned to members like virtual workers, those of a lost member are assigned again, and no step begins before
+// all results have come. A result is identified by (step, part). An evaluation at a state belongs to what follows that
+// state: a master that resumes from the state repeats the evaluation, with the same result.
 
 // evaluates reports whether an evaluation at the current state is due.
 func (c *Coordinator) evaluates() bool {
@@ -13,8 +13,8 @@ func (c *Coordinator) evaluates() bool {
 	return c.step == c.cfg.Steps || c.step > 0 && c.cfg.EvaluatesAt != nil && c.cfg.EvaluatesAt(c.step)
 }
 
-// beginEvaluation prepares the parts; reconcilePhase assigns them. The owners of the virtual workers are kept for the next
-// step.
+// beginEvaluation prepares the parts; reconcilePhase assigns them. The owners of the virtual workers are kept for the
+// next step.
 func (c *Coordinator) beginEvaluation() {
 	if !c.workIsEvaluation {
 		c.previousOwners = c.work.owner

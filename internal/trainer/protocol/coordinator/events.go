@@ -28,8 +28,8 @@ type (
 		Step   int64
 	}
 
-	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full. Hashes are of the results of each of
-	// them before they were added: gradient, statistics and loss; nil where they are not known.
+	// Gradient is the sum over virtual workers Lo ≤ v < Hi of a step, received in full. Hashes are of the results of each
+	// of them before they were added: gradient, statistics and loss; nil where they are not known.
 	Gradient struct {
 		Worker   int
 		Step     int64
@@ -54,8 +54,8 @@ type (
 		Reason       string
 	}
 
-	// Leaving is a worker that was asked to terminate while it takes part in an all-reduce round. It exits when the step in
-	// flight is complete, upon a Dismiss.
+	// Leaving is a worker that was asked to terminate while it takes part in an all-reduce round. It exits when the step
+	// in flight is complete, upon a Dismiss.
 	Leaving struct{ Worker int }
 
 	// Left is a worker that terminates in good order: it has sent all its results.
@@ -129,15 +129,15 @@ type (
 	// Stop is SIGTERM to the master.
 	Stop struct{ Cause StopCause }
 
-	// Tick is the passing of 100 ms. Heard lists the workers from which a frame came since the last tick. Late means that the
-	// tick itself came more than 500 ms late: then the master was paused, and the silence of workers means nothing.
+	// Tick is the passing of 100 ms. Heard lists the workers from which a frame came since the last tick. Late means that
+	// the tick itself came more than 500 ms late: then the master was paused, and the silence of workers means nothing.
 	Tick struct {
 		Heard []int
 		Late  bool
 	}
 
-	// Clock sets the time, since any fixed moment. It comes before each event whose latency matters, and at Deadline. A run
-	// without Clock events has no speculation.
+	// Clock sets the time, since any fixed moment. It comes before each event whose latency matters, and at Deadline. A
+	// run without Clock events has no speculation.
 	Clock struct{ At time.Duration }
 )
 
@@ -222,8 +222,8 @@ type (
 	// Evaluated ends the evaluation at Step: all parts have come.
 	Evaluated struct{ Step int64 }
 
-	// Publish completes Step: apply the sum of its gradients, and send it to every subscribed worker, with what that worker
-	// computes in the next step. With Hash the master and all workers hash the resulting state.
+	// Publish completes Step: apply the sum of its gradients, and send it to every subscribed worker, with what that
+	// worker computes in the next step. With Hash the master and all workers hash the resulting state.
 	Publish struct {
 		Step int64
 		Next map[int][]int // worker → virtual workers of Step+1
@@ -231,8 +231,9 @@ type (
 	}
 
 	// Round begins an all-reduce round: the owners compute a step and add its gradients themselves. Each computes what is
-	// Assigned to it, unless it has that from an earlier round of the step, and finishes the sum of one slice, in the order
-	// of Owners. Finished slices also go to the listeners, which are joining workers. With Hash all hash their state first.
+	// Assigned to it, unless it has that from an earlier round of the step, and finishes the sum of one slice, in the
+	// order of Owners. Finished slices also go to the listeners, which are joining workers. With Hash all hash their state
+	// first.
 	Round struct {
 		Number      int64 // greater than every earlier round's
 		Step        int64
@@ -261,8 +262,8 @@ type (
 		VirtualWorkers []int
 	}
 
-	// Evaluate assigns ranges of validation data to a worker, for an evaluation at the state after Step updates. The worker
-	// holds that state, or the updates to it are on their way.
+	// Evaluate assigns ranges of validation data to a worker, for an evaluation at the state after Step updates. The
+	// worker holds that state, or the updates to it are on their way.
 	Evaluate struct {
 		Worker int
 		Step   int64

@@ -2,8 +2,8 @@ package coordinator
 
 import "fmt"
 
-// maxFaults is how often in a row a worker may be disconnected for breaking the protocol, or end its stream because of a
-// problem, without contributing anything in between. A new stream solves many problems; without a limit a worker that
+// maxFaults is how often in a row a worker may be disconnected for breaking the protocol, or end its stream because of
+// a problem, without contributing anything in between. A new stream solves many problems; without a limit a worker that
 // cannot work would reconnect for ever.
 const maxFaults = 5
 
@@ -28,8 +28,8 @@ func (c *Coordinator) recordContribution(worker int) {
 	}
 }
 
-// faultRefusal is the reason why a worker is not admitted again, or "". Its pod then ends as a failed one, and its replacement
-// begins without faults, also under the same number.
+// faultRefusal is the reason why a worker is not admitted again, or "". Its pod then ends as a failed one, and its
+// replacement begins without faults, also under the same number.
 func (c *Coordinator) faultRefusal(worker int) string {
 	f := c.faults[worker]
 	if f.times < maxFaults {

@@ -159,7 +159,8 @@ func (w *world) newStep() {
 	}
 }
 
-// evaluatedIfDue checks that an evaluation that is due comes before the work of the next step and before the model is saved.
+// evaluatedIfDue checks that an evaluation that is due comes before the work of the next step and before the model is
+// saved.
 func (w *world) evaluatedIfDue() {
 	cfg := w.c.cfg
 	if cfg.EvaluationParts > 0 && w.step > 0 && w.measured != w.step && (w.step == cfg.Steps || cfg.EvaluatesAt(w.step)) {

@@ -34,7 +34,8 @@ type member struct {
 	stalledTicks int   // ticks since it last applied a step
 }
 
-// hello makes a worker a member, or refuses it. reconcileState decides whether the worker's state is newer, or the master's.
+// hello makes a worker a member, or refuses it. reconcileState decides whether the worker's state is newer, or the
+// master's.
 func (c *Coordinator) hello(e Hello) {
 	if _, there := c.members[e.Worker]; there {
 		c.remove(e.Worker, "sent a second hello")
@@ -67,8 +68,9 @@ func (c *Coordinator) hello(e Hello) {
 	c.stopAwaiting(e.Worker)
 }
 
-// admit brings a member that is not ahead of the master up to date, in the cheapest way: nothing but the updates to come if its
-// state is the master's, the updates that it lacks if the master still has them, and otherwise the whole state.
+// admit brings a member that is not ahead of the master up to date, in the cheapest way: nothing but the updates to
+// come if its state is the master's, the updates that it lacks if the master still has them, and otherwise the whole
+// state.
 func (c *Coordinator) admit(worker int, m *member) {
 	m.admitted = true
 	sameStep, equal := c.recovery.masterHashStep == c.step && m.step == c.step, m.hash == c.recovery.masterHash
@@ -98,8 +100,8 @@ func (c *Coordinator) announce(worker int, m *member) {
 	}
 }
 
-// applied makes a joining worker ready once it has caught up. It is assigned work from the next step on, or at once if there
-// is unassigned work.
+// applied makes a joining worker ready once it has caught up. It is assigned work from the next step on, or at once if
+// there is unassigned work.
 func (c *Coordinator) applied(e Applied) {
 	m := c.members[e.Worker]
 	if m == nil || !m.admitted {
@@ -164,8 +166,8 @@ func (c *Coordinator) overflow(worker int) {
 	c.emit(SendState{Worker: worker})
 }
 
-// slowReaders counts the members that are being sent a fresh state. They count towards the minimum, so that one slow reader
-// does not stop the others.
+// slowReaders counts the members that are being sent a fresh state. They count towards the minimum, so that one slow
+// reader does not stop the others.
 func (c *Coordinator) slowReaders() (n int) {
 	for _, m := range c.members {
 		if m.slowReader {

@@ -14,8 +14,8 @@ type podSet struct {
 	preemptions int
 
 	failures int // workers that failed since any worker contributed something
-	// backoffFailures is the same since a worker contributed for the first time: contributions of workers that were healthy
-	// all along do not shorten the back-off of one that keeps failing.
+	// backoffFailures is the same since a worker contributed for the first time: contributions of workers that were
+	// healthy all along do not shorten the back-off of one that keeps failing.
 	backoffFailures int
 	backoff         int // ticks until pods may be created again
 }
@@ -97,8 +97,9 @@ func (c *Coordinator) resize(e Resize) {
 	c.emit(Report{})
 }
 
-// reconcilePods creates and retires pods until max are alive, min of them with the priority class of the minimum. It waits
-// until all pods of an earlier master are known: a new pod in place of one that is not known yet would make that one surplus.
+// reconcilePods creates and retires pods until max are alive, min of them with the priority class of the minimum. It
+// waits until all pods of an earlier master are known: a new pod in place of one that is not known yet would make that
+// one surplus.
 func (c *Coordinator) reconcilePods() {
 	if !c.pods.started || c.finished() || c.stopped {
 		return
@@ -107,8 +108,8 @@ func (c *Coordinator) reconcilePods() {
 	if c.cfg.MinPodsExternal {
 		alive, minimum = alive-minimum+c.pods.min, c.pods.min // somebody else creates the missing ones
 	}
-	// The priority of a pod is immutable. Where the minimum lacks pods, new ones are created beyond max, and burst pods are
-	// retired once the new ones are ready.
+	// The priority of a pod is immutable. Where the minimum lacks pods, new ones are created beyond max, and burst pods
+	// are retired once the new ones are ready.
 	for c.pods.backoff == 0 && (alive < c.pods.max || minimum < c.pods.min) {
 		c.pods.lastID++
 		p := &pod{minimum: minimum < c.pods.min}
@@ -124,8 +125,9 @@ func (c *Coordinator) reconcilePods() {
 	}
 }
 
-// surplus picks n pods to retire: pending ones first, then by the highest number. It picks a pod of the minimum only if there
-// are more of them than the minimum, and a running burst pod only when the minimum's pods that replace it are ready.
+// surplus picks n pods to retire: pending ones first, then by the highest number. It picks a pod of the minimum only if
+// there are more of them than the minimum, and a running burst pod only when the minimum's pods that replace it are
+// ready.
 func (c *Coordinator) surplus(n int) []int {
 	var picked []int
 	_, remaining := c.countPods()

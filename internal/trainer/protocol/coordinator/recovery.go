@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Recovery finds the newest state. States of one lineage are ordered by their step, and there is exactly one state of each
-// step, so the newest is always the right one to continue from. After a restart the master holds the state of its newest
-// checkpoint, while workers that survived hold a newer one. The master waits for a moment until the surviving workers have
-// sent their hellos, fetches the newest state from one of them, and brings the others up to date.
+// Recovery finds the newest state. States of one lineage are ordered by their step, and there is exactly one state of
+// each step, so the newest is always the right one to continue from. After a restart the master holds the state of its
+// newest checkpoint, while workers that survived hold a newer one. The master waits for a moment until the surviving
+// workers have sent their hellos, fetches the newest state from one of them, and brings the others up to date.
 
 // recovery is the search for the newest state, and what the master knows of its own.
 type recovery struct {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// silences limits the Notices about workers whose heartbeats stopped. On a machine or network that is too busy that happens to
-// hundreds of workers, and again and again: a Notice names the first ones at once, and then there is one a minute with the
-// number of the others.
+// silences limits the Notices about workers whose heartbeats stopped. On a machine or network that is too busy that
+// happens to hundreds of workers, and again and again: a Notice names the first ones at once, and then there is one a
+// minute with the number of the others.
 type silences struct {
 	away    map[int]bool // those that have not returned yet
 	noticed bool         // … and there was a Notice about some of them
@@ -61,7 +61,8 @@ func (c *Coordinator) tickSilences() {
 	clear(s.workers)
 }
 
-// returnedFromSilence reports whether a joining worker had fallen silent. There is one Notice when the last of them returns.
+// returnedFromSilence reports whether a joining worker had fallen silent. There is one Notice when the last of them
+// returns.
 func (c *Coordinator) returnedFromSilence(worker int) bool {
 	s := &c.silences
 	if !s.away[worker] {

@@ -8,14 +8,15 @@ import (
 )
 
 // Speculative execution, as in MapReduce: equal input gives equal bits, so a virtual worker may be assigned to a second
-// member, its backup, and the first of the two results is used. There are two reasons for a backup. Where a member is late,
-// the backup keeps a straggler from delaying the step. And once in CheckEvery steps every virtual worker gets a backup as a
-// check: two results with different hashes are the cheapest detector of corrupt hardware there is. A virtual worker never
-// has more than one backup at a time.
+// member, its backup, and the first of the two results is used. There are two reasons for a backup. Where a member is
+// late, the backup keeps a straggler from delaying the step. And once in CheckEvery steps every virtual worker gets a
+// backup as a check: two results with different hashes are the cheapest detector of corrupt hardware there is. A
+// virtual worker never has more than one backup at a time.
 //
 // The time comes from Clock events; nothing here reads a clock.
 
-// A worker is late when its work in flight takes longer than lateFactor × the typical latency, and longer than minLateness.
+// A worker is late when its work in flight takes longer than lateFactor × the typical latency, and longer than
+// minLateness.
 const (
 	lateFactor    = 2
 	minLateness   = 50 * time.Millisecond
@@ -23,7 +24,8 @@ const (
 	// maxBackoffSteps limits for how many steps a worker that is late again and again is assigned nothing. One late step
 	// in 128 costs the other workers next to nothing, and a worker that has recovered is back within seconds.
 	maxBackoffSteps = 128
-	// slowAfter is the number of late steps, with none in time between them, after which a Notice says that a worker is slow.
+	// slowAfter is the number of late steps, with none in time between them, after which a Notice says that a worker is
+	// slow.
 	slowAfter = 3
 )
 
@@ -62,7 +64,8 @@ type resultHash struct {
 	hash   uint32
 }
 
-// resultHashes are the first reported hashes of a step's virtual workers, and which of them a second worker has confirmed.
+// resultHashes are the first reported hashes of a step's virtual workers, and which of them a second worker has
+// confirmed.
 type resultHashes struct {
 	step      int64
 	first     []resultHash
@@ -118,7 +121,8 @@ func (p *stepLatency) endStep() {
 	p.current = p.current[:0]
 }
 
-// median is the lower of the two middle values of an even number: of two workers, the faster one sets the typical latency.
+// median is the lower of the two middle values of an even number: of two workers, the faster one sets the typical
+// latency.
 func median(d []time.Duration) time.Duration {
 	slices.Sort(d)
 	return d[(len(d)-1)/2]
@@ -160,8 +164,8 @@ func (c *Coordinator) restartDeadlines() {
 	}
 }
 
-// assignable lists the members that get work, by number: those that are ready, do not compute anything of an earlier step
-// and are not in back-off. Where there are none, all ready members get work.
+// assignable lists the members that get work, by number: those that are ready, do not compute anything of an earlier
+// step and are not in back-off. Where there are none, all ready members get work.
 func (c *Coordinator) assignable() []int {
 	var ids []int
 	for _, id := range c.ready() {
@@ -175,8 +179,8 @@ func (c *Coordinator) assignable() []int {
 	return ids
 }
 
-// beginResultHashes prepares for a step of n virtual workers. The hashes of the step before are kept: late results of that
-// step are still compared with them.
+// beginResultHashes prepares for a step of n virtual workers. The hashes of the step before are kept: late results of
+// that step are still compared with them.
 func (c *Coordinator) beginResultHashes(n int) {
 	c.speculation.current, c.speculation.previous = c.speculation.previous, c.speculation.current
 	c.speculation.current.reset(c.step, n)
@@ -192,8 +196,9 @@ func (c *Coordinator) beginResultHashes(n int) {
 	}
 }
 
-// endInFlight handles the members that still compute something of a step that is complete because others have computed it
-// too. They are assigned nothing until they report that they have applied the step. A late one also backs off, exponentially.
+// endInFlight handles the members that still compute something of a step that is complete because others have computed
+// it too. They are assigned nothing until they report that they have applied the step. A late one also backs off,
+// exponentially.
 func (c *Coordinator) endInFlight() {
 	c.speculation.latency.endStep()
 	for _, id := range sortedKeys(c.members) {
@@ -230,8 +235,8 @@ func (c *Coordinator) recordLatency(m *member, e Gradient) {
 	}
 }
 
-// compareHashes compares the hashes of a result with the first reported ones of the same virtual workers, of this step or
-// the step before. It reports false when they differ: the job has failed.
+// compareHashes compares the hashes of a result with the first reported ones of the same virtual workers, of this step
+// or the step before. It reports false when they differ: the job has failed.
 func (c *Coordinator) compareHashes(m *member, e Gradient) bool {
 	of := &c.speculation.current
 	if e.Step == c.speculation.previous.step {
@@ -280,8 +285,8 @@ func (c *Coordinator) trustedStep() int64 {
 	return step
 }
 
-// failCorrupted ends the job because a machine computes wrongly. Checkpoints of later steps than the trusted one may contain
-// wrong results, and are withdrawn.
+// failCorrupted ends the job because a machine computes wrongly. Checkpoints of later steps than the trusted one may
+// contain wrong results, and are withdrawn.
 func (c *Coordinator) failCorrupted(reason string, trusted int64) {
 	if c.phase >= Done {
 		return
@@ -290,7 +295,8 @@ func (c *Coordinator) failCorrupted(reason string, trusted int64) {
 	c.fail(reason)
 }
 
-// assignBackups assigns late work, and virtual workers that are due for a check, to idle workers as well; never to a third.
+// assignBackups assigns late work, and virtual workers that are due for a check, to idle workers as well; never to a
+// third.
 func (c *Coordinator) assignBackups() {
 	if !c.training() || !c.canAssign() || c.exitReason != "" || len(c.members) < 2 || c.allReduce != nil {
 		return
@@ -335,8 +341,8 @@ func (c *Coordinator) assignBackups() {
 	}
 }
 
-// awaitsBackup reports whether a step that is otherwise complete waits for the second result of a check. It does not wait
-// for a late one; that check is made in a later step.
+// awaitsBackup reports whether a step that is otherwise complete waits for the second result of a check. It does not
+// wait for a late one; that check is made in a later step.
 func (c *Coordinator) awaitsBackup() bool {
 	if c.stopped {
 		return false

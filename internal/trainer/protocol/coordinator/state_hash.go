@@ -2,8 +2,8 @@ package coordinator
 
 import "fmt"
 
-// Every HashEvery steps all members report the hash of their state at one step. Equal work gives equal bits, so a member
-// whose hash differs has computed wrongly, or its state was damaged.
+// Every HashEvery steps all members report the hash of their state at one step. Equal work gives equal bits, so a
+// member whose hash differs has computed wrongly, or its state was damaged.
 
 // stateHashes is a comparison of the members' states.
 type stateHashes struct {
@@ -31,9 +31,9 @@ func (c *Coordinator) stateHash(e StateHash) {
 	c.compareStates()
 }
 
-// compareStates acts on the hashes once every member that holds the state has reported. The right hash is the master's, whose
-// hash counts as a vote too. While workers add gradients themselves the master holds no such state, and the right hash is
-// the most frequent one. In both cases a majority must agree with it, or the job fails.
+// compareStates acts on the hashes once every member that holds the state has reported. The right hash is the master's,
+// whose hash counts as a vote too. While workers add gradients themselves the master holds no such state, and the right
+// hash is the most frequent one. In both cases a majority must agree with it, or the job fails.
 func (c *Coordinator) compareStates() {
 	h := &c.stateHashes
 	if h.step < 0 || (h.master == "" && c.allReduce == nil) || c.finished() {
@@ -75,8 +75,8 @@ func (c *Coordinator) compareStates() {
 	}
 }
 
-// count returns the hash that a state should have, how many agree with it, and how many hashes there are. With workersOnly
-// the right hash is the most frequent one, and otherwise the master's.
+// count returns the hash that a state should have, how many agree with it, and how many hashes there are. With
+// workersOnly the right hash is the most frequent one, and otherwise the master's.
 func (h *stateHashes) count(workersOnly bool) (right string, agree, all int) {
 	right = h.master
 	count := map[string]int{}
@@ -95,8 +95,8 @@ func (h *stateHashes) count(workersOnly bool) (right string, agree, all int) {
 	return right, count[right], all
 }
 
-// dropDiffering drops and replaces a worker whose state is not what it should be. The second time, the job fails: one wrong
-// state may be a damaged one, two mean that a machine computes wrongly.
+// dropDiffering drops and replaces a worker whose state is not what it should be. The second time, the job fails: one
+// wrong state may be a damaged one, two mean that a machine computes wrongly.
 func (c *Coordinator) dropDiffering(worker int, step int64, reason string) {
 	machine := Machine{}
 	if m := c.members[worker]; m != nil {

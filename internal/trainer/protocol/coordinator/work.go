@@ -109,8 +109,8 @@ func (c *Coordinator) completeStep() {
 	c.beginStep()
 }
 
-// assignUnassigned assigns unassigned work of the current step to the ready members. What a member has computed already, for
-// an earlier master, goes to that member, and the rest is divided evenly.
+// assignUnassigned assigns unassigned work of the current step to the ready members. What a member has computed
+// already, for an earlier master, goes to that member, and the rest is divided evenly.
 func (c *Coordinator) assignUnassigned() {
 	ready := c.assignable()
 	if len(ready) == 0 || !c.work.hasUnassigned() {

@@ -94,8 +94,8 @@ func New(p Params, files []int64) (*Schedule, error) {
 	return s, nil
 }
 
-// The limits of a schedule that fits a small machine's memory. An epoch keeps the order of all its ranges, with what they are
-// made of 56 bytes each. A range is shuffled as a whole for each of its minibatches, at 8 bytes a record.
+// The limits of a schedule that fits a small machine's memory. An epoch keeps the order of all its ranges, with what
+// they are made of 56 bytes each. A range is shuffled as a whole for each of its minibatches, at 8 bytes a record.
 const (
 	maxRanges       = 10_000_000
 	maxRangeRecords = 16_777_216

@@ -9,12 +9,12 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// handshakeTimeout bounds how long a connection may take to authenticate the server and to begin HTTP/2. gRPC's own limit of
-// 120 s would let anybody who reaches the port hold as many connections for so long.
+// handshakeTimeout bounds how long a connection may take to authenticate the server and to begin HTTP/2. gRPC's own
+// limit of 120 s would let anybody who reaches the port hold as many connections for so long.
 const handshakeTimeout = 10 * time.Second
 
-// Server serves a job's streams, and ends in time whatever is connected to it. gRPC's own Stop waits for every connection
-// whose handshake is not over.
+// Server serves a job's streams, and ends in time whatever is connected to it. gRPC's own Stop waits for every
+// connection whose handshake is not over.
 type Server struct {
 	grpc        *grpc.Server
 	connections connections
@@ -25,8 +25,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.grpc.Serve(listener{l, &s.connections})
 }
 
-// Stop accepts no connections any more, closes those whose handshake is not over, gives the handlers of streams so much time
-// to return, and then closes all connections. It returns when all of that is done. A second call waits for the first.
+// Stop accepts no connections any more, closes those whose handshake is not over, gives the handlers of streams so much
+// time to return, and then closes all connections. It returns when all of that is done. A second call waits for the
+// first.
 func (s *Server) Stop(patience time.Duration) {
 	s.connections.closeUnauthenticated()
 	impatience := time.AfterFunc(patience, func() {

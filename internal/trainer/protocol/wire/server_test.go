@@ -17,7 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// patience is what the servers of these tests give their streams, and promptly is less than the 10 s that a handshake may take.
+// patience is what the servers of these tests give their streams, and promptly is less than the 10 s that a handshake
+// may take.
 const (
 	patience = 200 * time.Millisecond
 	promptly = 5 * time.Second

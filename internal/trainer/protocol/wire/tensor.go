@@ -17,8 +17,9 @@ type Assembly struct {
 }
 
 // Add takes the next piece, and releases nothing of the frame. It returns the tensor once it is whole, and nil before.
-// want is the length that the receiver expects, so that a peer cannot make it allocate more. alloc provides the memory, when
-// half of the tensor has come: until then a peer costs what it has sent, however long the tensor is that it announces.
+// want is the length that the receiver expects, so that a peer cannot make it allocate more. alloc provides the memory,
+// when half of the tensor has come: until then a peer costs what it has sent, however long the tensor is that it
+// announces.
 func (a *Assembly) Add(f *Frame, p *wirepb.Piece, want int, alloc func() []float32) ([]float32, error) {
 	empty := f.FloatsLen() == 0 && want > 0 // would be held without an end
 	if p == nil || p.Total != int64(want) || p.Offset != a.filled || int64(f.FloatsLen()) > p.Total-p.Offset || empty {

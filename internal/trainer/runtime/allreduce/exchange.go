@@ -1,11 +1,11 @@
-// Package allreduce adds the gradients of a step among the workers of a round, without the master: a direct reduce-scatter
-// and all-gather. Each worker holds sums of whole subtrees of the fixed tree (package reduce), and sends to every owner that
-// owner's slice of them. The owner finishes the tree for its slice, and sends the finished slice to all workers. A worker
-// that has all slices has the sum of the step, with the same bits as if the master had added it.
+// Package allreduce adds the gradients of a step among the workers of a round, without the master: a direct
+// reduce-scatter and all-gather. Each worker holds sums of whole subtrees of the fixed tree (package reduce), and sends
+// to every owner that owner's slice of them. The owner finishes the tree for its slice, and sends the finished slice to
+// all workers. A worker that has all slices has the sum of the step, with the same bits as if the master had added it.
 //
-// It guarantees that what it delivers is the sum of all virtual workers of the step, whatever messages were lost, late or
-// sent twice, and it reports the workers that it cannot send to. Package coordinator decides which workers take part, which
-// step they compute, and what happens when one is lost; its decisions arrive as rounds and relays.
+// It guarantees that what it delivers is the sum of all virtual workers of the step, whatever messages were lost, late
+// or sent twice, and it reports the workers that it cannot send to. Package coordinator decides which workers take
+// part, which step they compute, and what happens when one is lost; its decisions arrive as rounds and relays.
 package allreduce
 
 import (
@@ -111,8 +111,8 @@ type Exchange struct {
 	peerErrors []PeerError
 }
 
-// New returns an exchange that takes part in nothing yet, and listens on a free port of cfg.Host. It makes a certificate
-// for itself: others know this process by it, and it knows them by the job's token. Close ends it.
+// New returns an exchange that takes part in nothing yet, and listens on a free port of cfg.Host. It makes a
+// certificate for itself: others know this process by it, and it knows them by the job's token. Close ends it.
 func New(cfg Config) (*Exchange, error) {
 	if cfg.At == nil {
 		cfg.At = func(Point, int64) {}

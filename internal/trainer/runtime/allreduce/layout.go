@@ -25,8 +25,8 @@ type Part struct {
 	Measured []*wirepb.Measured // likewise; of a finished sum, one of the whole step
 }
 
-// Sum is the sum of a whole step as an update travels: the dense part, every virtual worker's statistics, and the rows of
-// the tables, packed.
+// Sum is the sum of a whole step as an update travels: the dense part, every virtual worker's statistics, and the rows
+// of the tables, packed.
 type Sum struct {
 	Step     int64
 	Round    int64 // in which it became whole

@@ -76,8 +76,8 @@ func (e *Exchange) reportPeerError(worker int, err error) {
 	e.signal()
 }
 
-// run is the life of a link: it sends what is queued until ctx ends or the other side is gone. The other side never says
-// anything but that.
+// run is the life of a link: it sends what is queued until ctx ends or the other side is gone. The other side never
+// says anything but that.
 func (e *Exchange) run(ctx context.Context, l *link, peer Peer) error {
 	conn, err := wire.Dial(peer.Address, wire.Credentials{Certificate: peer.Certificate, Token: e.cfg.Token}, wire.CountSentBytes(&e.sent))
 	if err != nil {
@@ -172,7 +172,8 @@ func (e *Exchange) serve(stream grpc.ServerStream) error {
 	}
 }
 
-// expects is the length of a slice's tensor in floats. What a peer may make us allocate is bounded by the job's own sizes.
+// expects is the length of a slice's tensor in floats. What a peer may make us allocate is bounded by the job's own
+// sizes.
 func (e *Exchange) expects(s *wirepb.Slice) (int, error) {
 	span := int(s.GetHi()) - int(s.GetLo())
 	if s == nil || s.Count < 1 || s.Count > maxOwners || s.Index < 0 || s.Index >= s.Count || s.Lo < 0 || span < 1 || int(s.Hi) > e.cfg.Most || s.Step < 0 {
@@ -191,7 +192,8 @@ func (e *Exchange) expects(s *wirepb.Slice) (int, error) {
 	return e.cfg.Layout.size(e.cfg.Layout.share(int(s.Index), int(s.Count)), span, s.Rows)
 }
 
-// take has a finished slice gathered. Another one waits until we are told of its round, and is void when we are further.
+// take has a finished slice gathered. Another one waits until we are told of its round, and is void when we are
+// further.
 func (e *Exchange) take(ctx context.Context, s *wirepb.Slice, floats []float32) error {
 	share := e.cfg.Layout.share(int(s.Index), int(s.Count))
 	span := reduce.Span{Lo: int(s.Lo), Hi: int(s.Hi)}

@@ -1,6 +1,6 @@
-// Package child is what the trainer's processes have in common that are started by others of its own: they die with whoever
-// started them, however that ends, they are signalled together with all that they have started, and their ends are said as
-// a shell says them. Linux does this; elsewhere it compiles, for one machine and for development.
+// Package child is what the trainer's processes have in common that are started by others of its own: they die with
+// whoever started them, however that ends, they are signalled together with all that they have started, and their ends
+// are said as a shell says them. Linux does this; elsewhere it compiles, for one machine and for development.
 package child
 
 import (

@@ -94,7 +94,8 @@ func TestAFrameThatPromisesMuchAllocatesLittle(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: no bytes of a script crash the reader or have it read beyond them, and what it takes for an answer is one.
+// FuzzAnswer: no bytes of a script crash the reader or have it read beyond them, and what it takes for an answer is
+// one.
 func FuzzAnswer(f *testing.F) {
 	f.Add(answer(askGradient, `{"loss_sum": 2.5, "counts": [7]}`, 1, 2))
 	f.Add(answer(askInitial, `{}`, 1, 2))

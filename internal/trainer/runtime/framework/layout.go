@@ -42,8 +42,9 @@ type tensor struct {
 
 func (t tensor) names() []string { return append([]string{t.Name}, t.Aliases...) }
 
-// layout is where each tensor is in the state. The state is a []float32 as everywhere, but only the F32 tensors in it are
-// numbers to this side: a tensor of another type takes as many 32-bit words as its bytes need, which are copied as they are.
+// layout is where each tensor is in the state. The state is a []float32 as everywhere, but only the F32 tensors in it
+// are numbers to this side: a tensor of another type takes as many 32-bit words as its bytes need, which are copied as
+// they are.
 type layout struct {
 	tensors    []placed
 	parameters int // floats of a gradient: one for each element of a parameter

@@ -1,7 +1,8 @@
 // Package framework lets a user's script compute a job: PyTorch, JAX or plain Python. It starts the job's command as a
-// child, or in a master's pod in another container (remote.go), with the job's script as its last argument, and asks it over a Unix socket for what package nn would compute:
-// the gradient of (step, virtual worker) at a state, and the state after an update. To everybody else a script is a
-// job.Network as ours is, so that schedule, membership, checkpoints and restarts are the same.
+// child, or in a master's pod in another container (remote.go), with the job's script as its last argument, and asks it
+// over a Unix socket for what package nn would compute: the gradient of (step, virtual worker) at a state, and the
+// state after an update. To everybody else a script is a job.Network as ours is, so that schedule, membership,
+// checkpoints and restarts are the same.
 //
 // The state is one []float32 here as everywhere; tensors of other types take as many words of it as they need, and are
 // only copied. The child holds a copy, which is loaded into it whenever a question is
@@ -121,8 +122,8 @@ func (n *Network) begin(ctx context.Context) (err error) {
 // Description is what the script says of itself.
 func (n *Network) Description() Description { return n.description }
 
-// Lineage is what of the description decides the state: all but the framework's version, so that a job continues after an
-// update of its image.
+// Lineage is what of the description decides the state: all but the framework's version, so that a job continues after
+// an update of its image.
 func (n *Network) Lineage() Description {
 	d := n.description
 	d.Framework = ""

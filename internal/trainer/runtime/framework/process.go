@@ -20,7 +20,8 @@ const (
 	endTimeout = 2 * time.Second
 )
 
-// maxSocketPath is what fits into the shortest sockaddr_un of the systems that this is built for, with a zero behind it.
+// maxSocketPath is what fits into the shortest sockaddr_un of the systems that this is built for, with a zero behind
+// it.
 const maxSocketPath = 103
 
 // running is a script's process: a child of this one (command), or one in another container (remote).

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The names of the sockets in the directory that a master's container shares with its script's. The master makes both; the
-// other container sees the directory read-only, so that a script cannot put anything else in their place.
+// The names of the sockets in the directory that a master's container shares with its script's. The master makes both;
+// the other container sees the directory read-only, so that a script cannot put anything else in their place.
 const (
 	controlSocket = "control" // Host connects to it, and is sent a launch
 	scriptSocket  = "script"  // the script connects to it: what is a child's connection otherwise
@@ -90,8 +90,9 @@ func (r *remote) end(time.Duration) error {
 	return err
 }
 
-// Host runs the scripts of a master in another container, one after the other, until ctx ends. The directory is the one that
-// both share. Where it runs there is nothing that a script must not see: neither the master's credentials nor its processes.
+// Host runs the scripts of a master in another container, one after the other, until ctx ends. The directory is the one
+// that both share. Where it runs there is nothing that a script must not see: neither the master's credentials nor its
+// processes.
 func Host(ctx context.Context, shared string, output io.Writer) error {
 	address := &net.UnixAddr{Name: filepath.Join(shared, controlSocket), Net: "unix"}
 	for {

@@ -47,7 +47,8 @@ type Options struct {
 	Root string
 	// ScriptOutput gets what a job's script prints; nil for nobody.
 	ScriptOutput io.Writer
-	// ScriptShared is a directory shared with the container in which framework.Host runs a job's script; "" runs it as a child.
+	// ScriptShared is a directory shared with the container in which framework.Host runs a job's script; "" runs it as a
+	// child.
 	ScriptShared string
 	// ScriptRestarts is how many times in a row a job's script is started again when it has died: a master's is.
 	ScriptRestarts int
@@ -109,8 +110,8 @@ func ReadModel(spec trainingjob.Job, o Options) (name string, text []byte, err e
 // zooDepth is how many folders above a model file are searched for what it imports: a model zoo is not deep.
 const zooDepth = 6
 
-// modulesOf finds the modules that a model file imports, as Python does that was started in the file's folder or in one above
-// it: model_zoo.census.columns is model_zoo/census/columns.py below one of them, the nearest.
+// modulesOf finds the modules that a model file imports, as Python does that was started in the file's folder or in one
+// above it: model_zoo.census.columns is model_zoo/census/columns.py below one of them, the nearest.
 func modulesOf(file string) func(name string) ([]byte, bool, error) {
 	return func(name string) ([]byte, bool, error) {
 		relative := filepath.Join(strings.Split(name, ".")...) + ".py"

@@ -7,8 +7,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
 )
 
-// Network computes gradients and applies updates. nn.Network is the one for model files, framework.Network that for scripts;
-// the tests of exactly-once have another. Its
+// Network computes gradients and applies updates. nn.Network is the one for model files, framework.Network that for
+// scripts; the tests of exactly-once have another. Its
 // state is one []float32, a gradient another and the rows of the embedding tables; see package nn for what each method
 // promises.
 type Network interface {

@@ -45,8 +45,9 @@ func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessa
 	}{j.Spec.Command, string(j.ModelText), t.LearningRate, n.Lineage()})
 }
 
-// scriptThreads is the number of threads that a script computes with: the given one, or what its environment says, or one.
-// Sums depend on how many threads share them, so that the default cannot follow the machine: two workers would disagree.
+// scriptThreads is the number of threads that a script computes with: the given one, or what its environment says, or
+// one. Sums depend on how many threads share them, so that the default cannot follow the machine: two workers would
+// disagree.
 func scriptThreads(given int) int {
 	if given > 0 {
 		return given

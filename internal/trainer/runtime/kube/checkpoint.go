@@ -28,8 +28,8 @@ func (s Store) KeepsCheckpoints(bytes int) bool {
 	return s.Output != nil || bytes+headerRoom <= trainingjob.MaxModelConfigMapBytes
 }
 
-// Checkpoints implements master.Store. The ConfigMap is the job's own, so that whatever it holds is of the job's lineage
-// or refused when it is read.
+// Checkpoints implements master.Store. The ConfigMap is the job's own, so that whatever it holds is of the job's
+// lineage or refused when it is read.
 func (s Store) Checkpoints(lineage string) ([]master.StoredCheckpoint, error) {
 	if s.Output != nil {
 		return s.Output.Checkpoints(lineage)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Gang is what one rank of a task of several nodes sees of the others: the pods of their Job, and the ConfigMap by which
-// they agree.
+// Gang is what one rank of a task of several nodes sees of the others: the pods of their Job, and the ConfigMap by
+// which they agree.
 type Gang struct {
 	cluster *Cluster
 	board   string // the ConfigMap's name

@@ -33,7 +33,8 @@ func (f floorPods) changes(pod *corev1.Pod, e coordinator.PodChanged) []coordina
 	return []coordinator.PodChanged{gone(last), e}
 }
 
-// UnmanagedError is a job under a queue in a namespace whose pods Kueue leaves alone. No restart of the master mends it.
+// UnmanagedError is a job under a queue in a namespace whose pods Kueue leaves alone. No restart of the master mends
+// it.
 type UnmanagedError struct{ Namespace string }
 
 func (e *UnmanagedError) Error() string {

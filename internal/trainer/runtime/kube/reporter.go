@@ -41,8 +41,8 @@ var atMostEvery = map[string]time.Duration{
 	coordinator.ReasonCheckpointed: 10 * time.Minute,
 }
 
-// Of all Events together so many are written at once, and so many a second after that: a worker that comes and goes as fast
-// as it can must not keep the API server busy. What is left out is in the log.
+// Of all Events together so many are written at once, and so many a second after that: a worker that comes and goes as
+// fast as it can must not keep the API server busy. What is left out is in the log.
 const (
 	eventsBurst     = 100
 	eventsPerSecond = 2

@@ -29,8 +29,8 @@ func TestWorkersThatAddBetweenThemselvesGiveTheHashOfTheStar(t *testing.T) {
 	}
 }
 
-// diesAt is the environment variable by which workers end themselves at a point of a step: its number, and a directory in
-// which they say so.
+// diesAt is the environment variable by which workers end themselves at a point of a step: its number, and a directory
+// in which they say so.
 const diesAt = "DIES_AT"
 
 // mortals is how many workers die: those with the first numbers, at different steps.

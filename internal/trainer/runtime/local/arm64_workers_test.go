@@ -33,8 +33,8 @@ func TestAJobGivesOneHashWithWorkersOnAMD64AndOnARM64(t *testing.T) {
 	}
 }
 
-// emulatedWorker becomes the `worker` command of the program in an emulator. Its kernels are asked for by name, so that no
-// other processor can have computed anything.
+// emulatedWorker becomes the `worker` command of the program in an emulator. Its kernels are asked for by name, so that
+// no other processor can have computed anything.
 func emulatedWorker(paths, args []string) int {
 	command := slices.Concat(paths, args, []string{"--kernel", "neon"})
 	fmt.Fprintf(os.Stderr, "starting %q: %v\n", command, syscall.Exec(command[0], command, os.Environ()))

@@ -38,9 +38,10 @@ const (
 	grace         = 30 * time.Second     // that a pod is given to end when it is asked to
 )
 
-// TestRunsThatAreDisturbedAtRandomEndWithTheRightResultOrARefusal trains with `elastic-trainer train`, with validation data, while workers
-// and masters are killed, paused and stopped, data are replaced, and strangers are connected. The same command is given again
-// until it has ended with a model: it must be the one of an undisturbed run on the data that are there, and so must its evaluations.
+// TestRunsThatAreDisturbedAtRandomEndWithTheRightResultOrARefusal trains with `elastic-trainer train`, with validation
+// data, while workers and masters are killed, paused and stopped, data are replaced, and strangers are connected. The
+// same command is given again until it has ended with a model: it must be the one of an undisturbed run on the data
+// that are there, and so must its evaluations.
 func TestRunsThatAreDisturbedAtRandomEndWithTheRightResultOrARefusal(t *testing.T) {
 	runs, first := chaosRuns, uint64(1)
 	if os.Getenv("ELASTIC_SOAK") != "" {
@@ -76,8 +77,8 @@ func chaosJob(training, validation string) trainingjob.Job {
 	return spec
 }
 
-// chaosReference is what undisturbed runs give: models by the digest of their job, which is that of their training data, and below
-// it by the digest of their validation data, evaluated at every step.
+// chaosReference is what undisturbed runs give: models by the digest of their job, which is that of their training
+// data, and below it by the digest of their validation data, evaluated at every step.
 type chaosReference struct {
 	sets   map[string]string // where each data set is
 	models map[string]map[string]*master.ModelInfo

@@ -30,8 +30,8 @@ import (
 )
 
 // counting is a network with one parameter for each record: the first half are dense, the others the rows of a table. A
-// record's gradient is −1 at its own parameter, and an update with rate 1 adds exactly 1 for each time a record was applied:
-// after E epochs every parameter is E, or a record was lost or counted twice.
+// record's gradient is −1 at its own parameter, and an update with rate 1 adds exactly 1 for each time a record was
+// applied: after E epochs every parameter is E, or a record was lost or counted twice.
 type counting struct {
 	records int
 	counts  []int64 // of the metrics, of which there is nothing to count

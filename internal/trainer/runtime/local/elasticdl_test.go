@@ -29,9 +29,9 @@ const (
 	elasticDLRecords   = 20 * elasticDLMinibatch
 )
 
-// TestModelFilesOfElasticDLsRepository trains every model file of checkouts of ElasticDL's repository, which are not part of
-// this one, for 20 steps with one worker and with three, which must give one model whose loss has fallen. ELASTICDL_DIR names
-// the checkouts, as PATH names directories. The table is logged.
+// TestModelFilesOfElasticDLsRepository trains every model file of checkouts of ElasticDL's repository, which are not
+// part of this one, for 20 steps with one worker and with three, which must give one model whose loss has fallen.
+// ELASTICDL_DIR names the checkouts, as PATH names directories. The table is logged.
 func TestModelFilesOfElasticDLsRepository(t *testing.T) {
 	dirs := filepath.SplitList(os.Getenv("ELASTICDL_DIR"))
 	if len(dirs) == 0 {
@@ -65,8 +65,8 @@ func TestModelFilesOfElasticDLsRepository(t *testing.T) {
 // namesLine is a refusal that says where.
 var namesLine = regexp.MustCompile(`\.py:[1-9][0-9]*:`)
 
-// elasticDLFiles are the model files of a checkout: those of model_zoo, and of examples before there was one, that make a
-// network and say how it is trained, whatever they are written for. Modules that these import are not among them.
+// elasticDLFiles are the model files of a checkout: those of model_zoo, and of examples before there was one, that make
+// a network and say how it is trained, whatever they are written for. Modules that these import are not among them.
 func elasticDLFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var files []string
@@ -154,8 +154,9 @@ func elasticDLRecord(m *graph.Model, i int) graph.Example {
 	return example
 }
 
-// elasticDLLosses are the mean loss of all records before the first of 20 steps and behind the last, as training computes it:
-// with the statistics of each minibatch, because the moving averages of evaluation take longer than 20 steps to arrive.
+// elasticDLLosses are the mean loss of all records before the first of 20 steps and behind the last, as training
+// computes it: with the statistics of each minibatch, because the moving averages of evaluation take longer than 20
+// steps to arrive.
 func elasticDLLosses(t *testing.T, spec trainingjob.Job) (before, after float64) {
 	t.Helper()
 	j, _ := load(t, spec, options(1, ""))

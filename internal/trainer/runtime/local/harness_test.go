@@ -79,7 +79,8 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %d workers, %d threads, %s", cmp.Or(r.kernel, "fastest"), r.workers, r.threads, kills)
 }
 
-// ways are several runs: one of every combination. A list that is empty has one element, its zero value; of the threads 1.
+// ways are several runs: one of every combination. A list that is empty has one element, its zero value; of the threads
+// 1.
 type ways struct {
 	kernels                 []string
 	workers, threads, kills []int
@@ -128,7 +129,8 @@ func kernels() (names []string) {
 	return names
 }
 
-// givesOneHash trains a job in several ways, which must give one model: that of the fastest kernel and one undisturbed worker.
+// givesOneHash trains a job in several ways, which must give one model: that of the fastest kernel and one undisturbed
+// worker.
 func givesOneHash(t *testing.T, spec trainingjob.Job, runs []run) {
 	t.Helper()
 	want := train(t, spec, run{workers: 1, threads: 1})

@@ -48,8 +48,8 @@ func interrupted(t *testing.T, spec trainingjob.Job, kernel string, after time.D
 	return result, w.resumed
 }
 
-// soon is how long a run works that has been interrupted so often before: longer each time, so that the job comes to its end on
-// a busy machine, too.
+// soon is how long a run works that has been interrupted so often before: longer each time, so that the job comes to
+// its end on a busy machine, too.
 func soon(stops int) time.Duration {
 	return time.Duration(100+rand.IntN(200)) * time.Millisecond * time.Duration(4+stops) / 4
 }

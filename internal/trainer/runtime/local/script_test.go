@@ -16,8 +16,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// disturbance is how many workers are killed (SIGKILL), how long apart at least, and how slowly they compute, so that the
-// job lasts as long.
+// disturbance is how many workers are killed (SIGKILL), how long apart at least, and how slowly they compute, so that
+// the job lasts as long.
 type disturbance struct {
 	kills int
 	apart time.Duration
@@ -136,8 +136,8 @@ func trainScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance)
 	return result
 }
 
-// runScript trains with processes, and kills workers at random and asks others to stop, but never so often that none can
-// begin.
+// runScript trains with processes, and kills workers at random and asks others to stop, but never so often that none
+// can begin.
 func runScript(t *testing.T, spec trainingjob.Job, workers int, d disturbance) master.Result {
 	t.Helper()
 	j, text := load(t, spec, options(1, ""))

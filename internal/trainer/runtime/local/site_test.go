@@ -179,7 +179,8 @@ func (s *site) seenMasters() int {
 	return s.masters
 }
 
-// trainAtSite runs a job whose master and workers are killed, and whose master is asked to stop and started again later.
+// trainAtSite runs a job whose master and workers are killed, and whose master is asked to stop and started again
+// later.
 func trainAtSite(t *testing.T, j *job.Job, text []byte, r run, output string) master.Result {
 	t.Helper()
 	// Long enough for all that is to happen to it. A kill is awaited 50 ms, and much of the time nobody works.

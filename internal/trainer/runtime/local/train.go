@@ -37,7 +37,8 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// Train runs a job to its end. The same command again continues where it was interrupted, and finds a finished job finished.
+// Train runs a job to its end. The same command again continues where it was interrupted, and finds a finished job
+// finished.
 func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
 	files := store.Directory{Root: cfg.Output, KeepCheckpoints: cfg.Job.Spec.Keep()}
 	if c := cfg.Job.Spec.Checkpoint; c != nil {

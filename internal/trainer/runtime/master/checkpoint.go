@@ -113,8 +113,8 @@ func (m *Master) checkpointWritten(w writtenCheckpoint) {
 	m.step(coordinator.CheckpointWritten{Step: w.step})
 }
 
-// withdraw marks what this master has written since a machine may have computed wrongly, when nothing is written any more,
-// so that no later master continues from it.
+// withdraw marks what this master has written since a machine may have computed wrongly, when nothing is written any
+// more, so that no later master continues from it.
 func (m *Master) withdraw(ctx context.Context) {
 	if m.withdrawAfter == nil {
 		return

@@ -32,8 +32,8 @@ type connection struct {
 	closing     bool        // a last message was sent or received; owned by the loop
 }
 
-// input is what a stream's goroutine sends to the loop: a message, with the gradient or the state that it carries, or the
-// end of the stream.
+// input is what a stream's goroutine sends to the loop: a message, with the gradient or the state that it carries, or
+// the end of the stream.
 type input struct {
 	conn     *connection
 	message  *wirepb.Message
@@ -43,8 +43,8 @@ type input struct {
 	ended    error
 }
 
-// serve serves one stream: one goroutine sends what the loop has queued, and another receives. A worker that neither reads
-// nor writes may block both; they end with the stream, and the stream ends when serve returns.
+// serve serves one stream: one goroutine sends what the loop has queued, and another receives. A worker that neither
+// reads nor writes may block both; they end with the stream, and the stream ends when serve returns.
 func (m *Master) serve(stream grpc.ServerStream) error {
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)

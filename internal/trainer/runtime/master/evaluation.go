@@ -22,8 +22,8 @@ const (
 	evaluationsInStatus = 50
 )
 
-// evaluations are those of the run up to now. Every worker remembers them too, so that they are not lost with a master. One
-// that is due at the state from which somebody continues is made again, to the same result.
+// evaluations are those of the run up to now. Every worker remembers them too, so that they are not lost with a master.
+// One that is due at the state from which somebody continues is made again, to the same result.
 type evaluations struct {
 	parts []nn.Result // of the current evaluation, by range of the validation data
 
@@ -34,8 +34,8 @@ type evaluations struct {
 	took time.Duration             // all of them, by this master
 }
 
-// takeEvaluations continues from those that came with a state of step. Those that were made on other validation data would say
-// nothing beside the ones to come.
+// takeEvaluations continues from those that came with a state of step. Those that were made on other validation data
+// would say nothing beside the ones to come.
 func (m *Master) takeEvaluations(step int64, all []trainingjob.Measurement, madeOn string) {
 	m.evaluations.all = all
 	if madeOn != m.cfg.Job.Identity.Validation {

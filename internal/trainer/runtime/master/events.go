@@ -144,7 +144,8 @@ func endReason(err error) string {
 }
 
 // join answers the first message of a stream with the job. Every worker holds the same token, so what a stream says of
-// itself is believed only as far as it harms nobody else: it neither takes a connected worker's number, nor ends the master.
+// itself is believed only as far as it harms nobody else: it neither takes a connected worker's number, nor ends the
+// master.
 func (m *Master) join(c *connection, join *wirepb.Join) {
 	if g := m.cfg.Fence.Generation(); join.Generation > g {
 		// Whether another master has taken over, the fence finds out by itself. A worker that knows one looks for it.
@@ -182,7 +183,8 @@ func filesJSON(files []data.File) []byte {
 	return text
 }
 
-// takeGradient passes a gradient to the coordinator. If that accepts it, the tree owns its buffer; otherwise the buffer is free.
+// takeGradient passes a gradient to the coordinator. If that accepts it, the tree owns its buffer; otherwise the buffer
+// is free.
 func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 	received := &receivedGradient{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: i.gradient, rows: i.rows}
 	records, counts := m.cfg.Job.Schedule, m.cfg.Job.Metrics.Size()

@@ -1,9 +1,9 @@
 // Package master runs a training job: it feeds the coordinator with what happens (streams, pods, time, signals) and
 // carries out its effects. It holds the state, adds the gradients along the tree, and writes the result.
 //
-// One goroutine owns everything; other goroutines serve streams, files and the API server, and communicate with it through
-// channels. Launcher, Fence and Reporter abstract from where workers run (pods or local processes), how a second master is
-// fenced off, and where the status goes.
+// One goroutine owns everything; other goroutines serve streams, files and the API server, and communicate with it
+// through channels. Launcher, Fence and Reporter abstract from where workers run (pods or local processes), how a
+// second master is fenced off, and where the status goes.
 package master
 
 import (
@@ -138,8 +138,8 @@ type Master struct {
 	result        *Result
 }
 
-// update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of the
-// embedding tables, packed.
+// update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of
+// the embedding tables, packed.
 type update struct {
 	step     int64
 	floats   []float32
@@ -152,7 +152,8 @@ type StoppedError coordinator.StopCause
 
 func (e StoppedError) Error() string { return coordinator.StopCause(e).String() }
 
-// Run trains until the job is done, has failed, or ctx ends (SIGTERM, with StoppedError as its cause where more is known). An error is a master that could not run at all.
+// Run trains until the job is done, has failed, or ctx ends (SIGTERM, with StoppedError as its cause where more is
+// known). An error is a master that could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.History == nil {
 		cfg.History = Record(cfg.Job)

@@ -25,7 +25,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
-// expectDone checks that every virtual worker of every step is in the model exactly once, and that nothing is waited for.
+// expectDone checks that every virtual worker of every step is in the model exactly once, and that nothing is waited
+// for.
 func (s *site) expectDone(r master.Result) {
 	s.Helper()
 	if r.Code != coordinator.ExitDone || r.Model == nil {

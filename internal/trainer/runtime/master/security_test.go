@@ -132,8 +132,8 @@ func TestAStreamThatClaimsANewerGenerationOrAConnectedWorkersNumberHarmsNobody(t
 	}
 }
 
-// saysHello is a worker with the job's credentials and another job, or with something more to say; what it returns is the
-// master's answer.
+// saysHello is a worker with the job's credentials and another job, or with something more to say; what it returns is
+// the master's answer.
 func (s *site) saysHello(ctx context.Context, hello *wirepb.Hello, more ...*wirepb.Message) error {
 	v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: 9, Numerics: kernel.NumericsVersion, Node: "elsewhere"})
 	if err != nil {

@@ -138,8 +138,8 @@ func TestAWorkerThatBeatsAndComputesForEverHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// halfway is a job that stands still in the middle of a step, until it is released: nobody gets to the end of the virtual
-// worker that worker 1 begins first from step 12 on.
+// halfway is a job that stands still in the middle of a step, until it is released: nobody gets to the end of the
+// virtual worker that worker 1 begins first from step 12 on.
 type halfway struct {
 	mu       sync.Mutex
 	at       string

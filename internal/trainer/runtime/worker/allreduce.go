@@ -25,8 +25,8 @@ type exchangeState struct {
 const (
 	// aheadSums is how many sums a worker that joins keeps while it waits for the state before them.
 	aheadSums = 16
-	// stepTimeout is how long a worker that is stopped still takes part in the step in flight: less than the 30 s of a pod's
-	// termination grace period.
+	// stepTimeout is how long a worker that is stopped still takes part in the step in flight: less than the 30 s of a
+	// pod's termination grace period.
 	stepTimeout = 20 * time.Second
 )
 
@@ -65,7 +65,8 @@ func (w *worker) stopExchange() {
 	w.exchange = nil
 }
 
-// peerHost is the address from which this machine or pod reaches the master; other workers can reach it there. It sends nothing.
+// peerHost is the address from which this machine or pod reaches the master; other workers can reach it there. It sends
+// nothing.
 func (w *worker) peerHost() (string, error) {
 	if w.cfg.PeerHost != "" {
 		return w.cfg.PeerHost, nil
@@ -78,7 +79,8 @@ func (w *worker) peerHost() (string, error) {
 	return host, errors.Join(err, conn.Close())
 }
 
-// FirstRound is smaller than the round numbers of a master of that generation, and greater than those of every earlier one.
+// FirstRound is smaller than the round numbers of a master of that generation, and greater than those of every earlier
+// one.
 func FirstRound(generation int64) int64 { return generation << 32 }
 
 // wake is signalled when the exchange has a sum or an error; never without an exchange.
@@ -89,8 +91,8 @@ func (w *worker) wake() <-chan struct{} {
 	return w.exchange.Wake()
 }
 
-// beginRound takes part in a round of the step that the state is at. A worker that has applied the step already reports that
-// again; a joining worker only listens.
+// beginRound takes part in a round of the step that the state is at. A worker that has applied the step already reports
+// that again; a joining worker only listens.
 func (s *session) beginRound(r *wirepb.Round) error {
 	if s.exchange == nil {
 		return protocolErrorf("the master began round %d of a job whose gradients it adds itself", r.Number)
@@ -198,8 +200,9 @@ func (s *session) takeSums() error {
 	}
 }
 
-// mayApply reports whether nobody waits for this worker's part any more. A sum that became whole in an earlier round, for
-// another master even, is applied by a worker that owns a slice of this one when it has contributed: others lack it.
+// mayApply reports whether nobody waits for this worker's part any more. A sum that became whole in an earlier round,
+// for another master even, is applied by a worker that owns a slice of this one when it has contributed: others lack
+// it.
 func (s *session) mayApply(sum allreduce.Sum) bool {
 	r := s.round
 	return r != nil && (sum.Round >= r.Number || r.Step != s.step || s.sent == r.Number || !slices.Contains(r.Owners, int32(s.cfg.ID)))

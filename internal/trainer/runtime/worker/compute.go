@@ -55,8 +55,8 @@ type worker struct {
 	exchangeState // workers, where they add the gradients themselves
 }
 
-// load prepares a job for computing: at step 0, or at the current state where that is of the same job, whose other settings or
-// validation data have changed.
+// load prepares a job for computing: at step 0, or at the current state where that is of the same job, whose other
+// settings or validation data have changed.
 func (w *worker) load(j *job.Job) error {
 	before := *w
 	w.close()
@@ -89,7 +89,8 @@ func (w *worker) load(j *job.Job) error {
 	return w.startExchange()
 }
 
-// resumeFrom keeps the state of the job that was loaded before, if it is of this one too: the newest may be nowhere else.
+// resumeFrom keeps the state of the job that was loaded before, if it is of this one too: the newest may be nowhere
+// else.
 func (w *worker) resumeFrom(before worker) {
 	if before.job == nil || len(before.state) != len(w.state) {
 		return
@@ -183,9 +184,9 @@ func (w *worker) apply(update []float32, rows []int32) error {
 	return nil
 }
 
-// ApplyUpdate brings a state from step to step+1. update is the sum of the step's gradients as it travels: the dense part,
-// every virtual worker's statistics one behind the other, and the rows of the embedding tables, packed; counts says how many
-// rows each has.
+// ApplyUpdate brings a state from step to step+1. update is the sum of the step's gradients as it travels: the dense
+// part, every virtual worker's statistics one behind the other, and the rows of the embedding tables, packed; counts
+// says how many rows each has.
 func ApplyUpdate(n job.Network, state, update []float32, counts []int32, step int64) error {
 	tables := n.Tables()
 	end := len(update)

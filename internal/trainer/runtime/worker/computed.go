@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// sum is the sum of the gradients of some virtual workers of the current step. A worker keeps it until the update of the
-// step arrives, even after it was sent: if the master dies, the next one needs it again.
+// sum is the sum of the gradients of some virtual workers of the current step. A worker keeps it until the update of
+// the step arrives, even after it was sent: if the master dies, the next one needs it again.
 type sum struct {
 	span    reduce.Span
 	message *wirepb.Gradient
@@ -26,8 +26,8 @@ func (g *sum) release() {
 	}
 }
 
-// gather takes the sums out of the tree: the fewest that cover what has been computed of the current step. Sums of a step
-// that is already complete stay in the tree until its next use: sent now they would count for another step.
+// gather takes the sums out of the tree: the fewest that cover what has been computed of the current step. Sums of a
+// step that is already complete stay in the tree until its next use: sent now they would count for another step.
 func (w *worker) gather() []*sum {
 	if w.planned != w.step {
 		return nil

@@ -10,8 +10,8 @@ const (
 	aheadSteps = 256
 )
 
-// lookahead follows the schedule and has the data of what is next read: of all virtual workers, since any of them may have
-// to be taken over. The zero value is at the beginning.
+// lookahead follows the schedule and has the data of what is next read: of all virtual workers, since any of them may
+// have to be taken over. The zero value is at the beginning.
 type lookahead struct {
 	step     int64      // the current one
 	next     int64      // the first that was not looked at
@@ -23,8 +23,8 @@ type upcoming struct {
 	r    schedule.Range
 }
 
-// follow asks for the ranges of the step after step, and of as many more as make aheadRanges ranges. What is not taken is
-// asked for again when the next step is followed.
+// follow asks for the ranges of the step after step, and of as many more as make aheadRanges ranges. What is not taken
+// is asked for again when the next step is followed.
 func (l *lookahead) follow(step int64, s *schedule.Schedule, prefetch func(file int, lo, hi int64) (taken bool)) {
 	if l.next <= step || step < l.step { // the beginning, or another place than where it was
 		l.next, l.upcoming = step+1, l.upcoming[:0]

@@ -14,8 +14,9 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // resultHash is what two workers' answers to the same virtual worker are compared by: the gradient and the statistics
-// behind it, the rows of the tables, the loss and the counts. It is taken before sums are made of several, since those are
-// of what each worker happens to have; a checksum misses no single flipped bit, and any other difference once in 2³².
+// behind it, the rows of the tables, the loss and the counts. It is taken before sums are made of several, since those
+// are of what each worker happens to have; a checksum misses no single flipped bit, and any other difference once in
+// 2³².
 func resultHash(r nn.Result, out []float32, rows []gradient.Rows) uint32 {
 	hash := crc32.Checksum(wire.Bytes(out), castagnoli)
 	if len(rows) > 0 {

@@ -60,8 +60,8 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	return nil
 }
 
-// loadFrom loads the job, unless it is the current one and the data are still those that the master has found: they may have
-// been replaced between two masters.
+// loadFrom loads the job, unless it is the current one and the data are still those that the master has found: they may
+// have been replaced between two masters.
 func (s *session) loadFrom(ctx context.Context, m *wirepb.Job) error {
 	files, err := filesOf(m)
 	if err != nil {
@@ -164,8 +164,8 @@ func (s *session) work(ctx context.Context) error {
 	}
 }
 
-// turn is what comes next: a message, the wish that this worker stops, or that the exchange has something; nothing of it
-// where there is something to compute.
+// turn is what comes next: a message, the wish that this worker stops, or that the exchange has something; nothing of
+// it where there is something to compute.
 type turn struct {
 	received
 	stop, woken bool

@@ -56,7 +56,8 @@ func (e *RefusedError) Error() string { return "the master refused this worker: 
 // errDismissed ends a session whose master has no more work.
 var errDismissed = errors.New("dismissed")
 
-// Between two attempts to reach a master: doubled each time, with jitter, so that a thousand workers do not come at once.
+// Between two attempts to reach a master: doubled each time, with jitter, so that a thousand workers do not come at
+// once.
 const (
 	firstRetry   = 20 * time.Millisecond
 	longestRetry = time.Second

@@ -117,8 +117,8 @@ func newEndpoint(text, standard string) (endpoint, error) {
 	return e, nil
 }
 
-// trusted are the certificate authorities of the machine (SSL_CERT_FILE included), or Mozilla's where there are none, as in
-// the trainer's image.
+// trusted are the certificate authorities of the machine (SSL_CERT_FILE included), or Mozilla's where there are none,
+// as in the trainer's image.
 func trusted() (*x509.CertPool, error) {
 	system, err := x509.SystemCertPool()
 	if err == nil && !system.Equal(x509.NewCertPool()) {

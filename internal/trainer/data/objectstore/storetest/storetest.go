@@ -1,5 +1,5 @@
-// Package storetest is a small object store for tests, on loopback: what of the S3 protocol reading needs, with listings
-// of a few objects a page, ranges, conditions, and faults on request. Everything is in memory.
+// Package storetest is a small object store for tests, on loopback: what of the S3 protocol reading needs, with
+// listings of a few objects a page, ranges, conditions, and faults on request. Everything is in memory.
 package storetest
 
 import (

@@ -1,5 +1,6 @@
 // Package arm64test lets tests on other processors run programs for arm64, under qemu's user-mode emulator. It promises
-// that a test is skipped, with a sentence, where there is none, and on arm64 itself, whose ordinary tests run its kernels.
+// that a test is skipped, with a sentence, where there is none, and on arm64 itself, whose ordinary tests run its
+// kernels.
 package arm64test
 
 import (
@@ -27,7 +28,8 @@ func Emulator(t testing.TB) string {
 	return ""
 }
 
-// Build has the go command make a program for arm64, a test binary or another: `go arguments... -o program packages...`.
+// Build has the go command make a program for arm64, a test binary or another: `go arguments... -o program
+// packages...`.
 func Build(t testing.TB, arguments []string, packages ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
@@ -39,8 +41,8 @@ func Build(t testing.TB, arguments []string, packages ...string) string {
 	return program
 }
 
-// Tests compiles the tests of the package at hand for arm64 and runs them with flags of a test binary. Each of the passed
-// ones must be among those that did.
+// Tests compiles the tests of the package at hand for arm64 and runs them with flags of a test binary. Each of the
+// passed ones must be among those that did.
 func Tests(t testing.TB, flags []string, passed ...string) {
 	t.Helper()
 	emulator := Emulator(t)

@@ -173,7 +173,8 @@ func (p arm64) squareRoot(from, to vec) {
 	p.encode(0x6ea1f800, "fsqrt v%[1]d.4s, v%[2]d.4s", to, from, 0)
 }
 
-// loadFactor leaves the element in the first lane: a load of one element, unlike one to all lanes, costs no vector operation.
+// loadFactor leaves the element in the first lane: a load of one element, unlike one to all lanes, costs no vector
+// operation.
 func (p arm64) loadFactor(from address, to vec) {
 	if from.scale > 1 {
 		from = p.reach(from)

@@ -1,6 +1,6 @@
 // Package assembly is the source of the vector kernels: one description of each function, in operations that every
-// processor has (operations.go), that is printed for AVX2, AVX-512 and NEON. What is printed for amd64 can be executed by
-// an emulator, so that the AVX-512 code is tested on machines without it. The contract of the functions is in
+// processor has (operations.go), that is printed for AVX2, AVX-512 and NEON. What is printed for amd64 can be executed
+// by an emulator, so that the AVX-512 code is tested on machines without it. The contract of the functions is in
 // internal/trainer/ml/kernel, which holds what is printed.
 package assembly
 
@@ -38,8 +38,8 @@ type listing struct {
 	labels       int
 }
 
-// function is one assembly function: what is printed, and what the emulator of the tests executes. The processor that it
-// is for writes its operations as instructions of the listing.
+// function is one assembly function: what is printed, and what the emulator of the tests executes. The processor that
+// it is for writes its operations as instructions of the listing.
 type function struct {
 	*listing
 	processor

@@ -26,8 +26,8 @@ func NewEmulator(fma func(a, b, c float32) float32) *Emulator {
 	return e
 }
 
-// Call executes the function of that name. The arguments are in its order: unsafe.Pointer, int, uintptr, uint64, uint32 or
-// float32. The result is that of functions that have one.
+// Call executes the function of that name. The arguments are in its order: unsafe.Pointer, int, uintptr, uint64, uint32
+// or float32. The result is that of functions that have one.
 func (e *Emulator) Call(name string, arguments ...any) uint64 {
 	f := e.functions[name]
 	if f == nil {

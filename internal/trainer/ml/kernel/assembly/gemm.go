@@ -8,7 +8,8 @@ const (
 	flagReLU = 2
 )
 
-// gemm is rows×vectors elements of C at a time, `tiles` times down the rows. masked: the tail, the columns of the last, partial vector.
+// gemm is rows×vectors elements of C at a time, `tiles` times down the rows. masked: the tail, the columns of the last,
+// partial vector.
 func gemm(s isa, rows, vectors int, masked bool) *function {
 	name := fmt.Sprintf("gemm%dx%d", rows, vectors)
 	if masked {
@@ -135,8 +136,8 @@ func gemm(s isa, rows, vectors int, masked bool) *function {
 	return f
 }
 
-// gemmBlocks is rows×vectors elements of a sum over blocks of records, `tiles` times along the columns: the chain of the
-// block and the sum of the blocks are both in registers.
+// gemmBlocks is rows×vectors elements of a sum over blocks of records, `tiles` times along the columns: the chain of
+// the block and the sum of the blocks are both in registers.
 func gemmBlocks(s isa, rows, vectors int, masked bool) *function {
 	name := fmt.Sprintf("gemmBlocks%dx%d", rows, vectors)
 	if masked {

@@ -1,8 +1,8 @@
 package assembly
 
-// processor writes the operations that the functions are made of as instructions of one processor. Sources come first and
-// the destination last, as in Go's assembler; of the two sources of a difference, the first is what is subtracted. A
-// source of type any is a vector register or an address.
+// processor writes the operations that the functions are made of as instructions of one processor. Sources come first
+// and the destination last, as in Go's assembler; of the two sources of a difference, the first is what is subtracted.
+// A source of type any is a vector register or an address.
 type processor interface {
 	// argument: to ← the argument; addArgument: to ← to + the argument. broadcast: all lanes ← an argument of 4 bytes.
 	argument(name string, to gpr)
@@ -88,8 +88,8 @@ type processor interface {
 	ending() []string
 }
 
-// products are 64-bit products of the lanes of a vector, half of them in each register: those of the even and the odd lanes on
-// amd64, of the lower and the upper ones on arm64.
+// products are 64-bit products of the lanes of a vector, half of them in each register: those of the even and the odd
+// lanes on amd64, of the lower and the upper ones on arm64.
 type products [2]vec
 
 // loop runs body as often as register CX says, and uses it up. It may be 0.

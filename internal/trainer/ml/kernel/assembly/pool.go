@@ -6,8 +6,8 @@ package assembly
 //	AX  x or dx                  BX  dst or dy        SI arg                          R10, R11 rows and columns left
 //	DX  bytes per pixel          DI  bytes from one window to the next                R15 bytes per input row
 
-// poolLoops takes the arrays of the outputs, of the positions and of the input, in this order. vec(6) is the position in the
-// window and vec(7) is 1, in every lane.
+// poolLoops takes the arrays of the outputs, of the positions and of the input, in this order. vec(6) is the position
+// in the window and vec(7) is 1, in every lane.
 func poolLoops(s isa, name string, arrays []string, output func(f *function), position func(f *function, element address), finish func(f *function)) *function {
 	var params []string
 	for _, a := range arrays {

@@ -1,4 +1,5 @@
-// Command gen writes the vector kernels, kernels_amd64.s and kernels_arm64.s, and the declarations and tables of its functions.
+// Command gen writes the vector kernels, kernels_amd64.s and kernels_arm64.s, and the declarations and tables of its
+// functions.
 package main
 
 import (

@@ -24,8 +24,8 @@ const (
 	disturbances = 40 * time.Second // between two of them
 )
 
-// Story is a run with so many workers, told up to a time. One after the other they are preempted, lost, or fail, and are
-// replaced; each forty seconds one of them.
+// Story is a run with so many workers, told up to a time. One after the other they are preempted, lost, or fail, and
+// are replaced; each forty seconds one of them.
 type Story struct {
 	History *history.History
 	job     history.Job

@@ -1,3 +1,3 @@
-// Package wirepb is the messages of wire.proto as protoc-gen-go writes them. Package wire generates and carries them; what
-// they mean is said in wire.proto.
+// Package wirepb is the messages of wire.proto as protoc-gen-go writes them. Package wire generates and carries them;
+// what they mean is said in wire.proto.
 package wirepb
