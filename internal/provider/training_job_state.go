@@ -64,7 +64,9 @@ func (m *observedModel) asReported() trainingjob.Status {
 type observation struct {
 	status trainingjob.Status
 	job    *batchv1.Job    // nil when it was not
-	group  *kueue.Workload // of the master and the floor; nil without a queue, and when it cannot be read
+	group  *kueue.Workload // of the master and the minimum; nil without a queue, and when it cannot be read
+
+	groupPending bool // the job has a group, whose first observation has not arrived
 }
 
 // phase is the master's word, unless it cannot speak: a Job that has failed by its own rules has failed, whatever the

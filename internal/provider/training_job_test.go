@@ -330,11 +330,31 @@ func TestTrainingJobObservation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m observedModel
-			if diags := m.observe(t.Context(), observation{trainingjob.Status{Phase: c.phase}, c.job, c.group}); diags.HasError() {
+			if diags := m.observe(t.Context(), observation{status: trainingjob.Status{Phase: c.phase}, job: c.job, group: c.group}); diags.HasError() {
 				t.Fatal(diags)
 			}
 			if got := m.Phase.ValueString(); got != string(c.want) {
 				t.Errorf("phase %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAWaitEndsOnlyWhenTheWholeJobHasBeenObserved(t *testing.T) {
+	running := trainingjob.Status{Phase: trainingjob.PhaseRunning}
+	for name, c := range map[string]struct {
+		seen observation
+		want bool
+	}{
+		"status alone":                {observation{status: running}, false},
+		"status and Job":              {observation{status: running, job: &batchv1.Job{}}, true},
+		"status and a suspended Job":  {observation{status: running, job: &batchv1.Job{Spec: batchv1.JobSpec{Suspend: new(true)}}}, false},
+		"status and Job, group later": {observation{status: running, job: &batchv1.Job{}, groupPending: true}, false},
+		"the end of the run":          {observation{status: trainingjob.Status{Phase: trainingjob.PhaseSucceeded}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.seen.reached(waitForRunning); got != c.want {
+				t.Errorf("reached: %v, want %v", got, c.want)
 			}
 		})
 	}

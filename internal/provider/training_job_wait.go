@@ -56,8 +56,12 @@ func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) 
 	return diags
 }
 
-// reached says whether a wait for goal is over.
+// reached says whether a wait for goal is over. A status alone may be old: its Job may have been suspended since, or its
+// group deactivated, so that a job counts as running only once both have been observed.
 func (s observation) reached(goal string) bool {
+	if !s.phase().Finished() && (s.job == nil || s.groupPending) {
+		return false
+	}
 	switch s.phase() {
 	case trainingjob.PhaseSucceeded, trainingjob.PhaseFailed:
 		return true
@@ -110,10 +114,12 @@ func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef,
 			if group == "" {
 				if group = trainingjob.GroupOf(seen.job.Spec.Template.Labels); group != "" {
 					running++
+					seen.groupPending = true
 					go func() { ended <- c.followGroup(watching, ref.Namespace, group, groups) }()
 				}
 			}
 		case seen.group = <-groups:
+			seen.groupPending = false
 		case status := <-statuses:
 			if status.Phase != seen.status.Phase {
 				tflog.Info(ctx, fmt.Sprintf("training job %s is %s", c.subject.importID, status.Phase), map[string]any{
@@ -125,7 +131,8 @@ func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef,
 		case err := <-ended:
 			running--
 			if errors.Is(err, errNoWorkloads) && ctx.Err() == nil {
-				break // the job continues without being explained
+				seen.groupPending = false // the job continues without being explained
+				break
 			}
 			if result == nil {
 				result = err
