@@ -133,6 +133,10 @@ func placesIn(attributes []*tfprotov6.SchemaAttribute, value map[string]any, abo
 		switch v := of.(type) {
 		case map[string]any:
 			switch {
+			case a.NestedType != nil && a.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeMap:
+				for key, item := range v {
+					maps.Copy(leaves, placesIn(a.NestedType.Attributes, item.(map[string]any), fmt.Sprintf("%s[%q].", path, key)))
+				}
 			case a.NestedType != nil:
 				maps.Copy(leaves, placesIn(a.NestedType.Attributes, v, path+"."))
 			case a.Type.Is(tftypes.Map{}):

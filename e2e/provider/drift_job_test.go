@@ -3,13 +3,11 @@ package provider_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -146,47 +144,5 @@ func TestWhatOthersChangeInAJobAfterThePlanIsAConflict(t *testing.T) {
 				t.Errorf("it is not as it was:\n%s", differences(pristine, m.State))
 			}
 		})
-	}
-}
-
-func TestDriftOfATaskIsPlannedAndCorrected(t *testing.T) {
-	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
-	const name = "drift-task"
-	m := manage(t, server, "elastic_task", "name = \""+name+`"
-		run         = "true"
-		image       = "registry.invalid/nobody:0"
-		labels      = { team = "vision" }
-		annotations = { note = "ours" }
-		recovery    = { max_restarts_on_errors = 2, recover_on_exit_codes = [33] }
-		ttl_seconds_after_finished = 600`)
-	pristine := m.State
-	changes := map[string]string{
-		`labels["team"]`:                  `{"metadata":{"labels":{"team":"ops"}}}`,
-		`annotations["note"]`:             `{"metadata":{"annotations":{"note":"theirs"}}}`,
-		"recovery.max_restarts_on_errors": `{"spec":{"backoffLimit":9}}`,
-		"ttl_seconds_after_finished":      `{"spec":{"ttlSecondsAfterFinished":9}}`,
-		"active_deadline_seconds":         `{"spec":{"activeDeadlineSeconds":9000}}`,
-	}
-	attributes := slices.Sorted(maps.Keys(changes))
-	for _, changed := range append([][]string{attributes[:3], attributes[1:]}, slices.Collect(slices.Chunk(attributes, 1))...) {
-		for _, attribute := range changed {
-			patchJob(t, name, changes[attribute])
-		}
-		m.Refresh(t)
-		planned := m.Plan(t)
-		if !planned.Value.Equal(pristine) || len(planned.Replaces) > 0 {
-			t.Fatalf("%v: not planned in place:\n%s", changed, differences(pristine, planned.Value))
-		}
-		if diff := cmp.Diff(changed, namedIn(t, planned)); diff != "" {
-			t.Error(diff)
-		}
-		if wrong := m.Apply(t, planned); len(wrong) > 0 {
-			t.Errorf("%v: apply says\n%s", changed, texts(wrong))
-		}
-		expectEmptyPlan(t, strings.Join(changed, ", "), m)
-	}
-	_, err := adminClient(t).CoreV1().ConfigMaps("default").Patch(t.Context(), name+"-task", types.MergePatchType, []byte(`{"data":{"run":"other"}}`), metav1.PatchOptions{})
-	if err == nil {
-		t.Error("all other attributes are in a ConfigMap that nobody can change; somebody could")
 	}
 }
