@@ -53,18 +53,18 @@ resource "elastic_workload_priority_class" "low" {
 }
 `, besideBecause: "they are in the example of the resource",
 		example: example{
-			before: t4Queue, beforeBecause: "quota is an administrator's",
+			before: t4Queue, beforeBecause: "quota is an administrator's", asRoot: skyPilot,
 			files: map[string]string{"low.yaml": "examples/resources/elastic_task/low.yaml"},
 		},
 	},
 	`templates/guides/moving-from-skypilot.md: resource "elastic_task" "low" (2)`: {
 		beside: "locals {\n  low = provider::elastic::skypilot_task(file(\"low.yaml\"))\n}\n", besideBecause: "it is in the function's example",
 		example: example{
-			before: nightQueue, beforeBecause: theTeams,
+			before: nightQueue, beforeBecause: theTeams, asRoot: skyPilot,
 			files: map[string]string{"low.yaml": "examples/resources/elastic_task/low.yaml"},
 		},
 	},
-	`templates/guides/moving-from-skypilot.md: resource "elastic_task" "npu"`:                                                       {},
+	`templates/guides/moving-from-skypilot.md: resource "elastic_task" "npu"`:                                                       {example: example{asRoot: skyPilot}},
 	`templates/guides/moving-from-skypilot.md: secrets            = { HF_TOKEN = { secret_name = "hugging-face", key = "token" } }`: notApplied(attributesOnly),
 
 	`templates/guides/names-limits-and-pods.md: resource "elastic_training_job" "rate"`: {},

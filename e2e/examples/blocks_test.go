@@ -67,35 +67,31 @@ func TestEveryBlockOfADocumentIsInTheTable(t *testing.T) {
 func TestEveryBlockOfADocumentIsAppliedPlansNothingMoreAndLeavesNothing(t *testing.T) {
 	makeNamespaces(t)
 	before := objects(t)
-	t.Run("apply", func(t *testing.T) {
-		for _, b := range blocks(t) {
-			e := blockTable[b.key]
-			if e.notApplied != "" {
-				continue
-			}
-			t.Run(b.key, func(t *testing.T) {
-				t.Parallel()
-				r := terminal(t)
-				r.Directory = t.TempDir()
-				for file, from := range e.files {
-					text, err := os.ReadFile(filepath.Join(root, from))
-					noError(t, err)
-					noError(t, os.WriteFile(filepath.Join(r.Directory, file), text, 0o600))
-				}
-				for name, value := range e.variables {
-					if name == "config_path" {
-						value = cluster.Kubeconfig
-					}
-					r.Environment = append(r.Environment, "TF_VAR_"+name+"="+value)
-				}
-				config := e.beside + "\n" + b.text
-				if !strings.Contains(b.text, "required_providers") {
-					config = requiredProvider + config
-				}
-				noError(t, os.WriteFile(filepath.Join(r.Directory, "main.tf"), []byte(config), 0o600))
-				applyAndDestroy(t, r, e.example)
-			})
+	applied, texts := map[string]example{}, map[string]string{}
+	for _, b := range blocks(t) {
+		applied[b.key], texts[b.key] = blockTable[b.key].example, b.text
+	}
+	underEachStandard(t, applied, func(t *testing.T, key string, e example) {
+		t.Helper()
+		r := terminal(t)
+		r.Directory = t.TempDir()
+		for file, from := range e.files {
+			text, err := os.ReadFile(filepath.Join(root, from))
+			noError(t, err)
+			noError(t, os.WriteFile(filepath.Join(r.Directory, file), text, 0o600))
 		}
+		for name, value := range e.variables {
+			if name == "config_path" {
+				value = cluster.Kubeconfig
+			}
+			r.Environment = append(r.Environment, "TF_VAR_"+name+"="+value)
+		}
+		config := blockTable[key].beside + "\n" + texts[key]
+		if !strings.Contains(texts[key], "required_providers") {
+			config = requiredProvider + config
+		}
+		noError(t, os.WriteFile(filepath.Join(r.Directory, "main.tf"), []byte(config), 0o600))
+		applyAndDestroy(t, r, e)
 	})
 	expectNothingLeft(t, before)
 }

@@ -17,12 +17,16 @@ type example struct {
 	without map[string]string
 	// files are those that the example expects beside itself, by their places in the repository; its text names them.
 	files map[string]string
+	// asRoot is why its pods need a namespace that enforces baseline; the pods of all others are admitted by restricted.
+	asRoot string
 }
 
 const (
 	newer    = "needs Terraform 1.14; its schema is checked by TestEveryActionAndListResourceHasAnExampleThatIsValid"
 	ofUser   = "the names are of objects that others manage"
 	theTeams = "a namespace's queue is made by who manages it"
+
+	skyPilot = "a SkyPilot file does not say as which user its commands run, and those of its users' images are root's"
 
 	classes = `
 resource "elastic_priority_class" "low" {
@@ -119,7 +123,7 @@ resource "elastic_training_job" "low" {
 		files: map[string]string{"mnist_functional_api.py": "examples/models/mnist_functional_api.py"},
 	},
 	"functions/quantity":      {},
-	"functions/skypilot_task": {before: nightQueue, beforeBecause: theTeams},
+	"functions/skypilot_task": {before: nightQueue, beforeBecause: theTeams, asRoot: skyPilot},
 	"modules/team-queue": {variables: map[string]string{
 		"team": "alone", "namespace": "default", "flavors": `[{"name":"any","quota":{"cpu":"4"}}]`,
 	}},
@@ -135,12 +139,13 @@ resource "elastic_training_job" "low" {
 	"resources/elastic_task": {
 		before: t4Queue, beforeBecause: "quota is an administrator's",
 		variables: map[string]string{"wandb_api_key": "x"},
+		asRoot:    skyPilot + "; its second task's image is root's, too, and installs packages",
 	},
 	"resources/elastic_topology":                {},
 	"resources/elastic_training_job":            {},
 	"resources/elastic_workload_priority_class": {},
 	"tutorials/elastic-scheduling":              {with: []string{"models"}, variables: map[string]string{"config_path": ""}},
-	"tutorials/queue-priorities":                {variables: map[string]string{"config_path": "", "high_seconds": "600"}},
+	"tutorials/queue-priorities":                {variables: map[string]string{"config_path": "", "high_seconds": "600"}, asRoot: skyPilot},
 	"tutorials/queue-priorities/workloads":      {variables: map[string]string{"config_path": ""}},
 	"unreliable-nodes":                          {with: []string{"models"}, variables: map[string]string{"config_path": "", "epochs": "1"}},
 }

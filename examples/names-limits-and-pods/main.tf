@@ -47,6 +47,7 @@ resource "elastic_task" "report" {
   run                        = "wc -w /data/words"
   ttl_seconds_after_finished = 86400
   active_deadline_seconds    = 600
+  security_context           = { run_as_user = 1000 }
 
   volumes = [{ name = "data", mount_path = "/data", empty_dir = {} }]
   init_containers = [{
