@@ -79,8 +79,7 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %d workers, %d threads, %s", cmp.Or(r.kernel, "fastest"), r.workers, r.threads, kills)
 }
 
-// ways are several runs: one of every combination. A list that is empty has one element, its zero value; of the threads
-// 1.
+// ways are several runs. A list that is empty has one element, its zero value; of the threads 1.
 type ways struct {
 	kernels                 []string
 	workers, threads, kills []int
@@ -88,7 +87,18 @@ type ways struct {
 	masterKills, stops      []int
 }
 
+// runs are enough of the combinations that every pair of two values occurs (all-pairs testing): nearly every defect that
+// depends on the way of a run depends on one or two of its parameters. With ELASTIC_SOAK they are all combinations.
 func (w ways) runs() []run {
+	all := w.product()
+	if os.Getenv("ELASTIC_SOAK") != "" {
+		return all
+	}
+	return allPairs(all)
+}
+
+// product is one run of every combination.
+func (w ways) product() []run {
 	all := []run{{}}
 	all = each(all, w.kernels, func(r *run, kernel string) { r.kernel = kernel })
 	all = each(all, w.workers, func(r *run, n int) { r.workers = n })
@@ -101,6 +111,49 @@ func (w ways) runs() []run {
 		all[i].threads = max(all[i].threads, 1)
 	}
 	return all
+}
+
+// pair is two values of one run, by the position of their parameters.
+type pair struct {
+	i, j int
+	a, b any
+}
+
+func (r run) pairs() (all []pair) {
+	values := []any{r.kernel, r.workers, r.threads, r.kills, r.aggregation, r.masterKills, r.stops}
+	for i := range values {
+		for j := range i {
+			all = append(all, pair{i, j, values[i], values[j]})
+		}
+	}
+	return all
+}
+
+// allPairs selects runs in which every pair of values that occurs in all of them occurs. It takes the run with the most
+// new pairs, again and again; the first of several.
+func allPairs(all []run) (selected []run) {
+	covered := map[pair]bool{}
+	for {
+		best, most := run{}, 0
+		for _, r := range all {
+			count := 0
+			for _, p := range r.pairs() {
+				if !covered[p] {
+					count++
+				}
+			}
+			if count > most {
+				best, most = r, count
+			}
+		}
+		if most == 0 {
+			return selected
+		}
+		for _, p := range best.pairs() {
+			covered[p] = true
+		}
+		selected = append(selected, best)
+	}
 }
 
 // each combines runs with every value of a list.
