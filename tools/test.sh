@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# test.sh [GO TEST FLAGS]: the tests of every module, also after one that fails; then the ten packages that took longest.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+log=$(mktemp "${TMPDIR:-/tmp}/test.XXXXXX")
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT # go test ends with 1 then, and the next module would begin
+
+# Packages that have tests. The others would be compiled for nothing, the control plane among them: once more with -race.
+tested='{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
+
+failed=()
+for module in . simcluster e2e; do
+  packages=$(go -C "$module" list -f "$tested" ./...) || exit 1
+  # shellcheck disable=SC2086 # one word for each package
+  go -C "$module" test "$@" -timeout 60m $packages 2>&1 | tee -a "$log" || failed+=("$module")
+done
+
+echo
+echo "The ten packages that took longest:"
+awk '($1 == "ok" || $1 == "FAIL") && $3 ~ /^[0-9.]+s$/ { print "  " $3 "\t" $2 }' "$log" | sort -rn | head -n 10
+if [ ${#failed[@]} -gt 0 ]; then
+  echo
+  echo "Failed, by module (\".\" is the repository's root): ${failed[*]}"
+  grep -E '^(--- FAIL|FAIL[[:space:]])' "$log" || true
+  exit 1
+fi
