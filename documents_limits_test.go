@@ -50,7 +50,7 @@ var limits = map[string]string{
 	"features of one `tf.train.Example`":                             "internal/trainer/data/example.maxFeatures",
 	"a record of a TFRecord file":                                    "internal/trainer/data/tfrecord.MaxRecordBytes",
 	"a chunk of a RecordIO file, decoded":                            "internal/trainer/data/recordio.MaxDecodedChunkBytes",
-	"what any compressed piece may expand to":                        "internal/trainer/data/expand.Floor",
+	"what any compressed piece may expand to":                        "internal/trainer/data/expand.MinLimit",
 	"an image of an IDX file":                                        "internal/trainer/data/idx.maxImageBytes",
 	"a pair of compressed IDX files, decoded":                        "internal/trainer/data/idx.MaxPairBytes",
 	"the header row of a CSV file":                                   "internal/trainer/data/table.maxHeaderBytes",

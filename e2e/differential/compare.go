@@ -59,7 +59,7 @@ func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	return nil, nil
 }
 
-// sameMessage says whether the engine says of a pod what the scheduler says. One thing it tells less exactly: of nodes
+// sameMessage reports whether the engine says of a pod what the scheduler says. One thing it tells less exactly: of nodes
 // that the pod's affinity does not name, where one is reserved for the pod all the same, the scheduler lists among the
 // filters that named others those that refuse the reserved one.
 func sameMessage(step *Step, message string) bool {
@@ -67,7 +67,7 @@ func sameMessage(step *Step, message string) bool {
 		step.Pod.Status.NominatedNodeName != "" && strings.Contains(step.Decision.Message, "affinity") && strings.Contains(message, "didn't satisfy plugin(s)")
 }
 
-// missing says whether one of some decisions is not among others.
+// missing reports whether one of some decisions is not among others.
 func missing(among, decisions []Decision) bool {
 	return slices.ContainsFunc(decisions, func(d Decision) bool { return !contains(among, d) })
 }

@@ -94,7 +94,7 @@ type tally struct {
 
 type counts struct{ decisions, bound, preempting, waiting, ties, differences int }
 
-// count says whether there were not too many differences before to show one more.
+// count reports whether there were not too many differences before to show one more.
 func (t *tally) count(family string, step Step, difference *Difference) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

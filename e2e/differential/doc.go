@@ -11,6 +11,6 @@
 // A difference is printed with its seed, the smallest part of the snapshot that still shows it, and both decisions
 // (minimal.go, text.go); a snapshot can be kept as YAML and replayed.
 //
-// What it promises: a seed gives the same snapshot on every machine. What it leaves to others: what the engine does
+// Guarantees: a seed gives the same snapshot on every machine. Left to others: what the engine does
 // over time (package simulator), and volumes, resource claims and pod groups, which no snapshot has.
 package differential

@@ -130,7 +130,7 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	return p, nil
 }
 
-// loaded says whether the scheduler has taken in all nodes and pods. Its own WaitForHandlersSync looks ten times a
+// loaded reports whether the scheduler has taken in all nodes and pods. Its own WaitForHandlersSync looks ten times a
 // second.
 func (p *process) loaded(context.Context) bool {
 	for _, node := range p.static.Nodes {
@@ -234,7 +234,7 @@ func (p *process) await(ctx context.Context, reached func(context.Context) bool)
 	return nil
 }
 
-// settled says whether the binding, or the eviction of victims, has ended and the scheduler's cache has every pod as it
+// settled reports whether the binding, or the eviction of victims, has ended and the scheduler's cache has every pod as it
 // now is.
 func (p *process) settled(ctx context.Context) bool {
 	if !p.choice.plugin.PreEnqueue(ctx, p.popped).IsSuccess() { // it is still evicting
@@ -260,7 +260,7 @@ func (p *process) settled(ctx context.Context) bool {
 	return p.nominationsKnown()
 }
 
-// nominationsKnown says whether the scheduler's nominations are those of the pods' status. It takes those of other pods
+// nominationsKnown reports whether the scheduler's nominations are those of the pods' status. It takes those of other pods
 // than the popped one back by way of the API server.
 func (p *process) nominationsKnown() bool {
 	known := map[string]string{}

@@ -77,7 +77,7 @@ func (s *Snapshot) objects() []runtime.Object {
 	return appendObjects(objects, s.Pods)
 }
 
-// waits says whether the scheduler tries a pod.
+// waits reports whether the scheduler tries a pod.
 func waits(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 &&
 		pod.Spec.SchedulerName == corev1.DefaultSchedulerName && !finished(pod)

@@ -182,7 +182,7 @@ func placesOf(row []string, nodes map[string]string) []string {
 	return places
 }
 
-// matches says whether every place can be told from a promise of its own, and only those are left that may be.
+// matches reports whether every place can be told from a promise of its own, and only those are left that may be.
 func matches(promised []promise, places []string) bool {
 	if len(places) == 0 {
 		return !slices.ContainsFunc(promised, func(p promise) bool { return !p.perhaps })

@@ -1,7 +1,7 @@
 // Package image builds the trainer's container image without a container engine: the static binary, the folder for its
 // results, and nothing else, run by a user without privileges on a root file system that may be read-only.
 //
-// It promises that one commit and one Go release give the same bytes on every machine: Compile leaves no path, time or
+// It guarantees that one commit and one Go release give the same bytes on every machine: Compile leaves no path, time or
 // environment of the machine in the binary, and the image's only time is the one it is told. It writes what engines and
 // importers read (WriteDocker, WriteOCI), hands an image to an engine of this machine (FindEngine, Engine.Load) and
 // pushes it to a registry (Push). It signs nothing and scans nothing.

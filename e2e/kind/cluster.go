@@ -1,5 +1,5 @@
 // Package kind makes clusters for the stories with kind: one control plane, and workers that are the tutorial's machine
-// on any host. It promises that a cluster which it hands out is what it should be (every node Ready and of its size;
+// on any host. It guarantees that a cluster which it hands out is what it should be (every node Ready and of its size;
 // kind itself calls a cluster with dead workers a success), that every wait ends and says what it waited for, and that
 // nothing of a cluster is left when it is closed: containers, the network where there was none before, the
 // kubeconfig. What runs on the cluster is left to others.

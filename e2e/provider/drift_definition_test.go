@@ -33,7 +33,7 @@ func definitionOf(t *testing.T, name string) asked {
 	maps.Copy(a, plainOf(t, d.Settings))
 	workers := a["workers"].(map[string]any)
 	workers["min"], workers["max"] = float64(d.Min), float64(d.Max)
-	for key, value := range map[string]any{"command": a["command"], "min_priority_class_name": d.FloorPriorityClassName} {
+	for key, value := range map[string]any{"command": a["command"], "min_priority_class_name": d.MinPriorityClassName} {
 		if value != nil && value != "" {
 			workers[key] = value
 		}
@@ -103,9 +103,9 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 		Model   struct{ Content string }
 		Queue   *trainingjob.Queue
 		Workers struct {
-			Min, Max               int
-			FloorPriorityClassName string `json:"min_priority_class_name"`
-			Command                []string
+			Min, Max             int
+			MinPriorityClassName string `json:"min_priority_class_name"`
+			Command              []string
 		}
 	}
 	for _, into := range []any{&d.Job, &d.Settings, &numbers} {
@@ -114,7 +114,7 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 		}
 	}
 	d.Queue, d.ModelText, d.Job.Model.File, d.Job.Command = numbers.Queue, numbers.Model.Content, "", numbers.Workers.Command
-	d.Min, d.Max, d.FloorPriorityClassName = numbers.Workers.Min, numbers.Workers.Max, numbers.Workers.FloorPriorityClassName
+	d.Min, d.Max, d.MinPriorityClassName = numbers.Workers.Min, numbers.Workers.Max, numbers.Workers.MinPriorityClassName
 	if problems := d.Problems(); len(problems) > 0 {
 		return nil, fmt.Errorf("%s", problems[0])
 	}

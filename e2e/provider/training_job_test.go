@@ -437,7 +437,7 @@ func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
 
 func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 	for behaviour, c := range map[string]struct{ lines, says string }{
-		"a maximum below the floor":            {"workers = { min = 3, max = 2 }", "could never reach its floor"},
+		"a maximum below the minimum":          {"workers = { min = 3, max = 2 }", "could never reach its minimum"},
 		"no workers":                           {"workers = { min = 0, max = 2 }", "between 1 and"},
 		"a synthetic data set that is none":    {`data = { training = "synthetic://digts", records_per_task = 1 }`, "there is no such synthetic data set"},
 		"no records":                           {`data = { training = "synthetic://digits?records=0", records_per_task = 1 }`, `records="0" is not a number from 1`},

@@ -170,12 +170,12 @@ func TestAnUpdateWaitsToo(t *testing.T) {
 	}
 	r.expectNoChanges(t, config(`wait_for = "succeeded"`))
 
-	report(t, name, trainingjob.Status{Phase: trainingjob.PhaseWaiting, Message: "fewer workers than the floor"})
+	report(t, name, trainingjob.Status{Phase: trainingjob.PhaseWaiting, Message: "fewer workers than the minimum"})
 	printed, code := r.run(t, config("wait_for = \"running\"\n timeouts = { update = \"3s\" }"), "apply", "-auto-approve")
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Warning: Training job default/update-waits is not running yet", "Its phase is Waiting: fewer workers than the floor")
+	expectSays(t, printed, "Warning: Training job default/update-waits is not running yet", "Its phase is Waiting: fewer workers than the minimum")
 }
 
 func TestAReplacementSaysWhatIsLost(t *testing.T) {

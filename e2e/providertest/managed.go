@@ -83,7 +83,7 @@ func (m *Managed) Refresh(t *testing.T) []*tfprotov6.Diagnostic {
 	return diagnostics
 }
 
-// TryRefresh reads the resource, and says whether it could be read.
+// TryRefresh reads the resource, and reports whether it could be read.
 func (m *Managed) TryRefresh(t *testing.T) ([]*tfprotov6.Diagnostic, bool) {
 	t.Helper()
 	answer, err := m.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{

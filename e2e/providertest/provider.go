@@ -1,5 +1,5 @@
 // Package providertest runs the provider for acceptance tests: the provider in the test's own process, and the real
-// terraform before it. It promises that nothing of the test process's environment or home directory reaches the
+// terraform before it. It guarantees that nothing of the test process's environment or home directory reaches the
 // provider, and that terraform downloads nothing. Clusters are left to the tests.
 package providertest
 

@@ -86,7 +86,7 @@ func describePod(pod *eventlog.PodHistory) string {
 	if role == taskRole {
 		return "task " + pod.Job
 	}
-	if strings.HasPrefix(pod.Name, trainingjob.FloorName(pod.Job)+"-") {
+	if strings.HasPrefix(pod.Name, trainingjob.MinJobName(pod.Job)+"-") {
 		role = "minimum worker"
 	}
 	return fmt.Sprintf("a %s of %s", role, pod.Job)

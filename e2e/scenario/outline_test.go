@@ -167,7 +167,7 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 		},
 		"a worker stays without its master": {
 			"under-a-queue", without(func(e eventlog.Event) bool {
-				return e.Pod != nil && e.Pod.Name == eventlogtest.AboveFloor(1).Name && e.Pod.Phase == "Failed"
+				return e.Pod != nil && e.Pod.Name == eventlogtest.AboveMinimum(1).Name && e.Pod.Phase == "Failed"
 			}),
 		},
 		"the group is not admitted again": {

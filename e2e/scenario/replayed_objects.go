@@ -153,10 +153,10 @@ func (p *replayRun) definition(job scenariofile.Job, minimum, maximum int) train
 		},
 		ModelText: p.model,
 		Min:       minimum, Max: maximum,
-		FloorPriorityClassName: e.Workers.FloorPriorityClass,
+		MinPriorityClassName: e.Workers.MinPriorityClass,
 	}
 	if q := e.Queue; q != nil {
-		d.Queue = &trainingjob.Queue{Name: q.Name, PriorityClass: q.PriorityClass, FloorPriorityClass: q.FloorPriorityClass}
+		d.Queue = &trainingjob.Queue{Name: q.Name, PriorityClass: q.PriorityClass, MinPriorityClass: q.MinPriorityClass}
 	}
 	d.Image = p.cluster.Image
 	d.Master, d.Workers = podSettings(e.Master), podSettings(e.Workers.Pod)
@@ -208,9 +208,9 @@ func (p *replayRun) submitElastic(ctx context.Context, job scenariofile.Job) err
 	if err != nil {
 		return fmt.Errorf("create Service %s: %w", objects.Service.Name, err)
 	}
-	if objects.Floor != nil {
+	if objects.MinJob != nil {
 		objects.SetMasterAddress(trainingjob.MasterAddress(service))
-		if err := create(ctx, jobs, objects.Floor); err != nil {
+		if err := create(ctx, jobs, objects.MinJob); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func UnderAQueueAssertions() Assertions {
 func groupWorkload(h *eventlog.History) (group *eventlog.WorkloadHistory, problem string) {
 	var groups []*eventlog.WorkloadHistory
 	for _, workload := range h.Workloads {
-		if strings.HasPrefix(workload.Name, trainingjob.FloorName(ElasticJob)+"-") {
+		if strings.HasPrefix(workload.Name, trainingjob.MinJobName(ElasticJob)+"-") {
 			groups = append(groups, workload)
 		}
 	}

@@ -41,7 +41,7 @@ func TestUnderAQueueViolationsNameTheFailure(t *testing.T) {
 		"a minimum worker that is preempted by the smaller urgent job": {
 			each(func(e *eventlog.Event) {
 				if e.Workload != nil && e.Workload.Title() == "elastic-worker-3" {
-					e.Workload.Owners[0].Name = eventlogtest.GroupFloor.Name
+					e.Workload.Owners[0].Name = eventlogtest.GroupMinimum.Name
 				}
 			}),
 			"and nothing else: elastic-floor-0-spmcs was preempted",

@@ -116,9 +116,9 @@ func create(t *testing.T, d trainingjob.Definition) *job {
 	service, err := core.Services(j.ns).Create(t.Context(), objects.Service, o)
 	j.made(service, err)
 	t.Cleanup(j.explain)
-	if objects.Floor != nil {
+	if objects.MinJob != nil {
 		objects.SetMasterAddress(trainingjob.MasterAddress(service))
-		j.made(client.BatchV1().Jobs(j.ns).Create(t.Context(), objects.Floor, o))
+		j.made(client.BatchV1().Jobs(j.ns).Create(t.Context(), objects.MinJob, o))
 	}
 	return j
 }
@@ -340,7 +340,7 @@ func (j *job) process(role string, last ...string) int {
 }
 
 // setSize writes the numbers of workers as the provider does.
-func (j *job) setSize(floor, most int) {
+func (j *job) setSize(minimum, most int) {
 	j.Helper()
 	configMaps := j.client.CoreV1().ConfigMaps(j.ns)
 	live, err := configMaps.Get(j.Context(), trainingjob.ConfigMapName(j.name), metav1.GetOptions{})
@@ -351,7 +351,7 @@ func (j *job) setSize(floor, most int) {
 	if err != nil {
 		j.Fatal(err)
 	}
-	workers.Min, workers.Max = floor, most
+	workers.Min, workers.Max = minimum, most
 	text, err := json.Marshal(workers)
 	if err != nil {
 		j.Fatal(err)

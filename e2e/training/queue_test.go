@@ -89,7 +89,7 @@ func (q *queue) define(most int, masterCPUs string) trainingjob.Definition {
 	d.Job.Namespace = q.ns
 	d.Job.Data.Training = "synthetic://digits?records=6000&seed=1"
 	d.Max = most
-	d.Queue = &trainingjob.Queue{Name: "queue", PriorityClass: q.class(burst), FloorPriorityClass: q.class(floor)}
+	d.Queue = &trainingjob.Queue{Name: "queue", PriorityClass: q.class(burst), MinPriorityClass: q.class(floor)}
 	d.Master.Resources.Requests[corev1.ResourceCPU] = resource.MustParse(masterCPUs)
 	d.Workers.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1")
 	return d
@@ -119,9 +119,9 @@ func (q *queue) urgent(j *job, cpus int32) (remove func()) {
 	}
 }
 
-// group is the workload of the job's master and floor.
+// group is the workload of the job's master and minimum workers.
 func (q *queue) group(ctx context.Context, j *job) (*kueue.Workload, error) {
-	return q.kueue.Workloads(q.ns).Get(ctx, trainingjob.GroupOf(j.objects.Floor.Spec.Template.Labels), metav1.GetOptions{})
+	return q.kueue.Workloads(q.ns).Get(ctx, trainingjob.GroupOf(j.objects.MinJob.Spec.Template.Labels), metav1.GetOptions{})
 }
 
 // awaitGroup waits until the group's condition is true.
@@ -208,7 +208,7 @@ func TestAJobUnderAQueueShrinksInsteadOfBeingEvictedAndGrowsBack(t *testing.T) {
 	j.runs(4)
 	group := j.uids(inGroup)
 	if len(group) != 2 {
-		t.Fatalf("the group of master and floor is %v", group)
+		t.Fatalf("the group of master and minimum workers is %v", group)
 	}
 
 	remove := q.urgent(j, 2)
@@ -244,7 +244,7 @@ func TestAJobUnderAQueueShrinksInsteadOfBeingEvictedAndGrowsBack(t *testing.T) {
 	q.awaitNothingHeld(j)
 }
 
-func TestWhenMasterAndFloorAreEvictedTheRestLeavesTooAndTheJobComesAgain(t *testing.T) {
+func TestWhenMasterAndMinimumAreEvictedTheOtherWorkersLeaveAndTheJobIsQueuedAgain(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, "5")
 	// The group has four CPUs and the worker above it one. Four CPUs are had by evicting the group alone, and Kueue's way
@@ -257,7 +257,7 @@ func TestWhenMasterAndFloorAreEvictedTheRestLeavesTooAndTheJobComesAgain(t *test
 		return p.Labels[trainingjob.LabelRole] == trainingjob.RoleWorker && !inGroup(p)
 	})
 	if len(above) != 1 {
-		t.Fatalf("above the floor are %v", above)
+		t.Fatalf("above the minimum are %v", above)
 	}
 
 	remove := q.urgent(j, 4)
@@ -303,7 +303,7 @@ func TestWhenMasterAndFloorAreEvictedTheRestLeavesTooAndTheJobComesAgain(t *test
 	q.awaitNothingHeld(j)
 }
 
-func TestAWorkerOfTheFloorThatDiesIsReplacedInItsGroup(t *testing.T) {
+func TestAMinimumWorkerThatDiesIsReplacedInItsGroup(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, "3")
 	d := q.define(2, "1")

@@ -18,10 +18,10 @@ func TestAJobIsResizedWhileItRuns(t *testing.T) {
 	atWork := func(n int) func([]corev1.Pod) bool {
 		return func(pods []corev1.Pod) bool { return len(living(pods)) == n && len(running(pods)) == n }
 	}
-	floor := func(pods []corev1.Pod) int {
+	minimum := func(pods []corev1.Pod) int {
 		n := 0
 		for _, p := range living(pods) {
-			if p.Labels[trainingjob.LabelFloor] == "true" {
+			if p.Labels[trainingjob.LabelMinimum] == "true" {
 				n++
 			}
 		}
@@ -39,10 +39,10 @@ func TestAJobIsResizedWhileItRuns(t *testing.T) {
 		}
 	}
 	j.setSize(2, 2)
-	j.awaitWorkers("a second floor pod in a burst pod's place when min is raised", func(pods []corev1.Pod) bool {
-		return len(living(pods)) == 2 && floor(pods) == 2
+	j.awaitWorkers("a second minimum pod in a burst pod's place when min is raised", func(pods []corev1.Pod) bool {
+		return len(living(pods)) == 2 && minimum(pods) == 2
 	})
-	j.awaitStatus("two members of the floor", func(s trainingjob.Status) bool { return s.WorkersRunning == 2 && s.Phase == trainingjob.PhaseRunning })
+	j.awaitStatus("two members of the minimum", func(s trainingjob.Status) bool { return s.WorkersRunning == 2 && s.Phase == trainingjob.PhaseRunning })
 	if s, err := j.status(t.Context()); err != nil || s.Preemptions != 0 {
 		t.Errorf("a resize is no preemption: %+v %v", s, err)
 	}

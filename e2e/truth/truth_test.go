@@ -94,7 +94,7 @@ func (r *round) plays(stage *truth.Stage) (broken bool) {
 	return true
 }
 
-// play plays a situation, and says whether the stage can play none after it.
+// play plays a situation, and reports whether the stage can play none after it.
 func (r *round) play(stage *truth.Stage, seed uint64) (broken bool) {
 	outcome, err := stage.Play(r.t.Context(), truth.Generate(seed))
 	r.mu.Lock()
@@ -131,7 +131,7 @@ func (r *round) store(outcome truth.Outcome) {
 	r.t.Logf("stored in e2e/out/truth/%s; to keep it, copy it to e2e/truth/testdata/situations under a name that says what it is about", outcome.Situation.Name)
 }
 
-// shrink makes one of the wrong situations small, and says whether there may be another one to do.
+// shrink makes one of the wrong situations small, and reports whether there may be another one to do.
 func (r *round) shrink(stage *truth.Stage) (more bool) {
 	r.mu.Lock()
 	if r.shrinks == 0 || len(r.wrong) == 0 {

@@ -91,7 +91,7 @@ func misjudgedEvictions(answers []forecast.Answer, h Happened) []string {
 	return why
 }
 
-// sparesAll says whether none of several pods was evicted of which one would be.
+// sparesAll reports whether none of several pods was evicted of which one would be.
 func sparesAll(a forecast.Answer, h Happened) bool {
 	var either []forecast.Eviction
 	for _, e := range a.Evicts {
@@ -182,7 +182,7 @@ func compare(a forecast.Answer, losers map[string]bool, running []Place) []strin
 	return why
 }
 
-// exchangeable says whether the pod of an index, which may be unnumbered, may be the one of a role.
+// exchangeable reports whether the pod of an index, which may be unnumbered, may be the one of a role.
 func exchangeable(alike [][]string, role string, index int) bool {
 	word, number, numbered := strings.Cut(role, " ")
 	if _, err := strconv.Atoi(number); index == unnumbered || !numbered || err != nil {

@@ -62,9 +62,9 @@ func TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMach
 	if on := a.nodeOf("elastic-training.github.io/task=t4"); on != "t4-1" {
 		t.Errorf("the task with T4s is on %q", on)
 	}
-	floor, above := a.nodeOf(trainingjob.LabelFloor+"=true"), a.nodeOf(trainingjob.LabelWorkerID+"=1")
-	if floor == above || !strings.HasPrefix(floor, "spot-") || !strings.HasPrefix(above, "spot-") {
-		t.Errorf("the workers are on %q and %q", floor, above)
+	minimum, above := a.nodeOf(trainingjob.LabelMinimum+"=true"), a.nodeOf(trainingjob.LabelWorkerID+"=1")
+	if minimum == above || !strings.HasPrefix(minimum, "spot-") || !strings.HasPrefix(above, "spot-") {
+		t.Errorf("the workers are on %q and %q", minimum, above)
 	}
 	r.ExpectNoChanges(t, config)
 

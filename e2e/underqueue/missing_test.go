@@ -25,7 +25,7 @@ func TestATrainingJobInAQueueGetsItsMinimumBack(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				a.await("a step of two workers", func() bool { return a.status().StepsDone > 0 && a.status().WorkersRunning == 2 })
-				if err := p.kube.BatchV1().Jobs(p.ns).Delete(t.Context(), trainingjob.FloorName("digits"), background); err != nil {
+				if err := p.kube.BatchV1().Jobs(p.ns).Delete(t.Context(), trainingjob.MinJobName("digits"), background); err != nil {
 					t.Fatal(err)
 				}
 				before = a.status()

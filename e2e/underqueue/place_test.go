@@ -170,7 +170,7 @@ func (p place) await(what string, ok func(context.Context) (string, bool, error)
 	}
 }
 
-// awaitGated waits until the pods of master and floor wait behind their gates.
+// awaitGated waits until the pods of master and minimum workers wait behind their gates.
 func (p place) awaitGated() {
 	p.Helper()
 	p.await("two gated pods and their workload", func(ctx context.Context) (string, bool, error) {

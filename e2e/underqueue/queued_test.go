@@ -105,7 +105,7 @@ resource "elastic_local_queue" "default" {
 		},
 		resource.TestStep{
 			Config:      asAdmin() + queue + p.job(`queue = { name = "default" }`),
-			ExpectError: says("queue.name is", "would queue the master and the floor apart from each other"),
+			ExpectError: says("queue.name is", "would queue the master and the minimum workers apart from each other"),
 		},
 		resource.TestStep{Config: asAdmin() + byDefault},
 		resource.TestStep{
@@ -151,14 +151,14 @@ resource "elastic_priority_class" "high" {
 			`queue = { name = "nowhere", workload_priority_class = "nobody", min_workload_priority_class = "nothing" }`,
 			[]string{"LocalQueue nowhere is not there", "Until it exists the job waits", "WorkloadPriorityClass nobody is not there", "WorkloadPriorityClass nothing is not there", "elastic_workload_priority_class.NAME.name"},
 		},
-		"a floor below the rest": {
+		"a minimum below the other workers": {
 			`queue = {
     name = elastic_local_queue.test.name
     workload_priority_class = elastic_workload_priority_class.mid.name
     min_workload_priority_class = elastic_workload_priority_class.low.name
-  }`, []string{"The floor is not above the rest", "has value 10"},
+  }`, []string{"The minimum workers have no higher priority", "has value 10"},
 		},
-		"a floor like the rest": {`queue = { name = elastic_local_queue.test.name, workload_priority_class = "nobody" }`, []string{"queue.min_workload_priority_class is not set"}},
+		"a minimum like the other workers": {`queue = { name = elastic_local_queue.test.name, workload_priority_class = "nobody" }`, []string{"queue.min_workload_priority_class is not set"}},
 		"a master below its workers": {
 			fmt.Sprintf("master = { priority_class_name = elastic_priority_class.low.name, %[1]s }\n workers = { max = 2, priority_class_name = elastic_priority_class.high.name, %[1]s }", small),
 			[]string{"The master is less important than its workers"},

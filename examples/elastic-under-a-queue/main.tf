@@ -1,6 +1,6 @@
 # A training job under a Kueue queue that shrinks instead of being evicted: its master and one worker are admitted
 # together, and three more workers by themselves. Urgent jobs in the same queue take what they need, the workers above the
-# floor first. README.md tells what happens.
+# the minimum first. README.md tells what happens.
 
 terraform {
   required_version = ">= 1.8"
@@ -47,7 +47,7 @@ resource "elastic_local_queue" "training" {
 resource "elastic_workload_priority_class" "burst" {
   name        = "burst"
   value       = 10
-  description = "Workers above a job's floor: the first to go."
+  description = "Workers above a job's minimum: the first to go."
 }
 
 resource "elastic_workload_priority_class" "floor" {
@@ -142,7 +142,7 @@ resource "elastic_training_job" "urgent" {
 
   master = { resources = local.resources }
 
-  # All of it is floor: it is admitted as a whole, or not at all.
+  # All of its workers are minimum workers: it is admitted as a whole, or not at all.
   workers = {
     min           = each.value
     max           = each.value

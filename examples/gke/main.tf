@@ -66,7 +66,7 @@ resource "elastic_local_queue" "training" {
 resource "elastic_workload_priority_class" "burst" {
   name        = "burst"
   value       = 10
-  description = "Workers above a job's floor: the first to go."
+  description = "Workers above a job's minimum: the first to go."
 }
 
 resource "elastic_workload_priority_class" "floor" {

@@ -1,7 +1,7 @@
 // Package cluster is the only package that talks to an API server on the provider's side. It connects, creates,
 // applies, deletes and waits, and it explains in sentences what went wrong.
 //
-// It promises: one transport for the whole process; a request that the server asks to repeat is repeated within the
+// It guarantees: one transport for the whole process; a request that the server asks to repeat is repeated within the
 // caller's context; an unreachable server is an error within ten seconds; nothing that exists is adopted by Create,
 // nothing that was re-created under the same name is changed or deleted, and no other manager's field is taken unless
 // force is asked for. What the objects mean, and in which order they are made, is left to the callers.
@@ -98,10 +98,10 @@ func (c *Client) Host() string { return c.host }
 // FieldManager is the name under which this client owns fields.
 func (c *Client) FieldManager() string { return c.config.FieldManager }
 
-// ForcesConflicts says whether changes that others have made since a plan may be overwritten.
+// ForcesConflicts reports whether changes that others have made since a plan may be overwritten.
 func (c *Client) ForcesConflicts() bool { return c.config.ForceConflicts }
 
-// HidesPodLogs says whether what pods have printed is not to be shown.
+// HidesPodLogs reports whether what pods have printed is not to be shown.
 func (c *Client) HidesPodLogs() bool { return c.config.HidePodLogs }
 
 // Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package

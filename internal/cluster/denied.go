@@ -83,7 +83,7 @@ func roleFor(d denial) *rbacv1.ClusterRole {
 	return found
 }
 
-// isOfNamespaces says whether a role is bound in namespaces, as its file says.
+// isOfNamespaces reports whether a role is bound in namespaces, as its file says.
 func isOfNamespaces(role string) bool {
 	return role == "elastic-user" || role == accountsRole || role == suspenderRole
 }

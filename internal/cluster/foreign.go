@@ -87,7 +87,7 @@ func managedFieldsPatch(live metav1.Object, entries []metav1.ManagedFieldsEntry)
 	})
 }
 
-// has says whether a JSON value has something at a path.
+// has reports whether a JSON value has something at a path.
 func has(object any, path fieldpath.Path) bool {
 	for _, element := range path {
 		var ok bool

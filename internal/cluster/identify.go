@@ -58,7 +58,7 @@ func (c *Client) checked(err error) error {
 	return &NotAPIServerError{Host: c.host, Configured: c.config.source(), Found: found}
 }
 
-// isForeign says whether an error may come from a server that is no API server: a status that is in no API server's
+// isForeign reports whether an error may come from a server that is no API server: a status that is in no API server's
 // words, or an answer that cannot be read.
 func isForeign(err error) bool {
 	var status apierrors.APIStatus
@@ -100,7 +100,7 @@ func (c *Client) askVersion(ctx context.Context) (found string, isAPIServer, cer
 	return answerText(request, response, body), false, true
 }
 
-// isKubernetesAnswer says whether the body is an API server's: its version, or the refusal to tell it.
+// isKubernetesAnswer reports whether the body is an API server's: its version, or the refusal to tell it.
 func isKubernetesAnswer(body []byte) bool {
 	var answer struct{ GitVersion, Kind, APIVersion string }
 	return json.Unmarshal(body, &answer) == nil && (answer.GitVersion != "" || answer.Kind == "Status" && answer.APIVersion == "v1")

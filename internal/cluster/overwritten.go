@@ -123,7 +123,7 @@ func WithOtherValues(live Object, taken []Overwritten) ([]Overwritten, error) {
 	}), nil
 }
 
-// saysAll says whether a live value has all that is desired.
+// saysAll reports whether a live value has all that is desired.
 func saysAll(live, desired any) bool {
 	switch d := desired.(type) {
 	case map[string]any:

@@ -80,7 +80,7 @@ func applyOwnership(live Object, manager string, body, prior map[string]any, com
 	return entries, !reflect.DeepEqual(entries, live.GetManagedFields()), err
 }
 
-// isMetadata says whether a field is metadata, which many write, and not the object's own.
+// isMetadata reports whether a field is metadata, which many write, and not the object's own.
 func isMetadata(path fieldpath.Path) bool {
 	return path[0].FieldName != nil && *path[0].FieldName == "metadata"
 }

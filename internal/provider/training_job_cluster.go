@@ -35,7 +35,7 @@ func classesOf(d trainingjob.Definition) []classUse {
 	return []classUse{
 		{path.Root("master").AtName("priority_class_name"), d.Master.PriorityClassName},
 		{path.Root("workers").AtName("priority_class_name"), d.Workers.PriorityClassName},
-		{path.Root("workers").AtName("min_priority_class_name"), d.FloorPriorityClassName},
+		{path.Root("workers").AtName("min_priority_class_name"), d.MinPriorityClassName},
 	}
 }
 
@@ -63,7 +63,7 @@ func (c *trainingJobCluster) render(d trainingjob.Definition) (*trainingjob.Obje
 func (c *trainingJobCluster) createParts(ctx context.Context, objects *trainingjob.Objects, job trainingjob.JobRef) diag.Diagnostics {
 	objects.Own(job)
 	diags := c.jobCluster.createParts(ctx, job, objects.Parts(), func(part trainingjob.Object) error {
-		if objects.Floor != nil && part == trainingjob.Object(objects.Floor) {
+		if objects.MinJob != nil && part == trainingjob.Object(objects.MinJob) {
 			return c.reach(ctx, objects)
 		}
 		return nil
@@ -131,9 +131,9 @@ func (c *trainingJobCluster) update(
 			err = nil
 		}
 	}
-	if err == nil && deadline && objects.Floor != nil {
-		floor := trainingjob.JobRef{Name: trainingjob.FloorName(ref.Name), Namespace: ref.Namespace}
-		err = c.part(theJob(floor)).patch(ctx, specOf("activeDeadlineSeconds", after.ActiveDeadlineSeconds))
+	if err == nil && deadline && objects.MinJob != nil {
+		minimum := trainingjob.JobRef{Name: trainingjob.MinJobName(ref.Name), Namespace: ref.Namespace}
+		err = c.part(theJob(minimum)).patch(ctx, specOf("activeDeadlineSeconds", after.ActiveDeadlineSeconds))
 		if apierrors.IsNotFound(err) {
 			err = nil // as patchParts does with parts that are not there
 		}

@@ -90,10 +90,10 @@ type podModel struct {
 }
 
 type workersModel struct {
-	Min                    types.Int64  `tfsdk:"min"`
-	Max                    types.Int64  `tfsdk:"max"`
-	FloorPriorityClassName types.String `tfsdk:"min_priority_class_name"`
-	Command                types.List   `tfsdk:"command"`
+	Min                  types.Int64  `tfsdk:"min"`
+	Max                  types.Int64  `tfsdk:"max"`
+	MinPriorityClassName types.String `tfsdk:"min_priority_class_name"`
+	Command              types.List   `tfsdk:"command"`
 	podModel
 }
 
@@ -109,9 +109,9 @@ type evaluationModel struct {
 }
 
 type jobQueueModel struct {
-	Name               types.String `tfsdk:"name"`
-	PriorityClass      types.String `tfsdk:"workload_priority_class"`
-	FloorPriorityClass types.String `tfsdk:"min_workload_priority_class"`
+	Name             types.String `tfsdk:"name"`
+	PriorityClass    types.String `tfsdk:"workload_priority_class"`
+	MinPriorityClass types.String `tfsdk:"min_workload_priority_class"`
 }
 
 type resourcesModel struct {
@@ -174,9 +174,9 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		ModelText: trained.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
 		Min: orOne(workers.Min), Max: int(workers.Max.ValueInt64()),
-		FloorPriorityClassName: workers.FloorPriorityClassName.ValueString(),
-		Queue:                  r.queue(m.Queue),
-		ActiveDeadlineSeconds:  integerOrNil(m.ActiveDeadlineSeconds),
+		MinPriorityClassName:  workers.MinPriorityClassName.ValueString(),
+		Queue:                 r.queue(m.Queue),
+		ActiveDeadlineSeconds: integerOrNil(m.ActiveDeadlineSeconds),
 		Settings: trainingjob.Settings{
 			Image: m.Image.ValueString(), ImagePullPolicy: corev1.PullPolicy(m.ImagePullPolicy.ValueString()),
 			ImagePullSecrets: r.words(m.ImagePullSecrets), ServiceAccountName: m.ServiceAccountName.ValueString(),
@@ -197,7 +197,7 @@ func (r *expander) queue(object types.Object) *trainingjob.Queue {
 	}
 	m := into[jobQueueModel](r, object)
 	return &trainingjob.Queue{
-		Name: m.Name.ValueString(), PriorityClass: m.PriorityClass.ValueString(), FloorPriorityClass: m.FloorPriorityClass.ValueString(),
+		Name: m.Name.ValueString(), PriorityClass: m.PriorityClass.ValueString(), MinPriorityClass: m.MinPriorityClass.ValueString(),
 	}
 }
 

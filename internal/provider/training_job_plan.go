@@ -80,7 +80,7 @@ const (
 	ofTheRun      = "is where the run writes"
 	ofItsSteps    = "is where the run stops between two steps"
 	ofItsState    = "is when and where the run keeps its state"
-	ofTheFloor    = "belongs to the pods that the queue has admitted as one group"
+	ofTheMinimum  = "belongs to the pods that the queue has admitted as one group"
 )
 
 // replacements are all of them; the other attributes change in place.
@@ -107,8 +107,8 @@ func replacements(queued bool) []replacement[trainingjob.Definition] {
 		return all
 	}
 	return append(all, []replacement[trainingjob.Definition]{
-		{"workers.min", ofTheFloor, func(d trainingjob.Definition) any { return d.Min }},
-		{"workers.min_priority_class_name", ofTheFloor, func(d trainingjob.Definition) any { return d.FloorPriorityClassName }},
+		{"workers.min", ofTheMinimum, func(d trainingjob.Definition) any { return d.Min }},
+		{"workers.min_priority_class_name", ofTheMinimum, func(d trainingjob.Definition) any { return d.MinPriorityClassName }},
 	}...)
 }
 

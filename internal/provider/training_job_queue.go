@@ -38,7 +38,7 @@ func (c *trainingJobCluster) checkQueue(ctx context.Context, d trainingjob.Defin
 		diags.AddAttributeError(at, defaultQueueInTheWay, defaultQueueDetail(d))
 	}
 	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("workload_priority_class"), q.PriorityClass)...)
-	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("min_workload_priority_class"), q.FloorPriorityClass)...)
+	diags.Append(c.checkWorkloadPriorityClass(ctx, at.AtName("min_workload_priority_class"), q.MinPriorityClass)...)
 	return diags
 }
 
@@ -46,11 +46,11 @@ const defaultQueueInTheWay = "The namespace's default queue is in the way"
 
 func defaultQueueDetail(d trainingjob.Definition) string {
 	return fmt.Sprintf("Namespace %s has a LocalQueue named %q. Kueue gives it to every Job that names none, and would queue the two Jobs of this job there, each by itself, "+
-		"instead of their pods in %q: the master and the floor could then never be admitted together. Use a namespace without such a queue, or give that queue another name.",
+		"instead of their pods in %q: the master and the minimum workers could then never be admitted together. Use a namespace without such a queue, or give that queue another name.",
 		d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name)
 }
 
-// reach tells the floor's workers where the master's Service is, which has been made before.
+// reach tells the minimum workers where the master's Service is, which has been made before.
 func (c *trainingJobCluster) reach(ctx context.Context, objects *trainingjob.Objects) error {
 	service, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Services(objects.Service.Namespace), objects.Service.Name)
 	if err == nil {
@@ -59,7 +59,7 @@ func (c *trainingJobCluster) reach(ctx context.Context, objects *trainingjob.Obj
 	return err
 }
 
-// groupOf is the Workload of a Job's master and floor: nil without a queue, and when there is none, or it cannot be
+// groupOf is the Workload of a Job's master and minimum workers: nil without a queue, and when there is none, or it cannot be
 // read.
 func groupOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) *kueue.Workload {
 	name := trainingjob.GroupOf(job.Spec.Template.Labels)
@@ -136,7 +136,7 @@ func explainQueue(pods []corev1.Pod, workloads []kueue.Workload) []string {
 		}
 	}
 	if !formed {
-		lines = append(lines, fmt.Sprintf("workload %s, of master and floor: Kueue makes it when all of their pods are there", group))
+		lines = append(lines, fmt.Sprintf("workload %s, of master and minimum workers: Kueue makes it when all of their pods are there", group))
 	}
 	slices.Sort(lines)
 	return lines
@@ -162,7 +162,7 @@ func (c *trainingJobCluster) disband(ctx context.Context, ref trainingjob.JobRef
 		return err
 	}
 	jobs := c.client.Kubernetes().BatchV1().Jobs(ref.Namespace)
-	for _, name := range []string{ref.Name, trainingjob.FloorName(ref.Name)} {
+	for _, name := range []string{ref.Name, trainingjob.MinJobName(ref.Name)} {
 		live, err := cluster.Get(ctx, c.client, jobs, name)
 		if apierrors.IsNotFound(err) {
 			continue

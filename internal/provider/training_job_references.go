@@ -25,7 +25,7 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 		diags.Append(r.connection.checkNamespace(ctx, d.Job.Namespace, "training job")...)
 	}
 	if q := d.Queue; q != nil {
-		diags.Append(r.connection.plansQueued(ctx, path.Root("queue").AtName("name"), TypeName+"_training_job "+d.Job.Name, d.Job.Namespace, q.Name, q.FloorClass())...)
+		diags.Append(r.connection.plansQueued(ctx, path.Root("queue").AtName("name"), TypeName+"_training_job "+d.Job.Name, d.Job.Namespace, q.Name, q.MinClass())...)
 	}
 	if planRaw.Equal(stateRaw) {
 		return diags
@@ -83,25 +83,25 @@ func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Defin
 	return diags
 }
 
-// checkQueueReferences warns about a queue and classes that are not there, and about a floor that Kueue would rather
+// checkQueueReferences warns about a queue and classes that are not there, and about minimum workers that Kueue would rather
 // evict than what is above it.
 func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	at, q := path.Root("queue"), d.Queue
 	diags.Append(r.connection.checkReference(ctx, at.AtName("name"), reference{aLocalQueue, d.Job.Namespace, q.Name}, "Until it exists the job waits.")...)
-	burst, floor := reference{kind: aWorkloadPriorityClass, name: q.PriorityClass}, reference{kind: aWorkloadPriorityClass, name: q.FloorPriorityClass}
+	burst, minimum := reference{kind: aWorkloadPriorityClass, name: q.PriorityClass}, reference{kind: aWorkloadPriorityClass, name: q.MinPriorityClass}
 	const otherwise = "Without it the job cannot be created."
 	diags.Append(r.connection.checkReference(ctx, at.AtName("workload_priority_class"), burst, otherwise)...)
-	diags.Append(r.connection.checkReference(ctx, at.AtName("min_workload_priority_class"), floor, otherwise)...)
-	if q.PriorityClass == "" || q.FloorPriorityClass == "" {
+	diags.Append(r.connection.checkReference(ctx, at.AtName("min_workload_priority_class"), minimum, otherwise)...)
+	if q.PriorityClass == "" || q.MinPriorityClass == "" {
 		return diags
 	}
 	low, isLow, _ := r.connection.findReference(ctx, burst)
-	high, isHigh, _ := r.connection.findReference(ctx, floor)
-	if isLow && isHigh && high.value <= low.value && burst != floor {
-		diags.AddAttributeWarning(at.AtName("min_workload_priority_class"), "The floor is not above the rest", fmt.Sprintf(
-			"WorkloadPriorityClass %q has value %d and %q, of the workers above the floor, %d. Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor.",
-			q.FloorPriorityClass, high.value, q.PriorityClass, low.value))
+	high, isHigh, _ := r.connection.findReference(ctx, minimum)
+	if isLow && isHigh && high.value <= low.value && burst != minimum {
+		diags.AddAttributeWarning(at.AtName("min_workload_priority_class"), "The minimum workers have no higher priority", fmt.Sprintf(
+			"WorkloadPriorityClass %q has value %d and %q, of the workers above the minimum, %d. Kueue may then evict the master with the minimum workers, which stops the job, where it could take a worker above the minimum.",
+			q.MinPriorityClass, high.value, q.PriorityClass, low.value))
 	}
 	return diags
 }

@@ -62,7 +62,7 @@ func (c *trainingJobCluster) repair(ctx context.Context, prior *jobModel, d trai
 		restarts = trainingjob.RestartsMaster // it gives new workers the address that the Service had
 	}
 	diags = c.createMissing(ctx, ref, objects.Parts(), missing, func(part trainingjob.Object) error {
-		if objects.Floor != nil && part == trainingjob.Object(objects.Floor) {
+		if objects.MinJob != nil && part == trainingjob.Object(objects.MinJob) {
 			return c.reach(ctx, objects)
 		}
 		return nil

@@ -86,7 +86,7 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 // refresh, so that a plan shows only what the user changes.
 func observedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"phase":           observedText("`Pending`, `Queued` (its queue has not admitted it), `Suspended` (somebody has suspended its Job, or in a queue has deactivated its Workload), `Waiting` (fewer workers than the floor), `Running`, `Evaluating`, `CannotSave` (the model cannot be written, which is tried again), `Succeeded` or `Failed`."),
+		"phase":           observedText("`Pending`, `Queued` (its queue has not admitted it), `Suspended` (somebody has suspended its Job, or in a queue has deactivated its Workload), `Waiting` (fewer workers than the minimum), `Running`, `Evaluating`, `CannotSave` (the model cannot be written, which is tried again), `Succeeded` or `Failed`."),
 		"steps_done":      observedInteger("Model updates done."),
 		"steps_total":     observedInteger("Model updates of the whole run."),
 		"workers_running": observedInteger("Workers that are connected and in step."),
@@ -229,7 +229,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
 	}
 	attributes["min"] = schema.Int64Attribute{
-		MarkdownDescription: "The floor: with fewer workers the job waits; 1 by default.",
+		MarkdownDescription: "The minimum: with fewer workers the job waits; 1 by default.",
 		Optional:            true,
 		Computed:            true,
 		Default:             int64default.StaticInt64(1),
@@ -253,7 +253,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 func trainingJobQueueAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Where the job waits for quota under Kueue. The master and the first `workers.min` workers are admitted, and evicted, together; every worker above them is queued by itself, so that the queue takes workers one by one and the job shrinks instead of being evicted. " +
-			"When the queue evicts master and floor, the rest leaves too, and the job continues when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.min_priority_class_name` replaces the job; the floor keeps the pods' settings that the job was made with. Changing it replaces the job.",
+			"When the queue evicts master and minimum workers, the other workers leave too, and the job continues when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.min_priority_class_name` replaces the job; the minimum keeps the pods' settings that the job was made with. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
@@ -261,8 +261,8 @@ func trainingJobQueueAttribute() schema.Attribute {
 				Required:            true,
 				Validators:          []validator.String{subdomain{}},
 			},
-			"workload_priority_class":     nameAttribute("WorkloadPriorityClass of the workers above the floor: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
-			"min_workload_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `workload_priority_class` by default. It should be above that, or Kueue may evict the floor where it could take a worker above it."),
+			"workload_priority_class":     nameAttribute("WorkloadPriorityClass of the workers above the minimum: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
+			"min_workload_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `workload_priority_class` by default. It should be above that, or Kueue may evict the minimum where it could take a worker above it."),
 		},
 	}
 }

@@ -132,20 +132,20 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		m.Master = w.object("master", w.pod("master", live.Master))
 	}
 	workersOf := func(d trainingjob.Definition) any {
-		return []any{d.Min, d.Max, d.FloorPriorityClassName, d.Job.Command, d.Workers}
+		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Workers}
 	}
 	if changed(workersOf(prior), workersOf(live), m.Workers.IsNull()) {
 		m.Workers = w.object("workers", workersModel{
 			Min: types.Int64Value(int64(live.Min)), Max: types.Int64Value(int64(live.Max)),
-			FloorPriorityClassName: textOrNull(live.FloorPriorityClassName),
-			Command:                w.list(types.StringType, live.Job.Command, len(live.Job.Command)), podModel: w.pod("workers", live.Workers),
+			MinPriorityClassName: textOrNull(live.MinPriorityClassName),
+			Command:              w.list(types.StringType, live.Job.Command, len(live.Job.Command)), podModel: w.pod("workers", live.Workers),
 		})
 	}
 	if changed(prior.Queue, live.Queue, false) {
 		m.Queue = types.ObjectNull(attributesOf(w.types["queue"]))
 		if q := live.Queue; q != nil {
 			m.Queue = w.object("queue", jobQueueModel{
-				Name: types.StringValue(q.Name), PriorityClass: textOrNull(q.PriorityClass), FloorPriorityClass: textOrNull(q.FloorPriorityClass),
+				Name: types.StringValue(q.Name), PriorityClass: textOrNull(q.PriorityClass), MinPriorityClass: textOrNull(q.MinPriorityClass),
 			})
 		}
 	}

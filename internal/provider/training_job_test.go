@@ -160,7 +160,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			Output: rapid.SampledFrom([]string{"", "/output"}).Draw(t, "output"),
 		},
 		ModelText: "x = 1\n", Min: rapid.IntRange(1, 3).Draw(t, "min"), Max: rapid.IntRange(3, 9).Draw(t, "max"),
-		FloorPriorityClassName: rapid.SampledFrom([]string{"", "high"}).Draw(t, "floor"),
+		MinPriorityClassName: rapid.SampledFrom([]string{"", "high"}).Draw(t, "minimum"),
 		Settings: trainingjob.Settings{
 			Image: "image", ImagePullPolicy: rapid.SampledFrom([]corev1.PullPolicy{"", corev1.PullAlways}).Draw(t, "pull"),
 			ServiceAccountName: rapid.SampledFrom([]string{"", "trainer"}).Draw(t, "account"),
@@ -185,7 +185,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 	if rapid.Bool().Draw(t, "is queued") {
 		d.Queue = &trainingjob.Queue{
 			Name:          rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"),
-			PriorityClass: rapid.SampledFrom([]string{"", "low"}).Draw(t, "queue class"), FloorPriorityClass: rapid.SampledFrom([]string{"", "mid"}).Draw(t, "floor class"),
+			PriorityClass: rapid.SampledFrom([]string{"", "low"}).Draw(t, "queue class"), MinPriorityClass: rapid.SampledFrom([]string{"", "mid"}).Draw(t, "minimum class"),
 		}
 	}
 	if rapid.Bool().Draw(t, "has checkpoints") {
@@ -295,7 +295,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 				t.Fatal(cmp.Diff(before, after))
 			}
 			if after.Queue != nil && before.Min != after.Min {
-				t.Fatal("the queue admitted another floor")
+				t.Fatal("the queue admitted another minimum")
 			}
 			if was[trainingjob.JobKey] != is[trainingjob.JobKey] {
 				t.Fatal("job.json changed in place")

@@ -231,9 +231,9 @@ func (c *trainingJobCluster) objectsOf(ctx context.Context, ref trainingjob.JobR
 		objects[seen.group.UID] = true
 	}
 	if seen.job != nil && trainingjob.GroupOf(seen.job.Spec.Template.Labels) != "" {
-		floor, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), trainingjob.FloorName(ref.Name))
-		if err == nil && trainingjob.OwnedBy(floor, ref) {
-			objects[floor.UID] = true
+		minimum, err := cluster.Get(ctx, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), trainingjob.MinJobName(ref.Name))
+		if err == nil && trainingjob.OwnedBy(minimum, ref) {
+			objects[minimum.UID] = true
 		}
 	}
 	return objects

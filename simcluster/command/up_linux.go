@@ -197,7 +197,7 @@ func printKubeconfig(layout controlplane.Layout) {
 	fmt.Println("KUBECONFIG=" + layout.AdminKubeconfig())
 }
 
-// superviseHere runs the cluster in this process until it is told to stop.
+// superviseHere runs the cluster in this process until it is asked to stop.
 func superviseHere(command *cobra.Command, layout controlplane.Layout, config controlplane.Config) error {
 	// Whoever reads the progress may go away before the cluster does. (Notify rather than Ignore: children inherit
 	// what is ignored.)

@@ -3,7 +3,7 @@
 // paused as the real thing can, the node agent (package fakekubelet) in the kubelets' place and, where it is asked for,
 // the queue controller (package fakekueue) in Kueue's.
 //
-// What it promises: nothing listens beyond loopback; no root, container engine or network is needed; every file is its
+// Guarantees: nothing listens beyond loopback; no root, container engine or network is needed; every file is its
 // owner's alone; a component that dies is started again; a cluster's state lives in one directory and continues from
 // there at the next start; when the supervisor ends, however it ends, no process is left behind.
 //

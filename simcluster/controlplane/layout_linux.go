@@ -53,7 +53,7 @@ func (l Layout) claim() error {
 	return err
 }
 
-// isMarked says whether claim has marked the directory.
+// isMarked reports whether claim has marked the directory.
 func (l Layout) isMarked() bool {
 	info, err := os.Lstat(l.markerFile())
 	return err == nil && info.Mode().IsRegular()
@@ -101,7 +101,7 @@ func (l Layout) Remove() (left []string, err error) {
 	return nil, os.Remove(l.Dir)
 }
 
-// makes says whether a path directly in the state directory is one that a cluster writes.
+// makes reports whether a path directly in the state directory is one that a cluster writes.
 func (l Layout) makes(path string) bool {
 	made := []string{
 		l.markerFile(), l.PKI(), l.Logs(), l.NodeState(), l.EtcdData(), filepath.Join(l.Dir, "run"), filepath.Join(l.Dir, "flexvolume"),

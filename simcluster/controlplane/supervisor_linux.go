@@ -71,7 +71,7 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 	locked, err := lock.TryLockContext(patience, pollPause)
 	cancel()
 	if !locked {
-		if ctx.Err() != nil { // told to stop before it began
+		if ctx.Err() != nil { // asked to stop before it began
 			return nil
 		}
 		if err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -97,7 +97,7 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 	defer cancelLimits()
 	limiting.Go(func() { limitLogs(limited, s.logs()) })
 	if err := s.start(ctx, ports); err != nil {
-		if ctx.Err() != nil { // told to stop while it was starting
+		if ctx.Err() != nil { // asked to stop while it was starting
 			return nil
 		}
 		return err

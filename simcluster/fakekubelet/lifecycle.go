@@ -118,7 +118,7 @@ func (l *lifecycle) willRunAgain() bool {
 	return false
 }
 
-// restartable says whether a terminated container is to be started again.
+// restartable reports whether a terminated container is to be started again.
 func (l *lifecycle) restartable(c *containerState) bool {
 	policy := l.pod.Spec.RestartPolicy
 	switch {

@@ -173,7 +173,7 @@ func (c *controller) run(parent context.Context, synced func() error) error {
 	defer running.wait()
 	defer cancel()
 	if !cache.WaitForCacheSync(ctx.Done(), running.synced...) {
-		return nil // told to stop
+		return nil // asked to stop
 	}
 	c.fillEngine()
 	if err := synced(); err != nil {

@@ -3,7 +3,7 @@
 // quota engine (internal/scheduler/quota) decides about them: who is admitted, who waits and why, who is evicted for
 // whom. On a cluster with Kueue, Kueue does all this.
 //
-// It promises what users and their tools see of Kueue v0.19.2: names, conditions, reasons, messages, events, labels,
+// It guarantees what users and their tools see of Kueue v0.19.2: names, conditions, reasons, messages, events, labels,
 // gates, finalizers, the flavor's node labels and tolerations in pods, statuses of queues. It may be killed at any
 // moment: everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
 //

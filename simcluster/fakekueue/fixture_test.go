@@ -157,7 +157,7 @@ func podSpec(script string) corev1.PodSpec {
 	}
 }
 
-// forever runs until it is told to stop.
+// forever runs until it is asked to stop.
 const forever = "exec sleep 3600"
 
 // untilFile runs until a file of the host appears, whose name a test chooses.

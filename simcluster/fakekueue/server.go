@@ -27,7 +27,7 @@ const (
 	headerPatience = 10 * time.Second
 )
 
-// A server serves the webhooks, and says whether it can.
+// A server serves the webhooks, and reports whether it can.
 type server struct {
 	http     *http.Server
 	listener net.Listener

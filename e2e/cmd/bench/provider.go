@@ -28,7 +28,7 @@ var (
 	//go:embed provider_objects.tf
 	objectsConfiguration []byte
 	//go:embed provider_floor.tf
-	floorConfiguration []byte
+	baselineConfiguration []byte
 )
 
 const (
@@ -65,7 +65,7 @@ func measureProvider(ctx context.Context, o options) ([]figure, error) {
 	applies, plans := pairs{what: "apply"}, pairs{what: "plan"}
 	var requests float64
 	for range min(o.rounds, providerRounds) {
-		floor, err := timeTerraform(ctx, o, terraform, floorConfiguration, cluster.Kubeconfig, nil)
+		baseline, err := timeTerraform(ctx, o, terraform, baselineConfiguration, cluster.Kubeconfig, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -73,8 +73,8 @@ func measureProvider(ctx context.Context, o options) ([]figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		applies.add(ours.apply, floor.apply)
-		plans.add(ours.plan, floor.plan)
+		applies.add(ours.apply, baseline.apply)
+		plans.add(ours.plan, baseline.plan)
 		requests = ours.planGets
 	}
 	return []figure{
@@ -92,25 +92,25 @@ type cost struct {
 	wall, terraform, server time.Duration // the latter two of processor time: terraform with its plugins, and the API server
 }
 
-// pairs are costs of ours beside the floor's, one pair a round.
+// pairs are costs of ours beside the baseline's, one pair a round.
 type pairs struct {
-	what                      string
-	ratios                    []float64
-	ours, floor, cpu, serving []float64
+	what                         string
+	ratios                       []float64
+	ours, baseline, cpu, serving []float64
 }
 
-func (p *pairs) add(ours, floor cost) {
-	p.ratios = append(p.ratios, ours.wall.Seconds()/floor.wall.Seconds())
+func (p *pairs) add(ours, baseline cost) {
+	p.ratios = append(p.ratios, ours.wall.Seconds()/baseline.wall.Seconds())
 	p.ours = append(p.ours, ours.wall.Seconds())
-	p.floor = append(p.floor, floor.wall.Seconds())
-	p.cpu = append(p.cpu, ours.terraform.Seconds()/floor.terraform.Seconds())
+	p.baseline = append(p.baseline, baseline.wall.Seconds())
+	p.cpu = append(p.cpu, ours.terraform.Seconds()/baseline.terraform.Seconds())
 	p.serving = append(p.serving, ours.server.Seconds())
 }
 
 func (p *pairs) figure() figure {
 	return ratios(fmt.Sprintf("%s of %d objects", p.what, objectCount), "≤ 1.1 on four cores, ≤ 1.25 on two",
 		fmt.Sprintf("terraform_data × %d: %.1f s to %.1f s; processor time %.2f times its own, and %.1f s of the API server's",
-			objectCount, medianOf(p.ours), medianOf(p.floor), medianOf(p.cpu), medianOf(p.serving)), p.ratios)
+			objectCount, medianOf(p.ours), medianOf(p.baseline), medianOf(p.cpu), medianOf(p.serving)), p.ratios)
 }
 
 // timing is one round of one configuration.

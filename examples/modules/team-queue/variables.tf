@@ -91,7 +91,7 @@ variable "priority_classes" {
     description = optional(string)
   }))
   default = {
-    burst  = { value = 10, description = "Workers above a job's floor: the first to go." }
+    burst  = { value = 10, description = "Workers above a job's minimum: the first to go." }
     floor  = { value = 100, description = "A job's master and the workers that it cannot do without." }
     urgent = { value = 1000, description = "Whole jobs that cannot wait." }
   }

@@ -83,7 +83,7 @@ type ClusterQueueSpec struct {
 	// +optional
 	FairSharing *FairSharing `json:"fairSharing,omitempty"`
 
-	// admissionScope says whether the LocalQueues' past use counts.
+	// admissionScope reports whether the LocalQueues' past use counts.
 	// +optional
 	AdmissionScope *AdmissionScope `json:"admissionScope,omitempty"`
 }

@@ -2,7 +2,7 @@
 // kinds that the provider manages or shows, with spec and status, and the words that Kueue writes into them (condition
 // types, reasons, labels, annotations, gates, finalizers).
 //
-// It promises: the JSON of these types is what Kueue's API server serves, and the CustomResourceDefinitions generated
+// It guarantees: the JSON of these types is what Kueue's API server serves, and the CustomResourceDefinitions generated
 // from the markers here (folder crd) accept, default and refuse what Kueue's own do. A test compares both, field by field
 // and rule by rule, with CRD files that it is given (KUEUE_CRDS), and names what is left out and why. Kinds for MultiKueue
 // and for cluster autoscalers are left out altogether.

@@ -20,7 +20,7 @@ type FairSharingStatus struct {
 	WeightedShare int64 `json:"weightedShare"`
 }
 
-// AdmissionScope says whether a ClusterQueue takes its LocalQueues' past use into account.
+// AdmissionScope reports whether a ClusterQueue takes its LocalQueues' past use into account.
 type AdmissionScope struct {
 	// admissionMode is UsageBasedAdmissionFairSharing or NoAdmissionFairSharing.
 	// +kubebuilder:validation:Enum=UsageBasedAdmissionFairSharing;NoAdmissionFairSharing

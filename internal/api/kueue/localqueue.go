@@ -14,7 +14,7 @@ type LocalQueueName string
 // DefaultLocalQueueName is the LocalQueue that jobs without a queue are put into, where it exists.
 const DefaultLocalQueueName LocalQueueName = "default"
 
-// StopPolicy says whether a queue is stopped, and how.
+// StopPolicy reports whether a queue is stopped, and how.
 type StopPolicy string
 
 // The stop policies.

@@ -3,19 +3,19 @@ package kueue
 // ClusterQueuePreemption says who may be evicted for a workload of a ClusterQueue.
 // +kubebuilder:validation:XValidation:rule="!(self.reclaimWithinCohort == 'Never' && has(self.borrowWithinCohort) &&  self.borrowWithinCohort.policy != 'Never')", message="reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"
 type ClusterQueuePreemption struct {
-	// reclaimWithinCohort says whether a workload that fits the queue's own quota may evict workloads of other queues that
+	// reclaimWithinCohort reports whether a workload that fits the queue's own quota may evict workloads of other queues that
 	// borrow: Never, LowerPriority or Any.
 	// +optional
 	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Never;LowerPriority;Any
 	ReclaimWithinCohort PreemptionPolicy `json:"reclaimWithinCohort,omitempty"`
 
-	// borrowWithinCohort says whether a workload that has to borrow may evict workloads of other queues. Not with fair sharing.
+	// borrowWithinCohort reports whether a workload that has to borrow may evict workloads of other queues. Not with fair sharing.
 	// +kubebuilder:default={}
 	// +optional
 	BorrowWithinCohort *BorrowWithinCohort `json:"borrowWithinCohort,omitempty"`
 
-	// withinClusterQueue says whether a workload may evict others of its own queue: Never, LowerPriority, or
+	// withinClusterQueue reports whether a workload may evict others of its own queue: Never, LowerPriority, or
 	// LowerOrNewerEqualPriority (lower, or equal and newer).
 	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Never;LowerPriority;LowerOrNewerEqualPriority
@@ -34,7 +34,7 @@ const (
 	PreemptionPolicyLowerOrNewerEqualPriority PreemptionPolicy = "LowerOrNewerEqualPriority"
 )
 
-// BorrowWithinCohort says whether a workload that has to borrow may evict workloads of other queues.
+// BorrowWithinCohort reports whether a workload that has to borrow may evict workloads of other queues.
 type BorrowWithinCohort struct {
 	// policy is Never or LowerPriority.
 	// +kubebuilder:default=Never
@@ -78,7 +78,7 @@ type FlavorFungibility struct {
 	Preference *FlavorFungibilityPreference `json:"preference,omitempty"`
 }
 
-// FlavorFungibilityPolicy says whether the search ends at a flavor.
+// FlavorFungibilityPolicy reports whether the search ends at a flavor.
 type FlavorFungibilityPolicy string
 
 // The policies of the search.

@@ -276,7 +276,7 @@ func (t Task) volumes() []corev1.Volume {
 // workdirFiles are the paths of the workdir's files, in the order of their keys in the ConfigMap.
 func (t Task) workdirFiles() []string { return slices.Sorted(maps.Keys(t.Workdir)) }
 
-// gang says whether the task's pods must be started, ended and restarted together.
+// gang reports whether the task's pods must be started, ended and restarted together.
 func (t Task) gang() bool { return t.NumNodes > 1 }
 
 func (t Task) gracePeriodSeconds() int64 {

@@ -38,7 +38,7 @@ func (t Task) security() *SecurityContext {
 	return &s
 }
 
-// isNonRoot says whether the task does without root by its own account.
+// isNonRoot reports whether the task does without root by its own account.
 func isNonRoot(s SecurityContext) bool {
 	if s.RunAsNonRoot != nil {
 		return *s.RunAsNonRoot

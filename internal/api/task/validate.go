@@ -234,7 +234,7 @@ func (p *problems) labels(field string, labels map[string]string) {
 	}
 }
 
-// ReservedLabel says whether a label of pods or objects is set by us, by Kueue or by Kubernetes' Job controller.
+// ReservedLabel reports whether a label of pods or objects is set by us, by Kueue or by Kubernetes' Job controller.
 func ReservedLabel(key string) bool {
 	_, ours := objectLabels("")[key]
 	domain, _, _ := strings.Cut(key, "/")

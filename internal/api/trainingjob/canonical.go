@@ -24,9 +24,9 @@ func Same(a, b Definition) bool {
 
 // outcome is all that a definition decides.
 type outcome struct {
-	Definition         Definition // canonical, and without what is in the pods
-	FloorPriorityClass string
-	Master, Worker     corev1.PodTemplateSpec
+	Definition       Definition // canonical, and without what is in the pods
+	MinPriorityClass string
+	Master, Worker   corev1.PodTemplateSpec
 }
 
 func (d Definition) outcome() (outcome, error) {
@@ -38,9 +38,9 @@ func (d Definition) outcome() (outcome, error) {
 	if o.Worker, err = o.Definition.WorkerTemplate(); err != nil {
 		return o, err
 	}
-	// The floor has the workers' own class where it is given none.
-	o.FloorPriorityClass = cmp.Or(d.FloorPriorityClassName, o.Worker.Spec.PriorityClassName)
-	o.Definition.FloorPriorityClassName = ""
+	// The minimum has the workers' own class where it is given none.
+	o.MinPriorityClass = cmp.Or(d.MinPriorityClassName, o.Worker.Spec.PriorityClassName)
+	o.Definition.MinPriorityClassName = ""
 	o.Definition.Settings = Settings{ServiceAccountName: o.Definition.ServiceAccountName}
 	for _, template := range []*corev1.PodTemplateSpec{&o.Master, &o.Worker} {
 		*template = CanonicalTemplate(*template)
@@ -54,7 +54,7 @@ func (d Definition) Canonical() Definition {
 	d.Job = d.Job.canonical()
 	if d.Queue != nil {
 		q := *d.Queue
-		q.FloorPriorityClass = q.FloorClass()
+		q.MinPriorityClass = q.MinClass()
 		d.Queue = &q
 	}
 	d.ImagePullPolicy = cmp.Or(d.ImagePullPolicy, PullPolicy(d.Image))

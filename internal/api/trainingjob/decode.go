@@ -53,7 +53,7 @@ func DecodeStatus(cm *corev1.ConfigMap) (Status, error) {
 	return s, nil
 }
 
-// Finished says whether a job has come to its end.
+// Finished reports whether a job has come to its end.
 func (p Phase) Finished() bool { return p == PhaseSucceeded || p == PhaseFailed }
 
 // StrictDecode decodes one JSON value, refusing unknown fields and anything behind it.

@@ -17,10 +17,10 @@ type Definition struct {
 	// Annotations are those of every object of the job.
 	Annotations map[string]string
 
-	Min                    int
-	Max                    int
-	FloorPriorityClassName string
-	Queue                  *Queue // nil: not queued
+	Min                  int
+	Max                  int
+	MinPriorityClassName string
+	Queue                *Queue // nil: not queued
 	// ActiveDeadlineSeconds is how long the Job may be active before Kubernetes fails it, from when it is resumed; nil:
 	// for ever. It is in the Job and in no ConfigMap.
 	ActiveDeadlineSeconds *int64
@@ -110,7 +110,7 @@ const (
 const (
 	ExitJobFailed = 64  // the training itself failed: never run it again
 	ExitOther     = 65  // another master has the job: run it again later, elsewhere
-	ExitStopped   = 143 // told to stop, half done: run it again, and do not count it as a failure
+	ExitStopped   = 143 // asked to stop, half done: run it again, and do not count it as a failure
 )
 
 // DefaultTerminationGracePeriodSeconds is Kubernetes' own; a worker needs the time of one minibatch of it, a master

@@ -40,7 +40,7 @@ type Objects struct {
 	RoleBinding    *rbacv1.RoleBinding
 	Lease          *coordinationv1.Lease
 	Service        *corev1.Service
-	Floor          *batchv1.Job // nil without a queue; Reach completes it when the Service has its address
+	MinJob         *batchv1.Job // nil without a queue; Reach completes it when the Service has its address
 }
 
 // Render writes the objects of a job. The definition is valid (Definition.Problems is empty), and the credentials are
@@ -87,7 +87,7 @@ func Render(d Definition, c Credentials) (*Objects, error) {
 	if d.Queue != nil {
 		group := groupName(name, c)
 		d.Queue.addToGroup(&o.Job.Spec.Template, group, d.Min+1)
-		if o.Floor, err = d.floorJob(group); err != nil {
+		if o.MinJob, err = d.minJob(group); err != nil {
 			return nil, err
 		}
 	}
@@ -100,21 +100,21 @@ func Render(d Definition, c Credentials) (*Objects, error) {
 	return o, nil
 }
 
-// Parts are the objects that the Job owns, in the order in which they are created: the floor after the Service.
+// Parts are the objects that the Job owns, in the order in which they are created: the minimum after the Service.
 func (o *Objects) Parts() []Object {
 	parts := []Object{o.ConfigMap, o.Status, o.Model, o.Credentials}
 	if o.ServiceAccount != nil {
 		parts = append(parts, o.ServiceAccount, o.Role, o.RoleBinding)
 	}
 	parts = append(parts, o.Lease, o.Service)
-	if o.Floor != nil {
-		parts = append(parts, o.Floor)
+	if o.MinJob != nil {
+		parts = append(parts, o.MinJob)
 	}
 	return parts
 }
 
 // NamedParts are the parts of a job with nothing but their names, in the order of Parts: enough to find and delete
-// them. With ownAccount false there are no RBAC objects, with queued false there is no floor.
+// them. With ownAccount false there are no RBAC objects, with queued false there is no minimum.
 func NamedParts(job JobRef, ownAccount, queued bool) []Object {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: job.Namespace} }
 	o := &Objects{
@@ -130,7 +130,7 @@ func NamedParts(job JobRef, ownAccount, queued bool) []Object {
 		o.ServiceAccount, o.Role, o.RoleBinding = &corev1.ServiceAccount{ObjectMeta: account}, &rbacv1.Role{ObjectMeta: account}, &rbacv1.RoleBinding{ObjectMeta: account}
 	}
 	if queued {
-		o.Floor = &batchv1.Job{ObjectMeta: named(FloorName(job.Name))}
+		o.MinJob = &batchv1.Job{ObjectMeta: named(MinJobName(job.Name))}
 	}
 	return o.Parts()
 }
@@ -138,8 +138,8 @@ func NamedParts(job JobRef, ownAccount, queued bool) []Object {
 // Own makes the Job the owner of every part.
 func (o *Objects) Own(job JobRef) {
 	job.Own(o.Parts())
-	if o.Floor != nil {
-		o.Floor.Spec.Template.Labels[LabelJobUID] = string(job.UID)
+	if o.MinJob != nil {
+		o.MinJob.Spec.Template.Labels[LabelJobUID] = string(job.UID)
 	}
 }
 
@@ -161,7 +161,7 @@ func (d Definition) ConfigData() (map[string]string, error) {
 	for key, value := range map[string]any{
 		JobKey: d.job(),
 		WorkersKey: Workers{
-			Min: d.Min, Max: d.Max, FloorPriorityClassName: d.FloorPriorityClassName, Queue: d.Queue, Template: template,
+			Min: d.Min, Max: d.Max, MinPriorityClassName: d.MinPriorityClassName, Queue: d.Queue, Template: template,
 		},
 		DefinitionKey: d.Settings,
 	} {
@@ -278,7 +278,7 @@ func MasterAddress(service *corev1.Service) string {
 	return net.JoinHostPort(host, strconv.Itoa(MasterPort))
 }
 
-// OwnedBy says whether an object is a part of the Job with that UID.
+// OwnedBy reports whether an object is a part of the Job with that UID.
 func OwnedBy(o metav1.Object, job JobRef) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == job.UID })
 }

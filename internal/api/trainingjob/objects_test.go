@@ -53,7 +53,7 @@ func everything() Definition {
 	d := tutorial()
 	d.Labels = map[string]string{"team": "vision"}
 	d.Annotations = map[string]string{"example.com/cost-centre": "4711"}
-	d.FloorPriorityClassName = "high-priority"
+	d.MinPriorityClassName = "high-priority"
 	d.ActiveDeadlineSeconds = new(int64(3600))
 	d.ImagePullPolicy = corev1.PullIfNotPresent
 	d.ImagePullSecrets = []string{"registry"}
@@ -94,12 +94,12 @@ func everything() Definition {
 	return d
 }
 
-// queued is the tutorial's job under a queue, with a floor of two workers.
+// queued is the tutorial's job under a queue, with a minimum of two workers.
 func queued() Definition {
 	d := tutorial()
 	d.Min, d.Max, d.Job.Training.GradsToWait = 2, 4, 4
-	d.FloorPriorityClassName = "high-priority"
-	d.Queue = &Queue{Name: "user-queue", PriorityClass: "low", FloorPriorityClass: "mid"}
+	d.MinPriorityClassName = "high-priority"
+	d.Queue = &Queue{Name: "user-queue", PriorityClass: "low", MinPriorityClass: "mid"}
 	return d
 }
 
@@ -134,7 +134,7 @@ func TestObjects(t *testing.T) {
 }
 
 func TestWorkerPodGolden(t *testing.T) {
-	t.Run("a floor worker of the job with everything is the one of its golden file", func(t *testing.T) {
+	t.Run("a minimum worker of the job with everything is the one of its golden file", func(t *testing.T) {
 		pod := WorkerPod(workersOf(t, everything()), JobRef{Name: "low-prio-job", Namespace: "default", UID: "3f0c"}, 7, true, "10.0.0.1:50001")
 		out, err := yaml.Marshal(pod)
 		if err != nil {
@@ -145,7 +145,7 @@ func TestWorkerPodGolden(t *testing.T) {
 }
 
 func TestQueuedWorkerPodGolden(t *testing.T) {
-	t.Run("a worker above the floor of a queued job is the one of its golden file", func(t *testing.T) {
+	t.Run("a worker above the minimum of a queued job is the one of its golden file", func(t *testing.T) {
 		pod := WorkerPod(workersOf(t, queued()), JobRef{Name: "low-prio-job", Namespace: "default", UID: "3f0c"}, 2, false, "10.0.0.1:50001")
 		out, err := yaml.Marshal(pod)
 		if err != nil {

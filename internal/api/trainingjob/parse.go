@@ -39,7 +39,7 @@ func ParseDefinition(cm *corev1.ConfigMap) (Definition, error) {
 			*overrides = compact.Bytes()
 		}
 	}
-	d.Min, d.Max, d.FloorPriorityClassName, d.Queue = workers.Min, workers.Max, workers.FloorPriorityClassName, workers.Queue
+	d.Min, d.Max, d.MinPriorityClassName, d.Queue = workers.Min, workers.Max, workers.MinPriorityClassName, workers.Queue
 	written, err := d.WorkerTemplate()
 	if err != nil {
 		return fail(DefinitionKey, err)

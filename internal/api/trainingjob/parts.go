@@ -67,14 +67,14 @@ func LossOf(job string, part Object) Loss {
 	panic(fmt.Sprintf("%T %s is no part of job %s", part, part.GetName(), job)) // Parts and this switch are one list
 }
 
-// Rejoin puts the floor into the group that the job's pods are members of: Render names a new one for new credentials.
+// Rejoin puts the minimum into the group that the job's pods are members of: Render names a new one for new credentials.
 func (o *Objects) Rejoin(group string) {
-	if o.Floor != nil && group != "" {
-		o.Floor.Spec.Template.Labels[kueue.PodGroupNameLabel] = group
+	if o.MinJob != nil && group != "" {
+		o.MinJob.Spec.Template.Labels[kueue.PodGroupNameLabel] = group
 	}
 }
 
-// ServeAt gives the Service the address that the workers of these pods were given, and says whether they were given
+// ServeAt gives the Service the address that the workers of these pods were given, and reports whether they were given
 // one: workers connect to it again and again, and the master gives it to new ones.
 func (o *Objects) ServeAt(pods []corev1.Pod) bool {
 	for i := range pods {

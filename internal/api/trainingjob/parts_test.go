@@ -101,7 +101,7 @@ func TestRejoinKeepsTheGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Rejoin(group)
-	if got := GroupOf(again.Floor.Spec.Template.Labels); got != group || group == "" {
-		t.Errorf("the floor is in group %q, the master in %q", got, group)
+	if got := GroupOf(again.MinJob.Spec.Template.Labels); got != group || group == "" {
+		t.Errorf("the minimum is in group %q, the master in %q", got, group)
 	}
 }

@@ -311,7 +311,7 @@ func checkTemplate(ours, t corev1.PodTemplateSpec, role string) error {
 		}
 	}
 	if role == RoleWorker {
-		for _, key := range append(slices.Clone(jobSelectorLabels), LabelJobUID, LabelWorkerID, LabelFloor) {
+		for _, key := range append(slices.Clone(jobSelectorLabels), LabelJobUID, LabelWorkerID, LabelMinimum) {
 			if _, ok := t.Labels[key]; ok {
 				return fmt.Errorf("label %q of the workers' pods belongs to Kubernetes or to the master; leave it out", key)
 			}
@@ -336,7 +336,7 @@ func merge(base, over map[string]string) map[string]string {
 	return out
 }
 
-// ReservedLabel says whether a label of pods or objects is set by us, by the master or by Kubernetes' Job controller.
+// ReservedLabel reports whether a label of pods or objects is set by us, by the master or by Kubernetes' Job controller.
 func ReservedLabel(key string) bool {
 	if _, ours := objectLabels("")[key]; ours || slices.Contains(jobSelectorLabels, key) {
 		return true

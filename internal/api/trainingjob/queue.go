@@ -29,22 +29,22 @@ const DefaultQueue = "default"
 // label.
 const MaxQueuedNameLength = 48
 
-// burstMasterTimeout is how long a worker above the floor looks for its master: the quota that it holds meanwhile may
+// burstMasterTimeout is how long a worker above the minimum looks for its master: the quota that it holds meanwhile may
 // be what the master waits for.
 const burstMasterTimeout = "15s"
 
-// Queue says where a job waits for its quota, and with which priorities. The master and the floor are admitted, and
-// evicted, together; every worker above the floor by itself, so that the queue takes and gives them one by one.
+// Queue says where a job waits for its quota, and with which priorities. The master and the minimum are admitted, and
+// evicted, together; every worker above the minimum by itself, so that the queue takes and gives them one by one.
 type Queue struct {
-	Name               string `json:"name"`                                  // a LocalQueue in the job's namespace
-	PriorityClass      string `json:"workload_priority_class,omitempty"`     // WorkloadPriorityClass of the workers above the floor
-	FloorPriorityClass string `json:"min_workload_priority_class,omitempty"` // of the master and the floor; "" is PriorityClass
+	Name             string `json:"name"`                                  // a LocalQueue in the job's namespace
+	PriorityClass    string `json:"workload_priority_class,omitempty"`     // WorkloadPriorityClass of the workers above the minimum
+	MinPriorityClass string `json:"min_workload_priority_class,omitempty"` // of the master and the minimum workers; "" is PriorityClass
 }
 
-// FloorClass is the WorkloadPriorityClass of the master and the floor, "" for none.
-func (q Queue) FloorClass() string {
-	if q.FloorPriorityClass != "" {
-		return q.FloorPriorityClass
+// MinClass is the WorkloadPriorityClass of the master and the minimum workers, "" for none.
+func (q Queue) MinClass() string {
+	if q.MinPriorityClass != "" {
+		return q.MinPriorityClass
 	}
 	return q.PriorityClass
 }
@@ -58,28 +58,28 @@ func (q Queue) labels(class string) map[string]string {
 	return labels
 }
 
-// addToGroup makes the pods of a template members of the group of the master and the floor.
+// addToGroup makes the pods of a template members of the group of the master and the minimum workers.
 func (q Queue) addToGroup(t *corev1.PodTemplateSpec, group string, members int) {
-	t.Labels = merge(t.Labels, q.labels(q.FloorClass()))
+	t.Labels = merge(t.Labels, q.labels(q.MinClass()))
 	t.Labels[kueue.PodGroupNameLabel] = group
 	t.Annotations = merge(t.Annotations, map[string]string{kueue.PodGroupTotalCountAnnotation: strconv.Itoa(members)})
 }
 
-// FloorName is the name of the Job that runs the first workers of a job under a queue.
-func FloorName(job string) string { return job + "-floor" }
+// MinJobName is the name of the Job that runs the first workers of a job under a queue.
+func MinJobName(job string) string { return job + "-floor" }
 
 // groupName is the name of the group, and of its Workload. The same job made again is another group: what Kueue still
 // knows of the first one is not taken for it. The digits come from the token, of which they tell nothing.
 func groupName(job string, c Credentials) string {
 	sum := sha256.Sum256([]byte(c.Token))
-	return FloorName(job) + "-" + hex.EncodeToString(sum[:4])
+	return MinJobName(job) + "-" + hex.EncodeToString(sum[:4])
 }
 
 // GroupOf is the name of the group that a job's pod, or the pods of one of its Jobs by their template, belong to, and
 // of its Workload; "" for none.
 func GroupOf(labels map[string]string) string { return labels[kueue.PodGroupNameLabel] }
 
-// Managed says whether Kueue manages a pod: it marks them as they are created.
+// Managed reports whether Kueue manages a pod: it marks them as they are created.
 func Managed(pod *corev1.Pod) bool { return pod.Labels[kueue.ManagedLabel] == "true" }
 
 // EvictionMessage is what Kueue says of a pod that it takes away, and whether it does.
@@ -94,26 +94,26 @@ func EvictionMessage(pod *corev1.Pod) (message string, evicted bool) {
 
 // floorJob runs the first Min workers, each under its completion index as its number. Where they find their master is
 // not known yet; see Objects.Reach.
-func (d Definition) floorJob(group string) (*batchv1.Job, error) {
+func (d Definition) minJob(group string) (*batchv1.Job, error) {
 	template, err := d.WorkerTemplate()
 	if err != nil {
 		return nil, err
 	}
 	d.Queue.addToGroup(&template, group, d.Min+1)
-	template.Labels[LabelFloor] = "true"
-	if d.FloorPriorityClassName != "" {
-		template.Spec.PriorityClassName = d.FloorPriorityClassName
+	template.Labels[LabelMinimum] = "true"
+	if d.MinPriorityClassName != "" {
+		template.Spec.PriorityClassName = d.MinPriorityClassName
 	}
 	return &batchv1.Job{
 		TypeMeta: typeMeta("batch/v1", "Job"),
 		// Labels of its own: a Job without any gets its template's, and Kueue would queue it besides its pods.
-		ObjectMeta: d.meta(FloorName(d.Job.Name)),
+		ObjectMeta: d.meta(MinJobName(d.Job.Name)),
 		Spec: batchv1.JobSpec{
 			CompletionMode: new(batchv1.IndexedCompletion),
 			Completions:    new(int32(d.Min)),
 			Parallelism:    new(int32(d.Min)),
 			BackoffLimit:   new(int32(backoffLimit)),
-			// Without it the floor would be made again for ever after the master's Job has failed by its own.
+			// Without it the minimum would be made again for ever after the master's Job has failed by its own.
 			ActiveDeadlineSeconds: clone(d.ActiveDeadlineSeconds),
 			// A group never has more pods than it was admitted with.
 			PodReplacementPolicy: new(batchv1.Failed),
@@ -123,12 +123,12 @@ func (d Definition) floorJob(group string) (*batchv1.Job, error) {
 	}, nil
 }
 
-// SetMasterAddress tells the floor's workers where their master is: an address, not a name, for clusters without DNS.
+// SetMasterAddress tells the minimum workers where their master is: an address, not a name, for clusters without DNS.
 func (o *Objects) SetMasterAddress(address string) {
-	if o.Floor == nil {
+	if o.MinJob == nil {
 		return
 	}
-	containers := o.Floor.Spec.Template.Spec.Containers
+	containers := o.MinJob.Spec.Template.Spec.Containers
 	if i := slices.IndexFunc(containers, isWorker); i >= 0 {
 		containers[i].Args = append(slices.Clip(containers[i].Args), "--master", address, "--id", "$(JOB_COMPLETION_INDEX)")
 	}
@@ -153,10 +153,10 @@ func (p *problems) queue(d Definition) {
 	case "":
 		p.add("queue.name", "is empty; name a LocalQueue of the job's namespace")
 	case DefaultQueue:
-		p.add("queue.name", "is %q, the LocalQueue that Kueue gives to every Job without one: it would queue the master and the floor apart from each other, and neither could ever run alone; use a LocalQueue of another name, in a namespace that has none called %q", q.Name, q.Name)
+		p.add("queue.name", "is %q, the LocalQueue that Kueue gives to every Job without one: it would queue the master and the minimum workers apart from each other, and neither could ever run alone; use a LocalQueue of another name, in a namespace that has none called %q", q.Name, q.Name)
 	}
 	for _, name := range []struct{ field, is string }{
-		{"queue.name", q.Name}, {"queue.workload_priority_class", q.PriorityClass}, {"queue.min_workload_priority_class", q.FloorPriorityClass},
+		{"queue.name", q.Name}, {"queue.workload_priority_class", q.PriorityClass}, {"queue.min_workload_priority_class", q.MinPriorityClass},
 	} {
 		if name.is != "" && (len(validation.IsDNS1123Subdomain(name.is)) > 0 || len(validation.IsValidLabelValue(name.is)) > 0) {
 			p.add(name.field, "is %q; it must be a name of at most 63 characters: lower case letters, digits, \"-\" and \".\"", name.is)
@@ -164,14 +164,14 @@ func (p *problems) queue(d Definition) {
 	}
 }
 
-// queueWarning is about a floor that Kueue might evict while it keeps what is above it.
+// queueWarning is about minimum workers that Kueue might evict while it keeps what is above it.
 func (p *problems) queueWarning(q *Queue) {
-	if q == nil || (q.FloorPriorityClass != "" && q.FloorPriorityClass != q.PriorityClass) {
+	if q == nil || (q.MinPriorityClass != "" && q.MinPriorityClass != q.PriorityClass) {
 		return
 	}
 	is := "is not set"
-	if q.FloorPriorityClass != "" {
-		is = fmt.Sprintf("is %q, as workload_priority_class is", q.FloorPriorityClass)
+	if q.MinPriorityClass != "" {
+		is = fmt.Sprintf("is %q, as workload_priority_class is", q.MinPriorityClass)
 	}
-	p.add("queue.min_workload_priority_class", "%s: Kueue may then evict the master with the floor, which stops the job, where it could take a worker above the floor; set a WorkloadPriorityClass of a higher value", is)
+	p.add("queue.min_workload_priority_class", "%s: Kueue may then evict the master with the minimum workers, which stops the job, where it could take a worker above the minimum; set a WorkloadPriorityClass of a higher value", is)
 }

@@ -23,7 +23,7 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 		return o
 	}
 	o := render(t, queued(), credentials())
-	jobs := map[string]*batchv1.Job{"the master": o.Job, "the floor": o.Floor}
+	jobs := map[string]*batchv1.Job{"the master": o.Job, "the minimum": o.MinJob}
 
 	for name, job := range jobs {
 		t.Run(name+" is a Job with labels of its own, none of them Kueue's: it would be queued by itself", func(t *testing.T) {
@@ -49,13 +49,13 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the floor's pods are found and numbered as workers", func(t *testing.T) {
-		pod := &corev1.Pod{ObjectMeta: o.Floor.Spec.Template.ObjectMeta}
+	t.Run("the minimum workers' pods are found and numbered as workers", func(t *testing.T) {
+		pod := &corev1.Pod{ObjectMeta: o.MinJob.Spec.Template.ObjectMeta}
 		pod.Labels[batchv1.JobCompletionIndexAnnotation] = "1" // the Job controller's
 		if id, ok := WorkerID(pod); !ok || id != 1 {
 			t.Errorf("number %d, %v", id, ok)
 		}
-		if pod.Labels[LabelJobUID] != "3f0c" || pod.Labels[LabelRole] != RoleWorker || pod.Labels[LabelFloor] != "true" {
+		if pod.Labels[LabelJobUID] != "3f0c" || pod.Labels[LabelRole] != RoleWorker || pod.Labels[LabelMinimum] != "true" {
 			t.Errorf("labels %v", pod.Labels)
 		}
 	})
@@ -66,16 +66,16 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 			t.Error("the groups have one name")
 		}
 	})
-	t.Run("without a class of its own the floor has that of the rest", func(t *testing.T) {
+	t.Run("without a class of its own the minimum has that of the rest", func(t *testing.T) {
 		d := queued()
 		d.Queue = &Queue{Name: "user-queue", PriorityClass: "low"}
 		if class := render(t, d, credentials()).Job.Spec.Template.Labels[kueue.WorkloadPriorityClassLabel]; class != "low" {
 			t.Errorf("class %q", class)
 		}
 	})
-	t.Run("a job without a queue has no floor, no label of Kueue's and no more rights", func(t *testing.T) {
+	t.Run("a job without a queue has no minimum, no label of Kueue's and no more rights", func(t *testing.T) {
 		o := render(t, tutorial(), credentials())
-		if o.Floor != nil || GroupOf(o.Job.Spec.Template.Labels) != "" || len(o.Role.Rules) >= len(render(t, queued(), credentials()).Role.Rules) {
+		if o.MinJob != nil || GroupOf(o.Job.Spec.Template.Labels) != "" || len(o.Role.Rules) >= len(render(t, queued(), credentials()).Role.Rules) {
 			t.Errorf("%+v", o.Job.Spec.Template.Labels)
 		}
 		o.SetMasterAddress("10.0.0.1:50001")
@@ -96,8 +96,8 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 				t.Fatalf("group %q: %v", group, errs)
 			}
 			// An Indexed Job's pods have it as their host name.
-			if errs := validation.IsDNS1123Label(o.Floor.Name + "-99999"); len(errs) > 0 {
-				t.Fatalf("host %q: %v", o.Floor.Name, errs)
+			if errs := validation.IsDNS1123Label(o.MinJob.Name + "-99999"); len(errs) > 0 {
+				t.Fatalf("host %q: %v", o.MinJob.Name, errs)
 			}
 		})
 	})

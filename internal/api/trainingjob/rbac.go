@@ -38,8 +38,8 @@ func MasterRules(job string, queued bool) []rbacv1.PolicyRule {
 	return append(rules,
 		// At the job's end the master's own pod is marked: its group ends, and with it the hold on the quota.
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"patch"}},
-		// At the job's end the floor's workers that have not heard of it are stopped, and not made again.
-		rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, ResourceNames: []string{FloorName(job)}, Verbs: []string{"patch"}},
+		// At the job's end the minimum workers that have not heard of it are stopped, and not made again.
+		rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, ResourceNames: []string{MinJobName(job)}, Verbs: []string{"patch"}},
 	)
 }
 

@@ -28,7 +28,7 @@ const (
 	LabelRole     = "elastic-training.github.io/role"      // "master" or "worker"
 	LabelJobUID   = "elastic-training.github.io/job-uid"   // UID of the master's Job; set by the master on worker pods
 	LabelWorkerID = "elastic-training.github.io/worker-id" // a worker's number
-	LabelFloor    = "elastic-training.github.io/floor"     // "true" on workers that carry the floor's priority class
+	LabelMinimum  = "elastic-training.github.io/floor"     // "true" on workers that carry the minimum's priority class
 )
 
 // AnnotationCheckpoint on ConfigMap NAME-job asks the master for a checkpoint, whenever its value changes.
@@ -165,11 +165,11 @@ var Aggregations = []string{AggregationMaster, AggregationAllReduce, Aggregation
 
 // Workers is workers.json: how many workers, and what their pods look like. The master watches it.
 type Workers struct {
-	Min                    int                    `json:"min"` // the floor
-	Max                    int                    `json:"max"`
-	FloorPriorityClassName string                 `json:"min_priority_class_name,omitempty"` // of the first Min workers
-	Queue                  *Queue                 `json:"queue,omitempty"`                   // nil: not queued. Under one the first Min workers are made by Job NAME-floor
-	Template               corev1.PodTemplateSpec `json:"template"`                          // of a worker pod; the master adds name, owner, number and arguments
+	Min                  int                    `json:"min"` // the minimum
+	Max                  int                    `json:"max"`
+	MinPriorityClassName string                 `json:"min_priority_class_name,omitempty"` // of the first Min workers
+	Queue                *Queue                 `json:"queue,omitempty"`                   // nil: not queued. Under one the first Min workers are made by Job NAME-floor
+	Template             corev1.PodTemplateSpec `json:"template"`                          // of a worker pod; the master adds name, owner, number and arguments
 }
 
 // Phase of a job.
@@ -180,7 +180,7 @@ const (
 	PhasePending    Phase = "Pending"    // no master has reported yet
 	PhaseQueued     Phase = "Queued"     // its queue has not admitted it, or no longer; said by who reads the queue, not by the master
 	PhaseSuspended  Phase = "Suspended"  // somebody has suspended its Job; said by who reads the Job, not by the master
-	PhaseWaiting    Phase = "Waiting"    // fewer workers than the floor
+	PhaseWaiting    Phase = "Waiting"    // fewer workers than the minimum
 	PhaseRunning    Phase = "Running"    // training
 	PhaseEvaluating Phase = "Evaluating" // the last step is done, validation data is being evaluated
 	PhaseCannotSave Phase = "CannotSave" // the final model cannot be written; retried every 10 s

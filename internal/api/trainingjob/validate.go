@@ -235,7 +235,7 @@ func (p *problems) size(minimum, maximum int) {
 	p.between("workers.min", int64(minimum), 1, MaxWorkers)
 	p.between("workers.max", int64(max(maximum, 0)), 0, MaxWorkers)
 	if maximum < minimum {
-		p.add("workers.max", "is %d, below workers.min = %d; the job could never reach its floor", maximum, minimum)
+		p.add("workers.max", "is %d, below workers.min = %d; the job could never reach its minimum", maximum, minimum)
 	}
 }
 

@@ -106,7 +106,7 @@ func (p *problems) written(attribute, dir string, volumes []Volume) {
 	}
 }
 
-// within says whether a path is dir or below it.
+// within reports whether a path is dir or below it.
 func within(name, dir string) bool {
 	name, dir = path.Clean(name), path.Clean(dir)
 	return name == dir || strings.HasPrefix(name, dir+"/")

@@ -30,7 +30,7 @@ func TestProblems(t *testing.T) {
 		"a model larger than a ConfigMap":         {func(d *Definition) { d.ModelText = strings.Repeat("#", MaxModelConfigMapBytes+1) }, "model.content", "at most"},
 		"no image":                                {func(d *Definition) { d.Image = "" }, "image", "empty"},
 		"no workers":                              {func(d *Definition) { d.Min = 0 }, "workers.min", "at least 1"},
-		"a maximum below the floor":               {func(d *Definition) { d.Min = 3 }, "workers.max", "never reach its floor"},
+		"a maximum below the minimum":             {func(d *Definition) { d.Min = 3 }, "workers.max", "never reach its minimum"},
 		"no gradients":                            {func(d *Definition) { d.Job.Training.GradsToWait = 0 }, "training.grads_to_wait", "at least 1"},
 		"a learning rate of zero":                 {func(d *Definition) { d.Job.Training.LearningRate = new(0.0) }, "training.learning_rate", "positive"},
 		"data that nobody reads yet":              {func(d *Definition) { d.Job.Data.Training = "hdfs://host/x" }, "data.training", "synthetic://"},
@@ -70,8 +70,8 @@ func TestProblems(t *testing.T) {
 		"a volume over the job's own files":        {func(d *Definition) { d.Volumes[1].MountPath = "/etc/elastic" }, "volumes[1].mount_path", "own files"},
 		"a volume that climbs":                     {func(d *Definition) { d.Volumes[1].MountPath = "/data/../etc" }, "volumes[1].mount_path", ".."},
 		"an unknown mount":                         {func(d *Definition) { d.Volumes[1].Mount = "some" }, "volumes[1].mount", "workers"},
-		"a queue that Kueue gives to Jobs":         {func(d *Definition) { d.Queue = &Queue{Name: "default", FloorPriorityClass: "mid"} }, "queue.name", "apart"},
-		"a queue without a name":                   {func(d *Definition) { d.Queue = &Queue{FloorPriorityClass: "mid"} }, "queue.name", "empty"},
+		"a queue that Kueue gives to Jobs":         {func(d *Definition) { d.Queue = &Queue{Name: "default", MinPriorityClass: "mid"} }, "queue.name", "apart"},
+		"a queue without a name":                   {func(d *Definition) { d.Queue = &Queue{MinPriorityClass: "mid"} }, "queue.name", "empty"},
 		"a queue with an impossible name":          {func(d *Definition) { d.Queue = &Queue{Name: "Q"} }, "queue.name", "lower case"},
 		"a class that no label can name":           {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: strings.Repeat("a", 64)} }, "queue.workload_priority_class", "63"},
 		"a name too long for a group's": {func(d *Definition) {
@@ -179,11 +179,11 @@ func TestWarnings(t *testing.T) {
 		"output beside a volume with a similar path":  {func(d *Definition) { d.Job.Output = "/output2/x" }, "output"},
 		"output in a ConfigMap, which nobody writes":  {func(d *Definition) { d.Volumes[0].PVC, d.Volumes[0].ConfigMap = "", "x" }, "output"},
 		"nothing about the tutorial's job as written": {func(*Definition) {}, ""},
-		"a floor without a class of its own":          {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low"} }, "queue.min_workload_priority_class"},
-		"a floor with the class of the rest": {func(d *Definition) {
-			d.Queue = &Queue{Name: "q", PriorityClass: "low", FloorPriorityClass: "low"}
+		"a minimum without a class of its own":        {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low"} }, "queue.min_workload_priority_class"},
+		"a minimum with the class of the other workers": {func(d *Definition) {
+			d.Queue = &Queue{Name: "q", PriorityClass: "low", MinPriorityClass: "low"}
 		}, "queue.min_workload_priority_class"},
-		"nothing about a floor above the rest": {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low", FloorPriorityClass: "mid"} }, ""},
+		"nothing about a minimum with a higher class": {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low", MinPriorityClass: "mid"} }, ""},
 	} {
 		t.Run("a warning about "+name, func(t *testing.T) {
 			d := tutorial()

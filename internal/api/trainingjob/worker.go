@@ -21,10 +21,10 @@ type JobRef struct {
 // WorkerName is the name of a worker's pod.
 func WorkerName(job string, id int) string { return job + "-worker-" + strconv.Itoa(id) }
 
-// WorkerPod is the pod of worker number id; under a queue one above the floor. A floor pod carries the floor's priority
+// WorkerPod is the pod of worker number id; under a queue one above the minimum. A minimum pod carries the minimum's priority
 // class, where there is one. The owner reference is for garbage collection only: controller and blockOwnerDeletion stay
 // unset, else the Job controller would strip it or count the worker as its own.
-func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) *corev1.Pod {
+func WorkerPod(w Workers, job JobRef, id int, minimum bool, masterAddress string) *corev1.Pod {
 	t := w.Template.DeepCopy()
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -48,10 +48,10 @@ func WorkerPod(w Workers, job JobRef, id int, floor bool, masterAddress string) 
 	}
 	pod.Labels[LabelJobUID] = string(job.UID)
 	pod.Labels[LabelWorkerID] = strconv.Itoa(id)
-	if floor {
-		pod.Labels[LabelFloor] = "true"
-		if w.FloorPriorityClassName != "" {
-			pod.Spec.PriorityClassName = w.FloorPriorityClassName
+	if minimum {
+		pod.Labels[LabelMinimum] = "true"
+		if w.MinPriorityClassName != "" {
+			pod.Spec.PriorityClassName = w.MinPriorityClassName
 		}
 	}
 	if i := slices.IndexFunc(pod.Spec.Containers, isWorker); i >= 0 {
@@ -81,7 +81,7 @@ func (j JobRef) OwnerReference() metav1.OwnerReference {
 }
 
 // WorkerID is the number of a worker's pod, from its label: the master's, or the Job controller's on one of the
-// floor's.
+// minimum's.
 func WorkerID(pod *corev1.Pod) (int, bool) {
 	text, ok := pod.Labels[LabelWorkerID]
 	if !ok {

@@ -12,18 +12,18 @@ func TestWorkerPod(t *testing.T) {
 	w := workersOf(t, everything())
 	job := JobRef{Name: "low-prio-job", Namespace: "default", UID: "3f0c"}
 
-	t.Run("a burst worker keeps the workers' class, a floor worker gets the floor's", func(t *testing.T) {
-		burst, floor := WorkerPod(w, job, 3, false, "a:1"), WorkerPod(w, job, 4, true, "a:1")
-		if burst.Spec.PriorityClassName != "low-priority" || floor.Spec.PriorityClassName != "high-priority" {
-			t.Errorf("burst %q, floor %q", burst.Spec.PriorityClassName, floor.Spec.PriorityClassName)
+	t.Run("a burst worker keeps the workers' class, a minimum worker gets the minimum's", func(t *testing.T) {
+		burst, minimum := WorkerPod(w, job, 3, false, "a:1"), WorkerPod(w, job, 4, true, "a:1")
+		if burst.Spec.PriorityClassName != "low-priority" || minimum.Spec.PriorityClassName != "high-priority" {
+			t.Errorf("burst %q, minimum %q", burst.Spec.PriorityClassName, minimum.Spec.PriorityClassName)
 		}
-		if _, ok := burst.Labels[LabelFloor]; ok || floor.Labels[LabelFloor] != "true" {
-			t.Errorf("floor labels: burst %v, floor %v", burst.Labels, floor.Labels)
+		if _, ok := burst.Labels[LabelMinimum]; ok || minimum.Labels[LabelMinimum] != "true" {
+			t.Errorf("minimum labels: burst %v, minimum %v", burst.Labels, minimum.Labels)
 		}
 	})
-	t.Run("without a class of the floor's, floor workers have the workers' class", func(t *testing.T) {
+	t.Run("without a class of their own, minimum workers have the workers' class", func(t *testing.T) {
 		w := w
-		w.FloorPriorityClassName = ""
+		w.MinPriorityClassName = ""
 		if got := WorkerPod(w, job, 0, true, "a:1").Spec.PriorityClassName; got != "low-priority" {
 			t.Errorf("got %q", got)
 		}
@@ -36,7 +36,7 @@ func TestWorkerPod(t *testing.T) {
 				w.Template.Labels[key] = string(job.UID)
 			}
 			id := rapid.IntRange(0, 1<<20).Draw(t, "id")
-			pod := WorkerPod(w, job, id, rapid.Bool().Draw(t, "floor"), "a:1")
+			pod := WorkerPod(w, job, id, rapid.Bool().Draw(t, "minimum"), "a:1")
 			for _, key := range jobSelectorLabels {
 				if _, ok := pod.Labels[key]; ok {
 					t.Fatalf("label %s is set", key)

@@ -38,7 +38,7 @@ func TestBadCommandLinesAreRefusedWithASentence(t *testing.T) {
 		"a job name that is no DNS label":      {train("--job_name=Low_Prio"), "Low_Prio"},
 		"no minibatch":                         {train("--minibatch_size=0"), "minibatch_size"},
 		"a codec that there is not":            {train("--codec_type=json"), "codec"},
-		"fewer workers than the floor":         {train("--num_worker=1", "--min-worker=2"), "--min-worker=2"},
+		"fewer workers than the minimum":       {train("--num_worker=1", "--min-worker=2"), "--min-worker=2"},
 		"an unknown flag":                      {train("--num-workers=2"), "num-workers"},
 		"a model file that is not there":       {[]string{"train", "--model-file", "nowhere.py", "--train-data-dir", "x", "--output", "y"}, "nowhere.py"},
 		"a built-in model that there is not":   {[]string{"train", "--model", "minst", "--train-data-dir", "x", "--output", "y"}, "\"mnist\""},

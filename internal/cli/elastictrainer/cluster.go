@@ -183,7 +183,7 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 		return errors.Join(err, listener.Close())
 	}
 	defer launcher.Close()
-	floor, most := launcher.Size()
+	minimum, most := launcher.Size()
 	files := kube.Store{Cluster: cluster}
 	if spec.Output != "" {
 		files.Output = &store.Directory{Root: c.options.Resolve(spec.Output), KeepCheckpoints: spec.Keep()}
@@ -206,7 +206,7 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 	running, stop := untilStopped(ctx, cluster, log)
 	defer stop()
 	result, err := master.Run(running, master.Config{
-		Job: j, JobJSON: text, ModelName: name, Min: floor, Max: most, Queued: launcher.Queued(), LastWorker: lastWorker, Existing: existing,
+		Job: j, JobJSON: text, ModelName: name, Min: minimum, Max: most, Queued: launcher.Queued(), LastWorker: lastWorker, Existing: existing,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: reporter, History: recorder,
 		Store: files, Log: log,
 	})

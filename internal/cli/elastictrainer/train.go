@@ -37,7 +37,7 @@ type training struct {
 	evaluation   trainingjob.Evaluation
 	keep         int
 	workers      int
-	floor        int
+	minimum      int
 	listen       string
 	pace         time.Duration
 	status       string // where to serve the page; "" nowhere
@@ -93,7 +93,7 @@ with a higher --num-epoch it continues from its end.`,
 	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "`directory` for checkpoints (default OUTPUT/checkpoints)")
 	f.IntVar(&t.keep, "keep-checkpoint-max", trainingjob.DefaultKeepCheckpoints, "the newest checkpoints to keep; 0: all")
 	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
-	f.IntVar(&t.floor, "min-worker", 1, "below so many workers the job waits")
+	f.IntVar(&t.minimum, "min-worker", 1, "below so many workers the job waits")
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
 	f.StringVar(&t.status, "status-address", "", "serve the run's page and /metrics on this address, 127.0.0.1:0 on a free port; empty: nowhere. The page is left as report.html beside the model in any case")
 	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
@@ -144,8 +144,8 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if problems := t.spec.Problems(); len(problems) > 0 {
 		return cli.UsageError("%s", problems[0])
 	}
-	if t.floor < 1 || t.workers < t.floor {
-		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the floor", t.workers, t.floor)
+	if t.minimum < 1 || t.workers < t.minimum {
+		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the minimum", t.workers, t.minimum)
 	}
 	name, model, err := job.ReadModel(t.spec, t.options)
 	if err != nil {
@@ -186,7 +186,7 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 		defer progress.close()
 	}
 	result, err := local.Train(ctx, local.Config{
-		Job: j, JobJSON: text, ModelName: name, Min: t.floor, Max: t.workers, Output: t.spec.Output,
+		Job: j, JobJSON: text, ModelName: name, Min: t.minimum, Max: t.workers, Output: t.spec.Output,
 		WorkerArgs: t.workerArgs(), WorkerLog: progress.log(cmd.ErrOrStderr()), Listen: t.listen, Reporter: progress, History: recorder, Log: quiet(log, t.level),
 	})
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *splitter) skipBlanks() bool {
 	return false
 }
 
-// continues says whether the text begins with a line break that a backslash takes away.
+// continues reports whether the text begins with a line break that a backslash takes away.
 func continues(text string) bool {
 	return strings.HasPrefix(text, "\\\n") || strings.HasPrefix(text, "\\\r\n")
 }

@@ -162,6 +162,6 @@ elastic will start, and evict nobody
 // elastic is a training job in the queue: a master of one CPU, and workers of one.
 func elastic(name string, least, most int) trainingjob.Definition {
 	d := forecasttest.TrainingJob(name, "", "", least, most)
-	d.Queue = &trainingjob.Queue{Name: "user-queue", PriorityClass: "low", FloorPriorityClass: "high"}
+	d.Queue = &trainingjob.Queue{Name: "user-queue", PriorityClass: "low", MinPriorityClass: "high"}
 	return d
 }

@@ -138,7 +138,7 @@ func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 	}
 	floor := min(d.Min, len(workers))
 	first.Pods = append(first.Pods, workers[:floor]...)
-	first.Queue, first.Class = d.Queue.Name, d.Queue.FloorClass()
+	first.Queue, first.Class = d.Queue.Name, d.Queue.MinClass()
 	var burst Stage
 	for _, worker := range workers[floor:] {
 		burst = append(burst, Part{Pods: []Pod{worker}, Queue: d.Queue.Name, Class: d.Queue.PriorityClass})
@@ -173,7 +173,7 @@ func ofWorkers(d trainingjob.Definition) ([]Pod, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the workers of %s: %w", d.Job.Name, err)
 	}
-	w := trainingjob.Workers{Min: d.Min, Max: d.Max, FloorPriorityClassName: d.FloorPriorityClassName, Queue: d.Queue, Template: template}
+	w := trainingjob.Workers{Min: d.Min, Max: d.Max, MinPriorityClassName: d.MinPriorityClassName, Queue: d.Queue, Template: template}
 	ref := trainingjob.JobRef{Name: d.Job.Name, Namespace: d.Job.Namespace}
 	workers := make([]Pod, 0, d.Max)
 	for id := range d.Max {

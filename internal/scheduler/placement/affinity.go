@@ -15,7 +15,7 @@ type term struct {
 	weight            int64 // of preferred terms
 }
 
-// matches says whether a pod is meant. namespaceLabels are those of its namespace where they count: see reach.
+// matches reports whether a pod is meant. namespaceLabels are those of its namespace where they count: see reach.
 func (t *term) matches(pod *Pod, namespaceLabels labels.Set) bool {
 	return (t.namespaces[pod.namespace] || t.namespaceSelector.Matches(namespaceLabels)) && t.selector.Matches(pod.labels)
 }
@@ -74,7 +74,7 @@ func selector(from *metav1.LabelSelector) labels.Selector {
 	return s
 }
 
-// hasAffinity says whether the pod has any term of affinity or anti-affinity (framework.podWithAffinity).
+// hasAffinity reports whether the pod has any term of affinity or anti-affinity (framework.podWithAffinity).
 func (p *Pod) hasAffinity() bool {
 	return len(p.affinity) > 0 || len(p.antiAffinity) > 0 || len(p.preferredAffinity) > 0 || len(p.preferredAntiAffinity) > 0
 }
@@ -162,7 +162,7 @@ func (a *affinities) shift(other *Pod, n *node, by int) {
 	}
 }
 
-// all says whether every term means the pod; without terms none does (podMatchesAllAffinityTerms).
+// all reports whether every term means the pod; without terms none does (podMatchesAllAffinityTerms).
 func all(terms []term, pod *Pod) bool {
 	for i := range terms {
 		if !terms[i].matches(pod, nil) {

@@ -67,7 +67,7 @@ type layout struct {
 	// position of every node in Cluster.nodes.
 	position map[string]int
 	all      []int // every position
-	// shunned says whether some node has a taint that keeps pods off if possible.
+	// shunned reports whether some node has a taint that keeps pods off if possible.
 	shunned bool
 	// images that pods have, looked up when they came.
 	images map[string]*image
@@ -176,7 +176,7 @@ func (c *Cluster) Nodes() []*corev1.Node {
 	return objects
 }
 
-// Knows says whether a node of this name is in the cluster.
+// Knows reports whether a node of this name is in the cluster.
 func (c *Cluster) Knows(node string) bool {
 	_, known := c.position[node]
 	return known
@@ -261,7 +261,7 @@ func (c *Cluster) Preempt(pod *Pod, node string, victims []*Pod) {
 	c.Nominate(pod, node)
 }
 
-// awaits says whether pods are stopping on the node that is reserved for a pod, by preemption.
+// awaits reports whether pods are stopping on the node that is reserved for a pod, by preemption.
 func (c *Cluster) awaits(pod *Pod) bool {
 	at, reserved := c.reserved(pod)
 	return reserved && slices.ContainsFunc(c.nodes[at].pods, func(o occupant) bool { return o.preempted && o.pod.Priority < pod.Priority })

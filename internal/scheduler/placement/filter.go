@@ -35,7 +35,7 @@ const (
 	othersAntiAffinity
 )
 
-// resolvable says whether the eviction of pods may change the verdict.
+// resolvable reports whether the eviction of pods may change the verdict.
 func (v verdict) resolvable() bool { return v >= portsTaken }
 
 // arrival is what counts of a pod only while it looks for a node. Made when it first does.
@@ -128,7 +128,7 @@ func (a *arrival) untolerated(n *node) (corev1.Taint, bool) {
 	return corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.object.Spec.Taints, a.tolerations, repels, comparisonOperators)
 }
 
-// repels says whether a taint keeps pods off that do not tolerate it (helper.DoNotScheduleTaintsFilterFunc).
+// repels reports whether a taint keeps pods off that do not tolerate it (helper.DoNotScheduleTaintsFilterFunc).
 func repels(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
 }

@@ -38,7 +38,7 @@ func (s score) compare(other score) int { return cmp.Compare(s, other) }
 // preempt.
 const mostMemos = 256
 
-// keeps says whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a node
+// keeps reports whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a node
 // itself and what is on it (no topology, and no ports, whose owners it would take longer to look at than all else), and
 // its shape is not seen for the first time.
 func (cy *cycle) keeps() bool {

@@ -92,12 +92,12 @@ func (c *Cluster) prioritised(object *corev1.Pod) *corev1.Pod {
 	return &completed
 }
 
-// finished says whether a pod has given its resources back: kube-scheduler does not watch such pods.
+// finished reports whether a pod has given its resources back: kube-scheduler does not watch such pods.
 func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// preempted says whether kube-scheduler is putting a pod to its end (podTerminatingByPreemption).
+// preempted reports whether kube-scheduler is putting a pod to its end (podTerminatingByPreemption).
 func preempted(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
@@ -152,7 +152,7 @@ func sidecar(container *corev1.Container) bool {
 	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// conflicts says whether two ports cannot be had on one node (framework.HostPortInfo).
+// conflicts reports whether two ports cannot be had on one node (framework.HostPortInfo).
 func (p hostPort) conflicts(other hostPort) bool {
 	return p.port == other.port && p.protocol == other.protocol && (p.ip == other.ip || p.ip == allAddresses || other.ip == allAddresses)
 }

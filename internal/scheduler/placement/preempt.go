@@ -68,7 +68,7 @@ func (cy *cycle) victims(n *node) (rank ranking, helps, drawn bool) {
 	return rank, helps, drawn
 }
 
-// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It says whether
+// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It reports whether
 // there were any.
 func (cy *cycle) shuffle(n *node, lower []int) (drawn bool) {
 	for from := 0; from < len(lower); {
@@ -214,7 +214,7 @@ type Budgets struct {
 // Budgets are those that decisions go by now.
 func (c *Cluster) Budgets() Budgets { return Budgets{slices.Clone(c.budgets)} }
 
-// Equal says whether two moments allow the same.
+// Equal reports whether two moments allow the same.
 func (b Budgets) Equal(other Budgets) bool { return slices.Equal(b.list, other.list) }
 
 // String has what each budget allows.

@@ -160,7 +160,7 @@ func TestWhateverIsChosenIsAmongTheAlternatives(t *testing.T) {
 	})
 }
 
-// is says whether an option is a decision, up to pods that are equal.
+// is reports whether an option is a decision, up to pods that are equal.
 func (o Option) is(d Decision) bool {
 	if o.Node != d.Node || len(o.Victims) != len(d.Victims) || o.Violations != d.Violations {
 		return false

@@ -84,7 +84,7 @@ func (s *slots) quantities(list corev1.ResourceList) quantities {
 	return q
 }
 
-// scalar says whether kube-scheduler counts a resource beyond cpu, memory and ephemeral storage: extended and prefixed
+// scalar reports whether kube-scheduler counts a resource beyond cpu, memory and ephemeral storage: extended and prefixed
 // ones, huge pages, attachable volumes.
 func scalar(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) ||
@@ -122,7 +122,7 @@ func (s *slots) demands(pod *corev1.Pod) demands {
 	return s.allDemands(pod)
 }
 
-// ordinary says whether a pod is its containers and no more: no init containers, overhead, pod-level resources or
+// ordinary reports whether a pod is its containers and no more: no init containers, overhead, pod-level resources or
 // resize. Nearly all are, and for them the sums below are the same as those of allDemands at a tenth of the cost.
 func ordinary(pod *corev1.Pod) bool {
 	spec := &pod.Spec
@@ -132,7 +132,7 @@ func ordinary(pod *corev1.Pod) bool {
 	return len(spec.Containers) < 2 || !slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return fractional(c.Resources.Requests) })
 }
 
-// fractional says whether an amount is not whole (memory: 100m). Sums are taken first and rounded then.
+// fractional reports whether an amount is not whole (memory: 100m). Sums are taken first and rounded then.
 func fractional(list corev1.ResourceList) bool {
 	for name, amount := range list {
 		scale := resource.Milli
@@ -198,7 +198,7 @@ func (s *slots) allDemands(pod *corev1.Pod) demands {
 	return d
 }
 
-// resized says whether the status of a pod has other resources than its spec.
+// resized reports whether the status of a pod has other resources than its spec.
 func resized(pod *corev1.Pod) bool {
 	differs := func(containers []corev1.Container, statuses []corev1.ContainerStatus) bool {
 		for i := range statuses {

@@ -59,7 +59,7 @@ func (c *Cluster) decide(pod *Pod) (decision Decision, lost bool) {
 	return decision, false
 }
 
-// gated says whether the default scheduler leaves a pod alone.
+// gated reports whether the default scheduler leaves a pod alone.
 func gated(pod *Pod) bool {
 	spec := &pod.object.Spec
 	return len(spec.SchedulingGates) > 0 || spec.SchedulerName != "" && spec.SchedulerName != defaultScheduler

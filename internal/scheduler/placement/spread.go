@@ -160,12 +160,12 @@ func (t *constraint) count(n *node, namespace string) int {
 	return count
 }
 
-// includes says whether a node counts for a constraint of a pod (matchNodeInclusionPolicies).
+// includes reports whether a node counts for a constraint of a pod (matchNodeInclusionPolicies).
 func (t *constraint) includes(pod *Pod, n *node) bool {
 	return (!t.honorAffinity || pod.arrival.matches(n)) && (!t.honorTaints || pod.arrival.tolerates(n))
 }
 
-// labelled says whether a node has the keys of all constraints.
+// labelled reports whether a node has the keys of all constraints.
 func labelled(n *node, constraints []constraint) bool {
 	for i := range constraints {
 		if _, has := n.object.Labels[constraints[i].key]; !has {

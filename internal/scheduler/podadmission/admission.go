@@ -167,13 +167,13 @@ func (c *Controller) PriorityOf(spec *corev1.PodSpec) int32 {
 	return class.Value
 }
 
-// HasPriorityClass says whether a pod may name the class; "" is no class.
+// HasPriorityClass reports whether a pod may name the class; "" is no class.
 func (c *Controller) HasPriorityClass(name string) bool {
 	_, refusal := c.class(name)
 	return refusal == nil
 }
 
-// HasRuntimeClass says whether a pod may name the class. Where they could not be read, it may.
+// HasRuntimeClass reports whether a pod may name the class. Where they could not be read, it may.
 func (c *Controller) HasRuntimeClass(name string) bool {
 	return c.cluster.RuntimeClasses == nil ||
 		slices.ContainsFunc(c.cluster.RuntimeClasses, func(r *nodev1.RuntimeClass) bool { return r.Name == name })

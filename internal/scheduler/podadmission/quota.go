@@ -82,7 +82,7 @@ func (c *Controller) ChargeObject(namespace, resourceName string) *Refusal {
 	return nil
 }
 
-// Covers says whether a quota counts the pod's use of something that it limits.
+// Covers reports whether a quota counts the pod's use of something that it limits.
 func (c *Controller) Covers(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(c.quotas, func(l *ledger) bool { return l.covers(pod) })
 }
@@ -102,7 +102,7 @@ func (l *ledger) sum(use corev1.ResourceList) {
 	}
 }
 
-// covers says whether the quota limits something of the pod: its namespace, its scopes and a resource of pods.
+// covers reports whether the quota limits something of the pod: its namespace, its scopes and a resource of pods.
 func (l *ledger) covers(pod *corev1.Pod) bool {
 	if l.Namespace != pod.Namespace {
 		return false
@@ -122,7 +122,7 @@ func (l *ledger) covers(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(l.hard)), ofPods)
 }
 
-// ofPods says whether pods use a resource of a quota (podResources, podResourcePrefixes and extended resources).
+// ofPods reports whether pods use a resource of a quota (podResources, podResourcePrefixes and extended resources).
 func ofPods(name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourcePods, "count/pods", corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
@@ -213,7 +213,7 @@ func crossesNamespaces(pod *corev1.Pod) bool {
 			slices.ContainsFunc(anti.PreferredDuringSchedulingIgnoredDuringExecution, weighted))
 }
 
-// requires says whether containers leave out what a quota of processors or memory makes them say
+// requires reports whether containers leave out what a quota of processors or memory makes them say
 // (podEvaluator.Constraints).
 func (l *ledger) requires(pod *corev1.Pod) *Refusal {
 	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {

@@ -44,7 +44,7 @@ func beyondLimits(field string, resources corev1.ResourceRequirements) []string 
 	return complaints
 }
 
-// overcommits says whether requests of a resource may be below its limits (IsOvercommitAllowed).
+// overcommits reports whether requests of a resource may be below its limits (IsOvercommitAllowed).
 func overcommits(name corev1.ResourceName) bool {
 	native := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 	return native && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)

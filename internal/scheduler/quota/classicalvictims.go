@@ -119,7 +119,7 @@ func (h *hunt) candidates(of class, being bool, yield func(candidate) bool) {
 	}
 }
 
-// any tells whether there is a candidate in a class.
+// any reports whether there is a candidate in a class.
 func (h *hunt) any(of class) bool {
 	found := false
 	for _, being := range []bool{true, false} {
@@ -163,7 +163,7 @@ func (h *hunt) attempt(borrowing bool) []victim {
 	return putAll(h.fillBack(taken, borrowing))
 }
 
-// couldStayWithin tells whether the queue could stay within its nominal quota if all its own candidates went: others'
+// couldStayWithin reports whether the queue could stay within its nominal quota if all its own candidates went: others'
 // do not count there.
 func (h *hunt) couldStayWithin() bool {
 	mine := map[int]Amount{}
@@ -183,7 +183,7 @@ func (h *hunt) couldStayWithin() bool {
 	return true
 }
 
-// reachable tells whether a candidate may be taken as things stand: its queue, and every cohort up to where it meets
+// reachable reports whether a candidate may be taken as things stand: its queue, and every cohort up to where it meets
 // the preemptor, must use more than its own quota. That can only become untrue as others are taken.
 func (h *hunt) reachable(c candidate) bool {
 	if c.variant == withinQueue {
@@ -197,7 +197,7 @@ func (h *hunt) reachable(c candidate) bool {
 	return true
 }
 
-// underNominal tells whether the queue uses less than its nominal quota of all that is short.
+// underNominal reports whether the queue uses less than its nominal quota of all that is short.
 func (h *hunt) underNominal() bool {
 	for _, p := range h.needs {
 		if c, used := h.q.cellAt(p); c.nominal <= used {
@@ -238,7 +238,7 @@ func (h *hunt) meeting(q *queue) *node {
 	return n
 }
 
-// holds tells whether a node's quota has room for a demand, and what of the demand must come from above.
+// holds reports whether a node's quota has room for a demand, and what of the demand must come from above.
 func (n *node) holds(demand []pairAmount) (fits bool, rest []pairAmount) {
 	fits = true
 	for _, d := range demand {

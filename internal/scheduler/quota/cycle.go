@@ -173,7 +173,7 @@ func (e *Engine) parkedCount(entries []entry) int {
 	return n
 }
 
-// isSettled tells whether further cycles would go round in circles: nothing was given or newly taken away, nobody was
+// isSettled reports whether further cycles would go round in circles: nothing was given or newly taken away, nobody was
 // parked, and the next heads, with their searches for flavors where they are, were tried before.
 func (e *Engine) isSettled(r *Result, parkedBefore int, entries []entry) bool {
 	for _, d := range r.Decisions {

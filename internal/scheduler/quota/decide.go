@@ -119,7 +119,7 @@ func (q *queue) swapFreed() {
 	}
 }
 
-// fitsFreed tells whether what an entry was to get is still there, without all who are to be preempted in this cycle,
+// fitsFreed reports whether what an entry was to get is still there, without all who are to be preempted in this cycle,
 // its own targets included. If so, its targets are counted among them from then on.
 func (en *entry) fitsFreed() bool {
 	for _, v := range en.targets {

@@ -85,7 +85,7 @@ type localQueue struct {
 	spec kueue.LocalQueueSpec
 }
 
-// stopped tells whether its workloads are kept out of the ClusterQueue.
+// stopped reports whether its workloads are kept out of the ClusterQueue.
 func (l *localQueue) stopped() bool {
 	return l.spec.StopPolicy != nil && *l.spec.StopPolicy != kueue.None
 }

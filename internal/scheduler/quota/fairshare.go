@@ -30,7 +30,7 @@ func weightOf(f *kueue.FairSharing) float64 {
 
 func (s share) borrows() bool { return len(s.borrowed) > 0 }
 
-// borrowsOf tells whether any pair of a demand is borrowed.
+// borrowsOf reports whether any pair of a demand is borrowed.
 func (s share) borrowsOf(demand []pairAmount) bool {
 	for _, p := range s.borrowed {
 		if amountIn(demand, p) > 0 {

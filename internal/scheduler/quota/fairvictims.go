@@ -48,7 +48,7 @@ func (h *hunt) fitsCharged() bool {
 	return h.fits(true)
 }
 
-// take lifts a workload and tells whether that is enough.
+// take lifts a workload and reports whether that is enough.
 func (h *hunt) take(taken []victim, w *workload, reason string) ([]victim, bool) {
 	w.lift()
 	taken = append(taken, victim{w, reason})
@@ -107,7 +107,7 @@ func (h *hunt) secondStrategy(donors []*donor, taken []victim) (bool, []victim) 
 	return false, taken
 }
 
-// allows tells whether the preemptor may take from a queue: mine is its share with the workload, theirs the queue's
+// allows reports whether the preemptor may take from a queue: mine is its share with the workload, theirs the queue's
 // with the candidate, and without gives the queue's share without it.
 func (s PreemptionStrategy) allows(mine, theirs share, without func() share) bool {
 	if s == LessThanInitialShare {

@@ -227,7 +227,7 @@ func (s *search) fit(p int, before, amount Amount) (offer, string) {
 	return offer{grade, height}, why
 }
 
-// preemptsWhileBorrowing tells whether the queue may preempt for quota that it has to borrow.
+// preemptsWhileBorrowing reports whether the queue may preempt for quota that it has to borrow.
 func (s *search) preemptsWhileBorrowing() bool {
 	return !s.q.neverBorrowsByPreemption() || s.engine.config.FairSharing != nil && s.q.reclaimPolicy() != kueue.PreemptionPolicyNever
 }

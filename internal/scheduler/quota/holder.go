@@ -69,7 +69,7 @@ type scan struct {
 	shape      string
 }
 
-// pending tells whether there are flavors left to try.
+// pending reports whether there are flavors left to try.
 func (s *scan) pending() bool {
 	if s == nil {
 		return false
@@ -95,7 +95,7 @@ func (s *scan) next(set int, resource string) int {
 	return 0
 }
 
-// outdated tells whether the search must begin anew: another shape, or something was freed since, unless it was in this
+// outdated reports whether the search must begin anew: another shape, or something was freed since, unless it was in this
 // cycle or the one before.
 func (s *scan) outdated(w *workload, generation, cycle int64) bool {
 	if s.shape != w.shape {
@@ -169,12 +169,12 @@ func (w *workload) localQueue() types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Namespace, Name: w.Queue}
 }
 
-// shrinkable tells whether partial admission is possible.
+// shrinkable reports whether partial admission is possible.
 func (w *workload) shrinkable() bool {
 	return slices.ContainsFunc(w.PodSets, func(s PodSet) bool { return s.MinCount != nil && s.Count > *s.MinCount })
 }
 
-// uses tells whether it holds any of the pairs.
+// uses reports whether it holds any of the pairs.
 func (w *workload) uses(pairs []int) bool {
 	for _, u := range w.usage {
 		if slices.Contains(pairs, u.pair) {

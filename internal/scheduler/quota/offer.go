@@ -61,7 +61,7 @@ func (a offer) betterThan(b offer, preference *kueue.FlavorFungibilityPreference
 	return a.borrows < b.borrows
 }
 
-// keepsSearching tells whether the queue looks at the next flavor after an offer.
+// keepsSearching reports whether the queue looks at the next flavor after an offer.
 func (q *queue) keepsSearching(o offer) bool {
 	fungibility := q.spec.FlavorFungibility
 	borrow, preempt := kueue.MayStopSearch, kueue.TryNextFlavor

@@ -160,7 +160,7 @@ func (q *queue) remove(w *workload) {
 	}
 }
 
-// seenAlike tells whether others of a workload's shape were found not to fit since the last retry.
+// seenAlike reports whether others of a workload's shape were found not to fit since the last retry.
 func (q *queue) seenAlike(w *workload) bool { return !q.strict() && q.alike[w.shape] }
 
 // parkAlike parks all that wait and look like one that was found not to fit.

@@ -61,7 +61,7 @@ func (e *Engine) plantCohorts() {
 	}
 }
 
-// inCycle tells whether the way up from a cohort never ends.
+// inCycle reports whether the way up from a cohort never ends.
 func (e *Engine) inCycle(name string) bool {
 	seen := map[string]bool{}
 	for ; name != ""; name = string(e.cohorts[name].ParentName) {

@@ -182,7 +182,7 @@ func (e *Engine) ChecksReady(name types.NamespacedName) {
 	}
 }
 
-// attach counts what a workload holds; it is void if it is counted already, but for changes. It tells whether it is
+// attach counts what a workload holds; it is void if it is counted already, but for changes. It reports whether it is
 // counted now.
 func (e *Engine) attach(w *workload) bool {
 	if w.Reservation == nil || w.Inactive || w.Finished {

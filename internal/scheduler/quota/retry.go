@@ -103,7 +103,7 @@ func (e *Engine) unpark(q *queue) {
 	}
 }
 
-// selected tells whether a queue's namespace selector takes a workload. A namespace that was never set has only the
+// selected reports whether a queue's namespace selector takes a workload. A namespace that was never set has only the
 // label with its name.
 func (e *Engine) selected(q *queue, w *workload) bool {
 	set, known := e.namespaces[w.Namespace]

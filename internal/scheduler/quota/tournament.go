@@ -130,7 +130,7 @@ func (t *tournament) head(q *queue) *entry {
 	return en
 }
 
-// beats tells whether an entry goes before another at a cohort: its branch does not borrow what it asks for, has the
+// beats reports whether an entry goes before another at a cohort: its branch does not borrow what it asks for, has the
 // smaller share, or it has the higher priority, or is older.
 func (t *tournament) beats(a, b *entry, at *node) bool {
 	sa, sb := t.shares[a][at], t.shares[b][at]

@@ -112,13 +112,13 @@ func (n *node) potential(p int) Amount {
 	return all
 }
 
-// exceedsWith tells whether usage and v more are beyond the node's quota.
+// exceedsWith reports whether usage and v more are beyond the node's quota.
 func (n *node) exceedsWith(p int, v Amount) bool {
 	c, used := n.cellAt(p)
 	return c.subtree < used.plus(v)
 }
 
-// exceedsAny tells whether usage is beyond the quota in any of the pairs.
+// exceedsAny reports whether usage is beyond the quota in any of the pairs.
 func (n *node) exceedsAny(pairs []int) bool {
 	return slices.ContainsFunc(pairs, func(p int) bool { return n.exceedsWith(p, 0) })
 }
@@ -150,7 +150,7 @@ func (n *node) root() *node {
 	return n
 }
 
-// isAbove tells whether a queue is below the node.
+// isAbove reports whether a queue is below the node.
 func (n *node) isAbove(q *queue) bool {
 	for at := q.parent; at != nil; at = at.parent {
 		if at == n {
@@ -169,7 +169,7 @@ func (n *node) path() string {
 }
 
 // heightFor is how far up the quota lies that a ClusterQueue needs for v more: 0 its own, else the height of the lowest
-// subtree that has it, or of the whole tree if none has. below tells whether that subtree is not the whole tree.
+// subtree that has it, or of the whole tree if none has. below reports whether that subtree is not the whole tree.
 func (q *queue) heightFor(p int, v Amount) (height int, below bool) {
 	if !q.exceedsWith(p, v) || q.parent == nil {
 		return 0, q.parent != nil

@@ -58,13 +58,13 @@ func (q *queue) reclaimPolicy() kueue.PreemptionPolicy {
 	return q.spec.Preemption.ReclaimWithinCohort
 }
 
-// neverBorrowsByPreemption tells whether borrowWithinCohort is off.
+// neverBorrowsByPreemption reports whether borrowWithinCohort is off.
 func (q *queue) neverBorrowsByPreemption() bool {
 	p := q.spec.Preemption
 	return p == nil || p.BorrowWithinCohort == nil || p.BorrowWithinCohort.Policy == "" || p.BorrowWithinCohort.Policy == kueue.BorrowWithinCohortPolicyNever
 }
 
-// fits tells whether the workload can be admitted as things stand, beyond its queue's nominal quota if borrowing is
+// fits reports whether the workload can be admitted as things stand, beyond its queue's nominal quota if borrowing is
 // allowed.
 func (h *hunt) fits(borrowing bool) bool {
 	for _, d := range h.demand {
@@ -110,7 +110,7 @@ func putAll(taken []victim) []victim {
 	return taken
 }
 
-// qualifies tells whether a policy lets the preemptor evict a workload.
+// qualifies reports whether a policy lets the preemptor evict a workload.
 func (h *hunt) qualifies(w *workload, policy kueue.PreemptionPolicy) bool {
 	switch policy {
 	case kueue.PreemptionPolicyAny:

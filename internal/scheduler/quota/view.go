@@ -104,7 +104,7 @@ func (e *Engine) Position(name types.NamespacedName) (int, bool) {
 	return ahead, true
 }
 
-// QueueActive tells whether a ClusterQueue admits workloads, with the reason and message of its condition Active.
+// QueueActive reports whether a ClusterQueue admits workloads, with the reason and message of its condition Active.
 func (e *Engine) QueueActive(queue string) (active bool, reason, message string) {
 	e.rebuild()
 	q, known := e.queues[queue]

@@ -8,7 +8,7 @@
 //
 //	summary, err := simulator.Run(ctx, scenario, simulator.Options{Log: write})
 //
-// It promises that a scenario and a seed give the same event log, byte for byte, on every machine: time is in whole
+// It guarantees that a scenario and a seed give the same event log, byte for byte, on every machine: time is in whole
 // milliseconds, work in whole millionths of a step, nothing depends on the order of a map, and there is no floating
 // point. The log is package eventlog's, as of a run on a real cluster.
 //

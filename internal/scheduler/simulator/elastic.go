@@ -27,7 +27,7 @@ type elastic struct {
 	min     int
 	max     int
 
-	group *workload // of master and floor; nil without a queue
+	group *workload // of master and minimum workers; nil without a queue
 
 	progress
 	reported trainingjob.Status
@@ -44,13 +44,13 @@ func (e *elastic) arrives() {
 		e.makeMaster()
 		return
 	}
-	class := q.FloorPriorityClass
+	class := q.MinPriorityClass
 	if class == "" {
 		class = q.PriorityClass
 	}
-	e.group = e.newWorkload(e, trainingjob.FloorName(e.name), q.Name, class, e.class(e.spec.Master.PriorityClass), e.groupPods(),
+	e.group = e.newWorkload(e, trainingjob.MinJobName(e.name), q.Name, class, e.class(e.spec.Master.PriorityClass), e.groupPods(),
 		set{masterRole, 1, &e.spec.Master}, set{workerRole, e.min, &e.spec.Workers.Pod})
-	e.makeFloor()
+	e.createMinPods()
 }
 
 func (e *elastic) priority() int32 {
@@ -107,7 +107,7 @@ func (e *elastic) takesOver() {
 
 // podState is what the master sees of a worker's pod.
 func (e *elastic) podState(p *pod) coordinator.PodChanged {
-	c := coordinator.PodChanged{Worker: p.number, Name: p.name, Minimum: p.floor, Terminating: p.leaving, Preempted: p.leaving && (p.why == outranked || p.why == unquoted)}
+	c := coordinator.PodChanged{Worker: p.number, Name: p.name, Minimum: p.minimum, Terminating: p.leaving, Preempted: p.leaving && (p.why == outranked || p.why == unquoted)}
 	switch p.phase {
 	case running:
 		c.State = coordinator.PodRunning
@@ -148,7 +148,7 @@ func (e *elastic) podEnded(p *pod) {
 		e.withdraws(p.quota)
 	case e.over || p.why == completed:
 	default:
-		e.makeFloor() // the Job of the floor makes its pods again
+		e.createMinPods() // the Job of the minimum workers makes its pods again
 	}
 }
 
@@ -163,7 +163,7 @@ func (e *elastic) masterEnded(p *pod) {
 	switch {
 	case e.over:
 	case e.group != nil:
-		e.makeFloor()
+		e.createMinPods()
 	default:
 		e.makeMaster()
 	}

@@ -19,24 +19,24 @@ func (e *elastic) makeMaster() {
 	e.masters++
 }
 
-func (e *elastic) makeWorker(id int, floor bool, w *workload) {
+func (e *elastic) makeWorker(id int, minimum bool, w *workload) {
 	class := e.spec.Workers.PriorityClass
-	if floor && e.spec.Workers.FloorPriorityClass != "" {
-		class = e.spec.Workers.FloorPriorityClass
+	if minimum && e.spec.Workers.MinPriorityClass != "" {
+		class = e.spec.Workers.MinPriorityClass
 	}
 	name := trainingjob.WorkerName(e.name, id)
-	if e.group != nil && floor {
-		name = e.floorName(id)
+	if e.group != nil && minimum {
+		name = e.minPodName(id)
 	}
 	p := e.newPod(e, workerRole, id, name, &e.spec.Workers.Pod, class, w)
-	p.floor = floor
+	p.minimum = minimum
 	e.workers = append(e.workers, p)
 	e.lastID = max(e.lastID, id)
 }
 
-// makeFloor makes the master and the floor of a job under a queue, those that are missing; they wait there to be
+// createMinPods makes the master and the minimum workers of a job under a queue, those that are missing; they wait there to be
 // admitted.
-func (e *elastic) makeFloor() {
+func (e *elastic) createMinPods() {
 	if e.master == nil {
 		e.makeMaster()
 	}
@@ -67,11 +67,11 @@ func (e *elastic) ready() []*pod {
 	return all
 }
 
-// groupPods are the pods of master and floor, of which a queue knows their workload.
+// groupPods are the pods of master and minimum workers, of which a queue knows their workload.
 func (e *elastic) groupPods() []eventlog.Owner {
 	owners := []eventlog.Owner{{Kind: "Pod", Name: e.masterName(max(e.masters-1, 0))}}
 	for id := range e.min {
-		owners = append(owners, eventlog.Owner{Kind: "Pod", Name: e.floorName(id)})
+		owners = append(owners, eventlog.Owner{Kind: "Pod", Name: e.minPodName(id)})
 	}
 	return owners
 }
@@ -81,6 +81,6 @@ func (e *elastic) masterName(n int) string {
 }
 
 // floorName is of a pod that a Job makes, not the master.
-func (e *elastic) floorName(id int) string {
-	return fmt.Sprintf("%s-%d", trainingjob.FloorName(e.name), id)
+func (e *elastic) minPodName(id int) string {
+	return fmt.Sprintf("%s-%d", trainingjob.MinJobName(e.name), id)
 }

@@ -60,7 +60,7 @@ func (s *simulation) reopen() {
 	s.touched = s.touched[:0]
 }
 
-// mayFit says whether a node has room for a pod of the shape if everything that is less important went away. If not,
+// mayFit reports whether a node has room for a pod of the shape if everything that is less important went away. If not,
 // the scheduler need not be asked.
 func (h *shape) mayFit(n *node) bool {
 	if n.lost {
@@ -83,7 +83,7 @@ func (h *shape) mayFit(n *node) bool {
 	return true
 }
 
-// schedule tries the pods that wait, the most important first and among equals the oldest, and says whether anything
+// schedule tries the pods that wait, the most important first and among equals the oldest, and reports whether anything
 // came of it.
 func (s *simulation) schedule() (acted bool) {
 	for {

@@ -35,13 +35,13 @@ const exitAskedTo = 143
 
 // pod is one pod.
 type pod struct {
-	id     int
-	name   string
-	owner  owner
-	role   string
-	number int // a worker's
-	class  string
-	floor  bool
+	id      int
+	name    string
+	owner   owner
+	role    string
+	number  int // a worker's
+	class   string
+	minimum bool
 
 	behaviour *scenariofile.Pod
 	shape     *shape
@@ -79,7 +79,7 @@ type owner interface {
 	unfinished() // the simulation has ended, and the job has not
 }
 
-// bound says whether the pod has a node.
+// bound reports whether the pod has a node.
 func (p *pod) bound() bool { return p.phase == starting || p.phase == running }
 
 // newPod makes a pod. With a workload it is gated until that has quota.

@@ -53,7 +53,7 @@ func (p *progress) after(at Time) int64 {
 	return p.done + int64(p.rate)*int64(at-p.counted)
 }
 
-// goesAt sets the speed from now on, and says whether it is another one.
+// goesAt sets the speed from now on, and reports whether it is another one.
 func (p *progress) goesAt(now Time, rate scenariofile.Rate, workers int) bool {
 	p.workers = workers
 	if p.rate == rate {

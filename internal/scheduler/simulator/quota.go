@@ -32,7 +32,7 @@ type workload struct {
 	waits     string
 }
 
-// holds says whether pods of the workload may run.
+// holds reports whether pods of the workload may run.
 func (w *workload) holds() bool { return w.admission != nil && !w.evicting }
 
 // set is a kind of pods in a workload.
@@ -72,7 +72,7 @@ func uid(n int) string {
 	return "0000000000"[:10-len(text)] + text
 }
 
-// admit runs the queues until they are at rest, and says whether anything came of it.
+// admit runs the queues until they are at rest, and reports whether anything came of it.
 func (s *simulation) admit() (acted bool) {
 	for s.quotaStale {
 		result := s.engine.Cycle(s.clock(s.now))

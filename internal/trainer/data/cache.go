@@ -191,7 +191,7 @@ func (c *cache) forget(e *cached) {
 	}
 }
 
-// wants says whether loading a chunk ahead of its use is of use: it is not there, and it would push out neither the one
+// wants reports whether loading a chunk ahead of its use is of use: it is not there, and it would push out neither the one
 // in use nor those that were loaded ahead before.
 func (c *cache) wants(key chunkKey) bool {
 	c.mu.Lock()

@@ -1,7 +1,7 @@
 // Package data reads training data: which files a data set is made of, what identifies it, random access to its
 // records, and minibatches of them as the network takes them.
 //
-// It promises that a data set is what its fingerprint says for as long as it is open: files are checked for changes
+// It guarantees that a data set is what its fingerprint says for as long as it is open: files are checked for changes
 // whenever they are read, RecordIO's checksums are verified before a chunk is used, and a record that does not fit the
 // model's schema is an error with file and record, never other numbers. A chunk of records is read and decompressed
 // once and kept in a cache of bounded size.

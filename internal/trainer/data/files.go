@@ -79,7 +79,7 @@ func (l *lister) walk(dir string) error {
 	return nil
 }
 
-// isHidden says whether a file or directory is left out.
+// isHidden reports whether a file or directory is left out.
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
 // once refuses a file or directory that was met before under another path.

@@ -31,7 +31,7 @@ run "defaults" {
   }
   assert {
     condition     = elastic_workload_priority_class.team["burst"].value < elastic_workload_priority_class.team["floor"].value && elastic_workload_priority_class.team["floor"].value < elastic_workload_priority_class.team["urgent"].value
-    error_message = "Workers above the floor do not go first, or the urgent do not come first."
+    error_message = "Workers above the minimum do not go first, or the urgent do not come first."
   }
 }
 

@@ -1,7 +1,7 @@
 // Package validation refuses what a cluster with Kueue v0.19.2 would refuse, before it is asked: the rules of the CRDs (schema
 // and CEL) and those of Kueue's webhooks, as pure functions, one file a kind.
 //
-// It promises: an error's field is the path of what is wrong in the API's words, such as
+// It guarantees: an error's field is the path of what is wrong in the API's words, such as
 // spec.resourceGroups[0].flavors[1].resources[0].borrowingLimit, and its detail says what to do; an error's Origin tells who
 // would refuse it; fields that are left out are judged by the value that the API server gives them; an object without
 // errors is accepted by Kueue's CRDs and webhooks (with their default feature gates), and one with errors is refused, unless

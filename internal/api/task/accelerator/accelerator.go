@@ -208,7 +208,7 @@ func (t *Table) Of(node map[string]string) []string {
 	return out
 }
 
-// contradicts says whether a label's value names other accelerators and not this one. A coarser name is no
+// contradicts reports whether a label's value names other accelerators and not this one. A coarser name is no
 // contradiction: Karpenter calls an A100-80GB an a100.
 func (t *Table) contradicts(key, value, name string) bool {
 	named := t.marks[mark{key, value}]

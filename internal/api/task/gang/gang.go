@@ -117,7 +117,7 @@ func (r Run) check(nodes int) error {
 	return nil
 }
 
-// done says whether all ranks of the board's run have ended well.
+// done reports whether all ranks of the board's run have ended well.
 func (b Board) done(nodes int) bool {
 	if b.Run.Number == 0 || b.Run.Failure != nil {
 		return false

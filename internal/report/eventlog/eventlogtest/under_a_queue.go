@@ -10,14 +10,14 @@ import (
 
 // Pods of the scenario of an elastic job under a queue: its group before and after the eviction.
 var (
-	GroupMaster      = eventlog.Pod{Name: "elastic-7lpcb", Job: "elastic", Role: "master", Node: "node-1"}
-	GroupFloor       = eventlog.Pod{Name: "elastic-floor-0-spmcs", Job: "elastic", Role: "worker", Node: "node-3"}
-	GroupMasterAgain = eventlog.Pod{Name: "elastic-q2x8d", Job: "elastic", Role: "master", Node: "node-1"}
-	GroupFloorAgain  = eventlog.Pod{Name: "elastic-floor-0-rsfwr", Job: "elastic", Role: "worker", Node: "node-3"}
+	GroupMaster       = eventlog.Pod{Name: "elastic-7lpcb", Job: "elastic", Role: "master", Node: "node-1"}
+	GroupMinimum      = eventlog.Pod{Name: "elastic-floor-0-spmcs", Job: "elastic", Role: "worker", Node: "node-3"}
+	GroupMasterAgain  = eventlog.Pod{Name: "elastic-q2x8d", Job: "elastic", Role: "master", Node: "node-1"}
+	GroupMinimumAgain = eventlog.Pod{Name: "elastic-floor-0-rsfwr", Job: "elastic", Role: "worker", Node: "node-3"}
 )
 
-// AboveFloor is a worker of the elastic job that its master made.
-func AboveFloor(id int) eventlog.Pod {
+// AboveMinimum is a worker of the elastic job that its master made.
+func AboveMinimum(id int) eventlog.Pod {
 	return eventlog.Pod{Name: trainingjob.WorkerName("elastic", id), Job: "elastic", Role: "worker", Node: "node-2"}
 }
 
@@ -29,20 +29,20 @@ func WorkloadOf(pod eventlog.Pod) eventlog.Workload {
 	}
 }
 
-// GroupWorkload is the workload of the elastic job's master and floor.
+// GroupWorkload is the workload of the elastic job's master and minimum workers.
 var GroupWorkload = eventlog.Workload{
 	Name: "elastic-floor-87932864", UID: "uid-group", Queue: "training-queue", PriorityClass: "floor", Priority: 100,
-	Owners: []eventlog.Owner{{Kind: "Pod", Name: GroupMaster.Name}, {Kind: "Pod", Name: GroupFloor.Name}},
+	Owners: []eventlog.Owner{{Kind: "Pod", Name: GroupMaster.Name}, {Kind: "Pod", Name: GroupMinimum.Name}},
 }
 
-// urgentJob are the pods and the workload of an urgent job of so many workers, all of them floor.
+// urgentJob are the pods and the workload of an urgent job of so many workers, all of them minimum workers.
 func urgentJob(name string, workers int) (pods []eventlog.Pod, workload eventlog.Workload) {
 	pods = []eventlog.Pod{{Name: name + "-mq4zt", Job: name, Role: "master", Node: "node-1"}}
 	for id := range workers {
-		pods = append(pods, eventlog.Pod{Name: fmt.Sprintf("%s-%d-k7v47", trainingjob.FloorName(name), id), Job: name, Role: "worker", Node: "node-3"})
+		pods = append(pods, eventlog.Pod{Name: fmt.Sprintf("%s-%d-k7v47", trainingjob.MinJobName(name), id), Job: name, Role: "worker", Node: "node-3"})
 	}
 	workload = eventlog.Workload{
-		Name: trainingjob.FloorName(name) + "-83c3ba91", UID: "uid-group-" + name, Queue: "training-queue", PriorityClass: "urgent", Priority: 1000,
+		Name: trainingjob.MinJobName(name) + "-83c3ba91", UID: "uid-group-" + name, Queue: "training-queue", PriorityClass: "urgent", Priority: 1000,
 	}
 	for _, pod := range pods {
 		workload.Owners = append(workload.Owners, eventlog.Owner{Kind: "Pod", Name: pod.Name})
@@ -81,8 +81,8 @@ func UnderAQueue() []eventlog.Event {
 	}
 	begins := func(second float64, ids ...int) {
 		for _, id := range ids {
-			b.Workload(second, admitted(WorkloadOf(AboveFloor(id))))
-			b.Starts(second+0.1, AboveFloor(id))
+			b.Workload(second, admitted(WorkloadOf(AboveMinimum(id))))
+			b.Starts(second+0.1, AboveMinimum(id))
 		}
 	}
 	taken := func(second float64, w eventlog.Workload, pods ...eventlog.Pod) {
@@ -111,15 +111,15 @@ func UnderAQueue() []eventlog.Event {
 
 	stage(0, "submit")
 	b.Workload(1, admitted(GroupWorkload))
-	b.Starts(1.1, GroupFloor)
+	b.Starts(1.1, GroupMinimum)
 	b.Starts(1.2, GroupMaster)
 	begins(1.5, 1, 2, 3)
 	report(2, elastic, running, 15, 4)
 	plan(2.5, "submit")
 
 	stage(3, "shrink")
-	taken(4, WorkloadOf(AboveFloor(3)), AboveFloor(3))
-	taken(4.1, WorkloadOf(AboveFloor(2)), AboveFloor(2))
+	taken(4, WorkloadOf(AboveMinimum(3)), AboveMinimum(3))
+	taken(4.1, WorkloadOf(AboveMinimum(2)), AboveMinimum(2))
 	lasts(4.4, 11, "urgent", 1)
 	report(5, elastic, running, 40, 2)
 	plan(6, "shrink")
@@ -131,10 +131,10 @@ func UnderAQueue() []eventlog.Event {
 	plan(14, "grow")
 
 	stage(15, "evict")
-	taken(18, WorkloadOf(AboveFloor(5)), AboveFloor(5))
-	taken(18.1, WorkloadOf(AboveFloor(4)), AboveFloor(4))
-	taken(18.2, GroupWorkload, GroupMaster, GroupFloor)
-	left := AboveFloor(1) // its master has deleted it
+	taken(18, WorkloadOf(AboveMinimum(5)), AboveMinimum(5))
+	taken(18.1, WorkloadOf(AboveMinimum(4)), AboveMinimum(4))
+	taken(18.2, GroupWorkload, GroupMaster, GroupMinimum)
+	left := AboveMinimum(1) // its master has deleted it
 	left.Phase, left.Deleting = "Running", true
 	report(18.5, elastic, trainingjob.PhaseWaiting, 150, 0)
 	b.Ends(18.6, left, trainingjob.ExitStopped)
@@ -143,13 +143,13 @@ func UnderAQueue() []eventlog.Event {
 
 	stage(21.5, "again")
 	b.Workload(31, admitted(GroupWorkload))
-	b.Starts(31.1, GroupFloorAgain)
+	b.Starts(31.1, GroupMinimumAgain)
 	b.Starts(31.2, GroupMasterAgain)
 	begins(31.5, 8, 9, 10)
 	generation = 2
 	report(33, elastic, running, 19, 4)
 	report(72, elastic, trainingjob.PhaseSucceeded, 600, 4)
-	for _, pod := range []eventlog.Pod{GroupMasterAgain, GroupFloorAgain, AboveFloor(8), AboveFloor(9), AboveFloor(10)} {
+	for _, pod := range []eventlog.Pod{GroupMasterAgain, GroupMinimumAgain, AboveMinimum(8), AboveMinimum(9), AboveMinimum(10)} {
 		b.Ends(72.2, pod, 0)
 	}
 

@@ -106,14 +106,14 @@ func (c *checker) elastic(path string, e *Elastic) (pods int) {
 	c.speed(below(path, "speed"), &e.Speed)
 	c.pod(below(path, "master"), &e.Master)
 	c.pod(below(path, "workers"), &w.Pod)
-	c.known(below(path, "workers.floorPriorityClass"), w.FloorPriorityClass, "priority class", c.classes)
+	c.known(below(path, "workers.floorPriorityClass"), w.MinPriorityClass, "priority class", c.classes)
 	if q := e.Queue; q != nil {
 		if q.Name == "" {
 			c.problem(below(path, "queue"), "names no local queue")
 		}
 		c.known(below(path, "queue.name"), q.Name, "local queue", c.queues)
 		c.known(below(path, "queue.priorityClass"), q.PriorityClass, "workload priority class", c.workloadClasses)
-		c.known(below(path, "queue.floorPriorityClass"), q.FloorPriorityClass, "workload priority class", c.workloadClasses)
+		c.known(below(path, "queue.floorPriorityClass"), q.MinPriorityClass, "workload priority class", c.workloadClasses)
 	}
 	for i, r := range e.Resize {
 		at := fmt.Sprintf("%s.resize[%d]", path, i)
@@ -121,7 +121,7 @@ func (c *checker) elastic(path string, e *Elastic) (pods int) {
 			c.problem(at, "must have 1 ≤ min ≤ max < %d", MaxPodsOfJob)
 		}
 		if e.Queue != nil && r.Min != w.Min {
-			c.problem(at, "changes the floor, which is admitted as a whole under a queue; leave min at %d", w.Min)
+			c.problem(at, "changes the minimum, which is admitted as a whole under a queue; leave min at %d", w.Min)
 		}
 	}
 	return 1 + w.Max

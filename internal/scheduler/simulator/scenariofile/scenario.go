@@ -1,7 +1,7 @@
 // Package scenariofile is a simulation as a file: the nodes, classes, queues and jobs of a cluster, and what happens to
 // it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
 //
-// It promises that a scenario which Parse returns can be simulated: everything that is named is there, nothing
+// It guarantees that a scenario which Parse returns can be simulated: everything that is named is there, nothing
 // contradicts itself, sizes and times are within bounds; and that errors are reported with file, line and column,
 // before much memory is used. How the queues' objects are written is Kueue's own API, and its rules are those of
 // package kueue/validation.
@@ -189,13 +189,13 @@ type Elastic struct {
 
 // Workers are the workers' pods.
 type Workers struct {
-	// Min is the floor: with fewer workers nothing is computed. 0 is 1.
+	// Min is the minimum: with fewer workers nothing is computed. 0 is 1.
 	Min int `json:"min"`
 	// Max is how many there are when there is room. 0 is Min.
 	Max int `json:"max"`
 	Pod `json:",inline"`
-	// FloorPriorityClass is kube-scheduler's class of the first Min workers; "" is PriorityClass.
-	FloorPriorityClass string `json:"floorPriorityClass"`
+	// MinPriorityClass is kube-scheduler's class of the first Min workers; "" is PriorityClass.
+	MinPriorityClass string `json:"floorPriorityClass"`
 	// Joins is how long a running worker takes until it computes: data, connection, state.
 	Joins Duration `json:"joins"`
 }
@@ -214,15 +214,15 @@ type Speed struct {
 	Overhead Duration `json:"overhead"`
 }
 
-// ElasticQueue is where an elastic job waits for quota: master and floor together, every worker above the floor by
+// ElasticQueue is where an elastic job waits for quota: master and minimum workers together, every worker above the minimum by
 // itself.
 type ElasticQueue struct {
 	// Name of the LocalQueue.
 	Name string `json:"name"`
-	// WorkloadPriorityClass of each worker above the floor.
+	// WorkloadPriorityClass of each worker above the minimum.
 	PriorityClass string `json:"priorityClass"`
-	// FloorPriorityClass is the WorkloadPriorityClass of master and floor; "" is PriorityClass.
-	FloorPriorityClass string `json:"floorPriorityClass"`
+	// MinPriorityClass is the WorkloadPriorityClass of master and minimum workers; "" is PriorityClass.
+	MinPriorityClass string `json:"floorPriorityClass"`
 }
 
 // Resize is a new size of an elastic job.

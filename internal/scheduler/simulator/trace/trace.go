@@ -14,7 +14,7 @@
 //     CPUs, so that jobs ask for CPUs only where the scenario lists the nodes. The group is the virtual cluster.
 //   - synthetic: jobs like Philly's in number, size and length, drawn from the scenario's seed.
 //
-// It promises that memory is bounded by what it keeps, a job a row, at most scenario.MaxJobs of them; and that errors
+// It guarantees that memory is bounded by what it keeps, a job a row, at most scenario.MaxJobs of them; and that errors
 // are reported with file, line and column. Rows without a start or an end cannot be simulated; they are counted and
 // left out.
 package trace
@@ -102,7 +102,7 @@ type row struct {
 	affinity  *corev1.Affinity
 }
 
-// full says whether no more jobs are wanted.
+// full reports whether no more jobs are wanted.
 func (b *builder) full() bool { return b.trace.Limit > 0 && len(b.jobs) >= b.trace.Limit }
 
 func (b *builder) omit(reason string) {
@@ -202,7 +202,7 @@ func (b *builder) elastic(r row, pod scenariofile.Pod, queue, class string) *sce
 		CheckpointEvery: b.trace.CheckpointEvery,
 	}
 	if queue != "" {
-		e.Queue = &scenariofile.ElasticQueue{Name: queue, PriorityClass: class, FloorPriorityClass: class}
+		e.Queue = &scenariofile.ElasticQueue{Name: queue, PriorityClass: class, MinPriorityClass: class}
 	}
 	return e
 }

@@ -1,5 +1,5 @@
 // Package inference opens a model that has been trained, to use it: the compiled network of a model file with the
-// weights of a final model or of a checkpoint. It promises that the weights are the file's, whole and undamaged, and
+// weights of a final model or of a checkpoint. It guarantees that the weights are the file's, whole and undamaged, and
 // that they are of this very network: what does not fit is refused by the tensor's name.
 //
 // What is computed with it is others'.

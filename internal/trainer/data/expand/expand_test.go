@@ -9,7 +9,7 @@ import (
 
 func TestLimitGrowsWithWhatIsStoredAndNeverOverflows(t *testing.T) {
 	for stored, want := range map[int64]int64{
-		0:             expand.Floor,
+		0:             expand.MinLimit,
 		4 << 20:       64 << 20,
 		8 << 20:       128 << 20,
 		math.MaxInt64: 1 << 62,

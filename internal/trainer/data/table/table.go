@@ -5,7 +5,7 @@
 // of the codec tf_example do. What type a cell has is said by the feature that it feeds; where there is no model, the
 // types are told from all rows.
 //
-// It promises random access: an index of where every few hundred rows begin, so that no row before a range has to be
+// It guarantees random access: an index of where every few hundred rows begin, so that no row before a range has to be
 // read, and errors that name file, line and column. A cell that is empty or of another type is an error, never a zero.
 package table
 

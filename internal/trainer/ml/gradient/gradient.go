@@ -2,7 +2,7 @@
 // every record has a part in, and for each embedding table the rows that some record looked up. What a step costs, in
 // memory and on the wire, depends on the rows that were touched and not on the sizes of the tables.
 //
-// It promises that adding is a function of its two operands to the bit, so that sums along the fixed tree of package
+// It guarantees that adding is a function of its two operands to the bit, so that sums along the fixed tree of package
 // reduce do not depend on who held what, and that what it unpacks is well formed and no larger than what was read.
 // Which rows a minibatch touches and what is done with a sum are package nn's.
 package gradient

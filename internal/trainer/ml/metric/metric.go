@@ -3,7 +3,7 @@
 // records, minibatches, virtual workers and ranges in any order with equal result, so that a metric does not depend on
 // who measured what; its value is computed from the sums alone, once.
 //
-// It promises equal values on every processor. Losses are not counted but added, in an order that is others' to keep.
+// It guarantees equal values on every processor. Losses are not counted but added, in an order that is others' to keep.
 package metric
 
 import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"

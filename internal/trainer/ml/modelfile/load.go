@@ -2,7 +2,7 @@
 // and defines loss, optimizer, feed (or dataset_fn, or input_fn) and eval_metrics_fn.
 //
 // It rewrites the few constructs that only Python has, lets go.starlark.net run the rest behind a facade of tensorflow
-// and a little numpy, and records what the file builds as a graph.Model. It promises that nothing is ignored: an
+// and a little numpy, and records what the file builds as a graph.Model. It guarantees that nothing is ignored: an
 // argument, a value or an operation that it does not implement is refused with file, line and what to write instead,
 // because a model that is silently another one trains to another result. Code that training never reaches may hold
 // anything.

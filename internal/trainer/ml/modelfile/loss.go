@@ -91,14 +91,14 @@ func (f *outputForms) rank(s *symbol) int {
 	return 0
 }
 
-// alike says whether TensorFlow compares two values record by record. Where their ranks differ, it takes every label
+// alike reports whether TensorFlow compares two values record by record. Where their ranks differ, it takes every label
 // with every output.
 func (f *outputForms) alike(x, y *symbol) bool {
 	a, b := f.rank(x), f.rank(y)
 	return a == b && a > 0 || f.trusting && (a == 0 || b == 0)
 }
 
-// keepsElements says whether a traced step changes the shape of one value for each record, and nothing else.
+// keepsElements reports whether a traced step changes the shape of one value for each record, and nothing else.
 func keepsElements(s *symbol) bool {
 	switch s.op {
 	case opExpandDims, opSqueeze:
@@ -204,7 +204,7 @@ func (f *outputForms) lossOf(s *symbol) (foundLoss, bool) {
 
 func isFlattened(s *symbol) bool { return s.op == opReshape && len(s.dims) == 1 && s.dims[0] == -1 }
 
-// flattens says whether casts and reshapes of a value flatten it somewhere.
+// flattens reports whether casts and reshapes of a value flatten it somewhere.
 func flattens(s *symbol) bool {
 	for s.op == opCast {
 		s = s.args[0]
@@ -212,7 +212,7 @@ func flattens(s *symbol) bool {
 	return isFlattened(s)
 }
 
-// isMain says whether an output is the one that the loss takes, and whether it is its sigmoid.
+// isMain reports whether an output is the one that the loss takes, and whether it is its sigmoid.
 func (f *outputForms) isMain(out *symbol) (sigmoid, ok bool) {
 	t := f.tensor(out)
 	if t == nil {

@@ -44,7 +44,7 @@ func (s *session) spend(bytes int64) error {
 	return nil
 }
 
-// room says whether spend(bytes) would be accepted.
+// room reports whether spend(bytes) would be accepted.
 func (s *session) room(bytes int64) error {
 	if bytes > s.limits.memory-s.spent {
 		return fmt.Errorf("the file makes values of more than %s MiB in all; does a loop make more than the model needs?",

@@ -121,7 +121,7 @@ func (r *rewriter) line(s *statement, line logicalLine) edits {
 	return e
 }
 
-// isKeyword says whether a name is that of an argument.
+// isKeyword reports whether a name is that of an argument.
 func isKeyword(line logicalLine, i int) bool {
 	return line[i].depth > 0 && i+1 < len(line) && line[i+1].is("=")
 }
@@ -136,7 +136,7 @@ func statementEnd(line logicalLine, i int) int {
 	return i
 }
 
-// isStarArgument says whether the ** at i passes or takes keyword arguments.
+// isStarArgument reports whether the ** at i passes or takes keyword arguments.
 func isStarArgument(line logicalLine, i int) bool {
 	if i == 0 {
 		return false

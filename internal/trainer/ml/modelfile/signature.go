@@ -114,7 +114,7 @@ func (a *arguments) fail(format string, args ...any) {
 
 func (a *arguments) has(name string) bool { return a.values[name] != nil }
 
-// none says whether the argument is absent or None.
+// none reports whether the argument is absent or None.
 func (a *arguments) none(name string) bool {
 	v := a.values[name]
 	return v == nil || v == starlark.None

@@ -101,7 +101,7 @@ func (s *statement) classify() {
 	}
 }
 
-// importsAlone says whether a try statement only finds out which of several modules is there.
+// importsAlone reports whether a try statement only finds out which of several modules is there.
 func (s *statement) importsAlone() bool {
 	for _, line := range s.lines[1:] {
 		imports := line.indent() > 1 && (line[0].is("import") || line[0].is("from"))
@@ -139,7 +139,7 @@ func (s *statement) globals() map[string]bool {
 	return names
 }
 
-// hides says whether a function has a parameter or a variable of that name for itself.
+// hides reports whether a function has a parameter or a variable of that name for itself.
 func (s *statement) hides(name string) bool {
 	if s.kind != defStatement && s.kind != classStatement || s.globals()[name] {
 		return false
@@ -290,7 +290,7 @@ func modelClasses(all []*statement) (found []*statement) {
 	return found
 }
 
-// assigns says whether a line assigns to a name.
+// assigns reports whether a line assigns to a name.
 func assigns(line logicalLine, name string) bool {
 	return len(line) > 1 && line[0].is(name) && line[1].is("=")
 }

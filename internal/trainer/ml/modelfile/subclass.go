@@ -162,7 +162,7 @@ func (o *object) implied(s *session, f *starlark.Function, mask *symbol, positio
 	return kwargs
 }
 
-// takes says whether a function has a parameter of that name.
+// takes reports whether a function has a parameter of that name.
 func takes(f *starlark.Function, name string) bool {
 	for i := range f.NumParams() {
 		if p, _ := f.Param(i); p == name {

@@ -10,7 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 )
 
-// walksTable says whether Keras' rule for rows changes what has no gradient: the weights or a slot.
+// walksTable reports whether Keras' rule for rows changes what has no gradient: the weights or a slot.
 func walksTable(o graph.Optimizer) bool {
 	return o.Kind == graph.Adam || o.Kind == graph.RMSProp && o.Momentum == 0
 }

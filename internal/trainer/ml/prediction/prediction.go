@@ -1,5 +1,5 @@
 // Package prediction writes what a model says of records, a line for each, in named columns: as CSV with a header, or
-// as JSON lines. It promises one line per record in the order given, numbers that read back to the same bits, and
+// as JSON lines. It guarantees one line per record in the order given, numbers that read back to the same bits, and
 // memory that does not grow with the data.
 //
 // Whose records they are, and what the network computes of them, is others'.

@@ -41,7 +41,7 @@ func Names() []string {
 	return names
 }
 
-// Has says whether there is a model of that name.
+// Has reports whether there is a model of that name.
 func Has(name string) bool {
 	_, err := Load(name)
 	return err == nil

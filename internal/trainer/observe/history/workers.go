@@ -135,7 +135,7 @@ func (l *WorkerHistory) update(now time.Duration, w trainingjob.WorkerStatus) {
 	state := State(w.State)
 	last := &l.Intervals[len(l.Intervals)-1]
 	switch {
-	case l.Ended: // the floor's workers under a queue come again with their numbers
+	case l.Ended: // the minimum workers under a queue come again with their numbers
 		l.Ended, l.endKnown = false, false
 		l.Intervals = append(l.Intervals, Interval{State: state, From: now, To: now})
 	case last.State == state:

@@ -58,7 +58,7 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// allow says whether a message may be written now, and how many were left out since the last one.
+// allow reports whether a message may be written now, and how many were left out since the last one.
 func (s *seen) allow(text string, at time.Time) (allowed bool, leftOut int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,7 @@ type piece struct {
 	text  string
 }
 
-// Frame is the lines of a run, each of at most width cells; colour says whether there may be any.
+// Frame is the lines of a run, each of at most width cells; colour reports whether there may be any.
 func Frame(h *history.History, now time.Duration, width int, colour bool) []string {
 	width = max(width, 1)
 	s := h.Status

@@ -18,7 +18,7 @@ const (
 	defaultWidth = 80 // of a terminal that does not say
 )
 
-// IsSupported says whether a view can be drawn on an output: a terminal that knows how to move its cursor.
+// IsSupported reports whether a view can be drawn on an output: a terminal that knows how to move its cursor.
 func IsSupported(out io.Writer) bool {
 	f, isFile := out.(*os.File)
 	return isFile && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"

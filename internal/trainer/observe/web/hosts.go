@@ -26,7 +26,7 @@ func hostsFromEnvironment() hosts {
 	return h
 }
 
-// allow says whether a request's Host is one that nobody outside can have taken. Without one it is no browser's.
+// allow reports whether a request's Host is one that nobody outside can have taken. Without one it is no browser's.
 func (h hosts) allow(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

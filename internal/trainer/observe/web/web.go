@@ -194,7 +194,7 @@ func numbers(h *history.History) []byte {
 	return text.Bytes()
 }
 
-// healthy says whether the master's loop continues.
+// healthy reports whether the master's loop continues.
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
 	timed(w)
 	if silent := time.Since(s.history.LastTick()); silent > stuckAfter {
@@ -204,7 +204,7 @@ func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ready says whether the master has begun: it has a state, and takes workers in.
+// ready reports whether the master has begun: it has a state, and takes workers in.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	timed(w)
 	if s.history.Snapshot().Status.Phase == "" {

@@ -21,7 +21,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// Launcher runs workers as pods; under a queue, those above the floor. It implements master.Launcher.
+// Launcher runs workers as pods; under a queue, those above the minimum. It implements master.Launcher.
 type Launcher struct {
 	cluster *Cluster
 	address string // of the master, for workers
@@ -38,7 +38,7 @@ type Launcher struct {
 	workers  trainingjob.Workers // the newest workers.json
 	asked    string              // the newest request for a checkpoint
 	creating map[int]*creation
-	floor    floorPods
+	minimum  minPods
 }
 
 // creation is a worker pod that is being made.
@@ -55,7 +55,7 @@ const closeTimeout = 5 * time.Second
 func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l *Launcher, existing []coordinator.PodChanged, lastWorker int, err error) {
 	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancel(requests)
-	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}, floor: floorPods{}}
+	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}, minimum: minPods{}}
 	begun := l // an error's return says that there is no launcher
 	defer func() {
 		if err != nil {
@@ -112,14 +112,14 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	return l, existing, lastWorker, nil
 }
 
-// Size is the floor and the greatest number of workers as of now.
-func (l *Launcher) Size() (floor, most int) {
+// Size is the minimum and the greatest number of workers as of now.
+func (l *Launcher) Size() (minimum, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.workers.Min, l.workers.Max
 }
 
-// Queued says whether the job is under a queue.
+// Queued reports whether the job is under a queue.
 func (l *Launcher) Queued() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +178,7 @@ func gone(e coordinator.PodChanged) coordinator.PodChanged {
 	return e
 }
 
-// changes are what the sight of a pod tells: nothing for a worker of the floor's that has been replaced.
+// changes are what the sight of a pod tells: nothing for a minimum worker that has been replaced.
 func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
 	e, ok := podEvent(pod)
 	if !ok {
@@ -189,7 +189,7 @@ func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.floor.changes(pod, e)
+	return l.minimum.changes(pod, e)
 }
 
 func (l *Launcher) configSeen(o any) {
@@ -223,7 +223,7 @@ func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 	if !ok {
 		return coordinator.PodChanged{}, false
 	}
-	e := coordinator.PodChanged{Worker: id, Minimum: pod.Labels[trainingjob.LabelFloor] == "true", Terminating: pod.DeletionTimestamp != nil}
+	e := coordinator.PodChanged{Worker: id, Minimum: pod.Labels[trainingjob.LabelMinimum] == "true", Terminating: pod.DeletionTimestamp != nil}
 	if _, ours := pod.Labels[trainingjob.LabelWorkerID]; !ours {
 		e.Name = pod.Name // its Job has named it
 	}
@@ -263,7 +263,7 @@ func endedFromOutside(pod *corev1.Pod) bool {
 }
 
 // Create implements master.Launcher: it tries until the pod exists or is no longer wanted, and says why it does not.
-func (l *Launcher) Create(worker int, floor bool) {
+func (l *Launcher) Create(worker int, minimum bool) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	this := &creation{cancel: cancel, done: make(chan struct{})}
 	l.mu.Lock()
@@ -273,12 +273,12 @@ func (l *Launcher) Create(worker int, floor bool) {
 		defer close(this.done)
 		defer cancel()
 		for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
-			err := l.create(ctx, worker, floor)
+			err := l.create(ctx, worker, minimum)
 			if err == nil || apierrors.IsAlreadyExists(err) || ctx.Err() != nil {
 				break
 			}
 			l.log.Warn("a worker pod cannot be created; trying again", "worker", worker, "error", err)
-			l.emit(coordinator.PodChanged{Worker: worker, Minimum: floor, State: coordinator.PodPending, Reason: err.Error()})
+			l.emit(coordinator.PodChanged{Worker: worker, Minimum: minimum, State: coordinator.PodPending, Reason: err.Error()})
 			select {
 			case <-time.After(wait):
 			case <-ctx.Done():
@@ -291,7 +291,7 @@ func (l *Launcher) Create(worker int, floor bool) {
 }
 
 // create makes one pod. The Job is looked at before: a deleted or suspended one gets no more workers.
-func (l *Launcher) create(ctx context.Context, worker int, floor bool) error {
+func (l *Launcher) create(ctx context.Context, worker int, minimum bool) error {
 	c := l.cluster
 	job := &batchv1.Job{}
 	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
@@ -309,7 +309,7 @@ func (l *Launcher) create(ctx context.Context, worker int, floor bool) error {
 		}
 	}
 	l.mu.Lock()
-	pod := trainingjob.WorkerPod(l.workers, c.Job, worker, floor, l.address)
+	pod := trainingjob.WorkerPod(l.workers, c.Job, worker, minimum, l.address)
 	l.mu.Unlock()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -366,7 +366,7 @@ func (l *Launcher) delete(worker int) error {
 	defer cancel()
 	name := trainingjob.WorkerName(l.cluster.Job.Name, worker)
 	l.mu.Lock()
-	if pod := l.floor[worker]; pod != nil {
+	if pod := l.minimum[worker]; pod != nil {
 		name = pod.Name
 	}
 	l.mu.Unlock()

@@ -139,7 +139,7 @@ func TestAPodAsTheCoordinatorSeesIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "digits-worker-4", DeletionTimestamp: c.deleted, Labels: map[string]string{trainingjob.LabelWorkerID: "4", trainingjob.LabelFloor: "true"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "digits-worker-4", DeletionTimestamp: c.deleted, Labels: map[string]string{trainingjob.LabelWorkerID: "4", trainingjob.LabelMinimum: "true"}},
 				Status:     c.status,
 			}
 			got, ok := podEvent(pod)

@@ -13,12 +13,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// floorPods are the newest pod of every worker of the floor's, by its number: the Job that makes them again uses the
+// floorPods are the newest pod of every minimum worker, by its number: the Job that makes them again uses the
 // numbers again, while the pod before may still be seen.
-type floorPods map[int]*corev1.Pod
+type minPods map[int]*corev1.Pod
 
 // changes are what the sight of a pod tells, e at most. A pod that follows another says that this one has ended.
-func (f floorPods) changes(pod *corev1.Pod, e coordinator.PodChanged) []coordinator.PodChanged {
+func (f minPods) changes(pod *corev1.Pod, e coordinator.PodChanged) []coordinator.PodChanged {
 	before := f[e.Worker]
 	if before == nil || before.UID == pod.UID {
 		f[e.Worker] = pod
@@ -82,8 +82,8 @@ func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) 
 }
 
 // Finish ends the group of a job that is over, for good or not. Kueue takes a group for finished when all of its pods
-// have succeeded; until then it holds its quota, and the floor's Job makes every other worker again. So the master's
-// pod is marked as one that is not replaced, and the floor stopped where a worker of it has not succeeded. Without a
+// have succeeded; until then it holds its quota, and the Job of the minimum workers makes every other worker again. So the master's
+// pod is marked as one that is not replaced, and the minimum workers' Job stopped where a worker of it has not succeeded. Without a
 // queue there is nothing to do.
 func (c *Cluster) Finish(ctx context.Context) error {
 	master, err := c.ownPod(ctx)
@@ -99,7 +99,7 @@ func (c *Cluster) Finish(ctx context.Context) error {
 	}
 	pods, err := c.pods(ctx, c.ofWorkers)
 	if err != nil {
-		return fmt.Errorf("list the workers of the floor: %w", err)
+		return fmt.Errorf("list the minimum workers: %w", err)
 	}
 	rest := false
 	for i := range pods.Items {
@@ -109,10 +109,10 @@ func (c *Cluster) Finish(ctx context.Context) error {
 	if !rest {
 		return nil
 	}
-	name := trainingjob.FloorName(c.Job.Name)
+	name := trainingjob.MinJobName(c.Job.Name)
 	suspend := map[string]any{"spec": map[string]any{"suspend": true}}
 	if err := c.patch(ctx, c.batch, "jobs", name, suspend); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("stop the floor's Job %s/%s: %w", c.Namespace, name, err)
+		return fmt.Errorf("stop the Job of the minimum workers %s/%s: %w", c.Namespace, name, err)
 	}
 	return nil
 }

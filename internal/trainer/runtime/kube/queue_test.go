@@ -18,7 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// newQueuedServer has a job under a queue, whose floor is one worker, and its master's pod.
+// newQueuedServer has a job under a queue, whose minimum is one worker, and its master's pod.
 func newQueuedServer(t *testing.T, managed bool) *server {
 	t.Helper()
 	s := newServer(t)
@@ -32,7 +32,7 @@ func newQueuedServer(t *testing.T, managed bool) *server {
 	return s
 }
 
-// member is a pod of the job's group; the floor's have an index.
+// member is a pod of the job's group; the minimum's have an index.
 func member(name, index string, managed bool) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{kueue.PodGroupNameLabel: "digits-floor-0a1b2c3d"}},
@@ -40,7 +40,7 @@ func member(name, index string, managed bool) *corev1.Pod {
 	}
 	if index != "" {
 		pod.Labels[trainingjob.LabelJobUID], pod.Labels[trainingjob.LabelRole] = "uid", trainingjob.RoleWorker
-		pod.Labels[trainingjob.LabelFloor], pod.Labels[batchv1.JobCompletionIndexAnnotation] = "true", index
+		pod.Labels[trainingjob.LabelMinimum], pod.Labels[batchv1.JobCompletionIndexAnnotation] = "true", index
 	}
 	if managed {
 		pod.Labels[kueue.ManagedLabel] = "true"
@@ -99,7 +99,7 @@ func TestWhatAnEvictedMasterLeftIsRemovedByTheNext(t *testing.T) {
 	}
 }
 
-func TestAWorkerOfTheFloorIsEndedUnderTheNameThatItsJobGaveIt(t *testing.T) {
+func TestAMinimumWorkerIsEndedUnderTheNameThatItsJobGaveIt(t *testing.T) {
 	s := newQueuedServer(t, true)
 	s.put("pods", member("digits-floor-0-x7k2p", "0", true))
 	l, existing, _, err := Start(t.Context(), s.cluster, "10.0.0.1:50001", quiet())
@@ -113,13 +113,13 @@ func TestAWorkerOfTheFloorIsEndedUnderTheNameThatItsJobGaveIt(t *testing.T) {
 	}
 }
 
-func TestAWorkerOfTheFloorThatIsMadeAgain(t *testing.T) {
+func TestAMinimumWorkerThatIsCreatedAgain(t *testing.T) {
 	at := func(pod *corev1.Pod, second int64) *corev1.Pod {
 		pod.CreationTimestamp = metav1.Unix(second, 0)
 		return pod
 	}
 	first, second := at(member("digits-floor-0-aaaaa", "0", true), 1), at(member("digits-floor-0-bbbbb", "0", true), 2)
-	sees := func(f floorPods, pod *corev1.Pod) []string {
+	sees := func(f minPods, pod *corev1.Pod) []string {
 		e, _ := podEvent(pod)
 		var seen []string
 		for _, e := range f.changes(pod, e) {
@@ -128,14 +128,14 @@ func TestAWorkerOfTheFloorThatIsMadeAgain(t *testing.T) {
 		return seen
 	}
 	t.Run("has ended under its first name when it is seen under its second", func(t *testing.T) {
-		f := floorPods{}
+		f := minPods{}
 		sees(f, first)
 		if got, want := sees(f, second), []string{first.Name + " ended", second.Name + " running"}; !slices.Equal(got, want) {
 			t.Errorf("%v, not %v", got, want)
 		}
 	})
 	t.Run("is not taken for gone when the first is seen to go", func(t *testing.T) {
-		f := floorPods{}
+		f := minPods{}
 		sees(f, first)
 		sees(f, second)
 		if got := sees(f, first); got != nil {
@@ -146,7 +146,7 @@ func TestAWorkerOfTheFloorThatIsMadeAgain(t *testing.T) {
 		}
 	})
 	t.Run("within a second is known by the other's end", func(t *testing.T) {
-		f := floorPods{}
+		f := minPods{}
 		again := at(member("digits-floor-0-ccccc", "0", true), 2)
 		sees(f, again)
 		ended := second.DeepCopy()
@@ -158,22 +158,22 @@ func TestAWorkerOfTheFloorThatIsMadeAgain(t *testing.T) {
 }
 
 func TestTheEndOfAQueuedJob(t *testing.T) {
-	const markMaster, stopFloor = "PATCH pods/digits-abcde", "PATCH jobs/digits-floor"
+	const markMaster, stopMinJob = "PATCH pods/digits-abcde", "PATCH jobs/digits-floor"
 	for name, c := range map[string]struct {
-		floor corev1.PodPhase
-		want  []string
+		minimum corev1.PodPhase
+		want    []string
 	}{
-		"marks the master's pod when the floor has succeeded": {corev1.PodSucceeded, []string{markMaster}},
-		"stops a floor that continues":                        {corev1.PodRunning, []string{markMaster, stopFloor}},
-		"stops a floor that would be made again":              {corev1.PodFailed, []string{markMaster, stopFloor}},
+		"marks the master's pod when the minimum has succeeded": {corev1.PodSucceeded, []string{markMaster}},
+		"stops minimum workers that continue":                  {corev1.PodRunning, []string{markMaster, stopMinJob}},
+		"stops minimum workers that would be made again":        {corev1.PodFailed, []string{markMaster, stopMinJob}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newQueuedServer(t, true)
 			worker := member("digits-floor-0-x7k2p", "0", true)
-			worker.Status.Phase = c.floor
+			worker.Status.Phase = c.minimum
 			s.put("pods", worker)
 			burst := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "digits-worker-1", Labels: map[string]string{trainingjob.LabelJobUID: "uid", trainingjob.LabelRole: trainingjob.RoleWorker}}}
-			s.put("pods", burst) // above the floor: no Job makes it again
+			s.put("pods", burst) // above the minimum: no Job makes it again
 			if err := s.cluster.Finish(t.Context()); err != nil {
 				t.Fatal(err)
 			}

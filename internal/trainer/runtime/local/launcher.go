@@ -37,14 +37,14 @@ func NewLauncher(args []string, output io.Writer) *Launcher {
 func (l *Launcher) Events() <-chan coordinator.Event { return l.events }
 
 // Create implements master.Launcher.
-func (l *Launcher) Create(worker int, floor bool) {
+func (l *Launcher) Create(worker int, minimum bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return
 	}
 	started := make(chan *os.Process, 1)
-	l.running.Go(func() { l.run(worker, floor, started) })
+	l.running.Go(func() { l.run(worker, minimum, started) })
 	if p := <-started; p != nil {
 		l.processes[worker] = p
 	}
@@ -52,9 +52,9 @@ func (l *Launcher) Create(worker int, floor bool) {
 
 // run starts one worker and reports its end. The thread that starts a process must live as long as that, or the
 // kernel takes the thread's end for the parent's.
-func (l *Launcher) run(worker int, floor bool, started chan<- *os.Process) {
+func (l *Launcher) run(worker int, minimum bool, started chan<- *os.Process) {
 	child.LockThread()
-	event := coordinator.PodChanged{Worker: worker, Minimum: floor, State: coordinator.PodEnded}
+	event := coordinator.PodChanged{Worker: worker, Minimum: minimum, State: coordinator.PodEnded}
 	program, err := os.Executable()
 	cmd := exec.Command(program, append(slices.Clone(l.args), "--id", strconv.Itoa(worker))...)
 	cmd.Stdout, cmd.Stderr = l.output, l.output

@@ -66,9 +66,9 @@ type found struct {
 
 // order is what a master asks of its site.
 type order struct {
-	Create bool // or it is to be ended
-	Worker int
-	Floor  bool
+	Create  bool // or it is to be ended
+	Worker  int
+	Minimum bool
 }
 
 // ended is how a master's process says that it has ended on purpose.
@@ -165,7 +165,7 @@ func (s *site) serve(ctx context.Context, conn net.Conn) {
 		s.mu.Lock()
 		s.last = max(s.last, o.Worker)
 		s.mu.Unlock()
-		s.launcher.Create(o.Worker, o.Floor)
+		s.launcher.Create(o.Worker, o.Minimum)
 	}
 	s.mu.Lock()
 	s.master = nil
@@ -482,7 +482,7 @@ func dialSite(ctx context.Context, address string) (*siteLauncher, found, error)
 	return l, first, nil
 }
 
-func (l *siteLauncher) Create(worker int, floor bool)    { l.say(order{true, worker, floor}) }
+func (l *siteLauncher) Create(worker int, minimum bool)  { l.say(order{true, worker, minimum}) }
 func (l *siteLauncher) Delete(worker int)                { l.say(order{Worker: worker}) }
 func (l *siteLauncher) Events() <-chan coordinator.Event { return l.events }
 

@@ -30,7 +30,7 @@ import (
 // Launcher starts and ends workers. Its methods return at once; PodChanged events from Events report what happens to a
 // worker. A worker that cannot be started stays pending, with the reason, and is retried.
 type Launcher interface {
-	Create(worker int, floor bool)
+	Create(worker int, minimum bool)
 	Delete(worker int)
 	Events() <-chan coordinator.Event // PodChanged and Resize
 }

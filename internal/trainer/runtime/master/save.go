@@ -60,7 +60,7 @@ type Store interface {
 	// an error of it means that another master has taken over. It returns where the files are.
 	Save(ctx context.Context, model []byte, info ModelInfo, run RunInfo, check func(context.Context) error) (files []string, err error)
 
-	// KeepsCheckpoints says whether it has a place for states of so many bytes.
+	// KeepsCheckpoints reports whether it has a place for states of so many bytes.
 	KeepsCheckpoints(bytes int) bool
 	// Checkpoints lists those of a lineage, in any order.
 	Checkpoints(lineage string) ([]StoredCheckpoint, error)

@@ -113,7 +113,7 @@ func (n stuck) Gradient(state []float32, b *graph.Batch, records int, step int64
 
 func TestAWorkerThatBeatsAndComputesForEverHoldsNobodyUp(t *testing.T) {
 	s := newSite(t, 2)
-	s.config.Min, s.config.Max = 2, 2 // it is alive, and counts for the floor
+	s.config.Min, s.config.Max = 2, 2 // it is alive, and counts for the minimum
 	released := make(chan struct{})
 	s.launcher.work = func(ctx context.Context, id int) error {
 		if id == 1 {

@@ -210,12 +210,12 @@ type launcher struct {
 
 func (l *launcher) Events() <-chan coordinator.Event { return l.events }
 
-func (l *launcher) Create(id int, floor bool) {
+func (l *launcher) Create(id int, minimum bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.mu.Lock()
 	l.cancel[id] = cancel
 	l.mu.Unlock()
-	pod := coordinator.PodChanged{Worker: id, Minimum: floor, State: coordinator.PodRunning}
+	pod := coordinator.PodChanged{Worker: id, Minimum: minimum, State: coordinator.PodRunning}
 	l.events <- pod
 	l.running.Go(func() {
 		defer cancel()

@@ -33,7 +33,7 @@ func start(command, env []string, stdout, stderr io.Writer) (*process, error) {
 	return p, nil
 }
 
-// ended says whether it has, and how.
+// ended reports whether it has, and how.
 func (p *process) ended() (code int, ended bool) {
 	select {
 	case <-p.done:

@@ -46,7 +46,7 @@ type session struct {
 	loaded atomic.Pointer[worker] // set once the job is loaded: only then may tensors come
 }
 
-// session works on one stream until it ends. met says whether the job's master answered. Each stream has a connection
+// session works on one stream until it ends. met reports whether the job's master answered. Each stream has a connection
 // of its own: one to a machine that has vanished would be taken for good until TCP gives up, many minutes later.
 func (w *worker) session(ctx context.Context) (met bool, err error) {
 	conn, err := wire.Dial(w.cfg.Master, w.cfg.Credentials)
