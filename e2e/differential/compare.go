@@ -59,9 +59,9 @@ func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	return nil, nil
 }
 
-// sameMessage reports whether the engine says of a pod what the scheduler says. One thing it tells less exactly: of nodes
-// that the pod's affinity does not name, where one is reserved for the pod all the same, the scheduler lists among the
-// filters that named others those that refuse the reserved one.
+// sameMessage reports whether the engine says of a pod what the scheduler says. One thing it tells less exactly: of
+// nodes that the pod's affinity does not name, where one is reserved for the pod all the same, the scheduler lists
+// among the filters that named others those that refuse the reserved one.
 func sameMessage(step *Step, message string) bool {
 	return message == step.Decision.Message ||
 		step.Pod.Status.NominatedNodeName != "" && strings.Contains(step.Decision.Message, "affinity") && strings.Contains(message, "didn't satisfy plugin(s)")

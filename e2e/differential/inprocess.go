@@ -234,8 +234,8 @@ func (p *process) await(ctx context.Context, reached func(context.Context) bool)
 	return nil
 }
 
-// settled reports whether the binding, or the eviction of victims, has ended and the scheduler's cache has every pod as it
-// now is.
+// settled reports whether the binding, or the eviction of victims, has ended and the scheduler's cache has every pod as
+// it now is.
 func (p *process) settled(ctx context.Context) bool {
 	if !p.choice.plugin.PreEnqueue(ctx, p.popped).IsSuccess() { // it is still evicting
 		return false
@@ -260,8 +260,8 @@ func (p *process) settled(ctx context.Context) bool {
 	return p.nominationsKnown()
 }
 
-// nominationsKnown reports whether the scheduler's nominations are those of the pods' status. It takes those of other pods
-// than the popped one back by way of the API server.
+// nominationsKnown reports whether the scheduler's nominations are those of the pods' status. It takes those of other
+// pods than the popped one back by way of the API server.
 func (p *process) nominationsKnown() bool {
 	known := map[string]string{}
 	for _, node := range p.static.Nodes {

@@ -1,9 +1,9 @@
 // Package image builds the trainer's container image without a container engine: the static binary, the folder for its
 // results, and nothing else, run by a user without privileges on a root file system that may be read-only.
 //
-// It guarantees that one commit and one Go release give the same bytes on every machine: Compile leaves no path, time or
-// environment of the machine in the binary, and the image's only time is the one it is told. It writes what engines and
-// importers read (WriteDocker, WriteOCI), hands an image to an engine of this machine (FindEngine, Engine.Load) and
+// It guarantees that one commit and one Go release give the same bytes on every machine: Compile leaves no path, time
+// or environment of the machine in the binary, and the image's only time is the one it is told. It writes what engines
+// and importers read (WriteDocker, WriteOCI), hands an image to an engine of this machine (FindEngine, Engine.Load) and
 // pushes it to a registry (Push). It signs nothing and scans nothing.
 //
 // There are no CA certificates and no time zones in the image: the trainer speaks to its own master, by a certificate
@@ -36,8 +36,8 @@ const (
 	// Entrypoint is the trainer within the image.
 	Entrypoint = "/elastic-trainer"
 
-	// Output is a folder that the image's user owns. Engines give a new volume the owner of the folder that it hides, so
-	// that a volume mounted here can be written.
+	// Output is a folder that the image's user owns. Engines give a new volume the owner of the folder that it hides,
+	// so that a volume mounted here can be written.
 	Output = "/output"
 
 	// userID is "nonroot" by convention, and what the pods of training jobs ask for. A number, because a kubelet cannot

@@ -247,8 +247,8 @@ func TestAJobUnderAQueueShrinksInsteadOfBeingEvictedAndGrowsBack(t *testing.T) {
 func TestWhenMasterAndMinimumAreEvictedTheOtherWorkersLeaveAndTheJobIsQueuedAgain(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, "5")
-	// The group has four CPUs and the worker above it one. Four CPUs are had by evicting the group alone, and Kueue's way
-	// of choosing victims does that: a worker of the lowest priority is put back when the group's room suffices.
+	// The group has four CPUs and the worker above it one. Four CPUs are had by evicting the group alone, and Kueue's
+	// way of choosing victims does that: a worker of the lowest priority is put back when the group's room suffices.
 	d := q.define(2, "3")
 	j := start(t, d)
 	j.runs(2)

@@ -19,8 +19,8 @@ const (
 	few = 20
 	// progress is after how many situations a line says what they came to.
 	progress = 10
-	// shrunk is how many wrong situations are made small where $ELASTIC_TRUTH_SHRINK does not say it, and shrinkPatience
-	// how long each of them may take.
+	// shrunk is how many wrong situations are made small where $ELASTIC_TRUTH_SHRINK does not say it, and
+	// shrinkPatience how long each of them may take.
 	shrunk         = 3
 	shrinkPatience = 3 * time.Minute
 	// results is where wrong situations are stored.

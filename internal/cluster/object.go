@@ -73,8 +73,8 @@ func Get[T Object](ctx context.Context, c *Client, resource Resource[T], name st
 	return object, c.Wrap("get", refOf[T](resource, name), err)
 }
 
-// ServesGroup reports whether the API server knows an API group, in whatever version. It says yes where it cannot be found
-// out.
+// ServesGroup reports whether the API server knows an API group, in whatever version. It says yes where it cannot be
+// found out.
 func ServesGroup(ctx context.Context, c *Client, group string) bool {
 	err := c.kube.Discovery().RESTClient().Get().AbsPath("/apis", group).Do(ctx).Error()
 	return !apierrors.IsNotFound(err)

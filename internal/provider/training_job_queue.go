@@ -59,8 +59,8 @@ func (c *trainingJobCluster) reach(ctx context.Context, objects *trainingjob.Obj
 	return err
 }
 
-// groupOf is the Workload of a Job's master and minimum workers: nil without a queue, and when there is none, or it cannot be
-// read.
+// groupOf is the Workload of a Job's master and minimum workers: nil without a queue, and when there is none, or it
+// cannot be read.
 func groupOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) *kueue.Workload {
 	name := trainingjob.GroupOf(job.Spec.Template.Labels)
 	if name == "" {

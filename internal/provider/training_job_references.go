@@ -83,8 +83,8 @@ func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Defin
 	return diags
 }
 
-// checkQueueReferences warns about a queue and classes that are not there, and about minimum workers that Kueue would rather
-// evict than what is above it.
+// checkQueueReferences warns about a queue and classes that are not there, and about minimum workers that Kueue would
+// rather evict than what is above it.
 func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	at, q := path.Root("queue"), d.Queue

@@ -17,7 +17,8 @@ const (
 	readyTimeout = 3 * time.Minute
 	// A component that dies this often before the cluster is ready will not become ready by trying again.
 	startFailures = 3
-	// lockPatience is how long a start waits for the lock, which those that merely ask for the status hold for an instant.
+	// lockPatience is how long a start waits for the lock, which those that merely ask for the status hold for an
+	// instant.
 	lockPatience = 500 * time.Millisecond
 )
 

@@ -99,7 +99,8 @@ func TestAGroupIsAdmittedWhenAllItsPodsAreThere(t *testing.T) {
 	})
 }
 
-// facts/kueue.md, "An elastic job under a queue": a master and minimum workers in two Jobs that are one group, and bursts.
+// facts/kueue.md, "An elastic job under a queue": a master and minimum workers in two Jobs that are one group, and
+// bursts.
 func TestAnElasticJobUnderAQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

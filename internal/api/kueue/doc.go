@@ -3,9 +3,9 @@
 // types, reasons, labels, annotations, gates, finalizers).
 //
 // It guarantees: the JSON of these types is what Kueue's API server serves, and the CustomResourceDefinitions generated
-// from the markers here (folder crd) accept, default and refuse what Kueue's own do. A test compares both, field by field
-// and rule by rule, with CRD files that it is given (KUEUE_CRDS), and names what is left out and why. Kinds for MultiKueue
-// and for cluster autoscalers are left out altogether.
+// from the markers here (folder crd) accept, default and refuse what Kueue's own do. A test compares both, field by
+// field and rule by rule, with CRD files that it is given (KUEUE_CRDS), and names what is left out and why. Kinds for
+// MultiKueue and for cluster autoscalers are left out altogether.
 //
 // It is data only. Folder validation has the rules as functions; who is admitted or evicted is internal/scheduler's.
 //

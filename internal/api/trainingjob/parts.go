@@ -67,7 +67,8 @@ func LossOf(job string, part Object) Loss {
 	panic(fmt.Sprintf("%T %s is no part of job %s", part, part.GetName(), job)) // Parts and this switch are one list
 }
 
-// Rejoin puts the minimum into the group that the job's pods are members of: Render names a new one for new credentials.
+// Rejoin puts the minimum into the group that the job's pods are members of: Render names a new one for new
+// credentials.
 func (o *Objects) Rejoin(group string) {
 	if o.MinJob != nil && group != "" {
 		o.MinJob.Spec.Template.Labels[kueue.PodGroupNameLabel] = group

@@ -336,7 +336,8 @@ func merge(base, over map[string]string) map[string]string {
 	return out
 }
 
-// ReservedLabel reports whether a label of pods or objects is set by us, by the master or by Kubernetes' Job controller.
+// ReservedLabel reports whether a label of pods or objects is set by us, by the master or by Kubernetes' Job
+// controller.
 func ReservedLabel(key string) bool {
 	if _, ours := objectLabels("")[key]; ours || slices.Contains(jobSelectorLabels, key) {
 		return true

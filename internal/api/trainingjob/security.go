@@ -114,8 +114,8 @@ func securityOf(pod *corev1.PodSecurityContext, container *corev1.SecurityContex
 	return s
 }
 
-// Problems are what the API server or the kubelet would refuse. The field is the attribute's, and nonRoot reports whether
-// the pod may not run as root without it.
+// Problems are what the API server or the kubelet would refuse. The field is the attribute's, and nonRoot reports
+// whether the pod may not run as root without it.
 func (s *SecurityContext) Problems(field string, nonRoot bool) []Problem {
 	var p problems
 	if s == nil {

@@ -69,9 +69,9 @@ type Job struct {
 	Training  Training `json:"training"`
 	Output    string   `json:"output,omitempty"` // a directory; "" keeps the model in ConfigMap NAME-model only
 
-	// Command is workers.command in HCL. It computes the job with a framework of its own: the model file is then a script,
-	// and its path the command's last argument, as in ["python3"]. Empty: the model file is one that elastic-trainer
-	// computes itself.
+	// Command is workers.command in HCL. It computes the job with a framework of its own: the model file is then a
+	// script, and its path the command's last argument, as in ["python3"]. Empty: the model file is one that
+	// elastic-trainer computes itself.
 	Command []string `json:"command,omitempty"`
 
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // nil: one each epoch, and the newest few are kept

@@ -21,9 +21,9 @@ type JobRef struct {
 // WorkerName is the name of a worker's pod.
 func WorkerName(job string, id int) string { return job + "-worker-" + strconv.Itoa(id) }
 
-// WorkerPod is the pod of worker number id; under a queue one above the minimum. A minimum pod carries the minimum's priority
-// class, where there is one. The owner reference is for garbage collection only: controller and blockOwnerDeletion stay
-// unset, else the Job controller would strip it or count the worker as its own.
+// WorkerPod is the pod of worker number id; under a queue one above the minimum. A minimum pod carries the minimum's
+// priority class, where there is one. The owner reference is for garbage collection only: controller and
+// blockOwnerDeletion stay unset, else the Job controller would strip it or count the worker as its own.
 func WorkerPod(w Workers, job JobRef, id int, minimum bool, masterAddress string) *corev1.Pod {
 	t := w.Template.DeepCopy()
 	pod := &corev1.Pod{

@@ -25,8 +25,8 @@ type Job struct {
 	Namespace, Name string
 	// Stages follow one another: what is in a stage is made when all pods of those before it run.
 	Stages []Stage
-	// Grows says that its pods are added to the job of this name that is there. A job that is made takes the place of one
-	// that has its name: the pods and workloads of that are gone when it starts.
+	// Grows says that its pods are added to the job of this name that is there. A job that is made takes the place of
+	// one that has its name: the pods and workloads of that are gone when it starts.
 	Grows bool
 	// Services, ReplicaSets and StatefulSets are made with the job, and spread its pods.
 	Services     []*corev1.Service
@@ -51,8 +51,8 @@ type Part struct {
 	Queue, Class string
 	// Least is how many of the pods the queue may admit them with (partial admission); 0 is all of them.
 	Least int
-	// PriorityClassName is the PriorityClass whose value is the Workload's priority, where Kueue does not take it from the
-	// first pod set that names one, and Class is empty.
+	// PriorityClassName is the PriorityClass whose value is the Workload's priority, where Kueue does not take it from
+	// the first pod set that names one, and Class is empty.
 	PriorityClassName string
 	// Sets are the names of the Workload's pod sets in their order, where that is not the order of the pods.
 	Sets []string
@@ -72,8 +72,8 @@ type Pod struct {
 	Wave int
 	// Ends is set for a pod that has to end before the next wave is created, as an initializer does.
 	Ends bool
-	// Answered says that the API server was asked about the pod, by a dry run: Pod is what it would store, or Refusal says
-	// why it would not.
+	// Answered says that the API server was asked about the pod, by a dry run: Pod is what it would store, or Refusal
+	// says why it would not.
 	Answered bool
 	Refusal  *podadmission.Refusal
 	*corev1.Pod

@@ -12,8 +12,8 @@ type Prospect struct {
 	Kind Kind
 	// Options (Bound, Preempts) that are possible; one of them will happen. In the order of the nodes.
 	Options []Option
-	// Sampled: kube-scheduler looks at a part of so many nodes only, and which part is unknown; the options are those of
-	// every part.
+	// Sampled: kube-scheduler looks at a part of so many nodes only, and which part is unknown; the options are those
+	// of every part.
 	Sampled bool
 	// Approximate says what is not modelled, or where the options are too many to be all named.
 	Approximate []string
@@ -179,7 +179,8 @@ func (cy *cycle) outcomes(at int) (outcomes []prospective, complete bool) {
 		for _, victim := range w.victims {
 			option.Victims = append(option.Victims, Victim{Pod: victim})
 		}
-		// The order also says to which of a budget's pods its allowance goes, and so whether the same victims violate it.
+		// The order also says to which of a budget's pods its allowance goes, and so whether the same victims violate
+		// it.
 		signature := fmt.Sprint(cy.interchange(n, lower, alike, &option), rank.violations)
 		if !known[signature] {
 			known[signature] = true

@@ -44,8 +44,8 @@ type arrival struct {
 	selective   bool // required has anything to say
 	tolerations []corev1.Toleration
 	preferred   *nodeaffinity.PreferredSchedulingTerms
-	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names it asks
-	// for.
+	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names it
+	// asks for.
 	names       []string
 	conflicting bool
 	// Topology spread constraints. spreadAll: nodes without all keys of the soft ones do not count for these.
@@ -159,8 +159,8 @@ type trial struct {
 	requested quantities
 	count     int
 	guests    []*Pod
-	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet allows)
-	// is free when either goes: framework.HostPortInfo is a set.
+	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet
+	// allows) is free when either goes: framework.HostPortInfo is a set.
 	freed []hostPort
 }
 

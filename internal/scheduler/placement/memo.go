@@ -22,8 +22,8 @@ type memo struct {
 	priority int32
 	// own is where the pod that asked last was nominated; -1: nowhere.
 	own int
-	// evictions are of the helpful nodes but those where they turned out not to help. It is made when they are first asked
-	// about.
+	// evictions are of the helpful nodes but those where they turned out not to help. It is made when they are first
+	// asked about.
 	evictions index[eviction]
 	// passing are those evictions that hold for one decision only.
 	passing []passing
@@ -38,9 +38,9 @@ func (s score) compare(other score) int { return cmp.Compare(s, other) }
 // preempt.
 const mostMemos = 256
 
-// keeps reports whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a node
-// itself and what is on it (no topology, and no ports, whose owners it would take longer to look at than all else), and
-// its shape is not seen for the first time.
+// keeps reports whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a
+// node itself and what is on it (no topology, and no ports, whose owners it would take longer to look at than all
+// else), and its shape is not seen for the first time.
 func (cy *cycle) keeps() bool {
 	a := cy.pod.arrival
 	if cy.c.reading || len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil {

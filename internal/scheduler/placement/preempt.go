@@ -68,8 +68,8 @@ func (cy *cycle) victims(n *node) (rank ranking, helps, drawn bool) {
 	return rank, helps, drawn
 }
 
-// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It reports whether
-// there were any.
+// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It reports
+// whether there were any.
 func (cy *cycle) shuffle(n *node, lower []int) (drawn bool) {
 	for from := 0; from < len(lower); {
 		end := from + 1

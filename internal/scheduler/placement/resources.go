@@ -84,8 +84,8 @@ func (s *slots) quantities(list corev1.ResourceList) quantities {
 	return q
 }
 
-// scalar reports whether kube-scheduler counts a resource beyond cpu, memory and ephemeral storage: extended and prefixed
-// ones, huge pages, attachable volumes.
+// scalar reports whether kube-scheduler counts a resource beyond cpu, memory and ephemeral storage: extended and
+// prefixed ones, huge pages, attachable volumes.
 func scalar(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) ||
 		strings.HasPrefix(string(name), corev1.ResourceAttachableVolumesPrefix)

@@ -18,8 +18,8 @@ type constraint struct {
 	key        string
 	selector   labels.Selector
 	minDomains int
-	// Which nodes count: all, or those that the pod's node affinity matches (honorAffinity) and whose taints it tolerates
-	// (honorTaints).
+	// Which nodes count: all, or those that the pod's node affinity matches (honorAffinity) and whose taints it
+	// tolerates (honorTaints).
 	honorAffinity, honorTaints bool
 }
 

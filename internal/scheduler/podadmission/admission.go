@@ -128,7 +128,8 @@ func (c *Controller) priority(pod *corev1.Pod) *Refusal {
 	if class != nil {
 		spec.PriorityClassName, value, policy = class.Name, class.Value, class.PreemptionPolicy
 	}
-	// A priority that the pod brings along is an error unless it is that of its class; pods read from a cluster have it.
+	// A priority that the pod brings along is an error unless it is that of its class; pods read from a cluster have
+	// it.
 	spec.Priority = &value
 	// So is a policy that is not the class's; a pod that a dry run has stored has that of another class, if one is
 	// planned.

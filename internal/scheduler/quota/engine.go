@@ -19,8 +19,8 @@ import (
 type Config struct {
 	// FairSharing switches fair sharing on; nil: classical preemption.
 	FairSharing *FairSharing
-	// RequeueInterval is how long workloads that could not be admitted wait after a change that may help them; 0: Kueue's
-	// 1 s.
+	// RequeueInterval is how long workloads that could not be admitted wait after a change that may help them; 0:
+	// Kueue's 1 s.
 	RequeueInterval time.Duration
 	// IgnoreUndeclared lets workloads ask for resources that their queue does not cover (resources.quotaCheckStrategy:
 	// IgnoreUndeclared).
@@ -37,8 +37,8 @@ type FairSharing struct {
 type PreemptionStrategy string
 
 const (
-	// LessThanOrEqualToFinalShare means that the preemptor's share with its workload is at most the victim's without the
-	// victim.
+	// LessThanOrEqualToFinalShare means that the preemptor's share with its workload is at most the victim's without
+	// the victim.
 	LessThanOrEqualToFinalShare PreemptionStrategy = "LessThanOrEqualToFinalShare"
 	// LessThanInitialShare means that the preemptor's share with its workload is below the victim's as it is.
 	LessThanInitialShare PreemptionStrategy = "LessThanInitialShare"
@@ -73,10 +73,11 @@ type Engine struct {
 
 	// cycle counts the cycles in which something was tried.
 	cycle int64
-	// retries are the trees whose inadmissible workloads are to be queued again, and when; a zero time: an interval after
-	// the next cycle.
+	// retries are the trees whose inadmissible workloads are to be queued again, and when; a zero time: an interval
+	// after the next cycle.
 	retries map[retry]time.Time
-	// settled has what the cycles tried since something was last reported or decided: what comes again will come forever.
+	// settled has what the cycles tried since something was last reported or decided: what comes again will come
+	// forever.
 	settled map[string]bool
 }
 

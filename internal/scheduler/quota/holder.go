@@ -95,8 +95,8 @@ func (s *scan) next(set int, resource string) int {
 	return 0
 }
 
-// outdated reports whether the search must begin anew: another shape, or something was freed since, unless it was in this
-// cycle or the one before.
+// outdated reports whether the search must begin anew: another shape, or something was freed since, unless it was in
+// this cycle or the one before.
 func (s *scan) outdated(w *workload, generation, cycle int64) bool {
 	if s.shape != w.shape {
 		return true

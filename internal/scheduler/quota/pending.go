@@ -25,16 +25,16 @@ type queue struct {
 	// reserved are the workloads that hold quota, in the order in which victims are taken.
 	reserved []*workload
 
-	// waiting is the heap of those that are to be tried; parked are those that were tried in vain ("inadmissible") or are
-	// held back. A pending workload is in one of the two, or is none of the queue's business (inactive, gated, LocalQueue
-	// stopped).
+	// waiting is the heap of those that are to be tried; parked are those that were tried in vain ("inadmissible") or
+	// are held back. A pending workload is in one of the two, or is none of the queue's business (inactive, gated,
+	// LocalQueue stopped).
 	waiting waitingHeap
 	parked  map[*workload]bool
 	// alike holds the shapes that were found not to fit since the last retry: others of that shape are parked untried
 	// (Kueue's SchedulingEquivalenceHashing; BestEffortFIFO only).
 	alike map[string]bool
-	// preemptor is the last workload that issued preemptions; under BestEffortFIFO it stays ahead of all others until it
-	// leaves the queue.
+	// preemptor is the last workload that issued preemptions; under BestEffortFIFO it stays ahead of all others until
+	// it leaves the queue.
 	preemptor *workload
 }
 

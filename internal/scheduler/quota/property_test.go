@@ -252,8 +252,8 @@ func TestNoVictimIsTakenWithoutNeed(t *testing.T) {
 	})
 }
 
-// mustStayWithin reports whether victims were only allowed because the preemptor's queue stays within its nominal quota:
-// evicting fewer might fit by borrowing, but is forbidden then.
+// mustStayWithin reports whether victims were only allowed because the preemptor's queue stays within its nominal
+// quota: evicting fewer might fit by borrowing, but is forbidden then.
 func mustStayWithin(victims []victim) bool {
 	return slices.ContainsFunc(victims, func(v victim) bool { return v.reason == kueue.InCohortReclamationReason })
 }

@@ -39,8 +39,8 @@ type node struct {
 	// children.
 	at    []int32
 	cells []cell
-	// usage is what counts against subtree: for a ClusterQueue all that its workloads hold, for a cohort what its children
-	// hold beyond what they do not lend.
+	// usage is what counts against subtree: for a ClusterQueue all that its workloads hold, for a cohort what its
+	// children hold beyond what they do not lend.
 	usage []Amount
 	// freed is usage without those who are to be preempted in the cycle under way.
 	freed []Amount

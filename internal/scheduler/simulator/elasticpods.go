@@ -34,8 +34,8 @@ func (e *elastic) makeWorker(id int, minimum bool, w *workload) {
 	e.lastID = max(e.lastID, id)
 }
 
-// createMinPods makes the master and the minimum workers of a job under a queue, those that are missing; they wait there to be
-// admitted.
+// createMinPods makes the master and the minimum workers of a job under a queue, those that are missing; they wait
+// there to be admitted.
 func (e *elastic) createMinPods() {
 	if e.master == nil {
 		e.makeMaster()

@@ -191,8 +191,8 @@ func (c *cache) forget(e *cached) {
 	}
 }
 
-// wants reports whether loading a chunk ahead of its use is of use: it is not there, and it would push out neither the one
-// in use nor those that were loaded ahead before.
+// wants reports whether loading a chunk ahead of its use is of use: it is not there, and it would push out neither the
+// one in use nor those that were loaded ahead before.
 func (c *cache) wants(key chunkKey) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

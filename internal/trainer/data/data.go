@@ -34,8 +34,9 @@ type Spec struct {
 	Path string
 	// Format is one of package format's; "" looks at the names of the files. Of no effect on synthetic data.
 	Format string
-	// Codec is dataset.BytesCodec ("" means it) or dataset.TFExampleCodec. Of no effect on IDX and synthetic images, whose
-	// records are an image and a label, and on CSV and the other synthetic data, which are read as dataset.TFExampleCodec.
+	// Codec is dataset.BytesCodec ("" means it) or dataset.TFExampleCodec. Of no effect on IDX and synthetic images,
+	// whose records are an image and a label, and on CSV and the other synthetic data, which are read as
+	// dataset.TFExampleCodec.
 	Codec string
 	// Table says what CSV files and the model's schema do not.
 	Table table.Options
@@ -44,8 +45,8 @@ type Spec struct {
 	Features []graph.Feature
 	// Stores opens the buckets of s3:// and gs://; nil refuses such paths.
 	Stores objectstore.Opener
-	// Damaged, when not nil, is told of every file that cannot be opened, which is left out then instead of ending Open;
-	// and first records are not checked against Features. It is for those who look for all that is wrong.
+	// Damaged, when not nil, is told of every file that cannot be opened, which is left out then instead of ending
+	// Open; and first records are not checked against Features. It is for those who look for all that is wrong.
 	Damaged func(path string, err error)
 	// CacheBytes bounds the memory of decoded chunks (--data-cache); 0 means DefaultCacheBytes().
 	CacheBytes int64

@@ -1,14 +1,15 @@
-// Package validation refuses what a cluster with Kueue v0.19.2 would refuse, before it is asked: the rules of the CRDs (schema
-// and CEL) and those of Kueue's webhooks, as pure functions, one file a kind.
+// Package validation refuses what a cluster with Kueue v0.19.2 would refuse, before it is asked: the rules of the CRDs
+// (schema and CEL) and those of Kueue's webhooks, as pure functions, one file a kind.
 //
 // It guarantees: an error's field is the path of what is wrong in the API's words, such as
-// spec.resourceGroups[0].flavors[1].resources[0].borrowingLimit, and its detail says what to do; an error's Origin tells who
-// would refuse it; fields that are left out are judged by the value that the API server gives them; an object without
-// errors is accepted by Kueue's CRDs and webhooks (with their default feature gates), and one with errors is refused, unless
-// all of them are of rules that are ours.
+// spec.resourceGroups[0].flavors[1].resources[0].borrowingLimit, and its detail says what to do; an error's Origin
+// tells who would refuse it; fields that are left out are judged by the value that the API server gives them; an object
+// without errors is accepted by Kueue's CRDs and webhooks (with their default feature gates), and one with errors is
+// refused, unless all of them are of rules that are ours.
 //
-// Each Validate function is for creating; the one with Update in its name is for changing existing into updated, which has
-// to be valid too. What refers to other objects is not looked at: Kueue accepts references to what is not there yet.
+// Each Validate function is for creating; the one with Update in its name is for changing existing into updated, which
+// has to be valid too. What refers to other objects is not looked at: Kueue accepts references to what is not there
+// yet.
 package validation
 
 import (

@@ -214,8 +214,8 @@ type Speed struct {
 	Overhead Duration `json:"overhead"`
 }
 
-// ElasticQueue is where an elastic job waits for quota: master and minimum workers together, every worker above the minimum by
-// itself.
+// ElasticQueue is where an elastic job waits for quota: master and minimum workers together, every worker above the
+// minimum by itself.
 type ElasticQueue struct {
 	// Name of the LocalQueue.
 	Name string `json:"name"`

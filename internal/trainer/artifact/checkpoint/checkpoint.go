@@ -2,8 +2,8 @@
 // layout and names, with moving statistics and optimizer slots, so that any reader of the format has the weights.
 // Beside them stand the step, the lineage and how well the last step went, and a checksum over all of it.
 //
-// It guarantees that a file that decodes is the file that was encoded: of a damaged one it says so. Where files are kept,
-// and which one a run continues from, is left to others.
+// It guarantees that a file that decodes is the file that was encoded: of a damaged one it says so. Where files are
+// kept, and which one a run continues from, is left to others.
 package checkpoint
 
 import (

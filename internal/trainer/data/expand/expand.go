@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// MinLimit is allowed whatever the stored size: twice the chunk that RecordIO writers make by default, so that a chunk
-	// of zeros is read.
+	// MinLimit is allowed whatever the stored size: twice the chunk that RecordIO writers make by default, so that a
+	// chunk of zeros is read.
 	MinLimit = 64 << 20
 	// Factor is by how much more may be stored than MinLimit/Factor: several times what training data compresses to.
 	Factor = 16
@@ -26,8 +26,8 @@ func Limit(stored int64) int64 {
 	return max(MinLimit, Factor*stored)
 }
 
-// Records is how many records may come from so many stored bytes: their headers take no more than MinLimit, or four times
-// as much as is stored, which lets records be a byte or two.
+// Records is how many records may come from so many stored bytes: their headers take no more than MinLimit, or four
+// times as much as is stored, which lets records be a byte or two.
 func Records(stored int64) int64 { return max(MinLimit, 4*min(stored, 1<<60)) / RecordBytes }
 
 // Rule names the limit in messages.

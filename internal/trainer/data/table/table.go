@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// chunkBytes is how much text is read and parsed together. It is small, so that a range costs little more than itself.
+	// chunkBytes is how much text is read and parsed together. It is small, so that a range costs little more than
+	// itself.
 	chunkBytes = 64 << 10
 	// maxHeaderBytes bounds the header row.
 	maxHeaderBytes = 1 << 20

@@ -1,6 +1,6 @@
-// Package child is what the trainer's processes have in common that are started by others of its own: they die with
-// whoever started them, however that ends, they are signalled together with all that they have started, and their ends
-// are said as a shell says them. Linux does this; elsewhere it compiles, for one machine and for development.
+// Package child starts and signals the trainer's child processes: they die with
+// their parent, however that ends, they are signalled together with their own children, and their ends
+// are reported as exit codes, as a shell does. This works on Linux; elsewhere it only compiles, for development.
 package child
 
 import (
@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ExitCode is a shell's of a process that has ended: 128 and the signal where one has ended it.
+// ExitCode is a process' exit code as a shell reports it: 128 plus the number of the signal that ended the process.
 func ExitCode(p *os.ProcessState) int {
 	if status, ok := p.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

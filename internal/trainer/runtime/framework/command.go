@@ -18,7 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/python"
 )
 
-// launch is what a script's process is started with. A master sends it to the container that its script runs in.
+// launch holds everything that starts a script's process. A master sends it to the container that runs its script.
 type launch struct {
 	Command []string `json:"command"`
 	Name    string   `json:"name"`   // of the script's file
@@ -34,10 +34,10 @@ type command struct {
 	dir    *workdir // holds the script and the Python module
 	output *lines
 	ended  chan struct{} // closed when it has
-	err    error         // how; set before ended is closed
+	err    error         // the error of Wait; set before ended is closed
 }
 
-// startCommand runs a script. The directory is the command's from then on, also after an error.
+// startCommand runs a script. The command owns the directory from then on, also after an error.
 func startCommand(l launch, dir *workdir, output io.Writer) (_ *command, err error) {
 	c := &command{dir: dir, output: &lines{to: output, prefix: l.Name + ": "}, ended: make(chan struct{})}
 	defer func() {
@@ -65,7 +65,7 @@ func (c *command) start(line, env []string) error {
 	if len(line) < 2 {
 		return errors.New("the job has no command")
 	}
-	c.cmd = exec.Command(line[0], line[1:]...) //nolint:noctx // it ends when it is asked nothing more, or is killed
+	c.cmd = exec.Command(line[0], line[1:]...) //nolint:noctx // it ends when its connection is closed, or is killed
 	c.cmd.Env, c.cmd.Stdout, c.cmd.Stderr = env, c.output, c.output
 	c.cmd.SysProcAttr = child.Attributes()
 	c.cmd.WaitDelay = endTimeout // its own children may hold its output open
@@ -89,7 +89,7 @@ func (c *command) start(line, env []string) error {
 
 func (c *command) done() <-chan struct{} { return c.ended }
 
-// ending says how the script has ended.
+// ending describes how the script has ended.
 func (c *command) ending() ending {
 	how := "ended with exit code 0"
 	var exit *exec.ExitError
@@ -99,18 +99,18 @@ func (c *command) ending() ending {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			how = fmt.Sprintf("was ended by signal %q", status.Signal())
 			if status.Signal() == syscall.SIGKILL {
-				how += " (for want of memory, perhaps)"
+				how += " (perhaps out of memory)"
 			}
 		}
 	case c.err != nil:
 		how = "ended: " + c.err.Error()
 	}
-	return ending{How: how, LastWords: c.output.lastWords()}
+	return ending{How: how, LastWords: c.output.lastLines()}
 }
 
-func (c *command) lastWords() string { return c.output.lastWords() }
+func (c *command) lastLines() string { return c.output.lastLines() }
 
-// end waits for the script's end, which it kills when that takes too long, and removes its directory.
+// end waits until the script has ended, kills it if that takes too long, and removes its directory.
 func (c *command) end(patience time.Duration) error {
 	if c.cmd != nil {
 		select {
@@ -123,7 +123,8 @@ func (c *command) end(patience time.Duration) error {
 	return c.dir.remove()
 }
 
-// environment is that of this process, and where the script finds its work. What the user has set stays.
+// environment is that of this process and the variables by which the script finds its work. What the user has set
+// stays.
 func (l launch) environment(modules string) []string {
 	defaults := map[string]string{
 		"PYTHONUNBUFFERED": "1", // its last lines are reported when it dies

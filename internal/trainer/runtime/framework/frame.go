@@ -14,10 +14,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 )
 
-// protocolVersion is that of the frames, and PROTOCOL_VERSION of the Python module. Another one is refused.
+// protocolVersion is the version of the frames, PROTOCOL_VERSION in the Python module. Any other version is rejected.
 const protocolVersion = 2
 
-// kind is what a frame asks or answers.
+// kind is the type of a request or response.
 type kind uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	askApply
 	askEvaluate
 
-	answerFailed kind = 255 // an answer only
+	answerFailed kind = 255 // responses only
 )
 
 func (k kind) String() string {
@@ -51,14 +51,14 @@ func (k kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// frameSize is the size of what stands before every header: "EL", version, kind, the header's length (uint32) and the
+// frameSize is the size of the prefix of every frame: "EL", version, kind, the header's length (uint32) and the
 // body's (uint64), little-endian.
 const frameSize = 16
 
 // maxHeader bounds a JSON header. A description has some 100 bytes for each tensor.
 const maxHeader = 16 << 20
 
-// writeFrame sends one question. The parts of its body follow each other.
+// writeFrame sends one request. Its body is the concatenation of the parts.
 func writeFrame(w io.Writer, k kind, header any, body ...[]byte) error {
 	text, err := json.Marshal(header)
 	if err != nil {
@@ -76,8 +76,8 @@ func writeFrame(w io.Writer, k kind, header any, body ...[]byte) error {
 	return err
 }
 
-// readFrame reads the answer to a question of kind k: its header into reply, its body into body, whose length it must
-// have. An answer that says why there is none is a *scriptError. It allocates no more than it reads.
+// readFrame reads the response to a request of kind k: its header into reply, its body into body, whose length it must
+// have. A response that reports an error is a *scriptError. It allocates no more than it reads.
 func readFrame(r io.Reader, k kind, reply any, body []float32) error {
 	length, err := readHead(r, k, reply)
 	if err != nil {
@@ -91,7 +91,7 @@ func readFrame(r io.Reader, k kind, reply any, body []float32) error {
 	return err
 }
 
-// readInitial reads the initial state, of n floats that nobody has vouched for yet.
+// readInitial reads the initial state, of n floats. n comes from the script's description and is not trusted.
 func readInitial(r io.Reader, n int) ([]float32, error) {
 	length, err := readHead(r, askInitial, &struct{}{})
 	if err != nil {
@@ -109,7 +109,7 @@ func readInitial(r io.Reader, n int) ([]float32, error) {
 	return state, nil
 }
 
-// readHead reads an answer up to its body, whose length it returns.
+// readHead reads a response up to its body, whose length it returns.
 func readHead(r io.Reader, k kind, reply any) (uint64, error) {
 	var head [frameSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -145,7 +145,7 @@ func readHead(r io.Reader, k kind, reply any) (uint64, error) {
 	return bodyLength, nil
 }
 
-// unexpected is the end of a connection in the middle of a frame.
+// unexpected turns the end of a connection in the middle of a frame into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -153,7 +153,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// scriptError is the script's own word that it cannot answer. The script lives on.
+// scriptError is an error that the script reports in its response. The script keeps running.
 type scriptError struct {
 	Message   string `json:"message"`
 	NotFinite bool   `json:"not_finite"`
@@ -161,7 +161,7 @@ type scriptError struct {
 
 func (e *scriptError) Error() string { return e.Message }
 
-// Unwrap lets a loss that is not finite be the same error as our own network's: every worker would meet it.
+// Unwrap makes a loss that is not finite the same error as in our own networks: it is the same on every worker.
 func (e *scriptError) Unwrap() error {
 	if e.NotFinite {
 		return nn.ErrNotFinite

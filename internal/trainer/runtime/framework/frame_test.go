@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 )
 
-// answer is a frame as a script sends it.
+// answer is a response as a script sends it.
 func answer(k kind, header string, body ...float32) []byte {
 	b := []byte{'E', 'L', protocolVersion, byte(k)}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
@@ -94,8 +94,8 @@ func TestAFrameThatPromisesMuchAllocatesLittle(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: no bytes of a script crash the reader or have it read beyond them, and what it takes for an answer is
-// one.
+// FuzzAnswer checks that no bytes of a script crash the reader or make it read beyond them, and that whatever it
+// accepts is a valid response.
 func FuzzAnswer(f *testing.F) {
 	f.Add(answer(askGradient, `{"loss_sum": 2.5, "counts": [7]}`, 1, 2))
 	f.Add(answer(askInitial, `{}`, 1, 2))

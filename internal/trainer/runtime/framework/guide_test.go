@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 )
 
-// shown are the Python blocks of the guide that hold a text.
+// shown returns the Python blocks of the guide that contain a text.
 func shown(t *testing.T, with string) string {
 	t.Helper()
 	guide, err := os.ReadFile("../../../../templates/guides/pytorch.md")
@@ -30,7 +30,7 @@ func shown(t *testing.T, with string) string {
 	return ""
 }
 
-// systemPython is the one whose packages a distribution brings; the test is skipped where it lacks one.
+// systemPython is the distribution's Python; the test is skipped if it lacks one of the packages.
 func systemPython(t *testing.T, module string) string {
 	t.Helper()
 	const python = "/usr/bin/python3"

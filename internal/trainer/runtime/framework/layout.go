@@ -9,23 +9,23 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 )
 
-// The roles of tensors, in the order in which they stand in the state.
+// The roles of tensors, in their order in the state.
 const (
-	parameter = "parameter" // gradients are for them
+	parameter = "parameter" // has gradients
 	statistic = "statistic" // measured with every gradient
-	frozen    = "frozen"    // of the model, and never changed
-	slot      = "slot"      // the optimizer's: in checkpoints, not in models
-	report    = "report"    // comes with every gradient, behind the statistics, and is not part of the state
+	frozen    = "frozen"    // in the model, never changed
+	slot      = "slot"      // of the optimizer: in checkpoints, not in models
+	report    = "report"    // follows the statistics of every gradient, and is not part of the state
 )
 
 var roles = []string{parameter, statistic, frozen, slot, report}
 
-// Description is what a script says of itself.
+// Description is how a script describes itself.
 type Description struct {
 	Model     string   `json:"model"`
 	Optimizer string   `json:"optimizer"`
-	Framework string   `json:"framework"` // with its version, for people
-	Metrics   []string `json:"metrics"`   // shares of records, in the order of an answer's counts
+	Framework string   `json:"framework"` // with its version, for messages
+	Metrics   []string `json:"metrics"`   // shares of records, in the order of a response's counts
 	Tensors   []tensor `json:"tensors"`
 }
 
@@ -33,18 +33,18 @@ type tensor struct {
 	Name  string `json:"name"`
 	Shape []int  `json:"shape"`
 	Role  string `json:"role"`
-	// DType is the element type, as safetensors calls it; "" is F32. A gradient is F32 for every element of a parameter,
-	// whatever the parameter's type is.
+	// DType is the element type, as safetensors calls it; "" is F32. A gradient is F32 for every element of a
+	// parameter, whatever the parameter's type is.
 	DType string `json:"dtype,omitempty"`
-	// Aliases are further names that the saved model has the tensor under, as tied weights have.
+	// Aliases are further names of the tensor in the saved model, for tied weights.
 	Aliases []string `json:"aliases,omitempty"`
 }
 
 func (t tensor) names() []string { return append([]string{t.Name}, t.Aliases...) }
 
-// layout is where each tensor is in the state. The state is a []float32 as everywhere, but only the F32 tensors in it
-// are numbers to this side: a tensor of another type takes as many 32-bit words as its bytes need, which are copied as
-// they are.
+// layout is the position of each tensor in the state. The state is a []float32 as everywhere, but only the F32 tensors
+// in it are read as numbers here: a tensor of another type takes as many 32-bit words as its bytes need, which are
+// copied as they are.
 type layout struct {
 	tensors    []placed
 	parameters int // floats of a gradient: one for each element of a parameter
@@ -55,7 +55,7 @@ type layout struct {
 type placed struct {
 	tensor
 	offset, words int // in the state
-	bytes         int // of the tensor; what is left of its last word is 0
+	bytes         int // of the tensor; its last word is padded with 0
 }
 
 // data is the tensor's part of a state, in words.
@@ -121,7 +121,7 @@ func layOut(d Description) (layout, error) {
 	return l, nil
 }
 
-// export copies the tensors that a saved model holds, those with several names under each of them.
+// export copies the tensors of a saved model; a tensor with several names is saved under each of them.
 func (l layout) export(state []float32) []safetensors.Tensor {
 	var out []safetensors.Tensor
 	for _, p := range l.tensors {
@@ -173,14 +173,14 @@ func (l layout) restore(state []float32, tensors []safetensors.Tensor) error {
 				want.Name, t.DType, t.Shape, len(t.Data), want.DType, want.Shape)
 		}
 		words := want.data(state)
-		clear(words[len(words)-min(1, len(words)):]) // what the last word holds besides
+		clear(words[len(words)-min(1, len(words)):]) // the padding of the last word
 		copy(wire.Bytes(words), t.Data)
 	}
 	return nil
 }
 
-// diverged is the first tensor of floats whose numbers were all finite before an update and no longer are: infinity may
-// be what a tensor has always held, as the mask of an attention does.
+// diverged returns the first tensor of floats whose values were all finite before an update and are not after it. A
+// tensor may contain infinity from the start, as an attention mask does.
 func (l layout) diverged(before, after []float32, finite func([]float32) bool) (string, bool) {
 	for _, p := range l.tensors {
 		if p.Role != report && p.DType == safetensors.F32 && !finite(p.data(after)) && finite(p.data(before)) {

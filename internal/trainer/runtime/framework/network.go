@@ -1,17 +1,16 @@
-// Package framework lets a user's script compute a job: PyTorch, JAX or plain Python. It starts the job's command as a
-// child, or in a master's pod in another container (remote.go), with the job's script as its last argument, and asks it
-// over a Unix socket for what package nn would compute: the gradient of (step, virtual worker) at a state, and the
-// state after an update. To everybody else a script is a job.Network as ours is, so that schedule, membership,
-// checkpoints and restarts are the same.
+// Package framework runs a job's computation in a user's script: PyTorch, JAX or plain Python. It starts the job's
+// command as a child, or in another container of the master's pod (remote.go), with the script as its last argument,
+// and sends it requests over a Unix socket for what package nn computes for other jobs: the gradient of (step, virtual
+// worker) at a state, and the state after an update. A script implements job.Network as package nn does, so that
+// schedule, membership, checkpoints and restarts work the same way.
 //
 // The state is one []float32 here as everywhere; tensors of other types take as many words of it as they need, and are
-// only copied. The child holds a copy, which is loaded into it whenever a question is
-// about another state than the one it holds. So a child is a cache: nothing is lost with it, and a master's is
-// simply started again. The master runs a child too, because it applies updates: in exchange there is no second way in
-// which states come about, are compared and are kept.
+// only copied. The child holds a copy. A request for another state first loads that state into the child. So a child is
+// only a cache: no data is lost with it, and the master restarts its own. The master runs a child too, because it
+// applies updates; so there is one code path for computing, comparing and saving states.
 //
-// What it promises to the bit is what the framework promises. Every question is a function of state, records, step and
-// seed; a script that answers it as one has every record counted once, whatever happens to its workers.
+// Results are reproducible to the bit as far as the framework's are. Every request is a function of state, records,
+// step and seed. If the script computes it as one, every record is counted once, whatever happens to its workers.
 package framework
 
 import (
@@ -31,29 +30,30 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 )
 
-// Options say what to run.
+// Options configure the script to run.
 type Options struct {
 	Command []string // the script's path is added to it
 	Name    string   // of the script's file, and in messages
 	Script  []byte   // its text
-	Beside  string   // directory of the user's in which the script finds modules of its own; "" for none
-	// Shared is a directory that this container shares with the one in which Host runs the script; "" runs it as a child.
+	Beside  string   // the user's directory with modules that the script imports; "" for none
+	// Shared is a directory that this container shares with the one in which Host runs the script; "" runs it as a
+	// child.
 	Shared string
 
 	Seed          uint64
 	MinibatchSize int
-	LearningRate  *float64 // the job's, in place of the script's; nil for that
+	LearningRate  *float64 // the job's, which replaces the script's; nil keeps the script's
 	Threads       int      // of the child; results depend on it
 
-	// Restarts is how many times in a row the child is started again when it has died without having answered anything
-	// in between. A worker's is not: the worker's own end says more.
+	// Restarts is how many times in a row a child is restarted that has died without having answered a request
+	// in between. A worker's child is not restarted: the worker ends, which is reported with more detail.
 	Restarts int
-	Output   io.Writer // gets what a child prints, with the script's name before each line; nil for nobody
+	Output   io.Writer // receives what a child prints, with the script's name before each line; nil discards it
 	// Finite reports whether all numbers of a vector are finite.
 	Finite func([]float32) bool
 }
 
-// Network is a script as a job.Network. It is safe for concurrent use; the script answers one question after the other.
+// Network is a script as a job.Network. It is safe for concurrent use; the script answers one request at a time.
 type Network struct {
 	options     Options
 	description Description
@@ -66,7 +66,7 @@ type Network struct {
 	died  int       // times in a row
 }
 
-// Start runs the script and learns what it computes. The script is ended by Close.
+// Start runs the script and reads its description. Close ends the script.
 func Start(ctx context.Context, o Options) (*Network, error) {
 	n := &Network{options: o}
 	if err := n.begin(ctx); err != nil {
@@ -75,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Network, error) {
 	return n, nil
 }
 
-// begin starts a child. One that describes itself otherwise than the first is refused.
+// begin starts a child. It rejects one whose description differs from the first.
 func (n *Network) begin(ctx context.Context) (err error) {
 	child, err := startProcess(ctx, n.options)
 	if err != nil {
@@ -119,11 +119,11 @@ func (n *Network) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// Description is what the script says of itself.
+// Description is the script's description of itself.
 func (n *Network) Description() Description { return n.description }
 
-// Lineage is what of the description decides the state: all but the framework's version, so that a job continues after
-// an update of its image.
+// Lineage is the part of the description that determines the state: all but the framework's version, so that a job
+// continues after an update of its image.
 func (n *Network) Lineage() Description {
 	d := n.description
 	d.Framework = ""
@@ -139,13 +139,13 @@ func (n *Network) TrainableSize() int { return n.layout.parameters }
 // StatsSize is the length of the statistics and reports that come with every gradient, in words of 4 bytes.
 func (n *Network) StatsSize() int { return n.layout.statistics }
 
-// Tables are none: a framework's embeddings have dense gradients.
+// Tables returns none: a framework's embeddings have dense gradients.
 func (n *Network) Tables() []gradient.Table { return nil }
 
-// Init writes the state of step 0, which the script has made from Options.Seed.
+// Init copies the state of step 0, which the script has made from Options.Seed.
 func (n *Network) Init(state []float32, _ uint64) { copy(state, n.start) }
 
-// Export copies the model's tensors, by the names that the framework has for them.
+// Export copies the model's tensors under the framework's names.
 func (n *Network) Export(state []float32) []safetensors.Tensor { return n.layout.export(state) }
 
 // Snapshot copies the whole state as tensors, for a checkpoint.
@@ -156,13 +156,13 @@ func (n *Network) Restore(state []float32, tensors []safetensors.Tensor) error {
 	return n.layout.restore(state, tensors)
 }
 
-// measured is the header of an answer about records.
+// measured is the header of a response about records.
 type measured struct {
 	LossSum float64 `json:"loss_sum"`
 	Counts  []int64 `json:"counts"`
 }
 
-// Gradient asks for the gradient of a minibatch's records (Batch.Records) at state; see nn.Network.Gradient.
+// Gradient requests the gradient of a minibatch's records (Batch.Records) at state; see nn.Network.Gradient.
 func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
 	question := struct {
 		Step          int64 `json:"step"`
@@ -180,8 +180,8 @@ func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, ste
 	return n.result(m, b.N)
 }
 
-// Apply asks for the state after an update; see nn.Network.Apply. What the script does with the statistics of the
-// step's virtual workers is its own.
+// Apply requests the state after an update; see nn.Network.Apply. The script decides what to do with the statistics of
+// the step's virtual workers.
 func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, step int64) error {
 	virtualWorkers := len(stats)
 	question := struct {
@@ -193,7 +193,7 @@ func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, st
 	for _, s := range stats {
 		body = append(body, wire.Bytes(s))
 	}
-	next := make([]float32, len(state)) // a child that dies meanwhile leaves the state as it is
+	next := make([]float32, len(state)) // keeps the state intact if the child dies meanwhile
 	if err := n.ask(state, askApply, question, &struct{}{}, next, body...); err != nil {
 		return fmt.Errorf("update of step %d: %w", step, err)
 	}
@@ -204,7 +204,7 @@ func (n *Network) Apply(state []float32, sum gradient.Sum, stats [][]float32, st
 	return nil
 }
 
-// Evaluate asks how well the records of a minibatch are answered at state, in inference mode.
+// Evaluate requests loss and metrics of a minibatch's records at state, in inference mode.
 func (n *Network) Evaluate(state []float32, b *graph.Batch) (nn.Result, error) {
 	question := struct {
 		Sizes []int `json:"sizes"`
@@ -221,7 +221,7 @@ func (n *Network) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.child != nil {
-		_ = n.child.close() // a directory that cannot be removed is nobody's harm
+		_ = n.child.close() // a directory that cannot be removed does no harm
 		n.child = nil
 	}
 }
@@ -244,7 +244,7 @@ func sizes(records [][]byte) []int {
 	return out
 }
 
-// ask puts a question about a state to the child, which is given the state first if it holds another.
+// ask sends the child a request about a state, after loading the state if the child holds another.
 func (n *Network) ask(state []float32, k kind, question, reply any, answer []float32, body ...[]byte) error {
 	if len(state) != n.layout.state {
 		return fmt.Errorf("state of %d floats for a script with %d", len(state), n.layout.state)
@@ -294,7 +294,7 @@ func (n *Network) askOnce(state []float32, k kind, question, reply any, answer [
 	return nil
 }
 
-// exchange sends one question and reads its answer.
+// exchange sends one request and reads its response.
 func (n *Network) exchange(k kind, question, reply any, answer []float32, body ...[]byte) error {
 	if err := writeFrame(n.child.conn, k, question, body...); err != nil {
 		return n.child.lost(err)
@@ -302,7 +302,7 @@ func (n *Network) exchange(k kind, question, reply any, answer []float32, body .
 	return n.explained(readFrame(n.child.conn, k, reply, answer))
 }
 
-// explained says what a failed answer means: the script's own error, or its death.
+// explained turns a failed request into the script's own error or the report of its death.
 func (n *Network) explained(err error) error {
 	if own := (*scriptError)(nil); err == nil || errors.As(err, &own) {
 		return err

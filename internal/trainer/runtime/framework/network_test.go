@@ -54,7 +54,7 @@ func start(t *testing.T, o Options) *Network {
 	return n
 }
 
-// childOf is the process of a script that is a child of this one.
+// childOf returns the process of a script that runs as a child of this one.
 func childOf(n *Network) *command { return n.child.script.(*command) }
 
 // minibatch is the records with these numbers.
@@ -148,7 +148,7 @@ func TestAMastersScriptIsStartedAgainAndNothingIsLost(t *testing.T) {
 	n := start(t, o)
 	state := initialState(n)
 	ones := slices.Repeat([]float32{-1}, counted)
-	for step := range int64(6) { // more often than in a row
+	for step := range int64(6) { // more often than Restarts allows in a row
 		if err := syscall.Kill(childOf(n).cmd.Process.Pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ const tailLines = 12
 
 // lines passes output on line by line, each with a prefix, and keeps the last ones.
 type lines struct {
-	to     io.Writer // nil for nobody
+	to     io.Writer // nil discards
 	prefix string
 
 	mu   sync.Mutex
@@ -22,7 +22,7 @@ type lines struct {
 	tail []string
 }
 
-// maxLine is where a line without an end is broken: progress bars write such.
+// maxLine is the length at which a line without an end is broken: progress bars write such lines.
 const maxLine = 8 << 10
 
 func (l *lines) Write(b []byte) (int, error) {
@@ -51,7 +51,7 @@ func (l *lines) line(b []byte) {
 	}
 	l.tail = append(l.tail, text)
 	if l.to != nil {
-		_, _ = fmt.Fprintln(l.to, l.prefix+text) // there is nobody to tell when the log cannot be written
+		_, _ = fmt.Fprintln(l.to, l.prefix+text) // an error of the log cannot be logged
 	}
 }
 
@@ -65,12 +65,12 @@ func (l *lines) flush() {
 	}
 }
 
-// lastWords are the last lines, quoted, for the end of a message.
-func (l *lines) lastWords() string {
+// lastLines are the last lines, quoted, for the end of a message.
+func (l *lines) lastLines() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.tail) == 0 {
-		return ", and said nothing"
+		return ", without output"
 	}
 	return "; its last lines:\n  > " + strings.Join(l.tail, "\n  > ")
 }

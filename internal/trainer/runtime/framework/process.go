@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// Times of a script's life.
+// Timeouts of a script.
 const (
-	// connectTimeout is how long it may take until it connects: to import a framework from a slow disk.
+	// connectTimeout is how long a script may take to connect: importing a framework from a slow disk takes time.
 	connectTimeout = 5 * time.Minute
-	// endTimeout is how long it may take to end when it is asked nothing more. It holds nothing that could be lost.
+	// endTimeout is how long a script may take to end after its connection is closed. It holds no data that could be
+	// lost.
 	endTimeout = 2 * time.Second
 )
 
-// maxSocketPath is what fits into the shortest sockaddr_un of the systems that this is built for, with a zero behind
-// it.
+// maxSocketPath is the longest path in the shortest sockaddr_un of the supported systems, with its terminating
+// zero.
 const maxSocketPath = 103
 
 // running is a script's process: a child of this one (command), or one in another container (remote).
 type running interface {
 	done() <-chan struct{} // closed when it has ended
-	ending() ending        // how it has ended, then
-	lastWords() string     // its last lines as far as they are known here
-	end(patience time.Duration) error
+	ending() ending        // how it has ended, once done is closed
+	lastLines() string     // its last lines, where its output is available here
+	end(timeout time.Duration) error
 }
 
 // ending is how a script has ended, as the end of a sentence, and its last lines.
@@ -57,7 +58,7 @@ func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 	if o.Shared != "" {
 		return p, p.startRemote(ctx, l, o.Shared)
 	}
-	// The directory holds the socket, too, and is readable by this user alone.
+	// The directory also holds the socket, and only this user can read it.
 	dir, err := newWorkdir()
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the socket to %s: %w", o.Name, err)
@@ -76,7 +77,7 @@ func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 	return p, p.accept(ctx, listener)
 }
 
-// listen makes a socket, in the place of one that a killed process has left.
+// listen makes a socket, and replaces one that a killed process has left.
 func listen(path, script string) (*net.UnixListener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("the path of the socket to %s, %s, has %d characters, and a socket's may have %d; set TMPDIR to a shorter one", script, path, len(path), maxSocketPath)
@@ -104,7 +105,7 @@ func (p *process) accept(ctx context.Context, listener *net.UnixListener) error 
 	return err
 }
 
-// errEnded is that of acceptOne when nobody is left who could connect.
+// errEnded is acceptOne's error when the script ended before it connected.
 var errEnded = errors.New("ended before it had connected")
 
 // acceptOne waits for one connection, for connectTimeout at most.
@@ -130,7 +131,7 @@ func acceptOne(ctx context.Context, listener *net.UnixListener, ended <-chan str
 	case <-ctx.Done():
 		why = context.Cause(ctx)
 	}
-	// The listener is its owner's to close: a deadline that has passed ends the waiting too.
+	// The listener is closed by its owner: a deadline in the past ends Accept too.
 	err := listener.SetDeadline(time.Now())
 	if a := <-came; a.conn != nil {
 		err = errors.Join(err, a.conn.Close())
@@ -138,39 +139,39 @@ func acceptOne(ctx context.Context, listener *net.UnixListener, ended <-chan str
 	return nil, errors.Join(why, err)
 }
 
-// lost is why the connection has failed: the script's death, where it has died.
+// lost explains why the connection has failed: the script's death, if it has died.
 func (p *process) lost(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		select {
 		case <-p.script.done():
 			return p.death("")
 		case <-time.After(endTimeout):
-			return fmt.Errorf("%s has closed its connection%s", p.name, p.script.lastWords())
+			return fmt.Errorf("%s has closed its connection%s", p.name, p.script.lastLines())
 		}
 	}
 	return fmt.Errorf("%s: %w", p.name, err)
 }
 
-// death says how the script has ended, at what point of its work, and what it said last.
+// death describes how the script has ended, at what point of its work, and its last lines.
 func (p *process) death(when string) error {
 	end := p.script.ending()
 	return &DiedError{Reason: fmt.Sprintf("%s %s%s%s", p.name, end.How, when, end.LastWords)}
 }
 
-// DiedError is the end of a script that nobody had asked for.
+// DiedError is the unexpected end of a script.
 type DiedError struct{ Reason string }
 
 func (e *DiedError) Error() string { return e.Reason }
 
-// close ends the script: the end of its connection is the end of its work. One that does not end is killed.
+// close closes the connection, on which the script ends. A script that does not end is killed.
 func (p *process) close() error {
 	var err error
-	patience := time.Duration(0) // without a connection it does not know yet that it works for somebody
+	timeout := time.Duration(0) // without a connection the script has not noticed us, and would not notice its end
 	if p.conn != nil {
-		err, patience = p.conn.Close(), endTimeout
+		err, timeout = p.conn.Close(), endTimeout
 	}
 	if p.script != nil {
-		err = errors.Join(err, p.script.end(patience))
+		err = errors.Join(err, p.script.end(timeout))
 	}
 	return err
 }

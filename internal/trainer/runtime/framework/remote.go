@@ -23,10 +23,10 @@ const (
 // maxReport bounds what is read of a script's end, which anything in its container may have written.
 const maxReport = 64 << 10
 
-// redial is the time between two looks whether a master wants a script.
+// redial is the time between two attempts to reach a master.
 const redial = 100 * time.Millisecond
 
-// outcome is what Host sends, once: that the script could not be started, or how it has ended.
+// outcome is the one message that Host sends: the script could not be started, or how it has ended.
 type outcome struct {
 	Refused string `json:"refused,omitempty"`
 	ending
@@ -39,7 +39,7 @@ type remote struct {
 	outcome outcome       // set before ended is closed
 }
 
-// startRemote has the script started in the container that shares a directory with this one.
+// startRemote starts the script in the container that shares a directory with this one.
 func (p *process) startRemote(ctx context.Context, l launch, shared string) (err error) {
 	l.Socket = filepath.Join(shared, scriptSocket)
 	connections, err := listen(l.Socket, p.name)
@@ -63,16 +63,16 @@ func (p *process) startRemote(ctx context.Context, l launch, shared string) (err
 	}
 	err = p.accept(ctx, connections)
 	if died := (*DiedError)(nil); errors.As(err, &died) && r.outcome.Refused != "" {
-		return errors.New(r.outcome.Refused) // no restart would mend it
+		return errors.New(r.outcome.Refused) // a restart would not help
 	}
 	return err
 }
 
-// listen takes the report.
+// listen receives the outcome.
 func (r *remote) listen() {
 	defer close(r.ended)
 	if err := json.NewDecoder(io.LimitReader(r.control, maxReport)).Decode(&r.outcome); err != nil || r.outcome.How == "" {
-		r.outcome.How = "ended together with its container (for want of memory, perhaps)"
+		r.outcome.How = "ended together with its container (perhaps out of memory)"
 	}
 }
 
@@ -80,19 +80,19 @@ func (r *remote) done() <-chan struct{} { return r.ended }
 
 func (r *remote) ending() ending { return r.outcome.ending }
 
-// lastWords are in the log of the script's container.
-func (r *remote) lastWords() string { return "" }
+// lastLines is empty: the last lines are in the log of the script's container.
+func (r *remote) lastLines() string { return "" }
 
-// end lets the script's container end it, which has its own patience.
+// end closes the connection, on which the script's container ends the script, within its own timeout.
 func (r *remote) end(time.Duration) error {
 	err := r.control.Close()
 	<-r.ended
 	return err
 }
 
-// Host runs the scripts of a master in another container, one after the other, until ctx ends. The directory is the one
-// that both share. Where it runs there is nothing that a script must not see: neither the master's credentials nor its
-// processes.
+// Host runs the scripts of a master in another container, one after the other, until ctx ends. The containers share
+// the directory. A script must not see the master's credentials or
+// processes, and this container has neither.
 func Host(ctx context.Context, shared string, output io.Writer) error {
 	address := &net.UnixAddr{Name: filepath.Join(shared, controlSocket), Net: "unix"}
 	for {
@@ -127,7 +127,7 @@ func host(ctx context.Context, control *net.UnixConn, output io.Writer) (err err
 	}
 	script, err := startCommand(l, dir, output)
 	if err != nil {
-		_ = json.NewEncoder(control).Encode(outcome{Refused: err.Error()}) // a master that is gone needs none
+		_ = json.NewEncoder(control).Encode(outcome{Refused: err.Error()}) // the master may have ended
 		return nil
 	}
 	gone := make(chan struct{})

@@ -10,12 +10,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 )
 
-// hosted are the options of testdata/counting.py that run in another container, and what that container prints.
+// hosted returns options that run testdata/counting.py in another container, and that container's output.
 func hosted(t *testing.T) (Options, *eventually.Text) {
 	t.Helper()
 	o, _ := counting(t)
 	o.Output = nil
-	// A test's own directory may be longer than a socket's path.
+	// A test's directory may be too long for a socket's path.
 	dir, err := os.MkdirTemp("", "shared")
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// workdir is a directory of one child's, readable by this user alone. It is locked while its owner lives, so that the
+// workdir is the directory of one child, readable by this user alone. It is locked while its owner lives, so that the
 // next one can remove what a killed owner has left.
 type workdir struct {
 	path string
@@ -17,7 +17,7 @@ type workdir struct {
 
 const workdirPrefix = "elastic-script-"
 
-// newWorkdir makes a directory, and removes those whose owners are gone.
+// newWorkdir makes a directory, and removes those whose owners have ended.
 func newWorkdir() (_ *workdir, err error) {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), workdirPrefix+"*"))
 	if err != nil {
@@ -35,7 +35,7 @@ func newWorkdir() (_ *workdir, err error) {
 			err = errors.Join(err, w.remove())
 		}
 	}()
-	// The lock gets its name when it is held: nobody finds it free before.
+	// The lock file gets its name after it is locked, so that no other process finds it unlocked.
 	made := filepath.Join(w.path, "locking")
 	w.lock = flock.New(made)
 	if _, err := w.lock.TryLock(); err != nil {
@@ -46,7 +46,7 @@ func newWorkdir() (_ *workdir, err error) {
 
 func lockOf(dir string) string { return filepath.Join(dir, "lock") }
 
-// removeLeft removes a directory whose owner is gone. What cannot be locked or removed is somebody else's matter.
+// removeLeft removes a directory whose owner has ended. It skips what it cannot lock or remove.
 func removeLeft(dir string) {
 	if _, err := os.Stat(lockOf(dir)); err != nil {
 		return // it is being made
@@ -58,7 +58,7 @@ func removeLeft(dir string) {
 	}
 }
 
-// remove ends the directory.
+// remove deletes the directory and releases its lock.
 func (w *workdir) remove() error {
 	err := os.RemoveAll(w.path)
 	if w.lock != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// What stands in ConfigMap NAME-model of a job without an output directory until its model is there: the newest state.
+// Keys of ConfigMap NAME-model, which holds the newest state of a job without an output directory until the job has its
+// model.
 const (
 	checkpointKey     = "checkpoint.safetensors"
 	checkpointStepKey = "checkpoint.step"
-	withdrawnKey      = "withdrawn.safetensors" // what was not to be gone on from
+	withdrawnKey      = "withdrawn.safetensors" // a state that must not be resumed from
 )
 
-// headerRoom is what a checkpoint may have besides its tensors.
+// headerRoom is how much a checkpoint may hold besides its tensors.
 const headerRoom = 64 << 10
 
 // KeepsCheckpoints implements master.Store.
@@ -28,8 +29,8 @@ func (s Store) KeepsCheckpoints(bytes int) bool {
 	return s.Output != nil || bytes+headerRoom <= trainingjob.MaxModelConfigMapBytes
 }
 
-// Checkpoints implements master.Store. The ConfigMap is the job's own, so that whatever it holds is of the job's
-// lineage or refused when it is read.
+// Checkpoints implements master.Store. The ConfigMap belongs to the job, so its content is of the job's
+// lineage, or is rejected when it is read.
 func (s Store) Checkpoints(lineage string) ([]master.StoredCheckpoint, error) {
 	if s.Output != nil {
 		return s.Output.Checkpoints(lineage)
@@ -50,7 +51,7 @@ func (s Store) Checkpoints(lineage string) ([]master.StoredCheckpoint, error) {
 	return []master.StoredCheckpoint{{Step: step, Path: path, Read: func() ([]byte, error) { return file, nil }}}, nil
 }
 
-// WithdrawCheckpoints implements master.Store. There is one, and the job begins anew without it.
+// WithdrawCheckpoints implements master.Store. There is only one; without it the job starts again from step 0.
 func (s Store) WithdrawCheckpoints(ctx context.Context, lineage string, steps []int64) ([]string, error) {
 	if s.Output != nil {
 		return s.Output.WithdrawCheckpoints(ctx, lineage, steps)
@@ -71,7 +72,7 @@ func checkpointPath(configMap *corev1.ConfigMap) string {
 	return fmt.Sprintf("configmap://%s/%s/%s", configMap.Namespace, configMap.Name, checkpointKey)
 }
 
-// SaveCheckpoint implements master.Store. A final model is not overwritten: nothing follows it in the same job.
+// SaveCheckpoint implements master.Store. It does not overwrite a final model, which is the end of a job.
 func (s Store) SaveCheckpoint(ctx context.Context, name master.CheckpointName, file []byte, check func(context.Context) error) error {
 	if s.Output != nil {
 		return s.Output.SaveCheckpoint(ctx, name, file, check)

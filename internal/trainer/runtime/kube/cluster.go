@@ -1,8 +1,8 @@
-// Package kube is a master's side of Kubernetes: it creates, watches and removes worker pods, keeps other masters
+// Package kube is the master's access to Kubernetes: it creates, watches and deletes worker pods, keeps other masters
 // away by a Lease, and writes status, Events and small models. It uses the verbs of trainingjob.MasterRules and no
-// others. Besides, it is what the ranks of a task's gang see and write, with the verbs of task.GangRules.
+// others. It also reads and writes what the ranks of a task's gang share, with the verbs of task.GangRules.
 //
-// It talks to the API server through a scheme of just the types it needs: the clientset would more than double the
+// Its scheme has only the types that it needs: the clientset would more than double the size of the
 // trainer's binary.
 package kube
 
@@ -43,7 +43,8 @@ type Cluster struct {
 	Namespace string
 	Pod       string // the master's
 	Job       trainingjob.JobRef
-	// Signed are the credentials with which ConfigMap NAME-job is signed; nil for a job that was made without a signature.
+	// Signed are the credentials with which ConfigMap NAME-job is signed; nil for a job that was created without a
+	// signature.
 	Signed *trainingjob.Credentials
 	// Notice reports something to users; nil discards it.
 	Notice func(coordinator.Notice)
@@ -52,7 +53,7 @@ type Cluster struct {
 	parameters                runtime.ParameterCodec
 }
 
-// Connect finds the API server and the Job of the master that calls. root is put before the token's directory; it is
+// Connect finds the API server and the Job of the calling master. root is put before the token's directory; it is
 // "" in a container.
 func Connect(ctx context.Context, root, jobName string) (*Cluster, error) {
 	c, err := InPod(root)
@@ -67,7 +68,7 @@ func Connect(ctx context.Context, root, jobName string) (*Cluster, error) {
 	return c, nil
 }
 
-// InPod finds the API server by the environment that a pod has. root is put before the token's directory; it is "" in a
+// InPod finds the API server from the environment of a pod. root is put before the token's directory; it is "" in a
 // container.
 func InPod(root string) (*Cluster, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
@@ -80,13 +81,13 @@ func InPod(root string) (*Cluster, error) {
 		Host:            "https://" + net.JoinHostPort(host, port),
 		BearerTokenFile: filepath.Join(dir, "token"),
 		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "ca.crt")},
-		QPS:             -1, // the server's priority and fairness governs
+		QPS:             -1, // the server's API Priority and Fairness limits requests
 		UserAgent:       "elastic-trainer",
 	}
 	return Dial(config, namespace, pod)
 }
 
-// Dial is the API server of a configuration, as a pod of a namespace sees it.
+// Dial connects to the API server of a configuration as a pod of a namespace does.
 func Dial(config *rest.Config, namespace, pod string) (*Cluster, error) {
 	c := &Cluster{Namespace: namespace, Pod: pod}
 	return c, c.dial(config)
@@ -134,7 +135,7 @@ func (c *Cluster) get(ctx context.Context, client rest.Interface, resource, name
 	return client.Get().Namespace(c.Namespace).Resource(resource).Name(name).Do(ctx).Into(into)
 }
 
-// ofWorkers selects the pods of the job's workers.
+// ofWorkers selects the job's worker pods.
 func (c *Cluster) ofWorkers(o *metav1.ListOptions) {
 	o.LabelSelector = labels.Set{trainingjob.LabelJobUID: string(c.Job.UID), trainingjob.LabelRole: trainingjob.RoleWorker}.String()
 }
@@ -148,16 +149,16 @@ func (c *Cluster) pods(ctx context.Context, of func(*metav1.ListOptions)) (*core
 	return pods, err
 }
 
-// informer lists and watches once it is run; a stream that is cut, or too old (410), is listed again.
+// informer lists and watches once it is run; it lists again after a stream that is cut or too old (410).
 func (c *Cluster) informer(resource string, options func(*metav1.ListOptions), of runtime.Object, handler cache.ResourceEventHandler) cache.SharedInformer {
 	informer := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(c.core, resource, c.Namespace, options), of, 0)
 	if _, err := informer.AddEventHandler(handler); err != nil {
-		panic(err) // only an informer that has ended refuses
+		panic(err) // only an informer that has stopped returns an error
 	}
 	return informer
 }
 
-// Config is ConfigMap NAME-job, as the job's maker wrote it; any other is a trainingjob.ForgedError.
+// Config reads ConfigMap NAME-job as the job's creator wrote it; any other content is a trainingjob.ForgedError.
 func (c *Cluster) Config(ctx context.Context) (*corev1.ConfigMap, error) {
 	configMap := &corev1.ConfigMap{}
 	name := trainingjob.ConfigMapName(c.Job.Name)
@@ -190,7 +191,7 @@ func (c *Cluster) patch(ctx context.Context, client rest.Interface, resource, na
 	return client.Patch(types.MergePatchType).Namespace(c.Namespace).Resource(resource).Name(name).Body(body).Do(ctx).Error()
 }
 
-// ServiceAddress is what workers are given: see trainingjob.MasterAddress.
+// ServiceAddress is the address that workers connect to: see trainingjob.MasterAddress.
 func (c *Cluster) ServiceAddress(ctx context.Context) (string, error) {
 	service := &corev1.Service{}
 	name := trainingjob.MasterName(c.Job.Name)

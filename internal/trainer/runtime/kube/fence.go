@@ -18,14 +18,14 @@ import (
 
 const (
 	renewEvery  = 500 * time.Millisecond
-	renewalWait = 2 * time.Second // for a sign of life of the other holder
+	renewalWait = 2 * time.Second // for the other holder to renew
 )
 
-// ErrOtherMaster is that of Acquire where the Lease has a holder that lives.
+// ErrOtherMaster is returned by Acquire while the Lease has a live holder.
 var ErrOtherMaster = errors.New("already has a master")
 
-// Fence holds the Lease NAME-master. What is exclusive by it are pods, files and status: two masters of one job
-// would compute equal bits. It implements master.Fence.
+// Fence holds the Lease NAME-master. The Lease makes pods, files and status exclusive to one master; two masters of one
+// job would compute equal bits. It implements master.Fence.
 type Fence struct {
 	cluster *Cluster
 	log     *slog.Logger
@@ -35,13 +35,13 @@ type Fence struct {
 
 	generation int64
 
-	mu    sync.Mutex            // held while the API server is asked: never by what must not wait
+	mu    sync.Mutex            // held during requests to the API server: must not be taken by code that must not wait
 	lease *coordinationv1.Lease // as last written
 }
 
 // Acquire takes generation g+1 by compare-and-swap: at once when nobody holds the Lease, when this pod does (its
-// process was restarted), or when the holder's pod is gone, ending or failed; otherwise after waiting in vain for the
-// holder to renew, and it is ErrOtherMaster when that renews.
+// process was restarted), or when the holder's pod is gone, terminating or failed; otherwise after the holder has
+// not renewed in time. If the holder renews, the error is ErrOtherMaster.
 func Acquire(ctx context.Context, c *Cluster, log *slog.Logger) (*Fence, error) {
 	f := &Fence{cluster: c, log: log, lost: make(chan string, 1)}
 	name := trainingjob.MasterName(c.Job.Name)
@@ -62,7 +62,7 @@ func Acquire(ctx context.Context, c *Cluster, log *slog.Logger) (*Fence, error) 
 		lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &c.Pod, LeaseTransitions: &transitions, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: &seconds}
 		written, err := f.write(ctx, lease)
 		if apierrors.IsConflict(err) {
-			continue // somebody was faster: look again who
+			continue // another master was faster: read the holder again
 		}
 		if err != nil {
 			return nil, fmt.Errorf("take Lease %s/%s: %w", c.Namespace, name, err)
@@ -157,7 +157,7 @@ func (f *Fence) renewOnce(ctx context.Context) error {
 	return err
 }
 
-// look reads the Lease again: a write that was answered too late is ours all the same.
+// look reads the Lease again: a write whose response came too late was still ours.
 func (f *Fence) look(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
 	if err := f.cluster.get(ctx, f.cluster.coordination, "leases", f.lease.Name, lease); err != nil {
@@ -180,7 +180,7 @@ func (f *Fence) Generation() int64 { return f.generation }
 // Lost implements master.Fence.
 func (f *Fence) Lost() <-chan string { return f.lost }
 
-// Check implements master.Fence: it asks the API server, and takes its silence for consent.
+// Check implements master.Fence: it asks the API server, and succeeds if the server does not answer.
 func (f *Fence) Check(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,7 +197,7 @@ func (f *Fence) Close(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.look(ctx) != nil {
-		return nil // not ours any more, or nobody to tell
+		return nil // no longer ours, or the API server is unreachable
 	}
 	next := f.lease.DeepCopy()
 	next.Spec.HolderIdentity = nil

@@ -53,10 +53,10 @@ func TestWhoMayChangeAConfigMapMakesNoPodByIt(t *testing.T) {
 			}
 		}
 	}
-	resized() // as it was
+	resized() // unchanged
 	change := func(configMap *corev1.ConfigMap) {
 		s.put("configmaps", configMap)
-		s.forget() // those who watch list again
+		s.forget() // watchers list again
 	}
 	change(signedConfig(t, 50, "evil", somebody))
 	if n := <-notices; n.Reason != "WorkersIgnored" || !strings.Contains(n.Message, "its signature does not match") || !strings.Contains(n.Message, "terraform apply") {

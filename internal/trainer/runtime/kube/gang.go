@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Gang is what one rank of a task of several nodes sees of the others: the pods of their Job, and the ConfigMap by
+// Gang is one rank's view of the other ranks of a multi-node task: the pods of their Job, and the ConfigMap through
 // which they agree.
 type Gang struct {
 	cluster *Cluster
@@ -30,7 +30,7 @@ type Gang struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	written *corev1.ConfigMap // the newest that an answer brought; a watch may be behind it
+	written *corev1.ConfigMap // the newest from a response; a watch may be behind it
 }
 
 // WatchGang lists and watches the pods with the label and the ConfigMap, until Close. It returns when both are known.
@@ -60,7 +60,7 @@ func (g *Gang) watch(ctx context.Context, resource string, options func(*metav1.
 func (g *Gang) notify() {
 	select {
 	case g.changed <- struct{}{}:
-	default: // somebody is about to look anyway
+	default: // a change is already pending
 	}
 }
 
@@ -84,7 +84,7 @@ func (g *Gang) Living() map[types.UID]bool {
 	return living
 }
 
-// ListLiving asks the API server, for when a watch that is behind would do harm.
+// ListLiving asks the API server, where a stale watch would do harm.
 func (g *Gang) ListLiving(ctx context.Context) (map[types.UID]bool, error) {
 	pods, err := g.cluster.pods(ctx, g.podsOf)
 	if err != nil {
@@ -124,8 +124,8 @@ func newer(a, b *corev1.ConfigMap) bool {
 	return err != nil || order > 0
 }
 
-// Write sets one key of the ConfigMap; with a version only if it is still the ConfigMap's. When it is another, that is
-// no error: what others have written is fetched, and written is false.
+// Write sets one key of the ConfigMap; with a version only if that is still current. A conflict is
+// no error: Write reads the current ConfigMap, and written is false.
 func (g *Gang) Write(ctx context.Context, key string, value any, version string) (written bool, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -29,7 +29,8 @@ type Launcher struct {
 	events  chan coordinator.Event
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	// Of requests that change something, which Close awaits for a while: a cut one may or may not have been carried out.
+	// For requests that change something. Close waits for them a while: one that is cut off may or may not have taken
+	// effect.
 	requests context.Context
 	giveUp   context.CancelFunc
 	running  sync.WaitGroup
@@ -47,16 +48,16 @@ type creation struct {
 	done   chan struct{}
 }
 
-// closeTimeout bounds how long Close waits for requests under way.
+// closeTimeout bounds how long Close waits for requests in flight.
 const closeTimeout = 5 * time.Second
 
-// Start reads workers.json and the worker pods that are there already, and watches both. The returned events are the
-// pods'; lastWorker is the highest number ever used.
+// Start reads workers.json and the existing worker pods, and watches both. The returned events describe the
+// pods; lastWorker is the highest number ever used.
 func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l *Launcher, existing []coordinator.PodChanged, lastWorker int, err error) {
 	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancel(requests)
 	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}, minimum: minPods{}}
-	begun := l // an error's return says that there is no launcher
+	begun := l // l is nil when an error is returned
 	defer func() {
 		if err != nil {
 			begun.Close()
@@ -69,7 +70,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	if l.workers, err = trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey])); err != nil {
 		return nil, nil, 0, err
 	}
-	l.asked = configMap.Annotations[trainingjob.AnnotationCheckpoint] // of the master before
+	l.asked = configMap.Annotations[trainingjob.AnnotationCheckpoint] // of the previous master
 	if l.Queued() {
 		if err := c.mustBeManaged(ctx); err != nil {
 			return nil, nil, 0, err
@@ -92,7 +93,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 			existing = append(existing, e)
 			lastWorker = max(lastWorker, e.Worker)
 			if l.Queued() && !e.Minimum && e.State == coordinator.PodEnded && e.Disrupted {
-				l.Delete(e.Worker) // it lost its master, which was evicted: nobody looks at it any more
+				l.Delete(e.Worker) // its master was evicted; its log is of no further use
 			}
 		}
 	}
@@ -112,7 +113,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	return l, existing, lastWorker, nil
 }
 
-// Size is the minimum and the greatest number of workers as of now.
+// Size is the current minimum and maximum number of workers.
 func (l *Launcher) Size() (minimum, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +127,7 @@ func (l *Launcher) Queued() bool {
 	return l.workers.Queue != nil
 }
 
-// missed reports the pods that were gone before the watch began: nobody else would.
+// missed reports pods that were deleted before the watch began, which no watch reports.
 func (l *Launcher) missed(pods *corev1.PodList, informer cache.SharedInformer) {
 	if !cache.WaitForCacheSync(l.ctx.Done(), informer.HasSynced) {
 		return
@@ -172,13 +173,13 @@ func (l *Launcher) podGone(o any) {
 	}
 }
 
-// gone is the end of a pod of which nothing more will be heard.
+// gone is the event of a pod that no longer exists.
 func gone(e coordinator.PodChanged) coordinator.PodChanged {
 	e.State, e.Terminating, e.Disrupted = coordinator.PodEnded, true, true
 	return e
 }
 
-// changes are what the sight of a pod tells: nothing for a minimum worker that has been replaced.
+// changes are the events of an observed pod: none for a minimum worker that has been replaced.
 func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
 	e, ok := podEvent(pod)
 	if !ok {
@@ -217,7 +218,7 @@ func (l *Launcher) configSeen(o any) {
 	l.emit(coordinator.Resize{Min: workers.Min, Max: workers.Max})
 }
 
-// podEvent is a pod as the coordinator sees it.
+// podEvent converts a pod to the coordinator's event.
 func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 	id, ok := trainingjob.WorkerID(pod)
 	if !ok {
@@ -252,7 +253,7 @@ func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 	return e, true
 }
 
-// endedFromOutside: asked to stop (143), or killed by something else than the memory limit.
+// endedFromOutside reports whether a container was asked to stop (143), or was killed, but not by the memory limit.
 func endedFromOutside(pod *corev1.Pod) bool {
 	for _, s := range pod.Status.ContainerStatuses {
 		if t := s.State.Terminated; t != nil {
@@ -262,7 +263,8 @@ func endedFromOutside(pod *corev1.Pod) bool {
 	return pod.Status.Reason == "NodeLost" || pod.Status.Reason == "Shutdown" || pod.Status.Reason == "Terminated"
 }
 
-// Create implements master.Launcher: it tries until the pod exists or is no longer wanted, and says why it does not.
+// Create implements master.Launcher: it retries until the pod exists or is no longer wanted, and reports why it does
+// not exist.
 func (l *Launcher) Create(worker int, minimum bool) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	this := &creation{cancel: cancel, done: make(chan struct{})}
@@ -290,7 +292,7 @@ func (l *Launcher) Create(worker int, minimum bool) {
 	})
 }
 
-// create makes one pod. The Job is looked at before: a deleted or suspended one gets no more workers.
+// create makes one pod. It reads the Job first: a deleted or suspended Job gets no more workers.
 func (l *Launcher) create(ctx context.Context, worker int, minimum bool) error {
 	c := l.cluster
 	job := &batchv1.Job{}
@@ -332,7 +334,7 @@ func (l *Launcher) rememberNumber(ctx context.Context, worker int) error {
 	}})
 }
 
-// Delete implements master.Launcher. A creation under way is ended first, so that it cannot come after.
+// Delete implements master.Launcher. It first cancels a creation in flight, so that it cannot take effect later.
 func (l *Launcher) Delete(worker int) {
 	l.mu.Lock()
 	creating := l.creating[worker]
@@ -348,7 +350,7 @@ func (l *Launcher) Delete(worker int) {
 			case err == nil || l.requests.Err() != nil:
 				return
 			case apierrors.IsNotFound(err):
-				// No watch will tell of the end of a pod that never was.
+				// No watch reports the end of a pod that never existed.
 				l.emit(coordinator.PodChanged{Worker: worker, State: coordinator.PodEnded, Terminating: true, Disrupted: true})
 				return
 			}
@@ -373,7 +375,7 @@ func (l *Launcher) delete(worker int) error {
 	return l.cluster.core.Delete().Namespace(l.cluster.Namespace).Resource("pods").Name(name).Do(ctx).Error()
 }
 
-// Close stops watching and creating. Requests that are under way, and deletions, are awaited for a while.
+// Close stops watching and creating. It waits a while for requests in flight and for deletions.
 func (l *Launcher) Close() {
 	l.cancel()
 	patience := time.AfterFunc(closeTimeout, l.giveUp)

@@ -32,7 +32,7 @@ func TestADeletionComesAfterTheCreationThatIsUnderWay(t *testing.T) {
 	l.Create(0, false)
 	<-asked
 	l.Delete(0)
-	late := time.AfterFunc(200*time.Millisecond, release) // a deletion that does not wait comes first
+	late := time.AfterFunc(200*time.Millisecond, release) // a deletion that does not wait would be first
 	defer late.Stop()
 	eventually.True(t, "creation and deletion", func() bool {
 		return slices.Contains(s.writes(), "POST pods") && slices.Contains(s.writes(), "DELETE pods/digits-worker-0")

@@ -12,11 +12,11 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// Store keeps the final model in ConfigMap NAME-model when it is small, and below the output directory where there
-// is one; before, the ConfigMap or the directory has the newest state. It implements master.Store.
+// Store keeps the final model in ConfigMap NAME-model if it is small, and in the output directory if there
+// is one; before the end, the ConfigMap or the directory has the newest state. It implements master.Store.
 type Store struct {
 	Cluster *Cluster
-	Output  *store.Directory // nil: there is none
+	Output  *store.Directory // nil for none
 }
 
 // Finished implements master.Store.
@@ -43,7 +43,7 @@ func (s Store) Finished(jobDigest string) (*master.ModelInfo, error) {
 	return &info, nil
 }
 
-// SaveReport implements master.Store. The ConfigMap is for the model.
+// SaveReport implements master.Store. Without an output directory there is no report: the ConfigMap is for the model.
 func (s Store) SaveReport(ctx context.Context, name master.ReportName, page []byte, check func(context.Context) error) (string, error) {
 	if s.Output != nil {
 		return s.Output.SaveReport(ctx, name, page, check)
@@ -72,7 +72,7 @@ func (s Store) Fits(bytes int) error {
 	return nil
 }
 
-// Save implements master.Store. With an output directory the directory decides, and the ConfigMap is a copy.
+// Save implements master.Store. With an output directory the model is saved there, and the ConfigMap is a copy.
 func (s Store) Save(ctx context.Context, model []byte, info master.ModelInfo, run master.RunInfo, check func(context.Context) error) ([]string, error) {
 	var files []string
 	if s.Output != nil {

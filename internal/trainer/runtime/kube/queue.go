@@ -13,18 +13,18 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// floorPods are the newest pod of every minimum worker, by its number: the Job that makes them again uses the
-// numbers again, while the pod before may still be seen.
+// minPods are the newest pod of each minimum worker, by its number: the Job that recreates them reuses the numbers,
+// while the watch may still report the previous pod.
 type minPods map[int]*corev1.Pod
 
-// changes are what the sight of a pod tells, e at most. A pod that follows another says that this one has ended.
+// changes are the events of an observed pod, at most e. A pod that replaces another also reports the end of that one.
 func (f minPods) changes(pod *corev1.Pod, e coordinator.PodChanged) []coordinator.PodChanged {
 	before := f[e.Worker]
 	if before == nil || before.UID == pod.UID {
 		f[e.Worker] = pod
 		return []coordinator.PodChanged{e}
 	}
-	// Created in one second, the one that is on its way out is the older: the Job makes none beside another that lives.
+	// Of two pods created in the same second the terminating one is older: the Job creates none while another lives.
 	if pod.CreationTimestamp.Before(&before.CreationTimestamp) || e.Terminating || e.State == coordinator.PodEnded {
 		return nil
 	}
@@ -33,8 +33,8 @@ func (f minPods) changes(pod *corev1.Pod, e coordinator.PodChanged) []coordinato
 	return []coordinator.PodChanged{gone(last), e}
 }
 
-// UnmanagedError is a job under a queue in a namespace whose pods Kueue leaves alone. No restart of the master mends
-// it.
+// UnmanagedError is a job under a queue in a namespace whose pods Kueue does not manage. Restarting the master does not
+// help.
 type UnmanagedError struct{ Namespace string }
 
 func (e *UnmanagedError) Error() string {
@@ -42,7 +42,7 @@ func (e *UnmanagedError) Error() string {
 		"have Kueue's integration \"pod\" enabled for the namespace (integrations.frameworks and managedJobsNamespaceSelector of Kueue's configuration), or leave attribute queue out", e.Namespace)
 }
 
-// mustBeManaged is an error when Kueue has not marked the master's own pod.
+// mustBeManaged returns an error if Kueue has not marked the master's own pod.
 func (c *Cluster) mustBeManaged(ctx context.Context) error {
 	pod, err := c.ownPod(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Cluster) ownPod(ctx context.Context) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// StopCause says why the master is asked to stop, as far as the API server can be asked.
+// StopCause is why the master is asked to stop, if the API server can be reached.
 func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) {
 	pod, err := c.ownPod(ctx)
 	if err != nil {
@@ -81,9 +81,9 @@ func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) 
 	return coordinator.Replaced, nil
 }
 
-// Finish ends the group of a job that is over, for good or not. Kueue takes a group for finished when all of its pods
-// have succeeded; until then it holds its quota, and the Job of the minimum workers makes every other worker again. So the master's
-// pod is marked as one that is not replaced, and the minimum workers' Job stopped where a worker of it has not succeeded. Without a
+// Finish ends the group of a job that has succeeded or failed. Kueue considers a group finished when all of its pods
+// have succeeded; until then it holds its quota, and the Job of the minimum workers recreates the others. So Finish
+// marks the master's pod as one that is not replaced, and stops that Job if a worker of it has not succeeded. Without a
 // queue there is nothing to do.
 func (c *Cluster) Finish(ctx context.Context) error {
 	master, err := c.ownPod(ctx)

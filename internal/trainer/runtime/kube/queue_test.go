@@ -63,7 +63,7 @@ func TestAQueuedWorkerThatNoGateHoldsBackEndsTheJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	l.Create(1, false) // this server marks no pod, as a cluster does where Kueue is gone
+	l.Create(1, false) // this server marks no pod, as in a cluster without Kueue
 	for {
 		if e, ok := (<-l.Events()).(coordinator.Unhealthy); ok {
 			if !strings.Contains(e.Reason, "Kueue does not manage pods in namespace ns") {
@@ -164,7 +164,7 @@ func TestTheEndOfAQueuedJob(t *testing.T) {
 		want    []string
 	}{
 		"marks the master's pod when the minimum has succeeded": {corev1.PodSucceeded, []string{markMaster}},
-		"stops minimum workers that continue":                  {corev1.PodRunning, []string{markMaster, stopMinJob}},
+		"stops minimum workers that continue":                   {corev1.PodRunning, []string{markMaster, stopMinJob}},
 		"stops minimum workers that would be made again":        {corev1.PodFailed, []string{markMaster, stopMinJob}},
 	} {
 		t.Run(name, func(t *testing.T) {

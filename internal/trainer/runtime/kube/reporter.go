@@ -25,30 +25,30 @@ type Reporter struct {
 	notices chan coordinator.Notice
 	closing chan struct{}
 	done    sync.WaitGroup
-	ctx     context.Context // ends a while after Close was called
+	ctx     context.Context // ends some time after Close was called
 	giveUp  context.CancelFunc
 }
 
 const (
 	statusRetry  = 2 * time.Second
-	lastStatus   = 10 * time.Second // the final status and the last Events may take so long
+	lastStatus   = 10 * time.Second // bounds writing the final status and the last Events
 	noticesQueue = 64
 )
 
-// atMostEvery are the least times between two Events of what may happen very often; the status says of each.
+// atMostEvery is the minimum interval between Events of frequent reasons; the status reports each of them.
 var atMostEvery = map[string]time.Duration{
 	coordinator.ReasonEvaluated:    time.Minute,
 	coordinator.ReasonCheckpointed: 10 * time.Minute,
 }
 
-// Of all Events together so many are written at once, and so many a second after that: a worker that comes and goes as
-// fast as it can must not keep the API server busy. What is left out is in the log.
+// The burst and the rate per second of all Events together: a worker that joins and leaves as
+// fast as it can must not keep the API server busy. Events that are left out are in the log.
 const (
 	eventsBurst     = 100
 	eventsPerSecond = 2
 )
 
-// NewReporter starts a reporter; Close writes what is left.
+// NewReporter starts a reporter; Close writes what is pending.
 func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
 	r := &Reporter{cluster: c, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
 	r.ctx, r.giveUp = context.WithCancel(context.Background())
@@ -66,13 +66,13 @@ func (r *Reporter) Status(s trainingjob.Status) {
 		default:
 		}
 		select {
-		case <-r.status: // an older one that has not been written
+		case <-r.status: // an older one that is still pending
 		default:
 		}
 	}
 }
 
-// Notice implements master.Reporter. With many of them at once the newest are left out: they are in the log.
+// Notice implements master.Reporter. Of many notices at once it drops the newest, which are in the log.
 func (r *Reporter) Notice(n coordinator.Notice) {
 	select {
 	case r.notices <- n:
@@ -80,7 +80,7 @@ func (r *Reporter) Notice(n coordinator.Notice) {
 	}
 }
 
-// Close waits until the newest status is written, and the Events, for a while.
+// Close waits a while until the newest status and the Events are written.
 func (r *Reporter) Close() {
 	close(r.closing)
 	patience := time.AfterFunc(lastStatus, r.giveUp)
@@ -105,7 +105,7 @@ func (r *Reporter) writeStatuses() {
 	}
 }
 
-// writeUntilDone writes a status, or the newer one that has come meanwhile.
+// writeUntilDone retries until it has written a status, or the newer one that has come meanwhile.
 func (r *Reporter) writeUntilDone(s trainingjob.Status) {
 	closing := r.closing
 	for {
@@ -119,7 +119,7 @@ func (r *Reporter) writeUntilDone(s trainingjob.Status) {
 		case s = <-r.status:
 		case <-retry.C:
 		case <-closing:
-			closing = nil // at once, then at the usual pace
+			closing = nil // at once, then at the usual interval
 		case <-r.ctx.Done():
 			retry.Stop()
 			return

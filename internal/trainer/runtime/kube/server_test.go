@@ -28,13 +28,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// object is what the API server keeps.
+// object is an object in the API server.
 type object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// server is as much of an API server as a master needs to be watched at: it keeps objects by path, refuses stale
+// server is the part of an API server that a master needs: it stores objects by path, rejects stale
 // writes, and can be made to wait before it answers.
 type server struct {
 	*testing.T
@@ -44,8 +44,8 @@ type server struct {
 	objects map[string]object
 	version int
 	log     []string              // the writes, in order, when they were carried out
-	before  func(r *http.Request) // called for each request; nil for nothing
-	oldest  int                   // watches of earlier versions are told that those are too old
+	before  func(r *http.Request) // called for each request, unless nil
+	oldest  int                   // watches of earlier versions end with 410 Gone
 	cut     chan struct{}         // closed when oldest changes
 }
 
@@ -79,7 +79,7 @@ func template() corev1.PodTemplateSpec {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// put writes an object past everything.
+// put stores an object directly, without a request.
 func (s *server) put(resource string, o object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *server) writes() []string {
 	return slices.Clone(s.log)
 }
 
-// wait makes every later request that matches wait for release to be called, or for its client to go. asked receives
-// when there is one.
+// wait makes every later request that matches wait until release is called or the client disconnects. asked receives
+// when there is such a request.
 func (s *server) wait(method, resource string) (asked <-chan struct{}, release func()) {
 	waits, released := make(chan struct{}, 1), make(chan struct{})
 	s.mu.Lock()
@@ -173,12 +173,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.SetResourceVersion(strconv.Itoa(s.version))
 		s.objects[where] = o
 		s.answer(w, http.StatusOK, s.typed(resource, o))
-	default: // GET, and PATCH, whose effect nothing here looks at
+	default: // GET, and PATCH, whose effect no test reads
 		s.answer(w, http.StatusOK, s.typed(resource, have))
 	}
 }
 
-// watch tells of no change: it ends with its client, or because its version is too old.
+// watch reports no change: it ends with its client, or because its version is too old.
 func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("sendInitialEvents") != "" { // a server without streaming lists
 		s.answer(w, http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
@@ -206,7 +206,7 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forget makes every version before the present one too old for a watch.
+// forget makes every earlier version too old for a watch.
 func (s *server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *server) forget() {
 	s.cut = make(chan struct{})
 }
 
-// remove takes an object away without a word to those who watch.
+// remove deletes an object without notifying watches.
 func (s *server) remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,8 @@ type ModelInfo struct {
 	Metrics  map[string]float64 `json:"metrics,omitempty"` // of the same records, by the names that the model file gives them
 	Measured string             `json:"measured_on"`
 	Records  int                `json:"records"` // measured
-	// RecordsPerTask is the length of the ranges by which losses were added: the same ones give the same sum to the bit.
+	// RecordsPerTask is the length of the ranges by which losses were added: the same ones give the same sum to the
+	// bit.
 	RecordsPerTask int `json:"records_per_task"`
 	// Evaluations are those of the validation data on the way and at the end; of more than 1,000 the newest.
 	Evaluations []trainingjob.Measurement `json:"evaluations,omitempty"`
@@ -46,7 +47,8 @@ type RunInfo struct {
 	LastWorker        int     `json:"last_worker"`
 	Kernel            string  `json:"master_kernel"`
 	EvaluationSeconds float64 `json:"evaluation_seconds"` // by this master; training waited meanwhile
-	// Goodput is the steps done, over those that the same workers would have done undisturbed in the time that they lived.
+	// Goodput is the steps done, over those that the same workers would have done undisturbed in the time that they
+	// lived.
 	Goodput *float64 `json:"goodput,omitempty"`
 }
 

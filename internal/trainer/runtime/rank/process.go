@@ -10,7 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 )
 
-// process is a command of a run, with all that it starts.
+// process is a command of a run, with its child processes.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
@@ -18,7 +18,7 @@ type process struct {
 }
 
 func start(command, env []string, stdout, stderr io.Writer) (*process, error) {
-	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // it is ended by its group, with patience
+	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // stop signals its group, with a grace period
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, stdout, stderr
 	cmd.SysProcAttr = child.Attributes()
 	if err := cmd.Start(); err != nil {
@@ -26,14 +26,14 @@ func start(command, env []string, stdout, stderr io.Writer) (*process, error) {
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // how it ended is in its state
+		_ = cmd.Wait() // ProcessState has the result
 		p.code = child.ExitCode(cmd.ProcessState)
 		close(p.done)
 	}()
 	return p, nil
 }
 
-// ended reports whether it has, and how.
+// ended reports whether the process has ended, and its exit code.
 func (p *process) ended() (code int, ended bool) {
 	select {
 	case <-p.done:
@@ -43,8 +43,8 @@ func (p *process) ended() (code int, ended bool) {
 	}
 }
 
-// stop asks the process and its children to end, and kills what is left when patience is at its end or the process
-// has ended. It returns when it is gone.
+// stop asks the process and its children to end, and kills what is left when the grace period is over or the process
+// has ended. It returns when the process has ended.
 func (p *process) stop(patience time.Duration) {
 	if _, ended := p.ended(); !ended {
 		child.Signal(p.cmd.Process, syscall.SIGTERM)

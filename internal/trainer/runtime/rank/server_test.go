@@ -19,8 +19,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/kube"
 )
 
-// server is as much of an API server as a gang needs: pods and one ConfigMap, which can be listed, watched and, by a
-// merge patch with or without a version, written.
+// server is the part of an API server that a gang needs: pods and one ConfigMap, which can be listed, watched and, with
+// a merge patch with or without a version, changed.
 type server struct {
 	*testing.T
 	web *httptest.Server
@@ -29,8 +29,8 @@ type server struct {
 	version int
 	pods    map[string]*corev1.Pod
 	board   *corev1.ConfigMap
-	watches map[chan []byte]string // the resource of each
-	down    bool                   // answers nothing but 503
+	watches map[chan []byte]string // resource by channel
+	down    bool                   // answers every request with 503
 }
 
 func newServer(t *testing.T) *server {
@@ -74,7 +74,7 @@ func (s *server) addPod(name string) types.UID {
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	s.pods[name] = pod
-	s.tell("pods", "ADDED", pod)
+	s.publish("pods", "ADDED", pod)
 	return pod.UID
 }
 
@@ -85,7 +85,7 @@ func (s *server) removePod(name string) {
 	pod := s.pods[name]
 	delete(s.pods, name)
 	pod.ResourceVersion = strconv.Itoa(s.version)
-	s.tell("pods", "DELETED", pod)
+	s.publish("pods", "DELETED", pod)
 }
 
 func (s *server) setDown(down bool) {
@@ -94,7 +94,7 @@ func (s *server) setDown(down bool) {
 	s.down = down
 }
 
-func (s *server) tell(resource, event string, o any) {
+func (s *server) publish(resource, event string, o any) {
 	for watch, of := range s.watches {
 		if of == resource {
 			s.tellOne(watch, event, o)
@@ -152,11 +152,11 @@ func (s *server) patch(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(next.Data, patch.Data)
 	next.ResourceVersion = strconv.Itoa(s.version)
 	s.board = next
-	s.tell("configmaps", "MODIFIED", next)
+	s.publish("configmaps", "MODIFIED", next)
 	s.answer(w, next)
 }
 
-// watch streams all there is, a bookmark that says so, and what changes after it.
+// watch streams the existing objects, a bookmark, and later changes.
 func (s *server) watch(w http.ResponseWriter, r *http.Request, resource string) {
 	s.mu.Lock()
 	if s.down {

@@ -1,6 +1,6 @@
-// Package rank is the supervisor of one rank of a task of several nodes. It runs the rank's command when all ranks are
-// there, ends it when one of them fails or is gone, and runs it again with the others. What to do is decided by
-// internal/api/task/gang; this package does it.
+// Package rank supervises one rank of a multi-node task. It runs the rank's command when all ranks are
+// present, stops it when one of them fails or is gone, and restarts it with the others.
+// internal/api/task/gang decides what to do; this package does it.
 package rank
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/kube"
 )
 
-// ExitStopped is what the supervisor ends with that was asked to stop: its Job does not count it.
+// ExitStopped is the exit code of a supervisor that was asked to stop: its Job does not count it as a failure.
 const ExitStopped = 143
 
-// retryPause is how long after an error of the API server the same is tried again.
+// retryPause is the time between an error of the API server and the next attempt.
 const retryPause = time.Second
 
-// Config of a supervisor.
+// Config configures a supervisor.
 type Config struct {
 	Gang    *kube.Gang
 	Pod     types.UID // this rank's
@@ -36,12 +36,12 @@ type Config struct {
 	Env     []string
 	Stdout  io.Writer
 	Stderr  io.Writer
-	// Patience is how long a command that is asked to stop may take before it is killed.
+	// Patience is the grace period between asking a command to stop and killing it.
 	Patience time.Duration
 	Log      *slog.Logger
 }
 
-// Run supervises until all ranks have ended well (0), this rank's command has failed (its exit code), or ctx ends
+// Run supervises until all ranks have succeeded (0), this rank's command has failed (its exit code), or ctx ends
 // (ExitStopped). An error is one of starting the command. While the API server cannot be reached the command continues.
 func Run(ctx context.Context, c Config) (code int, err error) {
 	// The kernel ends the command with the thread that started it.
@@ -74,13 +74,13 @@ func value(code *int) int {
 type supervisor struct {
 	Config
 	process *process // of the newest run; nil before the first
-	run     int      // which it is of
-	running bool     // as the newest view has it
+	run     int      // the run of process
+	running bool     // according to the newest view
 	retry   <-chan time.Time
-	said    string // what was logged last, which is not repeated
+	said    string // the last logged message, which is not repeated
 }
 
-// step does the next thing. wait says that there is none until something changes.
+// step does the next action. wait reports that there is none until something changes.
 func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error) {
 	s.retry = nil
 	view, version, err := s.view()
@@ -90,14 +90,14 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 	}
 	a := gang.Decide(view)
 	if a.Write != nil && a.Write.Failure != nil && a.Write.Failure.Code == 0 {
-		// The watch of the pods may be behind that of the board, and know nothing yet of a pod that has just come.
+		// The watch of the pods may be behind that of the board, and miss a pod that has just been created.
 		if view.Living, err = s.Gang.ListLiving(ctx); err != nil {
 			s.later(err)
 			return nil, true, nil
 		}
 		view.Living[s.Pod] = true
 		if a = gang.Decide(view); a.Write == nil || a.Write.Failure == nil {
-			s.retry = time.After(retryPause) // by then the watch may know more
+			s.retry = time.After(retryPause) // by then the watch may have caught up
 		}
 	}
 	switch {
@@ -136,7 +136,7 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 	return nil, false, nil
 }
 
-// later tries again in a moment. The command continues meanwhile.
+// later schedules another attempt. The command continues meanwhile.
 func (s *supervisor) later(err error) {
 	s.Log.Warn("cannot agree with the other ranks; trying again", "error", err)
 	s.retry = time.After(retryPause)
@@ -151,7 +151,7 @@ func (s *supervisor) view() (v gang.View, version string, err error) {
 	if v.Board, err = gang.Decode(data, s.Nodes); err != nil {
 		return gang.View{}, "", fmt.Errorf("the ConfigMap by which the ranks agree: %w", err)
 	}
-	// A watch of the pods may be behind the board, which this rank's own pod has written.
+	// The watch of the pods may be behind the board, which this rank's own pod has written.
 	v.Living[s.Pod] = true
 	if s.process != nil {
 		code, ended := s.process.ended()
@@ -161,7 +161,7 @@ func (s *supervisor) view() (v gang.View, version string, err error) {
 	return v, version, nil
 }
 
-// wait returns when something may have changed since the newest view, also a command that has ended after it.
+// wait returns when something may have changed since the newest view, or the command has ended since.
 func (s *supervisor) wait(ctx context.Context) {
 	var ended <-chan struct{}
 	if s.running {

@@ -25,8 +25,8 @@ type rank struct {
 	result chan int
 }
 
-// script is the command of every rank: it notes its run's addresses in a line of "runs" and then does what the file
-// "end" says, as soon as there is one: ends with that code.
+// script is the command of every rank: it appends its run's addresses to "runs" and then waits for the file
+// "end", which holds the exit code to end with.
 const script = `
 trap 'echo stopped >> stops; exit 143' TERM
 echo "$SKYPILOT_NODE_IPS" | tr '\n' ' ' >> runs; echo >> runs
@@ -75,7 +75,7 @@ func (r *rank) awaitRuns(n int) {
 	}
 }
 
-// end lets the running command end with a code.
+// end makes the running command end with a code.
 func (r *rank) end(code int) {
 	r.t.Helper()
 	part := filepath.Join(r.dir, "end.part")
@@ -155,7 +155,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("the command was not asked: %q", got)
 		}
 	})
-	t.Run("while the API server is away the commands go on, and their end is told when it is back", func(t *testing.T) {
+	t.Run("the commands continue while the API server is unreachable, and their end is reported afterwards", func(t *testing.T) {
 		s := newServer(t)
 		a, b := startRank(t, s, 0, "a"), startRank(t, s, 1, "b")
 		a.awaitRuns(1)
@@ -250,7 +250,7 @@ func TestACommandThatEndsWhileTheSupervisorLooksElsewhereWakesIt(t *testing.T) {
 	<-s.process.done
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for range 10 { // the first of them may have been woken by the watches' beginning
+	for range 10 { // the start of the watches may have woken the first of them
 		s.wait(ctx)
 	}
 	if ctx.Err() != nil {

@@ -1,8 +1,8 @@
-// Package supervise is the first process of a master's container: it runs the master as its child, and runs it again
-// when it ends otherwise than the master ends on purpose. A process is restarted in milliseconds, where a pod takes
-// Kubernetes seconds, and its workers are still there with the newest state.
+// Package supervise is the first process of a master's container: it runs the master as its child, and restarts it
+// unless the master ended on purpose. A process restarts in milliseconds, a pod in
+// seconds, and the workers are still connected with the newest state.
 //
-// It decides when to restart, and nothing about the job: which master may work is decided by the Lease.
+// It only decides when to restart. Which of several masters may work is decided by the Lease.
 package supervise
 
 import (
@@ -18,31 +18,31 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 )
 
-// Config of a supervisor.
+// Config configures a supervisor.
 type Config struct {
-	Args   []string // of this program, with which it is the master
+	Args   []string // with which this program runs as the master
 	Stdout io.Writer
 	Stderr io.Writer
-	// Final are the exit codes that the master ends with on purpose. They are the supervisor's own then.
+	// Final are the exit codes with which the master ends on purpose. The supervisor then exits with the same code.
 	Final []int
 	Log   *slog.Logger
 }
 
-// Between two restarts: none, 1 s, 2 s, … 10 s. A master that has run for a while begins again without a pause. One
-// that never does is given up: another node may do better.
+// Pauses between restarts: none, 1 s, 2 s, … 10 s. A master that has run for a while restarts without a pause. After
+// too many short runs the supervisor gives up, because another node may do better.
 const (
 	longestPause = 10 * time.Second
 	ranWell      = time.Minute
 	maxRestarts  = 10
 )
 
-// pause is how long to wait before the restart with that number, from 0, after so many in a row.
+// pause is how long to wait before restart number n, from 0, of a series of short runs.
 func pause(restart int) time.Duration {
 	return min(time.Duration(restart)*time.Second, longestPause)
 }
 
 // Run supervises until the master has ended with a final code, or too often with another, or ctx has ended (SIGTERM,
-// which the master is told of and its end awaited). It returns the master's last exit code.
+// which it passes on to the master, and waits for its end). It returns the master's last exit code.
 func Run(ctx context.Context, c Config) (code int, err error) {
 	// The kernel ends the master with the thread that started it.
 	runtime.LockOSThread()
@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) (code int, err error) {
 	}
 }
 
-// run is one life of the master.
+// run runs the master once.
 func run(ctx context.Context, c Config) (code int, err error) {
 	cmd, err := again(c.Args)
 	if err != nil {
@@ -79,9 +79,10 @@ func run(ctx context.Context, c Config) (code int, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start the master: %w", err)
 	}
-	// It may have been told already, as a member of the group that was: being told twice does no harm.
-	told := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
-	defer told()
-	_ = cmd.Wait() // how it ended is in its state
+	// The master may have got the signal already, as a member of the signalled process group: a second one does no
+	// harm.
+	cancel := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer cancel()
+	_ = cmd.Wait() // ProcessState has the result
 	return child.ExitCode(cmd.ProcessState), nil
 }

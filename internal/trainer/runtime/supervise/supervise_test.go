@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the supervisor's child be a master of ours: `master DIR CODE…`, which in its n-th life ends with the
+// TestMain makes the supervisor's child a test master: `master DIR CODE…`, whose n-th run ends with the
 // n-th code, 137 by SIGKILL. "wait" waits for SIGTERM, and ends with 143.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "master" {
@@ -79,14 +79,14 @@ func TestAMasterThatIsKilledIsStartedAgain(t *testing.T) {
 	}
 }
 
-// told ends a context when something is written to it.
-type told struct {
+// cancelOnWrite cancels a context when something is written to it.
+type cancelOnWrite struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 	end  context.CancelFunc
 }
 
-func (w *told) Write(b []byte) (int, error) {
+func (w *cancelOnWrite) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.text.Write(b); strings.Contains(w.text.String(), "ready") {
@@ -98,7 +98,7 @@ func (w *told) Write(b []byte) (int, error) {
 func TestASupervisorThatIsToldToStopTellsItsMasterAndAwaitsIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if code, lives := supervised(ctx, t, &told{end: cancel}, "wait"); code != 143 || lives != 1 {
+	if code, lives := supervised(ctx, t, &cancelOnWrite{end: cancel}, "wait"); code != 143 || lives != 1 {
 		t.Errorf("%d lives, and the supervisor ended with %d", lives, code)
 	}
 }

@@ -22,8 +22,8 @@ import (
 
 const (
 	heartbeat = 100 * time.Millisecond
-	// masterSilence ends a stream on which nothing comes: the master beats ten times a second. It outlasts a pause of the
-	// whole machine of a few seconds; a process that dies closes its connections at once.
+	// masterSilence ends a stream on which nothing comes: the master beats ten times a second. It outlasts a pause of
+	// the whole machine of a few seconds; a process that dies closes its connections at once.
 	masterSilence = 5 * time.Second
 	// leaveTimeout bounds how long the last gradients may take to be sent.
 	leaveTimeout = 5 * time.Second
@@ -46,8 +46,9 @@ type session struct {
 	loaded atomic.Pointer[worker] // set once the job is loaded: only then may tensors come
 }
 
-// session works on one stream until it ends. met reports whether the job's master answered. Each stream has a connection
-// of its own: one to a machine that has vanished would be taken for good until TCP gives up, many minutes later.
+// session works on one stream until it ends. met reports whether the job's master answered. Each stream has a
+// connection of its own: one to a machine that has vanished would be taken for good until TCP gives up, many minutes
+// later.
 func (w *worker) session(ctx context.Context) (met bool, err error) {
 	conn, err := wire.Dial(w.cfg.Master, w.cfg.Credentials)
 	if err != nil {

@@ -8,9 +8,9 @@
 // AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL names another store that speaks S3, STORAGE_EMULATOR_HOST one that speaks
 // Google's.
 //
-// It guarantees that what is read of an object is of one version of it: a request names the version that was listed, and
-// an object that was replaced is objectstore.ErrChanged. Requests are repeated where that can help, by the library and,
-// within the body of an answer, here. It writes nothing.
+// It guarantees that what is read of an object is of one version of it: a request names the version that was listed,
+// and an object that was replaced is objectstore.ErrChanged. Requests are repeated where that can help, by the library
+// and, within the body of an answer, here. It writes nothing.
 package cloud
 
 import (
