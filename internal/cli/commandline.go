@@ -35,7 +35,7 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 // Unwrap gives the error within.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// UsageError is a command line that cannot be meant.
+// UsageError is invalid command line.
 func UsageError(format string, args ...any) error {
 	return &ExitError{Usage, fmt.Errorf(format, args...)}
 }

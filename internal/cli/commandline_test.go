@@ -127,7 +127,7 @@ func TestTheHelpSaysWhatThereIs(t *testing.T) {
 		args       []string
 		want, none []string
 	}{
-		"a program":        {[]string{}, []string{"Usage:\n  grow [command]\n", "\nPlants:\n  tree ", "\nOther commands:\n  completion ", "  shrub ", "Exit codes:\n  0    done\n  1    failed\n  2    a command line that cannot be meant\n"}, []string{"grow [flags]", "  rose"}},
+		"a program":        {[]string{}, []string{"Usage:\n  grow [command]\n", "\nPlants:\n  tree ", "\nOther commands:\n  completion ", "  shrub ", "Exit codes:\n  0    done\n  1    failed\n  2    invalid command line\n"}, []string{"grow [flags]", "  rose"}},
 		"a group":          {[]string{"shrub"}, []string{"Usage:\n  grow shrub [command]\n", "\nCommands:\n  rose "}, []string{"[flags]"}},
 		"a command":        {[]string{"tree", "--help"}, []string{"Usage:\n  grow tree [NAME] [flags]\n", "  7    it is winter\n", "the topmost leaf"}, nil},
 		"by the word help": {[]string{"help", "shrub", "rose"}, []string{"Usage:\n  grow shrub rose FILE... [flags]\n"}, nil},

@@ -12,10 +12,9 @@ func newCompletion(program string) *cobra.Command {
 	shells := []string{"bash", "fish", "powershell", "zsh"}
 	return &cobra.Command{
 		Use:   "completion " + strings.Join(shells, "|"),
-		Short: "Print the script by which a shell completes commands, flags and values",
-		Long: strings.ReplaceAll(`Print the script by which a shell completes commands, flags and their values. The
-running shell reads it by the first line below; new shells find it in the file of the
-second.
+		Short: "Generate a shell completion script",
+		Long: strings.ReplaceAll(`Generate a script that completes commands, flags and their values. The first line below
+loads it into the current shell; new shells load it from the file in the second.
 
   bash        source <(PROGRAM completion bash)
               ~/.local/share/bash-completion/completions/PROGRAM

@@ -26,7 +26,7 @@ func Exits(c *cobra.Command, code int, meaning string) {
 
 // exitCodes are those of a command, with their meanings.
 func exitCodes(c *cobra.Command) map[int]string {
-	codes := map[int]string{0: "done", Failed: "failed", Usage: "a command line that cannot be meant"}
+	codes := map[int]string{0: "done", Failed: "failed", Usage: "invalid command line"}
 	for key, meaning := range c.Annotations {
 		if digits, ok := strings.CutPrefix(key, exitKey); ok {
 			code, err := strconv.Atoi(digits)
@@ -47,8 +47,8 @@ func configureHelp(root *cobra.Command) {
 		if c.Name() != helpName {
 			continue
 		}
-		c.Short = "Say more about a command"
-		c.Long = "Say more about a command. `" + root.Name() + " COMMAND --help` is the same."
+		c.Short = "Show help for a command"
+		c.Long = "Show help for a command, as `" + root.Name() + " COMMAND --help` does."
 		c.Args = func(c *cobra.Command, args []string) error {
 			if found, rest, _ := root.Find(args); len(rest) > 0 {
 				return usageProblem(c, fmt.Errorf("unknown command %q", rest[0]), rest[0], commandNames(found), "")
@@ -84,7 +84,7 @@ func usage(c *cobra.Command) error {
 		b.WriteString(wrap(codes[code], fmt.Sprintf("  %-5d", code), "       "))
 	}
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n`%s [command] --help` says more about a command.\n", c.CommandPath())
+		fmt.Fprintf(&b, "\n`%s [command] --help` shows help for a command.\n", c.CommandPath())
 	}
 	_, err := fmt.Fprint(c.OutOrStderr(), b.String())
 	return err

@@ -25,8 +25,8 @@ func statusCommand(layout layoutFunc) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show the cluster's components and nodes",
-		Long: `Show whether the cluster runs and since when, its kubeconfig, its components with their
-processes, and its nodes.`,
+		Long: `Show whether the cluster is running and since when, its kubeconfig, its components with
+their processes, and its nodes.`,
 		Example: "  simcluster status",
 		Args:    cli.NeedsArguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -114,11 +114,11 @@ func nodeCommand(layout layoutFunc) *cobra.Command {
 	var gone bool
 	stop := &cobra.Command{
 		Use:   "stop NAME",
-		Short: "Let a node die: its processes are killed and it is not heard of again",
-		Long: `Let a node die: its processes are killed, and its lease is not renewed. Kubernetes
-notices after 40 seconds and keeps the node's pods for minutes, and a Job's pods for
-ever. With --gone the Node object is deleted too, as a cloud does whose machine is gone,
-and the pods go at once.`,
+		Short: "Simulate a node failure: kill its processes and stop its heartbeats",
+		Long: `Simulate a node failure: kill the node's processes and stop renewing its lease.
+Kubernetes notices after 40 seconds and deletes the node's pods after minutes, those of
+Jobs never. With --gone the Node object is deleted too, as a cloud provider does when
+the machine is gone, and the pods are deleted immediately.`,
 		Example: `  simcluster node stop node-2
   simcluster node stop node-2 --gone`,
 		Args:              cli.NeedsArguments("NAME"),
@@ -134,8 +134,8 @@ and the pods go at once.`,
 	stop.Flags().BoolVar(&gone, "gone", false, "delete the Node object too")
 	start := &cobra.Command{
 		Use:   "start NAME",
-		Short: "Start a node that was stopped",
-		Long: `Start a node that was stopped, as a reboot does. Where its Node object is gone, it
+		Short: "Start a stopped node",
+		Long: `Start a stopped node, as a reboot does. If its Node object was deleted, the node
 registers again.`,
 		Example:           "  simcluster node start node-2",
 		Args:              cli.NeedsArguments("NAME"),
@@ -159,7 +159,7 @@ func logsCommand(layout layoutFunc) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "logs POD",
 		Short: "Print the logs of a pod's container",
-		Long: `Print what a pod's container has written, as kubectl logs does, for a machine without
+		Long: `Print the logs of a pod's container, as kubectl logs does, on a machine without
 kubectl.`,
 		Example: `  simcluster logs my-pod -f
   simcluster logs my-pod -n team-a -c init --previous`,
@@ -184,9 +184,9 @@ kubectl.`,
 		},
 	}
 	command.Flags().StringVarP(&namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of the pod")
-	command.Flags().StringVarP(&options.Container, "container", "c", "", "container, where the pod has several")
-	command.Flags().BoolVarP(&options.Follow, "follow", "f", false, "go on as the container writes")
-	command.Flags().BoolVarP(&options.Previous, "previous", "p", false, "the container's run before its last restart")
+	command.Flags().StringVarP(&options.Container, "container", "c", "", "container of a pod with several")
+	command.Flags().BoolVarP(&options.Follow, "follow", "f", false, "follow the logs")
+	command.Flags().BoolVarP(&options.Previous, "previous", "p", false, "logs of the previous run of the container")
 	cli.CompleteFlag(command, "namespace", namespaces(layout))
 	cli.CompleteFlag(command, "container", containers(layout, &namespace))
 	exitsWithoutCluster(command)

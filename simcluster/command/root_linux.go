@@ -23,16 +23,16 @@ func NewRoot() *cobra.Command {
 		Use:   "simcluster",
 		Short: "A real Kubernetes control plane with simulated nodes, on this machine",
 		Long: `simcluster runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler ` + controlplane.KubernetesVersion + `
-from this one binary, and a node agent in the kubelets' place: nodes have the capacity
+from this one binary, and a node agent in place of kubelets: nodes have the capacity
 that you declare, and their containers are local processes. It needs no root, no
-container engine and no network; nothing listens beyond 127.0.0.1. Linux only.
+container engine and no network, and listens on loopback addresses only. Linux only.
 
-Everything is kept in one directory (--dir, or $` + dirVariable + `); "down" stops the
-cluster and the next "up" continues where it stopped.`,
+All state is in one directory (--dir, or $` + dirVariable + `); "down" stops the cluster
+and the next "up" resumes it.`,
 		Example: `  export $(simcluster up)          # three nodes of 4 CPU and 15 GiB; sets KUBECONFIG
   kubectl get nodes
   simcluster up --image elastic-trainer=bin/elastic-trainer --image '*'=host
-  simcluster node stop node-2      # the machine dies
+  simcluster node stop node-2      # simulate a node failure
   simcluster logs my-pod -f
   simcluster down`,
 		Version: controlplane.KubernetesVersion,
@@ -94,10 +94,10 @@ func downCommand(layout layoutFunc) *cobra.Command {
 	var remove bool
 	command := &cobra.Command{
 		Use:   "down",
-		Short: "Stop the cluster; its state stays",
-		Long: `Stop everything in order: containers, scheduler, controller manager, API server, etcd.
-The state directory stays, so that "up" continues from there, unless --delete is given.
---delete removes what the cluster has made; files that others put there stay.`,
+		Short: "Stop the cluster and keep its state",
+		Long: `Stop containers, scheduler, controller manager, API server and etcd, in this order. The
+state directory is kept, so that "up" resumes the cluster. With --delete the files that
+the cluster created are removed; others in the directory are kept.`,
 		Example: `  simcluster down
   simcluster down --delete    # the next up begins with an empty cluster`,
 		Args: cli.NeedsArguments(),
@@ -109,7 +109,7 @@ The state directory stays, so that "up" continues from there, unless --delete is
 			return down(command.Context(), command, l, remove)
 		},
 	}
-	command.Flags().BoolVar(&remove, "delete", false, "remove the cluster's state too")
+	command.Flags().BoolVar(&remove, "delete", false, "also delete the cluster's state")
 	return command
 }
 

@@ -34,20 +34,20 @@ func upCommand(layout layoutFunc) *cobra.Command {
 	var flags upFlags
 	command := &cobra.Command{
 		Use:   "up",
-		Short: "Start the cluster, or go on where it was stopped",
-		Long: `Start the cluster and return when it can be used: the API server answers, the scheduler
-is ready and all nodes take pods. The cluster continues in the background until
-"simcluster down". With --foreground the command stays and ^C stops the cluster; when
-the process ends, however it ends, nothing is left behind.
+		Short: "Start the cluster, or resume a stopped one",
+		Long: `Start the cluster and return when it is ready: the API server answers, the scheduler is
+ready and all nodes accept pods. The cluster runs in the background until "simcluster
+down". With --foreground the command runs until ^C, which stops the cluster; when the
+process ends, for whatever reason, no process is left behind.
 
 The state directory must be new, empty, or that of an earlier start.
 
-Progress goes to stderr and the line KUBECONFIG=… to stdout, so that
-"export $(simcluster up)" works. What is not given is as it was at the last start in
-this directory.
+Progress goes to stderr and the line KUBECONFIG=… to stdout, so that "export
+$(simcluster up)" works. Flags that are not given keep their values from the last start
+in this directory.
 
-A --node-group is written name=…,count=…,cpu=…,memory=…,allocatable-cpu=… and, as often
-as need be, resource:NAME=…, label:NAME=…, taint:KEY=VALUE:EFFECT.`,
+A --node-group is written name=…,count=…,cpu=…,memory=…,allocatable-cpu=… and any
+number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.`,
 		Example: `  export $(simcluster up)
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \
@@ -65,16 +65,16 @@ as need be, resource:NAME=…, label:NAME=…, taint:KEY=VALUE:EFFECT.`,
 	defaults := controlplane.DefaultNodes()
 	set := command.Flags()
 	set.IntVar(&flags.nodes, "nodes", defaults.Count, "number of nodes")
-	set.StringVar(&flags.cpu, "cpu", defaults.CPU, "declared CPUs of each node; the host need not have them")
-	set.StringVar(&flags.memory, "memory", defaults.Memory, "declared memory of each node")
-	set.StringVar(&flags.allocatableCPU, "allocatable-cpu", defaults.AllocatableCPU, "CPUs of each node that are left for pods; all of them when only --cpu is given")
-	set.StringArrayVar(&flags.groups, "node-group", nil, "nodes of one kind, in place of --nodes, --cpu, --memory and --allocatable-cpu; may be repeated")
+	set.StringVar(&flags.cpu, "cpu", defaults.CPU, "declared CPUs per node; the host may have fewer")
+	set.StringVar(&flags.memory, "memory", defaults.Memory, "declared memory per node")
+	set.StringVar(&flags.allocatableCPU, "allocatable-cpu", defaults.AllocatableCPU, "CPUs per node that are available to pods; if only --cpu is given, all of them")
+	set.StringArrayVar(&flags.groups, "node-group", nil, "group of equal nodes, in place of --nodes, --cpu, --memory and --allocatable-cpu; may be repeated")
 	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free one and keeps it")
-	set.StringArrayVar(&flags.images, "image", nil, "run this executable for this image, as in elastic-trainer=bin/elastic-trainer; '*'=host runs any other image's command as it is; may be repeated")
+	set.StringArrayVar(&flags.images, "image", nil, "executable to run for an image, for example elastic-trainer=bin/elastic-trainer; '*'=host runs the commands of all other images on the host; may be repeated")
 	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), auto")
-	set.BoolVar(&flags.queueing, "queueing", false, "serve Kueue's API (kueue.x-k8s.io/v1beta2) and let Jobs and pods that name a queue wait in it; without it nothing is installed")
-	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run no controllers and no nodes: what is created stays as it is, but for the scheduler's decisions")
-	set.BoolVar(&flags.foreground, "foreground", false, "stay, and stop the cluster at the end")
+	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's API (kueue.x-k8s.io/v1beta2) and a queue controller for Jobs and pods that name a queue")
+	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run the scheduler only, without controllers and nodes")
+	set.BoolVar(&flags.foreground, "foreground", false, "run in the foreground; ^C stops the cluster")
 	cli.CompleteFrom(command, "mounts", controlplane.MountsAuto, controlplane.MountsNamespace, controlplane.MountsRewrite)
 	cli.CompleteFiles(command, "image")
 	return command

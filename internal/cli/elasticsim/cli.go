@@ -17,11 +17,11 @@ func Main(version string, args []string) int {
 func NewRoot(version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "elastic-sim",
-		Short: "Ask the scheduling engine, without a cluster",
-		Long: `elastic-sim runs the engine that decides which workloads get quota, which wait and
-which are evicted: the one that answers terraform plan and stands in for Kueue on
-the embedded cluster. It needs no cluster and changes nothing. run and compare let
-it decide about whole scenarios, days of a cluster in seconds.`,
+		Short: "Run the scheduling engine without a cluster",
+		Long: `elastic-sim runs the scheduling engine behind the forecasts of terraform plan. The
+engine decides which workloads are admitted, queued or evicted, as Kueue and
+kube-scheduler would. "run" and "compare" simulate days of a cluster in seconds and
+need no cluster; "forecast" reads one. No command changes a cluster.`,
 		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
   elastic-sim forecast -f job.yaml`,
 		Version: version,

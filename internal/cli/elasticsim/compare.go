@@ -19,10 +19,10 @@ func newCompare() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "compare SCENARIO SCENARIO...",
-		Short: "Run several scenarios and set their numbers side by side",
-		Long: `Run scenarios one after the other and print a column for each: what a queue policy,
-preemption, another number of nodes, or elastic jobs instead of gangs would change.
-Scenarios that differ in one thing only are compared best. --seed gives all of them the
+		Short: "Run several scenarios and compare their metrics",
+		Long: `Run scenarios one after the other and print a column of metrics for each. Use it to see
+what a queue policy, preemption, more nodes, or elastic jobs instead of gangs would
+change. Compare scenarios that differ in one thing only. --seed gives all of them the
 same random numbers.`,
 		Example: `  elastic-sim compare examples/scenarios/research-in-gangs.yaml \
       examples/scenarios/research-in-elastic-jobs.yaml
@@ -52,7 +52,7 @@ same random numbers.`,
 			return printTable(cmd.OutOrStdout(), sideBySide(paths, summaries))
 		},
 	}
-	c.Flags().Uint64Var(&seed, "seed", 0, "draw these random numbers in every scenario, instead of those of its own seed")
+	c.Flags().Uint64Var(&seed, "seed", 0, "seed for every scenario, in place of its own")
 	cli.Seed(c, "seed")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summaries as a JSON list")
 	return c

@@ -17,18 +17,18 @@ func newConformance() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conform PATH...",
 		Short: "Compare the engine with recordings of a real Kueue",
-		Long: `Give the steps of recorded scenarios to the engine, and compare what it decides with
-what a real Kueue did. A PATH is a file .json (one recording) or .jsonl
-(one a line), either also with .gz, or a directory of such files.
+		Long: `Replay recorded scenarios in the engine and compare its decisions with those of a real
+Kueue. A PATH is a .json file (one recording), a .jsonl file (one recording per line),
+either of them with .gz, or a directory of such files.
 
-It prints one line for each scenario that differs, with the first difference, and at
-the end how many are equal. Only what a recording says does not depend on timing is
-compared (its "checks"): for each step the events as a set; of each workload its
-state, queue, count, flavors, pod sets, priority and evictions; of each queue what is
-reserved and borrowed.
+The command prints one line for each scenario that differs, with the first difference,
+and then the number of equal scenarios. It compares only what does not depend on timing
+(the "checks" of a recording): for each step the events as a set; for each workload its
+state, queue, count, flavors, pod sets, priority and evictions; for each queue the
+reserved and borrowed quota.
 
-With --outcomes it compares nothing, and writes what the engine decided: a line
-{"name": ..., "outcomes": [...]} for each scenario, in the recordings' own form.`,
+With --outcomes it compares nothing and writes the decisions of the engine: one line
+{"name": ..., "outcomes": [...]} for each scenario, in the format of recordings.`,
 		Example: `  elastic-sim conform recordings/ more.jsonl.gz
   elastic-sim conform --outcomes one.json | jq .outcomes[3].events`,
 		Args:              cli.NeedsArguments("PATH..."),
@@ -40,7 +40,7 @@ With --outcomes it compares nothing, and writes what the engine decided: a line
 			return compare(cmd.OutOrStdout(), paths, quiet)
 		},
 	}
-	c.Flags().BoolVar(&outcomes, "outcomes", false, "write what the engine decided instead of comparing")
+	c.Flags().BoolVar(&outcomes, "outcomes", false, "write the decisions of the engine instead of comparing")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the count only")
 	cli.Exits(c, 0, "all scenarios are equal")
 	cli.Exits(c, cli.Failed, "some differ, or cannot be read")

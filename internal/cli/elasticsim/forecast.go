@@ -40,17 +40,18 @@ func newForecast() *cobra.Command {
 	var f forecastFlags
 	c := &cobra.Command{
 		Use:   "forecast {-f FILE | --plan FILE}",
-		Short: "Say what would become of jobs on a cluster, and whom they would evict",
-		Long: `Read a cluster and say what would become of the jobs in a file if they were made now,
-one after the other: whether each is admitted by its queue, where its pods
-start and when, and whom they evict. It is the forecast of terraform plan. It changes
-nothing, and reserves nothing.
+		Short: "Predict whether jobs fit on a cluster and which pods they would evict",
+		Long: `Read a cluster and predict what would happen to the jobs in a file if they were created
+now, one after the other: whether their queues admit them, where and when their pods
+start, and which pods they evict. This is the forecast of terraform plan. It changes
+nothing and reserves nothing.
 
-The file has objects of Kubernetes: Pod, Job, CronJob, Deployment, ReplicaSet,
+The file contains Kubernetes objects: Pod, Job, CronJob, Deployment, ReplicaSet,
 StatefulSet, DaemonSet, JobSet, TrainJob with its runtime, RayJob, RayCluster, MPIJob,
-PyTorchJob and its like, LeaderWorkerSet, AppWrapper, pod groups of Kueue; other
-kinds with pod templates approximately. Classes, queues, quotas, limits and Services in
-the same file count as applied. Or it has a SkyPilot task, or descriptions of jobs:
+PyTorchJob and similar kinds, LeaderWorkerSet, AppWrapper, and pod groups of Kueue;
+forecasts of other kinds with pod templates are approximate. Classes, queues, quotas,
+limits and Services in the same file are treated as applied. Or the file contains a
+SkyPilot task, or descriptions of jobs:
 
   name: high-prio-job
   pods:
@@ -59,13 +60,13 @@ the same file count as applied. Or it has a SkyPilot task, or descriptions of jo
        starts_after_previous: true}
 
 with queue: {name: ..., workload_priority_class: ...} for Kueue, and for pods also
-labels, node_selector and tolerations. "-" is the standard input.
+labels, node_selector and tolerations. "-" is standard input.
 
-With --plan the file is a plan of Terraform in JSON: all that it creates, changes,
-replaces and destroys of the providers elastic, kubernetes, kubectl and helm counts, in
-the order of its dependencies. Secret values of a plan are never printed.
+With --plan the file is a Terraform plan in JSON. Everything that it creates, changes,
+replaces and destroys with the providers elastic, kubernetes, kubectl and helm is
+included, in dependency order. Secret values of a plan are never printed.
 
-The exit code says what would become of the job; of several jobs the worst counts.`,
+The exit code reports the outcome; for several jobs it is that of the worst.`,
 		Example: `  elastic-sim forecast -f job.yaml
   elastic-sim forecast -f low.yaml -n team-a --context production
   kubectl create job x --image=busybox --dry-run=client -o yaml |
@@ -76,17 +77,17 @@ The exit code says what would become of the job; of several jobs the worst count
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
-	c.Flags().StringVarP(&f.file, "filename", "f", "", "`file` with the jobs; - for the standard input")
-	c.Flags().StringVar(&f.plan, "plan", "", "`file` with a plan, as terraform show -json prints it; - for the standard input")
-	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` by which the cluster is reached (default $KUBECONFIG, then ~/.kube/config)")
-	c.Flags().StringVar(&f.context, "context", "", "the context in it (default its current one)")
-	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "the namespace of jobs that name none")
-	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long the cluster may take to answer")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print each answer as a line of JSON: --format json")
-	c.Flags().StringVar(&f.format, "format", "text", "how the answers are printed: text, json or markdown")
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "`file` with the jobs; - for standard input")
+	c.Flags().StringVar(&f.plan, "plan", "", "`file` with the output of terraform show -json; - for standard input")
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
+	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default the current one)")
+	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "namespace of jobs that do not name one")
+	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout of reading the cluster")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print one line of JSON per job; same as --format json")
+	c.Flags().StringVar(&f.format, "format", "text", "output format: text, json or markdown")
 	cli.CompleteFrom(c, "format", "text", "json", "markdown")
 	cli.CompleteFiles(c, "plan", "json")
-	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute what the API server would make of the pods, instead of asking it by a create that is a dry run")
+	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute the defaults and checks of the API server instead of creating the pods as a server-side dry run")
 	cli.NotNegative(c, "timeout")
 	cli.CompleteFiles(c, "filename", "yaml", "yml", "json")
 	cli.CompleteFiles(c, "kubeconfig")
@@ -95,7 +96,7 @@ The exit code says what would become of the job; of several jobs the worst count
 	cli.Exits(c, forecastCodes[forecast.Preempts], "it starts by preempting others")
 	cli.Exits(c, forecastCodes[forecast.Pends], "it waits")
 	cli.Exits(c, forecastCodes[forecast.Never], "it can never run")
-	cli.Exits(c, cli.Failed, "no forecast could be made")
+	cli.Exits(c, cli.Failed, "no forecast was possible")
 	return c
 }
 

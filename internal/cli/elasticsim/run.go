@@ -30,14 +30,13 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Run a scenario in virtual time",
-		Long: `Read a scenario, let its jobs arrive, wait, compute, shrink, be evicted and end, and
-print what came of it: waiting times by priority, utilisation, evictions, work lost,
-goodput. Who gets quota is decided by Kueue's rules, who gets a node by
-kube-scheduler's, and what an elastic job does with its workers by the rules of its real
-master.
+		Long: `Simulate a scenario, in which jobs arrive, wait, compute, shrink, are evicted and end,
+and print waiting times by priority, utilisation, evictions, lost work and goodput.
+Quota follows Kueue's rules, placement follows kube-scheduler's, and elastic jobs
+follow the rules of the real master.
 
-A SCENARIO is a YAML file; examples/scenarios has some to begin with. Its nodes,
-classes, queues and jobs are written as Kubernetes and Kueue write them. In short:
+A SCENARIO is a YAML file; examples/scenarios contains some to start from. Its nodes,
+classes, queues and jobs use the field names of Kubernetes and Kueue. For example:
 
   name: Two jobs
   nodes: [{name: node, count: 3, allocatable: {cpu: "4", memory: 16Gi}}]
@@ -54,12 +53,12 @@ classes, queues and jobs are written as Kubernetes and Kueue write them. In shor
         steps: 10000
         speed: {stepsPerSecond: {1: 10, 2: 19, 3: 26}}
 
-Instead of jobs, or besides them, a scenario may name a recorded trace (trace: {format:
-philly, jobs: cluster_job_log, nodes: cluster_machine_list}); formats are
+In addition to jobs, or in their place, a scenario may name a recorded trace (trace:
+{format: philly, jobs: cluster_job_log, nodes: cluster_machine_list}). The formats are
 alibaba-gpu-v2023, alibaba-spot-v2026, philly, helios, and synthetic, which needs no
 file.
 
-The same scenario and seed give the same event log, byte for byte, on every machine.`,
+The same scenario and seed produce the same event log, byte for byte, on every machine.`,
 		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
   elastic-sim run busy.yaml --seed 2 --log events.jsonl --json | jq .goodput`,
 		Args:              cli.NeedsArguments("SCENARIO"),
@@ -73,10 +72,10 @@ The same scenario and seed give the same event log, byte for byte, on every mach
 		},
 	}
 	c.Flags().StringVarP(&flags.report, "output", "o", "", "write an HTML page with a timeline to this `file`")
-	c.Flags().StringVar(&flags.log, "log", "", "write every event to this `file`, as JSON lines; - is the standard output, without the summary")
+	c.Flags().StringVar(&flags.log, "log", "", "write every event to this `file` as JSON lines; - is standard output, without the summary")
 	cli.CompleteFiles(c, "output", "html")
 	cli.CompleteFiles(c, "log", "jsonl")
-	c.Flags().Uint64Var(&flags.seed, "seed", 0, "draw other random numbers than the scenario's seed does")
+	c.Flags().Uint64Var(&flags.seed, "seed", 0, "seed in place of the scenario's")
 	cli.Seed(c, "seed")
 	c.Flags().BoolVar(&flags.json, "json", false, "print the summary as JSON")
 	return c

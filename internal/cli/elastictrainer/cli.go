@@ -39,13 +39,13 @@ func exitCode(err error) int {
 func NewRoot(version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "elastic-trainer",
-		Short: "Train models that do not mind losing workers",
-		Long: `elastic-trainer trains ElasticDL's functional Keras models with workers that may be
-preempted, killed and replaced at any time: the final model is the same, bit for
-bit. It is the master and the workers of an elastic_training_job, and trains on
-one machine without a cluster.
+		Short: "Train models with preemptible workers",
+		Long: `elastic-trainer trains Keras models (functional API, in ElasticDL's format) and Python
+scripts with workers that may be preempted, killed and replaced at any time: the final
+model is the same, bit for bit. The same binary runs as master and worker of an
+elastic_training_job, or trains on one machine without a cluster.
 
-Flags have ElasticDL's names where it has them; _ and - are the same.`,
+Flag names follow ElasticDL; _ and - are interchangeable.`,
 		Example: `  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out
   elastic-trainer model mnist`,
 		Version: version,
@@ -53,8 +53,8 @@ Flags have ElasticDL's names where it has them; _ and - are the same.`,
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
-	addGroup(root, "people", "Commands for you:", newTrain(), newEvaluate(), newPredict(), newModel(), newData(), newPythonModule())
-	addGroup(root, "pods", "Commands that pods run:", newMaster(), newScript(), newWorker(version), newGang())
+	addGroup(root, "people", "User commands:", newTrain(), newEvaluate(), newPredict(), newModel(), newData(), newPythonModule())
+	addGroup(root, "pods", "Commands used inside pods:", newMaster(), newScript(), newWorker(version), newGang())
 	cli.Configure(root)
 	return root
 }
@@ -99,9 +99,9 @@ type computeFlags struct {
 
 func (c *computeFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&c.options.Threads, "threads", 0, "threads that compute in a worker; 0 chooses by the processors, and for a --worker-command OMP_NUM_THREADS or 1")
-	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable; empty chooses the fastest of this processor (env ELASTIC_KERNEL)")
-	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to keep; 0 chooses by the memory limit")
+	f.IntVar(&c.options.Threads, "threads", 0, "compute threads per worker; 0: the number of CPUs, and with --worker-command OMP_NUM_THREADS or 1")
+	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable (default: the fastest that this CPU supports; env ELASTIC_KERNEL)")
+	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to cache; 0: derived from the memory limit")
 	cli.InRange(cmd, "threads", 0, maxThreads)
 	cli.InRange(cmd, "data-cache", 0, maxBytes)
 	completeKernels(cmd)

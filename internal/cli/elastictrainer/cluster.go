@@ -35,11 +35,11 @@ func newMaster() *cobra.Command {
 	var supervised, signed bool
 	cmd := &cobra.Command{
 		Use:   "master",
-		Short: "Run a job's master in its pod",
-		Long: `What the master's pod of an elastic_training_job runs: it creates worker pods, deals
-them work, and writes status and the final model.
+		Short: "Run the master of a training job",
+		Long: `The master's pod of an elastic_training_job runs this command: it creates worker pods,
+assigns work to them, and writes the status and the final model.
 
-It runs as the child of a small supervisor, which starts it again at once when it is
+It runs as the child of a small supervisor, which restarts it immediately when it is
 killed or crashes: the workers still hold the newest state.`,
 		Example: "  elastic-trainer master --job /etc/elastic/job.json",
 		Args:    cli.NeedsArguments(),
@@ -51,17 +51,17 @@ killed or crashes: the workers still hold the newest state.`,
 		},
 	}
 	cmd.Flags().StringVar(&jobFile, "job", filepath.Join(trainingjob.ConfigDir, trainingjob.JobKey), "`file` that describes the job")
-	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "where to listen for workers")
+	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "address on which to listen for workers")
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate, key and token")
-	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "where to serve the job's page, /metrics, /healthz and /readyz; empty: nowhere. Besides a pod's own address its loopback is served, by which kubectl forwards ports")
-	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master itself, and no supervisor")
-	cmd.Flags().StringVar(&c.options.ScriptShared, strings.TrimPrefix(trainingjob.ScriptSharedFlag, "--"), "", "`directory` shared with the container that runs \"elastic-trainer script\", for a job with a command; empty: the command is a child of the master")
-	cmd.Flags().BoolVar(&signed, strings.TrimPrefix(trainingjob.SignedFlag, "--"), false, "take a job only as its maker has signed it with the credentials")
+	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "address that serves the job's page, /metrics, /healthz and /readyz; empty: off. The pod's loopback address is served too, for kubectl port-forward")
+	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master without a supervisor")
+	cmd.Flags().StringVar(&c.options.ScriptShared, strings.TrimPrefix(trainingjob.ScriptSharedFlag, "--"), "", "`directory` shared with the container that runs \"elastic-trainer script\", for a job with a command; empty: run the command as a child of the master")
+	cmd.Flags().BoolVar(&signed, strings.TrimPrefix(trainingjob.SignedFlag, "--"), false, "accept only a job description that is signed with the credentials")
 	c.register(cmd)
 	cli.Exits(cmd, coordinator.ExitDone, "the job is done")
-	cli.Exits(cmd, coordinator.ExitJobFailed, "the job failed, and no restart would mend it")
-	cli.Exits(cmd, trainingjob.ExitOther, "another master has the job")
-	cli.Exits(cmd, coordinator.ExitInterrupted, "asked to stop, or another master has taken over")
+	cli.Exits(cmd, coordinator.ExitJobFailed, "the job failed permanently; a restart does not help")
+	cli.Exits(cmd, trainingjob.ExitOther, "another master runs the job")
+	cli.Exits(cmd, coordinator.ExitInterrupted, "interrupted, or replaced by another master")
 	return cmd
 }
 
@@ -286,9 +286,10 @@ func newWorker(version string) *cobra.Command {
 	var credentials string
 	cmd := &cobra.Command{
 		Use:   "worker --master HOST:PORT --id N",
-		Short: "Compute for a master",
-		Long: `What a worker's pod runs. It gets the job from its master, reads the data from its own
-volumes, and computes what it is dealt until the master dismisses it.`,
+		Short: "Run a worker, which computes gradients for a master",
+		Long: `A worker's pod runs this command. It gets the job from the master, reads the data from
+its own volumes, and computes the gradients assigned to it until the master dismisses
+it.`,
 		Example: "  elastic-trainer worker --master 10.0.0.7:50001 --id 0",
 		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -309,15 +310,15 @@ volumes, and computes what it is dealt until the master dismisses it.`,
 	f.StringVar(&cfg.Master, "master", "", "address of the master (required)")
 	f.IntVar(&cfg.ID, "id", 0, "number of this worker (required)")
 	f.StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate and token")
-	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "how long to look for a master")
-	f.StringVar(&cfg.PeerHost, "peer-host", "", "address by which other workers reach this one, on a port of its own choice (default the one by which it reaches the master)")
-	f.DurationVar(&cfg.Pace, "pace", 0, "make every gradient last at least so long")
+	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "how long to wait for a master")
+	f.StringVar(&cfg.PeerHost, "peer-host", "", "address at which other workers reach this one, on any free port (default: the one used to reach the master)")
+	f.DurationVar(&cfg.Pace, "pace", 0, "minimum time per gradient, to simulate slower hardware")
 	c.register(cmd)
 	cli.InRange(cmd, "id", 0, math.MaxInt32)
 	cli.NotNegative(cmd, "master-timeout")
 	cli.NotNegative(cmd, "pace")
 	cli.Require(cmd, "master", "id")
 	cli.Exits(cmd, 0, "dismissed by the master")
-	cli.Exits(cmd, exitLeft, "asked to stop, or no master answered")
+	cli.Exits(cmd, exitLeft, "interrupted, or no master answered")
 	return cmd
 }

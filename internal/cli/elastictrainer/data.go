@@ -26,7 +26,7 @@ import (
 func newData() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "data",
-		Short: "Make, convert, look at and check data sets",
+		Short: "Create, convert, inspect and verify data sets",
 	}
 	c.AddCommand(newSynth(), newConvert(), newInspect(), newVerify())
 	return c
@@ -41,10 +41,10 @@ type source struct {
 
 func (s *source) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.spec.Format, "data-format", "", dataset.FormatChoice()+"; empty goes by the files' names")
+	f.StringVar(&s.spec.Format, "data-format", "", dataset.FormatChoice()+" (default: from the file names)")
 	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
 	s.csv.register(f)
-	f.StringVar(&s.model, "model", "", "a model file or a built-in model, which says what the records hold")
+	f.StringVar(&s.model, "model", "", "model file or built-in model that defines the features of the records")
 	cli.CompleteFrom(c, "data-format", dataset.Formats()...)
 	cli.CompleteFrom(c, "codec-type", dataset.Codecs()...)
 	cli.CompleteFlag(c, "model", models)
@@ -79,8 +79,8 @@ func (s *source) of(path string) (data.Spec, error) {
 type csvFlags struct{ columns, words []string }
 
 func (c *csvFlags) register(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.columns, "csv-columns", nil, "the columns of a feature that are called otherwise, as in label=species or features=length,width; may be repeated")
-	f.StringArrayVar(&c.words, "csv-words", nil, "the words of a column in the order of their numbers from 0 on, as in species=setosa,versicolor,virginica; may be repeated")
+	f.StringArrayVar(&c.columns, "csv-columns", nil, "columns of a feature whose name differs, for example label=species or features=length,width; may be repeated")
+	f.StringArrayVar(&c.words, "csv-words", nil, "categories of a text column in index order, for example species=setosa,versicolor,virginica; may be repeated")
 }
 
 // finish is nil where nothing is said.
@@ -127,12 +127,12 @@ func (o *output) register(c *cobra.Command, codec string) {
 	f.StringVarP(&o.Dir, "output", "o", "", "`directory` for the files (required)")
 	f.StringVar(&o.Format, "to-format", dataset.RecordIO, "recordio, tfrecord or idx")
 	f.StringVar(&o.Codec, "to-codec", "", codec)
-	f.StringVar(&o.compressor, "compressor", "", "of RecordIO's chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
-	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records in a file")
-	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records in a chunk of RecordIO; 0 fills chunks by size. One range (record-per-task) suits large data")
+	f.StringVar(&o.compressor, "compressor", "", "compression of RecordIO chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
+	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records per file")
+	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records per RecordIO chunk; 0: by size. For large data use the value of --record-per-task")
 	cli.InRange(c, "records-per-file", 1, maxRecords)
 	cli.InRange(c, "records-per-chunk", 0, trainingjob.MaxRecordsPerTask)
-	f.BoolVar(&o.Force, "force", false, "replace files of the same names")
+	f.BoolVar(&o.Force, "force", false, "overwrite existing files")
 	cli.Require(c, "output")
 	cli.CompleteDirectories(c, "output")
 	cli.CompleteFrom(c, "to-format", dataset.RecordIO, dataset.TFRecord, dataset.IDX)
@@ -180,14 +180,13 @@ func newSynth() *cobra.Command {
 	var seed uint64
 	c := &cobra.Command{
 		Use:   "synth [digits|shapes|frappe|census] --output DIR",
-		Short: "Make a data set, a function of the seed alone",
-		Long: `Make a data set, a function of the seed alone:
+		Short: "Create a synthetic data set from a seed",
+		Long: `Create a synthetic data set, which depends on the seed alone:
 
-  digits  28×28, for the model mnist (the default)
-  shapes  coloured and 32×32, for cifar10 and resnet
-  frappe  who uses which app in which context, ten categories of 5,382 a record, for
-          deepfm
-  census  who earns much, categories and numbers, for wide_deep and census_dnn`,
+  digits  images of digits, 28×28, for the model mnist (the default)
+  shapes  coloured images, 32×32, for cifar10 and resnet
+  frappe  app usage in context, ten of 5,382 categories per record, for deepfm
+  census  income, by categories and numbers, for wide_deep and census_dnn`,
 		Example: `  elastic-trainer data synth --output digits/train --records 10000 --seed 1
   elastic-trainer data synth census --output census --to-format tfrecord`,
 		Args: cli.NeedsArguments("[SET]"),
@@ -208,7 +207,7 @@ func newSynth() *cobra.Command {
 	o.register(c, "how records are encoded: bytes or tf_example; empty means bytes for digits in RecordIO, and tf_example otherwise")
 	c.Flags().Int64Var(&records, "records", 10000, "number of records")
 	cli.InRange(c, "records", 1, maxRecords)
-	c.Flags().Uint64Var(&seed, "seed", 1, "of the records")
+	c.Flags().Uint64Var(&seed, "seed", 1, "random seed of the records")
 	cli.Seed(c, "seed")
 	return c
 }
@@ -219,11 +218,11 @@ func newConvert() *cobra.Command {
 	var part string
 	c := &cobra.Command{
 		Use:   "convert SOURCE --output DIR",
-		Short: "Write a data set anew: another format, codec or part of it",
-		Long: `Write a data set anew. Images and labels (MNIST's IDX files, synthetic digits) become
-what ElasticDL's generator wrote: image float32[1,28,28] with pixels 0 to 255, label
-int64[1]. The rows of CSV become tf_examples with a feature for every column. A
-validation split is a conversion of the other records.`,
+		Short: "Convert a data set to another format or codec, or extract a part",
+		Long: `Convert a data set. Images and labels (MNIST's IDX files, synthetic digits) become
+records as ElasticDL's generator writes them: image float32[1,28,28] with pixels 0 to
+255, label int64[1]. Rows of CSV become tf_examples with a feature for every column. To
+split off validation data, convert twice with different values of --part.`,
 		Example: `  elastic-trainer data convert mnist --output mnist/train --part 0:8000
   elastic-trainer data convert mnist --output mnist/test --part 8000:
   elastic-trainer data convert iris.csv --output iris --to-format tfrecord \
@@ -247,7 +246,7 @@ validation split is a conversion of the other records.`,
 	}
 	s.register(c)
 	o.register(c, "how the new records are encoded: bytes or tf_example; empty keeps the source's (CSV: tf_example; images: bytes, in tfrecord tf_example)")
-	c.Flags().StringVar(&part, "part", "", "write the records LO:HI, counted over all files; empty for all")
+	c.Flags().StringVar(&part, "part", "", "write the records LO:HI only, counted over all files (default all)")
 	return c
 }
 
@@ -258,10 +257,10 @@ func newInspect() *cobra.Command {
 	var images int64
 	c := &cobra.Command{
 		Use:   "inspect PATH",
-		Short: "Show what a data set is made of, before training on it",
-		Long: `Show what a data set is made of, and what should be known before training on it:
-formats, codecs, compression, records and their features, and chunks that are too large
-to be dealt out. PATH is a directory, a file, or synthetic://digits.`,
+		Short: "Show formats, features and chunk sizes of a data set",
+		Long: `Show the properties of a data set that matter for training: formats, codecs,
+compression, records and their features, and chunks that are larger than the records
+assigned to a worker at a time. PATH is a directory, a file, or synthetic://digits.`,
 		Example: `  elastic-trainer data inspect digits/train
   elastic-trainer data inspect synthetic://digits --sheet digits.png`,
 		Args:              cli.NeedsArguments("PATH"),
@@ -281,7 +280,7 @@ to be dealt out. PATH is a directory, a file, or synthetic://digits.`,
 		},
 	}
 	s.register(c)
-	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "size of a range, to say when chunks are too large for it")
+	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "records per unit of work; larger chunks are reported")
 	cli.InRange(c, "record-per-task", 1, trainingjob.MaxRecordsPerTask)
 	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG `file` (IDX and synthetic data)")
 	cli.CompleteFiles(c, "sheet", "png")
@@ -307,8 +306,8 @@ func newVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify PATH",
 		Short: "Read every record and check every checksum",
-		Long: `Read every record of a data set, check every checksum, and with --model also that every
-record holds what the model wants. PATH is a directory or a file.`,
+		Long: `Read every record of a data set and verify every checksum; with --model also verify
+that every record has the features that the model needs. PATH is a directory or a file.`,
 		Example: `  elastic-trainer data verify digits/train
   elastic-trainer data verify digits/train --model mnist`,
 		Args:              cli.NeedsArguments("PATH"),

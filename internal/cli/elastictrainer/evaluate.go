@@ -23,15 +23,15 @@ func newEvaluate() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "evaluate --model-file FILE|--model NAME --model-dir DIR|--checkpoint FILE --validation-data-dir DIR",
-		Short: "Measure a trained model: loss and metrics on a data set",
-		Long: `Measure a trained model on a data set: its loss, and the metrics that the model file
-defines (eval_metrics_fn), in inference mode. The model is a finished job's, or any
-checkpoint's on the way there.
+		Short: "Evaluate a trained model: loss and metrics on a data set",
+		Long: `Evaluate a trained model on a data set, in inference mode: its loss, and the metrics
+that the model file defines (eval_metrics_fn). The model is that of a finished job, or
+any checkpoint.
 
-Of a finished job's model and its validation data the result is that of model.json,
-to the bit. It does not depend on the processor, on threads or on --minibatch-size;
-losses are added by ranges of --record-per-task records, so that another length may
-change the last digits of the loss.`,
+For the model of a finished job and its validation data the result equals that in
+model.json, bit for bit. It does not depend on the CPU, on threads or on
+--minibatch-size; losses are summed in ranges of --record-per-task records, so that
+another value may change the last digits of the loss.`,
 		Example: `  elastic-trainer train --model mnist --output out \
       --train-data-dir "synthetic://digits?records=600" \
       --validation-data-dir "synthetic://digits?records=500&seed=2"
@@ -44,7 +44,7 @@ change the last digits of the loss.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return u.evaluate(cmd, asJSON) },
 	}
 	u.register(c, "validation-data-dir", "the data to measure it on")
-	c.Flags().IntVar(&u.ranges, "record-per-task", 0, "records of a range, by which losses are added; 0: the finished job's, else 100")
+	c.Flags().IntVar(&u.ranges, "record-per-task", 0, "records per range in which losses are summed; 0: that of the finished job, else 100")
 	cli.InRange(c, "record-per-task", 0, trainingjob.MaxRecordsPerTask)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, with all digits")
 	return c

@@ -21,10 +21,11 @@ import (
 func newGang() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gang",
-		Short: "Start, end and restart the pods of a task together",
-		Long: `What the pods of an elastic_task of several nodes run: an init container installs this
-program into a directory of the pod, and it runs the task's command in the task's own
-image, together with those of the other pods. Nothing here is for use by hand.`,
+		Short: "Start, stop and restart the commands of a task's pods together",
+		Long: `The pods of an elastic_task with several nodes run this command: an init container
+installs this program into a directory of the pod, and it runs the task's command in
+the task's own image, together with those of the other pods. It is not for interactive
+use.`,
 	}
 	cmd.AddCommand(newGangInstall(), newGangRun())
 	return cmd
@@ -33,9 +34,9 @@ image, together with those of the other pods. Nothing here is for use by hand.`,
 func newGangInstall() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install FILE",
-		Short: "Copy this program to where another container can execute it",
-		Long: `Copy this program to FILE, below directories that are made where there are none. It
-appears under its name when it is complete.`,
+		Short: "Copy this program into a directory shared with another container",
+		Long: `Copy this program to FILE, and create missing parent directories. The file appears
+under its name only when it is complete.`,
 		Example: "  elastic-trainer gang install /elastic/elastic-trainer",
 		Args:    cli.NeedsArguments("FILE"),
 		RunE:    func(_ *cobra.Command, args []string) error { return install(args[0]) },
@@ -80,10 +81,10 @@ func newGangRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --task NAME -- COMMAND...",
 		Short: "Run a command together with those of the task's other pods",
-		Long: `Waits until the task's pods are all ready, and runs the command with their addresses
-in SKYPILOT_NODE_IPS. When one of the commands fails or a pod is gone, all are
-stopped and run again; when all have ended well, so does this. Where this pod's
-command was the first to fail, its exit code is this one's.`,
+		Long: `Wait until all pods of the task are ready, and run the command with their addresses in
+SKYPILOT_NODE_IPS. When one of the commands fails or a pod is lost, all are stopped and
+restarted; when all have succeeded, so does this one. If this pod's command was the
+first to fail, its exit code is passed on.`,
 		Example: "  elastic-trainer gang run --task nccl-test -- python3 train.py",
 		Args:    cli.NeedsArguments("COMMAND..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,8 +115,8 @@ command was the first to fail, its exit code is this one's.`,
 	cmd.Flags().StringVar(&name, "task", "", "the task's name (required)")
 	c.registerLevel(cmd)
 	cli.Require(cmd, "task")
-	cli.Exits(cmd, 0, "the commands of all pods have ended well")
-	cli.Exits(cmd, rank.ExitStopped, "asked to stop")
+	cli.Exits(cmd, 0, "the commands of all pods succeeded")
+	cli.Exits(cmd, rank.ExitStopped, "interrupted")
 	return cmd
 }
 

@@ -27,8 +27,8 @@ func newModel() *cobra.Command {
 		Use:   "model [FILE|NAME]",
 		Short: "Show a model: layers, shapes, parameters, loss, optimizer, input",
 		Long: `Show a model file or a built-in model: its layers, shapes and parameters, loss and
-optimizer, and how records become its input. Without an argument the built-in models
-are listed. A file that is called like one of them is meant by ./NAME.`,
+optimizer, and how records become its input. Without an argument, list the built-in
+models. For a file with the name of a built-in model write ./NAME.`,
 		Example: `  elastic-trainer model mnist
   elastic-trainer model resnet --source > my_resnet.py`,
 		Args:              cli.NeedsArguments("[FILE|NAME]"),
@@ -57,7 +57,7 @@ are listed. A file that is called like one of them is meant by ./NAME.`,
 			return describeModel(cmd, m, report, network)
 		},
 	}
-	c.Flags().BoolVar(&source, "source", false, "print the model file itself, and behind it what it imports of its model zoo")
+	c.Flags().BoolVar(&source, "source", false, "print the model file, followed by the files that it imports from its model zoo")
 	return c
 }
 

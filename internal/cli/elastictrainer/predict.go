@@ -25,16 +25,17 @@ func newPredict() *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "predict --model-file FILE|--model NAME --model-dir DIR|--checkpoint FILE --prediction-data-dir DIR",
-		Short: "Ask a trained model about records: a line for each, as CSV or JSON",
-		Long: `Ask a trained model about records, and write a line for each, in the data's order:
-its number, the answer as a class, and the probabilities (or with --logits what the
-output layer says). Models of a number, trained with the squared error, give the value.
+		Short: "Run inference: one line per record, as CSV or JSON",
+		Long: `Run inference with a trained model and write one line per record, in the order of the
+data: the record's number, the predicted class, and the probabilities (with --logits
+the values of the output layer). Regression models, trained with the squared error,
+give the value.
 
-Lines do not depend on the processor, on threads or on --minibatch-size, and numbers
-read back to the same bits. Memory does not grow with the data.
+Lines do not depend on the CPU, on threads or on --minibatch-size, and numbers are
+printed with all their digits. Memory does not grow with the data.
 
-The model file's feed is called in mode PREDICTION, in which ElasticDL's files read
-records without labels. For records that hold them use --labels.`,
+The model file's feed is called in mode PREDICTION, in which ElasticDL's model files
+read records without labels. For records with labels use --labels.`,
 		Example: `  elastic-trainer predict --model mnist --model-dir out --labels \
       --prediction-data-dir "synthetic://digits?records=100&seed=3"
   elastic-trainer predict --model mnist --model-dir out --labels --format jsonl \
@@ -55,10 +56,10 @@ records without labels. For records that hold them use --labels.`,
 	}
 	u.register(c, "prediction-data-dir", "the records to answer")
 	f := c.Flags()
-	f.StringVarP(&output, "output", "o", "", "`file` for the lines, which appears when all are written; empty: standard output")
-	f.StringVar(&p.Format, "format", prediction.CSV, "csv, with a header, or jsonl: a JSON object on each line")
+	f.StringVarP(&output, "output", "o", "", "output `file`, created when all lines are written (default standard output)")
+	f.StringVar(&p.Format, "format", prediction.CSV, "csv with a header, or jsonl: one JSON object per line")
 	f.BoolVar(&p.Logits, "logits", false, "write the output layer's values instead of probabilities")
-	f.BoolVar(&p.Labels, "labels", false, "records hold labels, as in training; they are written beside the answers")
+	f.BoolVar(&p.Labels, "labels", false, "records contain labels, as in training; they are written next to the predictions")
 	cli.CompleteFiles(c, "output", "csv", "jsonl")
 	cli.CompleteFrom(c, "format", prediction.Formats()...)
 	return c

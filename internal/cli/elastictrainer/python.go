@@ -13,10 +13,10 @@ import (
 func newPythonModule() *cobra.Command {
 	return &cobra.Command{
 		Use:   "python-module DIR",
-		Short: "Write the Python module by which scripts compute for workers",
+		Short: "Write the Python module that training scripts import",
 		Long: `Write the Python module ` + python.Module + ` below DIR, for editors, type checkers and
-tests of scripts. Scripts that a worker runs find it without this: the worker brings
-its own.`,
+tests of scripts. Scripts that a worker runs do not need this: the worker provides the
+module.`,
 		Example:           "  elastic-trainer python-module src",
 		Args:              cli.NeedsArguments("DIR"),
 		ValidArgsFunction: cli.FirstArgument(cli.Directories),

@@ -12,10 +12,11 @@ func newScript() *cobra.Command {
 	var shared string
 	cmd := &cobra.Command{
 		Use:   "script",
-		Short: "Run the master's copy of a job's script",
-		Long: `What the second container of a master's pod runs when the job has a command: the
-master's copy of the script. It has neither the master's token of the API server nor
-the job's key, and shares one directory with the master's container.`,
+		Short: "Run a job's script beside its master",
+		Long: `The second container of a master's pod runs this command when the job has a command of
+its own: the copy of the script that the master needs. The container has neither the
+master's API token nor the job's key, and shares one directory with the master's
+container.`,
 		Example: "  elastic-trainer script --shared " + trainingjob.ScriptSharedDir,
 		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -23,6 +24,6 @@ the job's key, and shares one directory with the master's container.`,
 		},
 	}
 	cmd.Flags().StringVar(&shared, "shared", trainingjob.ScriptSharedDir, "`directory` shared with the master's container")
-	cli.Exits(cmd, 0, "asked to stop")
+	cli.Exits(cmd, 0, "interrupted")
 	return cmd
 }

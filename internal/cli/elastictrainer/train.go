@@ -49,14 +49,14 @@ func newTrain() *cobra.Command {
 		Use:   "train --model-file FILE|--model NAME --train-data-dir DIR --output DIR",
 		Short: "Train on this machine: one master, N worker processes",
 		Long: `Train on this machine, without a cluster: one master and N worker processes, with the
-same schedule, protocol and arithmetic as in a cluster. The result depends on the
-model, the data and the numbers below alone: not on the number of workers, nor on
-which of them are killed on the way.
+same schedule, protocol and arithmetic as in a cluster. The result depends only on the
+model, the data and the hyperparameters, not on the number of workers or on which are
+killed.
 
 The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
-and what it is to model.json beside it. The same command again continues where it was
-interrupted, to the same bits as if it had not been; a finished job is found done, and
-with a higher --num-epoch it continues from its end.`,
+and its metadata to model.json next to it. Run the same command again to resume an
+interrupted job: the result is identical. For a finished job the command does nothing;
+with a higher --num-epoch it continues training.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
       --train-data-dir digits --output out --num-worker 2
@@ -70,33 +70,33 @@ with a higher --num-epoch it continues from its end.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&t.spec.Name, "job-name", "local", "the job's name, for messages")
-	f.StringVar(&t.spec.Model.File, "model-file", "", "the model `file` (this or --model is needed)")
+	f.StringVar(&t.spec.Name, "job-name", "local", "name of the job in messages")
+	f.StringVar(&t.spec.Model.File, "model-file", "", "the model `file` (this or --model is required)")
 	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
-	f.StringVar(&t.command, "worker-command", "", "compute with a framework of your own: the model file is a script then, and this command runs it, as in \"python3\"")
-	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, numbers of the script's own (required)")
+	f.StringVar(&t.command, "worker-command", "", "run the model file as a script with this command, for example \"python3\", to train with a framework such as PyTorch")
+	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, record indices that the script interprets itself (required)")
 	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
-	f.Int64Var(&t.evaluation.Steps, "evaluation-steps", 0, "steps between two evaluations of the validation data; 0: none on the way. Training waits meanwhile, and the model does not depend on it")
-	f.Int64Var(&t.evaluation.Epochs, "evaluation-epochs", 0, "epochs between two of them; 0: none on the way")
+	f.Int64Var(&t.evaluation.Steps, "evaluation-steps", 0, "steps between evaluations of the validation data; 0: none during training. Training pauses during an evaluation; the model is unaffected")
+	f.Int64Var(&t.evaluation.Epochs, "evaluation-epochs", 0, "epochs between evaluations; 0: none during training")
 	f.StringVar(&t.spec.Data.Format, "data-format", dataset.DefaultFormat, dataset.FormatChoice())
 	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
 	t.csv.register(f)
-	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records that are dealt out together")
+	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records per unit of work that is assigned to a worker")
 	f.IntVar(&t.spec.Training.Epochs, "num-epoch", 1, "passes over the data")
-	f.IntVar(&t.spec.Training.MinibatchSize, "minibatch-size", 10, "records of a gradient")
+	f.IntVar(&t.spec.Training.MinibatchSize, "minibatch-size", 10, "records per gradient")
 	f.IntVar(&t.spec.Training.GradsToWait, "grads-to-wait", 2, "gradients averaged per step: the number of virtual workers")
-	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "of weights, order and dropout")
-	f.Float64Var(&t.learningRate, "learning-rate", 0, "overrides the model file's")
-	f.StringVar(&t.spec.Training.Aggregation, "aggregation", trainingjob.AggregationMaster, "where gradients are added: at the master, by allreduce between the workers, or auto, where it takes less time; the model is the same")
+	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "random seed of initial weights, order of records and dropout")
+	f.Float64Var(&t.learningRate, "learning-rate", 0, "learning rate in place of the model file's")
+	f.StringVar(&t.spec.Training.Aggregation, "aggregation", trainingjob.AggregationMaster, "where gradients are summed: master, allreduce (between the workers), or auto (the faster of the two); the model is the same")
 	f.StringVarP(&t.spec.Output, "output", "o", "", "`directory` for the model (required)")
-	f.Int64Var(&t.checkpoint.Steps, "checkpoint-steps", 0, "steps between two checkpoints; 0: the steps of an epoch. There is one besides at the end, and one when the run is interrupted")
+	f.Int64Var(&t.checkpoint.Steps, "checkpoint-steps", 0, "steps between checkpoints; 0: one per epoch. A checkpoint is also written at the end and on interruption")
 	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "`directory` for checkpoints (default OUTPUT/checkpoints)")
-	f.IntVar(&t.keep, "keep-checkpoint-max", trainingjob.DefaultKeepCheckpoints, "the newest checkpoints to keep; 0: all")
+	f.IntVar(&t.keep, "keep-checkpoint-max", trainingjob.DefaultKeepCheckpoints, "number of newest checkpoints to keep; 0: all")
 	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
-	f.IntVar(&t.minimum, "min-worker", 1, "below so many workers the job waits")
-	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "where the master listens for its workers")
-	f.StringVar(&t.status, "status-address", "", "serve the run's page and /metrics on this address, 127.0.0.1:0 on a free port; empty: nowhere. The page is left as report.html beside the model in any case")
-	f.DurationVar(&t.pace, "pace", 0, "make every gradient last at least so long, to behave like a slower or larger machine")
+	f.IntVar(&t.minimum, "min-worker", 1, "minimum number of workers; training pauses with fewer")
+	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "address on which the master listens for its workers")
+	f.StringVar(&t.status, "status-address", "", "serve a status page and /metrics on this address; 127.0.0.1:0 chooses a free port (default: off). The page is always saved as report.html next to the model")
+	f.DurationVar(&t.pace, "pace", 0, "minimum time per gradient, to simulate slower hardware")
 	t.register(c)
 	cli.Seed(c, "seed")
 	cli.NotNegative(c, "pace")
@@ -108,8 +108,8 @@ with a higher --num-epoch it continues from its end.`,
 	cli.CompleteDirectories(c, "output", "checkpoint-dir")
 	cli.CompleteFrom(c, "aggregation", trainingjob.Aggregations...)
 	cli.Exits(c, 0, "the model is trained")
-	cli.Exits(c, coordinator.ExitJobFailed, "the job failed, and would fail again")
-	cli.Exits(c, coordinator.ExitInterrupted, "interrupted; the same command continues from there")
+	cli.Exits(c, coordinator.ExitJobFailed, "the job failed permanently; retrying does not help")
+	cli.Exits(c, coordinator.ExitInterrupted, "interrupted; run the same command to resume")
 	c.MarkFlagsOneRequired("model-file", "model")
 	c.MarkFlagsMutuallyExclusive("model-file", "model")
 	return c
