@@ -198,7 +198,7 @@ func trainingJobTrainingAttribute() schema.Attribute {
 				MarkdownDescription: "Virtual workers: gradients that are averaged for one step, whatever number of workers lives; 1 by default.",
 				Optional:            true,
 				Computed:            true,
-				Default:             int64default.StaticInt64(1),
+				Default:             int64default.StaticInt64(trainingjob.DefaultGradsToWait),
 				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxGradsToWait)},
 			},
 			"seed": schema.Int64Attribute{

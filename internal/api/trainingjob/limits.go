@@ -13,6 +13,9 @@ const (
 	MaxKeep           = 1_000_000
 )
 
+// DefaultGradsToWait is ElasticDL's default, in HCL and on the command line.
+const DefaultGradsToWait = 1
+
 // between adds a problem unless n is in [least, most].
 func (p *problems) between(field string, n, least, most int64) {
 	switch {

@@ -33,7 +33,7 @@ model.json, bit for bit. It does not depend on the CPU, on threads or on
 --minibatch-size; losses are summed in ranges of --record-per-task records, so that
 another value may change the last digits of the loss.`,
 		Example: `  elastic-trainer train --model mnist --output out \
-      --train-data-dir "synthetic://digits?records=600" \
+      --train-data-dir "synthetic://digits?records=600" --grads-to-wait 2 \
       --validation-data-dir "synthetic://digits?records=500&seed=2"
   elastic-trainer evaluate --model mnist --model-dir out \
       --validation-data-dir "synthetic://digits?records=500&seed=2"

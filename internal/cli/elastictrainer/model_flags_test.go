@@ -41,7 +41,7 @@ func finished(t *testing.T) (output string, info master.ModelInfo) {
 	t.Helper()
 	t.Setenv(asTrainer, "1")
 	output = t.TempDir()
-	out, err := call(t, "train", "--model-file", smallModel, "--train-data-dir", "synthetic://digits?records=400&seed=1", "--validation-data-dir", validation,
+	out, err := call(t, "train", "--model-file", smallModel, "--grads-to-wait=2", "--train-data-dir", "synthetic://digits?records=400&seed=1", "--validation-data-dir", validation,
 		"--output", output, "--record-per-task=40", "--evaluation-steps=10", "--checkpoint-steps=10", "--keep-checkpoint-max=0", "--log-level=error")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

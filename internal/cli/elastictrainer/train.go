@@ -59,7 +59,7 @@ interrupted job: the result is identical. For a finished job the command does no
 with a higher --num-epoch it continues training.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
-      --train-data-dir digits --output out --num-worker 2
+      --train-data-dir digits --output out --num-worker 2 --grads-to-wait 2
   elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out`,
 		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -84,7 +84,7 @@ with a higher --num-epoch it continues training.`,
 	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records per unit of work that is assigned to a worker")
 	f.IntVar(&t.spec.Training.Epochs, "num-epoch", 1, "passes over the data")
 	f.IntVar(&t.spec.Training.MinibatchSize, "minibatch-size", 10, "records per gradient")
-	f.IntVar(&t.spec.Training.GradsToWait, "grads-to-wait", 2, "gradients averaged per step: the number of virtual workers")
+	f.IntVar(&t.spec.Training.GradsToWait, "grads-to-wait", trainingjob.DefaultGradsToWait, "gradients averaged per step: the number of virtual workers")
 	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "random seed of initial weights, order of records and dropout")
 	f.Float64Var(&t.learningRate, "learning-rate", 0, "learning rate in place of the model file's")
 	f.StringVar(&t.spec.Training.Aggregation, "aggregation", trainingjob.AggregationMaster, "where gradients are summed: master, allreduce (between the workers), or auto (the faster of the two); the model is the same")
@@ -145,7 +145,7 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 		return cli.UsageError("%s", problems[0])
 	}
 	if t.minimum < 1 || t.workers < t.minimum {
-		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and no fewer than the minimum", t.workers, t.minimum)
+		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and at least the minimum", t.workers, t.minimum)
 	}
 	name, model, err := job.ReadModel(t.spec, t.options)
 	if err != nil {
@@ -154,6 +154,9 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	log, err := t.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
+	}
+	if k := t.spec.Training.GradsToWait; t.workers > k {
+		log.Warn("a step has too few gradients for all workers; raise --grads-to-wait", "num_worker", t.workers, "grads_to_wait", k)
 	}
 	if t.options.Threads == 0 && len(t.spec.Command) == 0 {
 		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
