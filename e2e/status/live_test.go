@@ -117,7 +117,7 @@ func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 	output := t.TempDir()
 	printed := &lines{url: make(chan string, 1)}
 	c := exec.CommandContext(t.Context(), trainer, "train", "--model-file", "../../examples/models/mnist_functional_api.py",
-		"--train-data-dir", "synthetic://digits?records=10000&seed=1", "--output", output, "--num-worker", "2", "--pace", "20ms", "--num-epoch", "50", "--status-address", "127.0.0.1:0")
+		"--train-data-dir", "synthetic://digits?records=10000&seed=1", "--output", output, "--num-worker", "2", "--pace", "20ms", "--num-epoch", "50", "--grads-to-wait", "2", "--status-address", "127.0.0.1:0")
 	c.Stdout, c.Stderr = printed, printed
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
