@@ -28,10 +28,9 @@ const (
 )
 
 // TestDrawnSituationsTurnOutAsForecast draws $ELASTIC_TRUTH situations from the seeds that begin with
-// $ELASTIC_TRUTH_SEED. Those that are forecast wrongly are stored, and the first of them are made small.
+// $ELASTIC_TRUTH_SEED, or those of $ELASTIC_TRUTH_SEEDS, which are separated by blanks. Those that are forecast wrongly are stored, and the first of them are made small.
 func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
-	first := number(t, "ELASTIC_TRUTH_SEED", 1)
-	r := &round{t: t, next: first, end: first + number(t, "ELASTIC_TRUTH", few), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}}
+	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}}
 	var stages sync.WaitGroup
 	for range max(1, runtime.NumCPU()/2) { // a situation mostly waits, but for several processes
 		stage := newStage(t)
@@ -45,6 +44,26 @@ func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
 	}
 	stages.Wait()
 	t.Log(r.tally)
+}
+
+// chosen are the seeds to play.
+func chosen(t *testing.T) (seeds []uint64) {
+	t.Helper()
+	for _, text := range strings.Fields(os.Getenv("ELASTIC_TRUTH_SEEDS")) {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("$ELASTIC_TRUTH_SEEDS: %v", err)
+		}
+		seeds = append(seeds, seed)
+	}
+	if len(seeds) > 0 {
+		return seeds
+	}
+	first := number(t, "ELASTIC_TRUTH_SEED", 1)
+	for seed := range number(t, "ELASTIC_TRUTH", few) {
+		seeds = append(seeds, first+seed)
+	}
+	return seeds
 }
 
 // number is what a variable says, or something else where it is not set.
@@ -63,23 +82,23 @@ func number(t *testing.T, variable string, otherwise uint64) uint64 {
 
 // A round is situations that are played one after the other, on several stages.
 type round struct {
-	t         *testing.T
-	mu        sync.Mutex
-	next, end uint64 // seeds, guarded by mu, as what follows
-	shrinks   uint64 // how many may still be made small
-	tally     *truth.Tally
-	wrong     []truth.Outcome // and not known
+	t       *testing.T
+	mu      sync.Mutex
+	seeds   []uint64 // those to come, guarded by mu, as what follows
+	shrinks uint64   // how many may still be made small
+	tally   *truth.Tally
+	wrong   []truth.Outcome // and not known
 }
 
 // take is the next seed to play; false when there is none.
 func (r *round) take() (seed uint64, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next == r.end || r.t.Context().Err() != nil {
+	if len(r.seeds) == 0 || r.t.Context().Err() != nil {
 		return 0, false
 	}
-	r.next++
-	return r.next - 1, true
+	seed, r.seeds = r.seeds[0], r.seeds[1:]
+	return seed, true
 }
 
 // plays plays situations until there are no more, or the stage can play none: then broken is true.

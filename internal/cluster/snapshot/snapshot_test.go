@@ -72,7 +72,7 @@ func TestASnapshotIsOneListOfEachKindFromTheCache(t *testing.T) {
 	if _, err := snapshot.ReadQueues(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.asked) != 25 {
+	if len(s.asked) != 32 {
 		t.Errorf("asked for %d kinds: %v", len(s.asked), s.asked)
 	}
 	for plural, query := range s.asked {

@@ -6,11 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // With is the cluster after objects that decide about pods were applied to it, as a file or a plan does with its jobs.
@@ -41,12 +44,42 @@ func (s *Snapshot) With(objects []runtime.Object) *Snapshot {
 			after.Budgets = put(after.Budgets, o)
 		default:
 			queued = queues.put(object) || queued
+			after.Storage = withStorage(after.Storage, object)
+			after.Devices = withDevices(after.Devices, object)
 		}
 	}
 	if queued {
 		after.Queues = &queues
 	}
 	return &after
+}
+
+func withStorage(s placement.Storage, object runtime.Object) placement.Storage {
+	switch o := object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		s.Claims = put(s.Claims, o)
+	case *corev1.PersistentVolume:
+		if o.Status.Phase == "" && o.Spec.ClaimRef == nil { // as its controller says at once
+			o = o.DeepCopy()
+			o.Status.Phase = corev1.VolumeAvailable
+		}
+		s.Volumes = put(s.Volumes, o)
+	case *storagev1.StorageClass:
+		s.Classes = put(s.Classes, o)
+	}
+	return s
+}
+
+func withDevices(d placement.Devices, object runtime.Object) placement.Devices {
+	switch o := object.(type) {
+	case *resourcev1.DeviceClass:
+		d.Classes = put(d.Classes, o)
+	case *resourcev1.ResourceClaim:
+		d.Claims = put(d.Claims, o)
+	case *resourcev1.ResourceClaimTemplate:
+		d.Templates = put(d.Templates, o)
+	}
+	return d
 }
 
 // admitsPods says whether the API server admits pods by an object.
@@ -116,6 +149,18 @@ func (s *Snapshot) Without(deletions []Deletion) *Snapshot {
 			after.RuntimeClasses = drop(after.RuntimeClasses, d)
 		case "PodDisruptionBudget":
 			after.Budgets = drop(after.Budgets, d)
+		case "PersistentVolumeClaim":
+			after.Storage.Claims = drop(after.Storage.Claims, d)
+		case "PersistentVolume":
+			after.Storage.Volumes = drop(after.Storage.Volumes, d)
+		case "StorageClass":
+			after.Storage.Classes = drop(after.Storage.Classes, d)
+		case "DeviceClass":
+			after.Devices.Classes = drop(after.Devices.Classes, d)
+		case "ResourceClaim":
+			after.Devices.Claims = drop(after.Devices.Claims, d)
+		case "ResourceClaimTemplate":
+			after.Devices.Templates = drop(after.Devices.Templates, d)
 		case "Namespace":
 			after.Namespaces = drop(after.Namespaces, d)
 			after.Pods = slices.DeleteFunc(slices.Clone(after.Pods), func(p *corev1.Pod) bool { return p.Namespace == d.Name })

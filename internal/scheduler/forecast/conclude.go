@@ -40,6 +40,12 @@ func (f *forecast) conclude(runs []*run) Answer {
 		}
 	}
 	f.noteFreedQuota(runs, a)
+	for _, r := range runs {
+		if open := r.cluster.OpenVolumes(); open != "" {
+			f.notes.add(TooManyChoices, "PersistentVolume", "%s", open)
+			break
+		}
+	}
 	a.Approximate = f.notes.reasons
 	a.Asks = slices.SortedFunc(maps.Keys(asks), func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) })
 	return a
@@ -115,6 +121,10 @@ func (f *forecast) noteUnread(a Answer, job Job) {
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods; no dry run has asked them", unread.Kind, unread.Verb)
 		case unread.Kind == LimitRanges || unread.Kind == ResourceQuotas:
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods", unread.Kind, unread.Verb)
+		case unread.Kind.ofDevices() && f.asks(func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 || f.unoffered(pod) }):
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide about devices that its pods ask for", unread.Kind, unread.Verb)
+		case unread.Kind.ofVolumes() && f.asks(hasClaims):
+			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide where its pods can have their volumes", unread.Kind, unread.Verb)
 		case unread.Kind == Services && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return len(p.Nodes) > 0 && p.spread }):
 			f.notes.add(NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
 		case slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return dependsOn(e, unread.Kind) }):
@@ -211,7 +221,6 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 			}
 			f.noteSpecial(placed)
 			f.noteWebhooks(p.Pod)
-			f.noteDevices(placed, pod)
 			pods = append(pods, pod)
 		}
 	}

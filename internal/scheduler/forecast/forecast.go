@@ -128,7 +128,6 @@ type forecast struct {
 	jobs     []Job
 	number   int // of the job that is asked about
 	notes    *notes
-	devices  map[corev1.ResourceName]bool // resources that come from devices
 	queues   *queues
 	pods     []*corev1.Pod // those that are not gone when the jobs start
 	cluster  *placement.Cluster
@@ -159,9 +158,9 @@ type planned struct {
 
 func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	notes := &notes{}
-	s, devices := withDevices(withControllers(s, jobs), notes)
+	s = withControllers(s, jobs)
 	f := &forecast{
-		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), number: number, notes: notes, devices: devices, pods: s.Pods,
+		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), number: number, notes: notes, pods: s.Pods,
 		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
 	}
 	gone := f.gone()
@@ -172,6 +171,7 @@ func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	f.cluster = placement.New(placement.Snapshot{
 		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: namespaces, PriorityClasses: s.PriorityClasses,
 		Services: s.Services, ReplicationControllers: s.ReplicationControllers, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
+		Devices: s.devices(), Storage: s.storage(),
 	})
 	f.apiServer = podadmission.New(podadmission.Cluster{
 		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,
@@ -422,6 +422,11 @@ func withControllers(s *Snapshot, jobs []Job) *Snapshot {
 		with.Services = append(slices.Clip(with.Services), job.Services...)
 		with.ReplicaSets = append(slices.Clip(with.ReplicaSets), job.ReplicaSets...)
 		with.StatefulSets = append(slices.Clip(with.StatefulSets), job.StatefulSets...)
+		for _, claim := range job.Claims {
+			if indexOf(with.Storage.Claims, claim.Namespace, claim.Name) < 0 {
+				with.Storage.Claims = append(slices.Clip(with.Storage.Claims), claim)
+			}
+		}
 	}
 	return &with
 }

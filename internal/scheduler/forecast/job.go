@@ -32,6 +32,8 @@ type Job struct {
 	Services     []*corev1.Service
 	ReplicaSets  []*appsv1.ReplicaSet
 	StatefulSets []*appsv1.StatefulSet
+	// Claims are made with the job, where they are not there yet.
+	Claims []*corev1.PersistentVolumeClaim
 	// Suspended says that it is made suspended: without a queue it makes no pods until somebody resumes it.
 	Suspended bool
 	// Object is what a user applies to create the job, as it was read; nil for a job that is only described.

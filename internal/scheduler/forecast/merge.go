@@ -54,6 +54,7 @@ func (f *forecast) state(r *run) string {
 	for _, view := range r.views {
 		lines = append(lines, view.String())
 	}
+	lines = append(lines, r.cluster.Claims())
 	return strings.Join(lines, "\n")
 }
 
@@ -115,7 +116,7 @@ func (f *forecast) distinct(r *run, choices []choice) []choice {
 func (f *forecast) kindOf(pod *placement.Pod, fate *fate) string {
 	if p, ok := f.planned[pod]; ok {
 		word, _, _ := strings.Cut(p.Role, " ")
-		return fmt.Sprintf("%d %s %d %t", p.job, word, pod.Priority, p.Optional)
+		return fmt.Sprintf("%d %s %d %t %v", p.job, word, pod.Priority, p.Optional, claimNames(pod.Object()))
 	}
 	if fate == nil {
 		return pod.String()

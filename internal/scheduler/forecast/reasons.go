@@ -3,8 +3,6 @@ package forecast
 import (
 	"fmt"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Reason is why an answer is approximate: something that it depends on is not known, or not looked at to the end.
@@ -44,15 +42,6 @@ const (
 // notes collects what makes an answer approximate, each once.
 type notes struct {
 	reasons []Reason
-	// late are reasons that hold for pods which request a resource.
-	late map[corev1.ResourceName][]Reason
-}
-
-func (n *notes) lateFor(name corev1.ResourceName, reason Reason) {
-	if n.late == nil {
-		n.late = map[corev1.ResourceName][]Reason{}
-	}
-	n.late[name] = append(n.late[name], reason)
 }
 
 func (n *notes) add(code ReasonCode, object, format string, args ...any) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // Snapshot is a cluster as it was. Nothing in it is changed by a forecast.
@@ -39,7 +40,9 @@ type Snapshot struct {
 	ReplicaSets            []*appsv1.ReplicaSet
 	StatefulSets           []*appsv1.StatefulSet
 	// Devices that drivers offer.
-	Devices Devices
+	Devices placement.Devices
+	// Storage is what volumes are bound to.
+	Storage placement.Storage
 	// Webhooks that may be called for pods.
 	Webhooks Webhooks
 	// BatchJobs say whether a pod that is evicted is made again.
@@ -95,9 +98,41 @@ const (
 	DeviceClasses      Kind = "DeviceClass" // devices as extended resources, as the next two
 	ResourceSlices     Kind = "ResourceSlice"
 	ResourceClaims     Kind = "ResourceClaim"
+	ClaimTemplates     Kind = "ResourceClaimTemplate"
+	VolumeClaims       Kind = "PersistentVolumeClaim" // where pods can have their volumes, as those that follow
+	Volumes            Kind = "PersistentVolume"
+	StorageClasses     Kind = "StorageClass"
+	CSINodes           Kind = "CSINode"
+	CSIDrivers         Kind = "CSIDriver"
+	VolumeAttachments  Kind = "VolumeAttachment"
 	MutatingWebhooks   Kind = "MutatingWebhookConfiguration" // what else changes or rejects pods, as the next
 	ValidatingWebhooks Kind = "ValidatingWebhookConfiguration"
 )
+
+// ofDevices and ofVolumes say what a kind decides about.
+func (k Kind) ofDevices() bool {
+	return k == DeviceClasses || k == ResourceSlices || k == ResourceClaims || k == ClaimTemplates
+}
+
+func (k Kind) ofVolumes() bool {
+	return k == VolumeClaims || k == Volumes || k == StorageClasses || k == CSINodes || k == CSIDrivers || k == VolumeAttachments
+}
+
+// devices are those that are known; nil where some of their kinds could not be read.
+func (s *Snapshot) devices() *placement.Devices {
+	if slices.ContainsFunc(s.Unread, func(u Unread) bool { return u.Kind.ofDevices() }) {
+		return nil
+	}
+	return &s.Devices
+}
+
+// storage is what decides about volumes; nil where some of it could not be read.
+func (s *Snapshot) storage() *placement.Storage {
+	if slices.ContainsFunc(s.Unread, func(u Unread) bool { return u.Kind.ofVolumes() }) {
+		return nil
+	}
+	return &s.Storage
+}
 
 // clusterQueueOf is where a LocalQueue leads; nil where it, or its ClusterQueue, is not there.
 func (q *Queues) clusterQueueOf(namespace, name string) *kueue.ClusterQueue {

@@ -16,6 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // batchJob reads a Job "x" of one container from what is special of its specification.
@@ -101,10 +102,10 @@ template:
     affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [run]}]}}
 `, []string{"will start, and evict nobody"}},
 		"devices of a driver are an extended resource of their node": {func(s *forecast.Snapshot) {
-			s.Devices = forecast.Devices{
+			s.Devices = placement.Devices{
 				Classes: []*resourcev1.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "tpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: new("example.com/tpu")}}},
 				Slices: []*resourcev1.ResourceSlice{{Spec: resourcev1.ResourceSliceSpec{
-					Driver: "tpu.example.com", NodeName: new("node-2"), Pool: resourcev1.ResourcePool{Name: "node-2"}, Devices: []resourcev1.Device{{Name: "d0"}},
+					Driver: "tpu.example.com", NodeName: new("node-2"), Pool: resourcev1.ResourcePool{Name: "node-2", ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "d0"}},
 				}}},
 			}
 		}, "{template: {spec: {containers: [{name: main, resources: {limits: {example.com/tpu: 1}}}]}}}", []string{"the pod on node-2 at once"}},

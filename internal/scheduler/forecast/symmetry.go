@@ -19,6 +19,7 @@ import (
 type symmetry struct {
 	nodes  map[string]*corev1.Node
 	pods   func(node string) []*placement.Pod
+	extras func(node string) string
 	named  map[string]bool // nodes that some pod names in its selectors
 	looks  map[string]int  // of each node, as far as somebody asked: equal numbers are equal looks
 	known  map[string]int  // numbers of looks
@@ -32,7 +33,7 @@ const maxAlike = 1000
 // newSymmetry looks for nodes that pods name: those that are planned, wait, or may be made again.
 func newSymmetry(s *Snapshot, cluster *placement.Cluster, planned []Job) *symmetry {
 	y := &symmetry{
-		nodes: map[string]*corev1.Node{}, pods: cluster.Clone().PodsOn, named: map[string]bool{}, looks: map[string]int{}, known: map[string]int{}, ofPods: map[*placement.Pod]string{},
+		nodes: map[string]*corev1.Node{}, pods: cluster.Clone().PodsOn, extras: cluster.Extras, named: map[string]bool{}, looks: map[string]int{}, known: map[string]int{}, ofPods: map[*placement.Pod]string{},
 	}
 	hosts := map[string]string{}
 	for _, node := range s.Nodes {
@@ -46,6 +47,11 @@ func newSymmetry(s *Snapshot, cluster *placement.Cluster, planned []Job) *symmet
 			}
 		}
 		y.named[pod.Status.NominatedNodeName] = true
+	}
+	for _, value := range volumeHosts(s.Storage.Volumes) {
+		if node, known := hosts[value]; known {
+			y.named[node] = true
+		}
 	}
 	for _, pod := range s.Pods {
 		if pod.Spec.NodeName == "" || ownerOf(pod).replaces(pod) {
@@ -112,7 +118,7 @@ func (y *symmetry) describe(name string) string {
 			pods = append(pods, y.podLook(pod))
 		}
 		slices.Sort(pods)
-		text, err := json.Marshal([]any{labels, node.Spec.Taints, node.Spec.Unschedulable, node.Status.Allocatable, node.Status.Images, pods})
+		text, err := json.Marshal([]any{labels, node.Spec.Taints, node.Spec.Unschedulable, node.Status.Allocatable, node.Status.Images, pods, y.extras(name)})
 		if err == nil {
 			look = string(text)
 		}
@@ -141,8 +147,8 @@ func describePod(pod *placement.Pod) string {
 		fmt.Fprintf(&text, " %s=%s", name, quantity.String())
 	}
 	ports := slices.ContainsFunc(o.Spec.Containers, func(c corev1.Container) bool { return len(c.Ports) > 0 })
-	if o.Spec.Affinity != nil || ports || len(o.Spec.ResourceClaims) > 0 || len(o.Spec.InitContainers) > 0 {
-		rest, err := json.Marshal([]any{o.Spec.Affinity, o.Spec.Containers, o.Spec.InitContainers, o.Spec.ResourceClaims})
+	if o.Spec.Affinity != nil || ports || len(o.Spec.ResourceClaims) > 0 || len(o.Spec.InitContainers) > 0 || hasClaims(o) {
+		rest, err := json.Marshal([]any{o.Spec.Affinity, o.Spec.Containers, o.Spec.InitContainers, o.Spec.ResourceClaims, o.Spec.Volumes})
 		if err != nil {
 			return pod.String()
 		}

@@ -207,7 +207,7 @@ func (cy *cycle) alike(n *node, lower []int) map[int]int {
 
 // same reports whether two pods on one node count the same for whether the pod fits and which budgets are hurt.
 func (cy *cycle) same(a, b *Pod) bool {
-	if !slices.Equal(a.held, b.held) || len(a.ports) > 0 || len(b.ports) > 0 {
+	if !slices.Equal(a.held, b.held) || len(a.ports) > 0 || len(b.ports) > 0 || cy.mounts != nil && (cy.mounts.uses(a) || cy.mounts.uses(b)) {
 		return false
 	}
 	for _, budget := range cy.c.budgets {

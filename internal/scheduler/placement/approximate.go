@@ -6,8 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unmodelled says what a pod uses by which kube-scheduler may decide differently.
-func unmodelled(pod *corev1.Pod) []string {
+// unmodelled is what a pod uses that decides about where it can run and that is not modelled, a sentence for each.
+func (c *Cluster) unmodelled(p *Pod) []string {
+	pod := p.object
 	var uses []string
 	use := func(format string, arguments ...any) {
 		uses = append(uses, fmt.Sprintf("pod %s/%s uses ", pod.Namespace, pod.Name)+fmt.Sprintf(format, arguments...))
@@ -16,16 +17,24 @@ func unmodelled(pod *corev1.Pod) []string {
 	for i := range spec.Volumes {
 		v := &spec.Volumes[i]
 		switch {
-		case v.PersistentVolumeClaim != nil:
+		case v.PersistentVolumeClaim != nil && c.volumes == nil:
 			use("volume claim %s, which may tie it to a zone or a node", v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
+		case v.Ephemeral != nil && c.volumes == nil:
 			use("ephemeral volume claim %s, which may tie it to a zone or a node", v.Name)
-		case v.GCEPersistentDisk != nil, v.AWSElasticBlockStore != nil, v.AzureDisk != nil, v.ISCSI != nil, v.RBD != nil, v.CSI != nil:
+		case v.GCEPersistentDisk != nil, v.AWSElasticBlockStore != nil, v.AzureDisk != nil, v.ISCSI != nil, v.RBD != nil:
 			use("volume %s, of which a node may have only so many", v.Name)
 		}
 	}
+	if m := c.mounts(p); m != nil && m.problem != "" {
+		use("%s", m.problem)
+	}
 	for i := range spec.ResourceClaims {
-		use("resource claim %s, whose devices are not modelled", spec.ResourceClaims[i].Name)
+		if c.devices == nil {
+			use("resource claim %s, whose devices are not modelled", spec.ResourceClaims[i].Name)
+		}
+	}
+	if p.wants != nil && p.wants.problem != "" {
+		use("%s", p.wants.problem)
 	}
 	if spec.HostNetwork && spec.HostUsers != nil && !*spec.HostUsers {
 		use("the host's network with users of its own, which not every node can give")

@@ -28,6 +28,10 @@ type Snapshot struct {
 	ReplicationControllers []*corev1.ReplicationController
 	ReplicaSets            []*appsv1.ReplicaSet
 	StatefulSets           []*appsv1.StatefulSet
+	// Devices that drivers offer; nil where they are not known.
+	Devices *Devices
+	// Storage is what volume claims are bound to; nil where it is not known.
+	Storage *Storage
 }
 
 // Cluster is the nodes of a cluster and what runs on them.
@@ -45,6 +49,10 @@ type Cluster struct {
 	nominated map[*Pod]string
 	budgets   []*budget
 	pending   []*Pod
+	// shared are the ResourceClaims that pods name, by namespace and name.
+	shared map[string]sharedClaim
+	// volumes are the PersistentVolumes, and the claims that are bound to them.
+	volumes *volumes
 
 	// How many pods on nodes have terms of affinity, and required terms of anti-affinity.
 	withAffinity, withAntiAffinity int
@@ -79,6 +87,8 @@ type facts struct {
 	namespaces      map[string]labels.Set
 	priorityClasses map[string]*schedulingv1.PriorityClass
 	spreading       spreading
+	devices         *devices // nil where they are not known, as is storage
+	storage         *storage
 	// changes counts what was done to nodes.
 	changes *uint32
 	work    *workspace
@@ -91,8 +101,10 @@ func New(snapshot Snapshot) *Cluster {
 			slots: newSlots(), namespaces: map[string]labels.Set{}, priorityClasses: map[string]*schedulingv1.PriorityClass{},
 			spreading: newSpreading(&snapshot), changes: new(uint32), work: &workspace{},
 		},
-		nominated: map[*Pod]string{}, owner: new(byte),
+		nominated: map[*Pod]string{}, owner: new(byte), shared: map[string]sharedClaim{},
 	}
+	c.devices = newDevices(snapshot.Devices, snapshot.Pods, c.slots)
+	c.storage, c.volumes = newStorage(snapshot.Storage, c.owner)
 	for _, namespace := range snapshot.Namespaces {
 		c.namespaces[namespace.Name] = namespace.Labels
 	}
@@ -141,6 +153,7 @@ func (c *Cluster) Clone() *Cluster {
 	clone.nominated = maps.Clone(c.nominated)
 	clone.budgets = slices.Clone(c.budgets)
 	clone.pending = slices.Clone(c.pending)
+	clone.shared = maps.Clone(c.shared)
 	c.owner, clone.owner = new(byte), new(byte)
 	return &clone
 }
@@ -198,7 +211,9 @@ func (c *Cluster) PodsOn(name string) []*Pod {
 // AddPod puts a pod on a node, without asking whether it fits. Its nomination ends.
 func (c *Cluster) AddPod(pod *Pod, node string) {
 	c.Denominate(pod)
-	c.place(c.mustKnow(node), occupant{pod: pod})
+	at := c.mustKnow(node)
+	c.bindVolumes(pod, c.nodes[at])
+	c.place(at, occupant{pod: pod})
 }
 
 // RemovePod takes a pod from its node: it has stopped, or is gone.
@@ -210,6 +225,7 @@ func (c *Cluster) RemovePod(pod *Pod, node string) {
 		panic(fmt.Sprintf("pod %s is not on node %s", pod, node))
 	}
 	n.take(i)
+	c.consume(pod, n, -1)
 	c.count(pod, -1)
 }
 
@@ -350,7 +366,9 @@ func (c *Cluster) own(at int) *node {
 }
 
 func (c *Cluster) place(at int, o occupant) {
-	c.own(at).put(o)
+	n := c.own(at)
+	n.put(o)
+	c.consume(o.pod, n, 1)
 	c.count(o.pod, 1)
 }
 
@@ -361,6 +379,7 @@ func (c *Cluster) count(pod *Pod, sign int) {
 	if len(pod.antiAffinity) > 0 {
 		c.withAntiAffinity += sign
 	}
+	c.mount(pod, sign)
 }
 
 // arrange brings the nodes into kube-scheduler's order: the first of every zone, the second of every zone, and so on.

@@ -8,6 +8,7 @@ type cycle struct {
 	pod        *Pod
 	affinities *affinities // nil: nothing to say (the plugin is skipped)
 	spreads    *spreads    // nil: the same
+	mounts     *mounts     // nil: it has no volume claims
 	// kept: there is a memo of the pod's shape.
 	kept bool
 	// helpful are the nodes where evictions may help, once search has found none.
@@ -16,7 +17,7 @@ type cycle struct {
 
 func (c *Cluster) cycle(pod *Pod) *cycle {
 	c.arrive(pod)
-	cy := &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod)}
+	cy := &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod), mounts: c.mounts(pod)}
 	cy.kept = cy.keeps()
 	return cy
 }
@@ -100,15 +101,22 @@ func (cy *cycle) run(t *trial) verdict {
 	if v := t.resources(cy.pod, t.requested, t.count); v != feasible {
 		return v
 	}
+	if cy.mounts != nil {
+		if v := cy.mountable(t); v != feasible {
+			return v
+		}
+	}
 	if cy.spreads != nil {
 		if v := cy.spreads.filter(t.node); v != feasible {
 			return v
 		}
 	}
 	if cy.affinities != nil {
-		return cy.affinities.filter(t.node)
+		if v := cy.affinities.filter(t.node); v != feasible {
+			return v
+		}
 	}
-	return feasible
+	return cy.allocate(t.node)
 }
 
 // workspace is memory that is used again and again.

@@ -178,7 +178,11 @@ func (cy *cycle) message(verdicts []verdict, nodes []NodeExplanation, afterwards
 	if why == "" {
 		why = head + histogram(afterwards)
 	}
-	return text + " no new claims to deallocate, preemption: " + why
+	claims := "no new claims to deallocate"
+	if cy.pod.wants != nil && cy.pod.wants.missing == "" {
+		claims = "still not schedulable"
+	}
+	return text + " " + claims + ", preemption: " + why
 }
 
 // histogram is " 2 a, 1 b.", ordered as text.
@@ -209,6 +213,10 @@ func (cy *cycle) texts(t *trial, v verdict) (reasons []string, detail string) {
 	case tainted:
 		taint, _ := cy.pod.arrival.untolerated(t.node)
 		return []string{words[v]}, fmt.Sprintf("%s {%s: %s}", words[v], taint.Key, taint.Value)
+	case claimMissing:
+		return []string{cy.pod.wants.missing}, cy.pod.wants.missing
+	case volumesUnready:
+		return []string{cy.mounts.unready}, cy.mounts.unready
 	}
 	return []string{words[v]}, words[v]
 }
@@ -225,6 +233,13 @@ var words = map[verdict]string{
 	spreadUnmatched:       "node(s) didn't match pod topology spread constraints",
 	affinityUnmatched:     "node(s) didn't match pod affinity rules",
 	antiAffinityUnmatched: "node(s) didn't match pod anti-affinity rules",
+	claimElsewhere:        "resourceclaim not available on the node",
+	devicesTaken:          "cannot allocate all claims",
+	volumeConflict:        "node(s) didn't match PersistentVolume's node affinity",
+	volumeUnmatched:       "node(s) didn't find available persistent volumes to bind",
+	volumeZone:            "node(s) had no available volume zone",
+	volumeInUse:           "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
+	volumeLimit:           "node(s) exceed max volume count",
 	othersAntiAffinity:    "node(s) didn't satisfy existing pods anti-affinity rules",
 }
 
@@ -239,7 +254,7 @@ func (cy *cycle) shortages(t *trial) (reasons []string, detail string) {
 		}
 		for slot, asked := range cy.pod.requests {
 			free := t.allocatable.at(slot) - t.requested.at(slot)
-			if asked <= 0 || asked <= free {
+			if asked <= 0 || asked <= free || t.byDevices[slot] != nil {
 				continue
 			}
 			name := cy.c.slots.names[slot]

@@ -26,9 +26,18 @@ const (
 	tooSmall
 	spreadUnlabelled
 	affinityUnmatched
+	claimMissing   // an object of dynamic resource allocation is not there
+	claimElsewhere // the devices of a shared claim are on another node
+	devicesTaken
+	volumesUnready // a volume claim that nothing can be bound to now
+	volumeConflict // a bound volume is not for this node
+	volumeUnmatched
+	volumeZone
 
 	// Evicting pods may help (fwk.Unschedulable).
 	portsTaken
+	volumeInUse // by the only pod that may have it
+	volumeLimit
 	insufficient
 	spreadUnmatched
 	antiAffinityUnmatched
@@ -80,7 +89,7 @@ func (c *Cluster) arrive(p *Pod) {
 	a.hard = p.constraints(corev1.DoNotSchedule)
 	a.soft, a.spreadAll = c.softConstraints(p)
 	a.images, a.containers = images(spec), len(spec.InitContainers)+len(spec.Containers)
-	a.approximate = unmodelled(p.object)
+	a.approximate = c.unmodelled(p)
 	p.arrival = a
 }
 
@@ -159,6 +168,7 @@ type trial struct {
 	requested quantities
 	count     int
 	guests    []*Pod
+	gone      []*Pod
 	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet
 	// allows) is free when either goes: framework.HostPortInfo is a set.
 	freed []hostPort
@@ -168,6 +178,11 @@ type trial struct {
 func (t *trial) move(pod *Pod, by int) {
 	t.requested = t.requested.add(pod.held, int64(by))
 	t.count += by
+	if by < 0 {
+		t.gone = append(t.gone, pod)
+	} else {
+		t.gone = slices.DeleteFunc(t.gone, func(other *Pod) bool { return other == pod })
+	}
 	for _, port := range pod.ports {
 		if by < 0 {
 			t.freed = append(t.freed, port)
@@ -209,7 +224,7 @@ func (n *node) resources(pod *Pod, requested quantities, count int) verdict {
 		v = insufficient
 	}
 	for slot, asked := range pod.requests {
-		if asked <= 0 {
+		if asked <= 0 || n.byDevices[slot] != nil {
 			continue
 		}
 		has := n.allocatable.at(slot)

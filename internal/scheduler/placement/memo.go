@@ -43,7 +43,7 @@ const mostMemos = 256
 // else), and its shape is not seen for the first time.
 func (cy *cycle) keeps() bool {
 	a := cy.pod.arrival
-	if cy.c.reading || len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil {
+	if cy.c.reading || len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil || cy.mounts != nil || cy.pod.wants != nil {
 		return false
 	}
 	a.asked++

@@ -17,6 +17,8 @@ type node struct {
 
 	allocatable quantities
 	podsAllowed int
+	// byDevices are extended resources that the node has as devices.
+	byDevices map[int]*deviceClass
 
 	pods      []occupant
 	nominated []*Pod
@@ -39,11 +41,17 @@ type occupant struct {
 
 func (c *Cluster) newNode(object *corev1.Node) *node {
 	allocatable := c.slots.quantities(object.Status.Allocatable)
+	if c.devices != nil {
+		for slot, count := range c.devices.offered[object.Name] {
+			allocatable = allocatable.add(make(quantities, slot+1), 0)
+			allocatable[slot] = count
+		}
+	}
 	*c.changes++
 	return &node{
 		object: object, added: *c.changes, name: object.Name, zone: topology.GetZoneKey(object), owner: c.owner,
 		allocatable: allocatable, podsAllowed: int(object.Status.Allocatable.Pods().Value()),
-		requested: make(quantities, len(allocatable)),
+		requested: make(quantities, len(allocatable)), byDevices: c.byDevices(allocatable),
 	}
 }
 

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,7 @@ type shape struct {
 
 	demands
 	ports []hostPort
+	wants *wants // devices; nil for none
 
 	// Terms of affinity to other pods. kube-scheduler: framework.PodInfo.
 	affinity, antiAffinity                   []term
@@ -73,8 +75,22 @@ func (c *Cluster) Pod(object *corev1.Pod) *Pod {
 	if object.Status.StartTime != nil {
 		p.Started = object.Status.StartTime.Time
 	}
+	p.want(c.devices)
 	p.terms()
 	return p
+}
+
+// want finds out which devices the pod asks for.
+func (p *Pod) want(devices *devices) {
+	p.wants = devices.of(p.object, p.requests)
+	if p.wants == nil || len(p.wants.own) == 0 {
+		return
+	}
+	p.held = slices.Clone(p.held)
+	for slot, count := range p.wants.own {
+		p.held = p.held.add(make(quantities, slot+1), 0)
+		p.held[slot] += count
+	}
 }
 
 // prioritised gives a pod the priority and the preemption policy of its class, as admission does

@@ -92,6 +92,9 @@ func (s *Set) statefulSet(object *unstructured.Unstructured) ([]forecast.Job, er
 		finish: func(pod *corev1.Pod, i int) { finishStateful(pod, &set, start+i) },
 	}})
 	job.StatefulSets = []*appsv1.StatefulSet{&set}
+	for i := range count {
+		job.Claims = append(job.Claims, claimsOfOrdinal(&set, start+i)...)
+	}
 	if err == nil && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
 		for i := range job.Stages[0][0].Pods {
 			job.Stages[0][0].Pods[i].Wave = i
@@ -115,6 +118,17 @@ func finishStateful(pod *corev1.Pod, set *appsv1.StatefulSet, ordinal int) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name + "-" + pod.Name},
 		}})
 	}
+}
+
+// claimsOfOrdinal are the volume claims that a StatefulSet makes for one of its pods.
+func claimsOfOrdinal(set *appsv1.StatefulSet, ordinal int) []*corev1.PersistentVolumeClaim {
+	var claims []*corev1.PersistentVolumeClaim
+	for i := range set.Spec.VolumeClaimTemplates {
+		claim := set.Spec.VolumeClaimTemplates[i].DeepCopy()
+		claim.Namespace, claim.Name = set.Namespace, claim.Name+"-"+set.Name+"-"+strconv.Itoa(ordinal)
+		claims = append(claims, claim)
+	}
+	return claims
 }
 
 // daemonSet has a pod on every node that it may run on, each tied to its node by affinity.

@@ -6,7 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,27 +56,31 @@ func init() { // not a literal: an AppWrapper reads what it wraps by this table
 
 // dependencies create no pods, and decide about those of others.
 var dependencies = map[schema.GroupKind]func() runtime.Object{
-	{Kind: "Namespace"}:                                     func() runtime.Object { return &corev1.Namespace{} },
-	{Kind: "Service"}:                                       func() runtime.Object { return &corev1.Service{} },
-	{Kind: "LimitRange"}:                                    func() runtime.Object { return &corev1.LimitRange{} },
-	{Kind: "ResourceQuota"}:                                 func() runtime.Object { return &corev1.ResourceQuota{} },
-	{Kind: "PersistentVolume"}:                              func() runtime.Object { return &corev1.PersistentVolume{} },
-	{Kind: "PersistentVolumeClaim"}:                         func() runtime.Object { return &corev1.PersistentVolumeClaim{} },
-	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:     func() runtime.Object { return &schedulingv1.PriorityClass{} },
-	{Group: "node.k8s.io", Kind: "RuntimeClass"}:            func() runtime.Object { return &nodev1.RuntimeClass{} },
-	{Group: "policy", Kind: "PodDisruptionBudget"}:          func() runtime.Object { return &policyv1.PodDisruptionBudget{} },
-	{Group: kueue.GroupName, Kind: "LocalQueue"}:            func() runtime.Object { return &kueue.LocalQueue{} },
-	{Group: kueue.GroupName, Kind: "ClusterQueue"}:          func() runtime.Object { return &kueue.ClusterQueue{} },
-	{Group: kueue.GroupName, Kind: "ResourceFlavor"}:        func() runtime.Object { return &kueue.ResourceFlavor{} },
-	{Group: kueue.GroupName, Kind: "Cohort"}:                func() runtime.Object { return &kueue.Cohort{} },
-	{Group: kueue.GroupName, Kind: "AdmissionCheck"}:        func() runtime.Object { return &kueue.AdmissionCheck{} },
-	{Group: kueue.GroupName, Kind: "WorkloadPriorityClass"}: func() runtime.Object { return &kueue.WorkloadPriorityClass{} },
-	{Group: kueue.GroupName, Kind: "Topology"}:              func() runtime.Object { return &kueue.Topology{} },
+	{Kind: "Namespace"}:                                       func() runtime.Object { return &corev1.Namespace{} },
+	{Kind: "Service"}:                                         func() runtime.Object { return &corev1.Service{} },
+	{Kind: "LimitRange"}:                                      func() runtime.Object { return &corev1.LimitRange{} },
+	{Kind: "ResourceQuota"}:                                   func() runtime.Object { return &corev1.ResourceQuota{} },
+	{Kind: "PersistentVolume"}:                                func() runtime.Object { return &corev1.PersistentVolume{} },
+	{Kind: "PersistentVolumeClaim"}:                           func() runtime.Object { return &corev1.PersistentVolumeClaim{} },
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:           func() runtime.Object { return &storagev1.StorageClass{} },
+	{Group: "resource.k8s.io", Kind: "DeviceClass"}:           func() runtime.Object { return &resourcev1.DeviceClass{} },
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:         func() runtime.Object { return &resourcev1.ResourceClaim{} },
+	{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: func() runtime.Object { return &resourcev1.ResourceClaimTemplate{} },
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:       func() runtime.Object { return &schedulingv1.PriorityClass{} },
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:              func() runtime.Object { return &nodev1.RuntimeClass{} },
+	{Group: "policy", Kind: "PodDisruptionBudget"}:            func() runtime.Object { return &policyv1.PodDisruptionBudget{} },
+	{Group: kueue.GroupName, Kind: "LocalQueue"}:              func() runtime.Object { return &kueue.LocalQueue{} },
+	{Group: kueue.GroupName, Kind: "ClusterQueue"}:            func() runtime.Object { return &kueue.ClusterQueue{} },
+	{Group: kueue.GroupName, Kind: "ResourceFlavor"}:          func() runtime.Object { return &kueue.ResourceFlavor{} },
+	{Group: kueue.GroupName, Kind: "Cohort"}:                  func() runtime.Object { return &kueue.Cohort{} },
+	{Group: kueue.GroupName, Kind: "AdmissionCheck"}:          func() runtime.Object { return &kueue.AdmissionCheck{} },
+	{Group: kueue.GroupName, Kind: "WorkloadPriorityClass"}:   func() runtime.Object { return &kueue.WorkloadPriorityClass{} },
+	{Group: kueue.GroupName, Kind: "Topology"}:                func() runtime.Object { return &kueue.Topology{} },
 }
 
 // clusterScoped are the dependencies without a namespace.
 var clusterScoped = map[string]bool{
-	"Namespace": true, "PersistentVolume": true, "PriorityClass": true, "RuntimeClass": true, "ClusterQueue": true,
+	"Namespace": true, "PersistentVolume": true, "StorageClass": true, "DeviceClass": true, "PriorityClass": true, "RuntimeClass": true, "ClusterQueue": true,
 	"ResourceFlavor": true, "Cohort": true, "AdmissionCheck": true, "WorkloadPriorityClass": true, "Topology": true,
 }
 

@@ -1,0 +1,61 @@
+package forecast
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+)
+
+// asks says whether some pod of the job that is asked about is of a kind.
+func (f *forecast) asks(kind func(*corev1.Pod) bool) bool {
+	for _, stage := range f.jobs[f.number].Stages {
+		for _, part := range stage {
+			if slices.ContainsFunc(part.Pods, func(pod Pod) bool { return kind(pod.Pod) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasClaims says whether a pod has volume claims.
+func hasClaims(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+}
+
+// unoffered says whether a pod requests a resource that no node has by a device plugin.
+func (f *forecast) unoffered(pod *corev1.Pod) bool {
+	for name := range scheduler.PodRequests(&pod.Spec) {
+		if !slices.ContainsFunc(f.snapshot.Nodes, func(node *corev1.Node) bool { _, has := node.Status.Allocatable[name]; return has }) {
+			return true
+		}
+	}
+	return false
+}
+
+// claimNames are the claims of a pod, by which it differs from others of its part.
+func claimNames(pod *corev1.Pod) (names []string) {
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			names = append(names, claim.ClaimName)
+		}
+	}
+	return names
+}
+
+// volumeHosts are the values that volumes select nodes by, among which may be the names of some.
+func volumeHosts(volumes []*corev1.PersistentVolume) (values []string) {
+	for _, pv := range volumes {
+		if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+			continue
+		}
+		for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+			for _, e := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+				values = append(values, e.Values...)
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,120 @@
+package forecast
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+)
+
+// spared says whether some of equal choices leaves a pod alone.
+func spared(pod *placement.Pod, equal []choice) bool {
+	return slices.ContainsFunc(equal, func(c choice) bool { return !slices.Contains(c.victims, pod) })
+}
+
+// stops says whether a pod is stopping, or has stopped.
+func (r *run) stops(pod *placement.Pod) bool {
+	return slices.ContainsFunc(r.lost, func(v victim) bool { return v.pod == pod && !v.stopped })
+}
+
+// stoppedOn are the pods that had to stop on a node before this one could start there.
+func (r *run) stoppedOn(node string, f *fate) []victim {
+	var found []victim
+	for _, v := range r.lost {
+		if v.stopped && v.node == node && (v.job == f.job || v.job == noJob) && !slices.ContainsFunc(f.after, func(a victim) bool { return a.pod == v.pod }) {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// clear takes away what is stopping.
+func (r *run) clear() { r.clearNodes(func(string) bool { return true }) }
+
+// clearNodes takes away what is stopping on some nodes.
+func (r *run) clearNodes(on func(node string) bool) {
+	for i := range r.lost {
+		if v := &r.lost[i]; !v.stopped && on(v.node) {
+			r.cluster.RemovePod(v.pod, v.node)
+			v.stopped = true
+		}
+	}
+}
+
+// clearings are the ways in which what is stopping may be gone when the scheduler looks again: all of it or, where that
+// makes a difference, that of one node only, as pods take different times to stop. None where nothing is stopping.
+func (r *run) clearings(pods []*placement.Pod, most int) []*run {
+	var nodes []string
+	for _, v := range r.lost {
+		if !v.stopped && !slices.Contains(nodes, v.node) {
+			nodes = append(nodes, v.node)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	ways := []*run{r}
+	if len(nodes) > 1 && r.orderMatters(pods) {
+		follow := min(most-1, len(nodes))
+		r.cut = r.cut || follow < len(nodes)
+		for _, node := range nodes[:follow] {
+			way := r.fork()
+			way.clearNodes(func(other string) bool { return other == node })
+			ways = append(ways, way)
+		}
+	}
+	r.clear()
+	return ways
+}
+
+// afterQueues are the ways in which pods that queues have evicted may be on their nodes still when the pods are created
+// that get their quota: Kueue gives it away when they begin to stop.
+func (r *run) afterQueues(pods []*placement.Pod) []*run {
+	if !slices.ContainsFunc(r.lost, func(v victim) bool { return v.queue && !v.stopped }) {
+		return []*run{r}
+	}
+	still := r.fork()
+	return append(r.clearings(pods, r.most), still)
+}
+
+// orderMatters says whether a pod that waits for its victims could go to another node if others stop before them:
+// beside all pods that wait for room as well, each on the node that is kept for it.
+func (r *run) orderMatters(pods []*placement.Pod) bool {
+	then := r.cluster.Clone()
+	for _, v := range r.lost {
+		if !v.stopped {
+			then.RemovePod(v.pod, v.node)
+		}
+	}
+	waiting := r.waiting(pods)
+	for _, pod := range waiting {
+		kept := then.Nominated(pod) // "" before its first try
+		if slices.ContainsFunc(then.Fits(pod), func(node string) bool { return node != kept }) {
+			return true
+		}
+	}
+	return false
+}
+
+// stop lets a pod stop for another reason than the scheduler's.
+func (r *run) stop(pod *placement.Pod, node string) {
+	gone := func(v victim) bool { return v.pod == pod && v.stopped && r.fates[pod] == nil }
+	if r.stops(pod) || slices.ContainsFunc(r.lost, gone) { // the scheduler has evicted it before its queue does
+		return
+	}
+	r.cluster.Evict(pod, node)
+	r.lost = append(r.lost, victim{pod: pod, node: node, job: r.job, queue: true})
+}
+
+// grace is how long a pod may take to stop.
+func grace(pod *corev1.Pod) time.Duration {
+	if seconds := pod.DeletionGracePeriodSeconds; seconds != nil {
+		return time.Duration(*seconds) * time.Second
+	}
+	if seconds := pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
+		return time.Duration(*seconds) * time.Second
+	}
+	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+}

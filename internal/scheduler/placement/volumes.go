@@ -1,0 +1,416 @@
+package placement
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+)
+
+// Storage is what decides where pods with volume claims may run.
+type Storage struct {
+	Claims      []*corev1.PersistentVolumeClaim
+	Volumes     []*corev1.PersistentVolume
+	Classes     []*storagev1.StorageClass
+	Nodes       []*storagev1.CSINode
+	Drivers     []*storagev1.CSIDriver
+	Attachments []*storagev1.VolumeAttachment
+}
+
+// storage is what of Storage does not change.
+type storage struct {
+	classes map[string]*storagev1.StorageClass
+	drivers map[string]*storagev1.CSIDriver
+	limits  map[string]map[string]int32 // by node, then by driver
+	// attached are the volumes that are attached to a node.
+	attached map[string][]volumeID
+}
+
+// volumeID names a volume of a driver.
+type volumeID struct{ driver, handle string }
+
+// volumes are claims and what they are bound to. Clones of a cluster share them until either changes them.
+type volumes struct {
+	owner      *byte
+	claims     map[string]*corev1.PersistentVolumeClaim // by namespace and name
+	persistent []*corev1.PersistentVolume
+	users      map[string]int // of claims: pods on nodes
+	// open says that equal volumes were to be had, which differ in where they are.
+	open string
+}
+
+func newStorage(s *Storage, owner *byte) (*storage, *volumes) {
+	if s == nil {
+		return nil, nil
+	}
+	fixed := &storage{
+		classes: map[string]*storagev1.StorageClass{}, drivers: map[string]*storagev1.CSIDriver{}, limits: map[string]map[string]int32{}, attached: map[string][]volumeID{},
+	}
+	v := &volumes{owner: owner, claims: map[string]*corev1.PersistentVolumeClaim{}, persistent: slices.Clone(s.Volumes), users: map[string]int{}}
+	for _, class := range s.Classes {
+		fixed.classes[class.Name] = class
+	}
+	for _, driver := range s.Drivers {
+		fixed.drivers[driver.Name] = driver
+	}
+	for _, claim := range s.Claims {
+		if claim.Spec.StorageClassName == nil && claim.Spec.VolumeName == "" {
+			claim = claim.DeepCopy()
+			fixed.defaults(claim)
+		}
+		v.claims[claim.Namespace+"/"+claim.Name] = claim
+	}
+	v.bindImmediate(fixed)
+	for _, node := range s.Nodes {
+		for _, driver := range node.Spec.Drivers {
+			if driver.Allocatable == nil || driver.Allocatable.Count == nil {
+				continue
+			}
+			if fixed.limits[node.Name] == nil {
+				fixed.limits[node.Name] = map[string]int32{}
+			}
+			fixed.limits[node.Name][driver.Name] = *driver.Allocatable.Count
+		}
+	}
+	for _, attachment := range s.Attachments {
+		if name := attachment.Spec.Source.PersistentVolumeName; name != nil {
+			if pv := v.volume(*name); pv != nil && pv.Spec.CSI != nil {
+				node := attachment.Spec.NodeName
+				fixed.attached[node] = append(fixed.attached[node], volumeID{pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle})
+			}
+		}
+	}
+	return fixed, v
+}
+
+func (v *volumes) volume(name string) *corev1.PersistentVolume {
+	if at := slices.IndexFunc(v.persistent, func(pv *corev1.PersistentVolume) bool { return pv.Name == name }); at >= 0 {
+		return v.persistent[at]
+	}
+	return nil
+}
+
+// ownVolumes are the volumes as this cluster's own to change.
+func (c *Cluster) ownVolumes() *volumes {
+	if c.volumes.owner != c.owner {
+		clone := *c.volumes
+		clone.owner, clone.claims, clone.users = c.owner, maps.Clone(clone.claims), maps.Clone(clone.users)
+		clone.persistent = slices.Clone(clone.persistent)
+		c.volumes = &clone
+	}
+	return c.volumes
+}
+
+// claimsOf are the volume claims of a pod, by name; each of a pod alone is made for it (generic ephemeral volumes).
+func claimsOf(pod *Pod) (keys []string, ephemeral map[string]*corev1.PersistentVolumeClaimTemplate) {
+	volumes := pod.object.Spec.Volumes
+	for i := range volumes {
+		switch v := &volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			keys = append(keys, pod.namespace+"/"+v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			key := pod.String() + "-" + v.Name
+			if ephemeral == nil {
+				ephemeral = map[string]*corev1.PersistentVolumeClaimTemplate{}
+			}
+			keys, ephemeral[key] = append(keys, key), v.Ephemeral.VolumeClaimTemplate
+		}
+	}
+	return keys, ephemeral
+}
+
+// mount counts the users of volume claims.
+func (c *Cluster) mount(pod *Pod, by int) {
+	if c.volumes == nil || len(pod.object.Spec.Volumes) == 0 {
+		return
+	}
+	keys, _ := claimsOf(pod)
+	if len(keys) == 0 {
+		return
+	}
+	v := c.ownVolumes()
+	for _, key := range keys {
+		v.users[key] += by
+	}
+}
+
+// mounts are the volume claims of a pod that looks for a node.
+type mounts struct {
+	keys []string
+	// unready is why no node comes into question now; "" where some may.
+	unready string
+	bound   []*corev1.PersistentVolume
+	// unbound are claims that are bound, or provisioned, when the first pod comes (WaitForFirstConsumer).
+	unbound []*corev1.PersistentVolumeClaim
+	// exclusive are claims that only one pod may have (ReadWriteOncePod).
+	exclusive []string
+	problem   string
+}
+
+// selectedNode is kube-scheduler's mark of the node for which a volume is being provisioned.
+const selectedNode = volumehelpers.AnnSelectedNode
+
+// mounts reads the claims of a pod as they are now; nil where it has none, or volumes are not known.
+func (c *Cluster) mounts(pod *Pod) *mounts {
+	if c.volumes == nil || len(pod.object.Spec.Volumes) == 0 {
+		return nil
+	}
+	keys, ephemeral := claimsOf(pod)
+	if len(keys) == 0 {
+		return nil
+	}
+	m := &mounts{keys: keys}
+	for _, key := range keys {
+		claim := c.volumes.claims[key]
+		if template := ephemeral[key]; claim == nil && template != nil {
+			claim = &corev1.PersistentVolumeClaim{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+			claim.Namespace, claim.Name = pod.namespace, key[len(pod.namespace)+1:]
+			c.storage.defaults(claim)
+		}
+		if claim == nil {
+			m.unready = "persistentvolumeclaim \"" + key[len(pod.namespace)+1:] + "\" not found"
+			continue
+		}
+		m.read(c, key, claim)
+	}
+	return m
+}
+
+// defaults gives a claim without one the default StorageClass, as the API server does.
+func (s *storage) defaults(claim *corev1.PersistentVolumeClaim) {
+	if claim.Spec.StorageClassName != nil {
+		return
+	}
+	var newest *storagev1.StorageClass
+	for _, class := range s.classes {
+		if class.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" {
+			continue
+		}
+		if newest == nil || class.CreationTimestamp.After(newest.CreationTimestamp.Time) ||
+			class.CreationTimestamp.Equal(&newest.CreationTimestamp) && class.Name < newest.Name {
+			newest = class
+		}
+	}
+	if newest != nil {
+		claim.Spec.StorageClassName = &newest.Name
+	}
+}
+
+// read sorts a claim (volumeBinder.GetPodVolumeClaims).
+func (m *mounts) read(c *Cluster, key string, claim *corev1.PersistentVolumeClaim) {
+	if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		m.exclusive = append(m.exclusive, key)
+	}
+	class := c.storage.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]
+	delayed := class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	static := class == nil || class.Provisioner == volumehelpers.NotSupportedProvisioner
+	_, complete := claim.Annotations[volumehelpers.AnnBindCompleted]
+	switch {
+	case claim.Status.Phase == corev1.ClaimLost:
+		m.unready = "persistentvolumeclaim \"" + claim.Name + "\" bound to non-existent persistentvolume \"" + claim.Spec.VolumeName + "\""
+	case claim.DeletionTimestamp != nil:
+		m.unready = "persistentvolumeclaim \"" + claim.Name + "\" is being deleted"
+	case claim.Spec.VolumeName != "" && complete:
+		pv := c.volumes.volume(claim.Spec.VolumeName)
+		if pv == nil {
+			m.unready = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+			return
+		}
+		if migrated(pv) {
+			m.problem = "volume " + pv.Name + ", which a CSI driver takes over"
+		}
+		m.bound = append(m.bound, pv)
+	case !delayed || claim.Spec.VolumeName != "":
+		m.unready = "pod has unbound immediate PersistentVolumeClaims"
+		if len(c.volumes.candidates(claim)) > 0 || !static || claim.Spec.VolumeName != "" {
+			m.problem = "volume claim " + claim.Name + ", which is being bound"
+		}
+	default:
+		m.unbound = append(m.unbound, claim)
+		if !static && (c.storage.drivers[class.Provisioner] == nil || !m.ofPod(key, claim)) {
+			m.problem = "volume claim " + claim.Name + ", for which " + class.Provisioner + " makes a volume when the pod comes"
+		}
+	}
+	if class != nil && c.storage.drivers[class.Provisioner] != nil {
+		if capacity := c.storage.drivers[class.Provisioner].Spec.StorageCapacity; delayed && capacity != nil && *capacity {
+			m.problem = "volume claim " + claim.Name + ", which needs free capacity of " + class.Provisioner
+		}
+	}
+}
+
+// ofPod says whether a claim is for one pod only, as those of StatefulSets and of ephemeral volumes are.
+func (m *mounts) ofPod(key string, claim *corev1.PersistentVolumeClaim) bool {
+	return slices.Contains(m.exclusive, key) || claim.UID == ""
+}
+
+// migrated says whether a CSI driver may have taken over what an in-tree plugin did, which changes where the volume is.
+func migrated(pv *corev1.PersistentVolume) bool {
+	s := &pv.Spec.PersistentVolumeSource
+	return s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.AzureDisk != nil || s.AzureFile != nil || s.Cinder != nil ||
+		s.VsphereVolume != nil || s.PortworxVolume != nil
+}
+
+// uses says whether a pod has one of the claims that only one pod may have.
+func (m *mounts) uses(pod *Pod) bool {
+	if len(m.exclusive) == 0 {
+		return false
+	}
+	keys, _ := claimsOf(pod)
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(m.exclusive, key) })
+}
+
+// mountable is the verdict of the plugins VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in their
+// order.
+func (cy *cycle) mountable(t *trial) verdict {
+	m := cy.mounts
+	if m.unready != "" {
+		return volumesUnready
+	}
+	if cy.inUse(t) {
+		return volumeInUse
+	}
+	if cy.overLimit(t) {
+		return volumeLimit
+	}
+	for _, pv := range m.bound {
+		if volumehelpers.CheckNodeAffinity(pv, t.object.Labels) != nil {
+			return volumeConflict
+		}
+	}
+	if _, ok := cy.c.bindings(m, t.node); !ok {
+		return volumeUnmatched
+	}
+	for _, pv := range m.bound {
+		if !inZone(pv, t.object) {
+			return volumeZone
+		}
+	}
+	return feasible
+}
+
+// inUse says whether a pod on a node has a claim that only one pod may have, beside those of a node that are gone.
+func (cy *cycle) inUse(t *trial) bool {
+	for _, key := range cy.mounts.exclusive {
+		users := cy.c.volumes.users[key]
+		for _, pod := range t.gone {
+			if keys, _ := claimsOf(pod); slices.Contains(keys, key) {
+				users--
+			}
+		}
+		if users > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// overLimit says whether a node can have no more volumes of a driver.
+func (cy *cycle) overLimit(t *trial) bool {
+	limits := cy.c.storage.limits[t.name]
+	if len(limits) == 0 {
+		return false
+	}
+	more, has := map[volumeID]bool{}, map[volumeID]bool{}
+	cy.c.attach(cy.pod, more)
+	for _, id := range cy.c.storage.attached[t.name] {
+		has[id] = true
+	}
+	for _, o := range t.pods {
+		if !slices.Contains(t.gone, o.pod) {
+			cy.c.attach(o.pod, has)
+		}
+	}
+	for _, guest := range t.guests {
+		cy.c.attach(guest, has)
+	}
+	counts := map[string]int{}
+	for id := range has {
+		delete(more, id)
+		counts[id.driver]++
+	}
+	adds := map[string]int{}
+	for id := range more {
+		adds[id.driver]++
+	}
+	for driver, count := range adds {
+		if limit, limited := limits[driver]; limited && counts[driver]+count > int(limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// attach adds the volumes of CSI drivers that a pod has.
+func (c *Cluster) attach(pod *Pod, to map[volumeID]bool) {
+	keys, _ := claimsOf(pod)
+	for _, key := range keys {
+		claim := c.volumes.claims[key]
+		if claim == nil {
+			continue
+		}
+		if pv := c.volumes.volume(claim.Spec.VolumeName); pv != nil {
+			if pv.Spec.CSI != nil {
+				to[volumeID{pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle}] = true
+			}
+			continue
+		}
+		if class := c.storage.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]; class != nil && class.Provisioner != volumehelpers.NotSupportedProvisioner {
+			to[volumeID{class.Provisioner, "for " + key}] = true
+		}
+	}
+}
+
+// binding is a claim and the volume that it gets; nil for one that is provisioned.
+type binding struct {
+	claim *corev1.PersistentVolumeClaim
+	pv    *corev1.PersistentVolume
+}
+
+// bindings are what the unbound claims of a pod get on a node (FindPodVolumes); false: not all of them get something.
+func (c *Cluster) bindings(m *mounts, n *node) (list []binding, ok bool) {
+	claims := slices.Clone(m.unbound)
+	slices.SortStableFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int {
+		x, y := a.Spec.Resources.Requests[corev1.ResourceStorage], b.Spec.Resources.Requests[corev1.ResourceStorage]
+		return x.Cmp(y)
+	})
+	chosen := map[string]*corev1.PersistentVolume{}
+	for _, claim := range claims {
+		if selected := claim.Annotations[selectedNode]; selected != "" && selected != n.name {
+			return nil, false
+		} else if selected == "" {
+			pv, err := volumehelpers.FindMatchingVolume(claim, c.volumes.persistent, n.object, chosen, true, true)
+			if err != nil {
+				return nil, false
+			}
+			if pv != nil {
+				chosen[pv.Name] = pv
+				list = append(list, binding{claim, pv})
+				continue
+			}
+		}
+		class := c.storage.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]
+		if class == nil || class.Provisioner == "" || class.Provisioner == volumehelpers.NotSupportedProvisioner ||
+			!inTopologies(class.AllowedTopologies, n.object.Labels) {
+			return nil, false
+		}
+		list = append(list, binding{claim: claim})
+	}
+	return list, true
+}
+
+// inTopologies says whether a node is in one of a StorageClass' topologies, where it has any.
+func inTopologies(terms []corev1.TopologySelectorTerm, labels map[string]string) bool {
+	if len(terms) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(terms, func(term corev1.TopologySelectorTerm) bool {
+		for _, e := range term.MatchLabelExpressions {
+			if value, has := labels[e.Key]; !has || !slices.Contains(e.Values, value) {
+				return false
+			}
+		}
+		return len(term.MatchLabelExpressions) > 0
+	})
+}
