@@ -28,7 +28,12 @@ var podFeatures = []feature{
 	{2, func(d *drawing) {
 		set(podSpec(d.anyPlanned()), one(d, yamlOf("{gpu: t4}"), yamlOf("{kubernetes.io/hostname: %s}", one(d, nodeNames...)), yamlOf("{disk: none}")), "nodeSelector")
 	}},
-	{2, func(d *drawing) { podSpec(d.anyPlanned())["nodeName"] = one(d, nodeNames...) }},
+	{2, func(d *drawing) {
+		planned, node := d.anyPlanned(), one(d, nodeNames...)
+		if kind := planned.GetKind(); kind == "Pod" || kind == "Job" { // others make rejected pods again without end
+			podSpec(planned)["nodeName"] = node
+		}
+	}},
 	{1, func(d *drawing) { podSpec(d.anyPlanned())["schedulingGates"] = yamlOf("[{name: example.com/gate}]") }},
 	{3, func(d *drawing) { // the nodes' GPUs
 		set(container(d.anyPlanned()), fmt.Sprint(1+d.IntN(3)), "resources", "limits", "nvidia.com/gpu")

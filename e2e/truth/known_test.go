@@ -8,10 +8,8 @@ const knownFile = "known_test.go"
 // known are the situations in testdata that are not always forecast rightly yet, and their verdicts: several where the
 // order in which things happen differs from run to run. Take out what is right, and add nothing.
 var known = map[string][]truth.Verdict{
-	"18-nodename":              {truth.Approximate}, // the kubelet decides
 	"52-pod-takes-quota-first": {truth.Approximate}, // the order of creation is open
 	"53-quota-of-jobs":         {truth.Approximate}, // the same
-	"54-device-of-victim":      {truth.Approximate}, // whether an eviction frees a device
 }
 
 func verdictsOf(name string) []truth.Verdict {

@@ -32,6 +32,7 @@ import (
 // An agent is the kubelet of all simulated nodes.
 type agent struct {
 	config    Config
+	admission Admission
 	log       *slog.Logger
 	client    kubernetes.Interface
 	objects   apiObjects
@@ -42,6 +43,8 @@ type agent struct {
 	logsDir   string
 	pods      listers.PodLister
 	services  listers.ServiceLister
+	// nodeObjects are the nodes as the API server has them: others may change labels and what is allocatable.
+	nodeObjects listers.NodeLister
 
 	nodes map[string]*simulatedNode // not changed once it runs
 
@@ -52,13 +55,14 @@ type agent struct {
 // Run simulates cfg.Nodes until ctx ends, and returns nil then. On return no process
 // it started is alive. An error means that it could not begin or go on: a directory,
 // port or certificate is not to be had, or the API server cannot be reached at first.
-func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
+func Run(ctx context.Context, cfg Config, admission Admission, log *slog.Logger) error {
 	client, err := connect(cfg.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	a := &agent{
 		config:    cfg,
+		admission: admission,
 		log:       log,
 		client:    client,
 		objects:   apiObjects{client},
@@ -150,6 +154,9 @@ func (a *agent) watch(ctx context.Context, proxyEvents record.EventRecorder) (st
 	all := informers.NewSharedInformerFactory(a.client, 0)
 	pods, services := bound.Core().V1().Pods(), all.Core().V1().Services()
 	configMaps, secrets := all.Core().V1().ConfigMaps(), all.Core().V1().Secrets()
+	nodes := all.Core().V1().Nodes()
+	a.nodeObjects = nodes.Lister()
+	synced := []cache.InformerSynced{nodes.Informer().HasSynced}
 	a.pods, a.services = pods.Lister(), services.Lister()
 	proxy := newServiceProxy(a.log, a.pods, proxyEvents)
 	stop = func() {
@@ -158,7 +165,6 @@ func (a *agent) watch(ctx context.Context, proxyEvents record.EventRecorder) (st
 		proxy.close()
 	}
 
-	var synced []cache.InformerSynced
 	for _, r := range []struct {
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
@@ -230,9 +236,10 @@ func (a *agent) podChanged(pod *corev1.Pod) {
 
 // own starts a pod's owner on a running node; a.mu is held.
 func (a *agent) own(n *simulatedNode, pod *corev1.Pod) {
-	o := newOwner(a, n, pod)
-	a.owners[pod.UID] = o
 	ctx := n.ctx
+	o := newOwner(a, n, pod)
+	o.rejection = a.admit(ctx, n, pod)
+	a.owners[pod.UID] = o
 	n.work.Go(func() {
 		o.run(ctx)
 		a.mu.Lock()

@@ -25,6 +25,8 @@ type lifecycle struct {
 	// initialized is set once the main containers may run.
 	initialized bool
 	ending      *ending
+	// rejected is set where the node has not admitted the pod.
+	rejected bool
 	// over is set once nothing runs and nothing will be started again.
 	over bool
 }

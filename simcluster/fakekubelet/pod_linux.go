@@ -26,6 +26,8 @@ type owner struct {
 	events    record.EventRecorder
 	uid       types.UID
 	namespace string
+	podName   string
+	rejection *ending     // why the node does not admit it
 	active    atomic.Bool // has processes
 	uses      references
 	dir       string
@@ -70,6 +72,7 @@ func newOwner(a *agent, node *simulatedNode, pod *corev1.Pod) *owner {
 		events:    node.events,
 		uid:       pod.UID,
 		namespace: pod.Namespace,
+		podName:   pod.Name,
 		uses:      podReferences(pod),
 		dir:       dir,
 		latest:    pod,
@@ -165,6 +168,7 @@ func (o *owner) begin(ctx context.Context) bool {
 	o.mu.Unlock()
 	o.life = newLifecycle(pod, time.Now())
 	o.addresses = podAddresses{hostIP: hostIP, podIP: pod.Status.PodIP}
+	o.reject()
 	if o.life.over {
 		return true
 	}

@@ -35,6 +35,10 @@ func podStatus(l *lifecycle, addresses podAddresses, previous []corev1.PodCondit
 		// Another party's verdict (an eviction's) is kept.
 		status.Reason, status.Message = l.pod.Status.Reason, l.pod.Status.Message
 	}
+	if l.rejected {
+		status.HostIP, status.HostIPs = "", nil
+		return status // its containers have none
+	}
 	for i := range l.containers {
 		c := &l.containers[i]
 		s := containerStatus(l, c, now)

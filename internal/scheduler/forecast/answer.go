@@ -31,6 +31,8 @@ const (
 	// Rejected is a pod that the API server would not accept, and Suspended one of a Job that is made suspended.
 	Rejected  State = "rejected"
 	Suspended State = "suspended"
+	// NotAdmitted is a pod that names its node, whose kubelet rejects it: it fails.
+	NotAdmitted State = "not-admitted"
 )
 
 // Answer is a forecast: what would become of a job, and of others for its sake, on the cluster as it was.

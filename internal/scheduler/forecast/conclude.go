@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
@@ -87,29 +86,9 @@ func (f *forecast) noteSpecial(pod *placement.Pod) {
 	if name := spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
 		f.notes.add(OtherScheduler, "scheduler "+name, "%s is placed by the scheduler %s, which is not known here", of, name)
 	}
-	if name := spec.NodeName; name != "" && f.cluster.Knows(name) && !f.roomFor(pod, name) {
-		f.notes.add(BoundDirectly, "Node "+name, "%s names node %s and is not scheduled: the kubelet rejects it if it does not fit there", of, name)
-	}
 	for _, text := range f.cluster.Approximate(pod) {
 		f.notes.add(NotModelled, "Pod "+of, "%s", text)
 	}
-}
-
-// roomFor says whether a pod fits on a node beside what runs there, by what they request.
-func (f *forecast) roomFor(pod *placement.Pod, node string) bool {
-	at := slices.IndexFunc(f.snapshot.Nodes, func(n *corev1.Node) bool { return n.Name == node })
-	left := f.snapshot.Nodes[at].Status.Allocatable.DeepCopy()
-	for _, other := range append(f.cluster.PodsOn(node), pod) {
-		for name, asked := range scheduler.PodRequests(&other.Object().Spec) {
-			has := left[name]
-			has.Sub(asked)
-			left[name] = has
-			if has.Sign() < 0 {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // noteUnread says where the answer depends on what could not be read.
@@ -220,6 +199,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 				}
 			}
 			f.noteSpecial(placed)
+			f.noteBound(runs, placed)
 			f.noteWebhooks(p.Pod)
 			pods = append(pods, pod)
 		}

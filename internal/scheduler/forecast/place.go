@@ -129,8 +129,7 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 		return []*run{r}
 	}
 	if node := pod.Object().Spec.NodeName; f != nil && node != "" {
-		r.bind(pod, f, node)
-		return []*run{r}
+		return r.bind(pod, f, node)
 	}
 	d := r.cluster.Schedule(pod)
 	early, mayWait := r.unnoticed(pod, d)
@@ -198,19 +197,6 @@ func unscheduled(pod *corev1.Pod) string {
 		gates = append(gates, gate.Name)
 	}
 	return "its scheduling gates have to be removed first: " + join(gates)
-}
-
-// bind puts a pod on the node that its specification names: no scheduler is asked, and nobody is evicted.
-func (r *run) bind(pod *placement.Pod, f *fate, node string) {
-	if f.bound != "" {
-		return
-	}
-	if !r.cluster.Knows(node) {
-		f.state, f.why = Waits, "its node "+node+" is not there"
-		return
-	}
-	r.cluster.AddPod(pod, node)
-	f.state, f.bound, f.nodes = Starts, node, []string{node}
 }
 
 // take carries a decision out: the pod is bound, or its victims begin to stop and the node is kept for it.

@@ -85,7 +85,7 @@ func (r *run) view() {
 func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 	queue := slices.Clone(r.competitors)
 	for _, pod := range pods {
-		if f := r.fates[pod]; f != nil && f.bound == "" {
+		if f := r.fates[pod]; f != nil && f.bound == "" && f.state != NotAdmitted {
 			queue = append(queue, pod)
 		}
 	}

@@ -75,8 +75,8 @@ func TestWhatTheAPIServerMakesOfPodsDecides(t *testing.T) {
 		"a suspended Job makes no pods": {func(*forecast.Snapshot) {}, "{suspend: true, template: {spec: {priorityClassName: high}}}", []string{
 			"will wait", "the job is made suspended",
 		}},
-		"a pod with a node name evicts nobody, and may be rejected": {func(*forecast.Snapshot) {}, "{template: {spec: {priorityClassName: high, nodeName: node-2}}}", []string{
-			"will start, and evict nobody", "the pod on node-2 at once", "the kubelet rejects it if it does not fit there",
+		"a pod with a node name evicts nobody, and its kubelet rejects it where it does not fit": {func(*forecast.Snapshot) {}, "{template: {spec: {priorityClassName: high, nodeName: node-2}}}", []string{
+			"will be rejected by its node", "refused the pod, by the kubelet of node-2: OutOfcpu (it requests 3 of cpu, and 1 are free)",
 		}},
 		"a Job without a queue goes to the default one of its namespace": {func(s *forecast.Snapshot) {
 			s.Queues = forecasttest.Queues("2")

@@ -26,6 +26,9 @@ func (a Answer) Summary() string {
 		if evicts {
 			return name + " will preempt, and still wait"
 		}
+		if slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State == NotAdmitted }) {
+			return name + " will be rejected by its node"
+		}
 		return name + " will wait"
 	case Preempts:
 		if a.MaySpareAll && !slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Own && e.Certain }) {
@@ -59,6 +62,9 @@ func (a Answer) Text() string {
 	}
 	for _, group := range a.grouped(Rejected) {
 		t.line("refused", join(group.roles)+", by the API server: "+group.why)
+	}
+	for _, group := range a.grouped(NotAdmitted) {
+		t.line("refused", join(group.roles)+", by "+group.why)
 	}
 	for _, group := range a.grouped(Suspended) {
 		t.line("waits", join(group.roles)+": the job is made suspended, and makes no pods before it is resumed")

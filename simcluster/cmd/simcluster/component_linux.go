@@ -14,6 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane/components"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet/kubeletadmission"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue"
 )
 
@@ -63,7 +64,7 @@ func runNodeAgent(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	return fakekubelet.Run(ctx, config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	return fakekubelet.Run(ctx, config, kubeletadmission.Admit, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
 
 func runQueueController(args []string) error {

@@ -1,0 +1,25 @@
+// Package kubeletadmission is a kubelet's own decision whether a pod fits on its node, by the kubelet's code. It is a
+// package of its own for that code's size: only the program needs it, not those who start clusters.
+package kubeletadmission
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	kubelet "k8s.io/kubernetes/pkg/kubelet/lifecycle"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// Admit says why a kubelet rejects a pod beside others that it has admitted; reason is empty where it admits the pod.
+// Unlike a kubelet it evicts nobody for critical pods.
+func Admit(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) (reason, message string) {
+	handler := kubelet.NewPredicateAdmitHandler(
+		func(context.Context, bool) (*corev1.Node, error) { return node, nil },
+		kubelet.NewAdmissionFailureHandlerStub(),
+		func(*framework.NodeInfo, *kubelet.PodAdmitAttributes) error { return nil })
+	result := handler.Admit(&kubelet.PodAdmitAttributes{Pod: pod, OtherPods: others})
+	if result.Admit {
+		return "", ""
+	}
+	return result.Reason, result.Message
+}
