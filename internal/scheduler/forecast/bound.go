@@ -60,7 +60,7 @@ func (f *forecast) noteBound(runs []*run, pod *placement.Pod) {
 	case job.Noun == "pod":
 	case job.Noun != aJob:
 		note("it rejects the pod as long as there is no room, and its controller makes it again and again")
-	case f.failures(runs) > retriesOf(job):
+	case f.failures(runs) > retriesOf(job) && f.starts(runs):
 		note("its Job may fail, with its other pods, after so many rejections")
 	}
 }
@@ -70,13 +70,25 @@ func (f *forecast) failures(runs []*run) (most int) {
 	for _, r := range runs {
 		count := 0
 		for pod, fate := range r.fates {
-			if f.planned[pod].job == f.number && fate.state == NotAdmitted {
+			if p, planned := f.planned[pod]; planned && p.job == f.number && fate.state == NotAdmitted {
 				count++
 			}
 		}
 		most = max(most, count)
 	}
 	return most
+}
+
+// starts says whether a pod of the job starts, in some run.
+func (f *forecast) starts(runs []*run) bool {
+	for _, r := range runs {
+		for pod, fate := range r.fates {
+			if p, planned := f.planned[pod]; planned && p.job == f.number && fate.state == Starts {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // retriesOf is how many of its pods a Job may lose without failing; fewer than none where its policy decides.
