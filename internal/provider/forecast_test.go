@@ -52,11 +52,12 @@ func newAPIServer(t *testing.T) *apiServer {
 		"/api/v1/namespaces":                   map[string]any{"apiVersion": "v1", "kind": "NamespaceList", "items": []any{map[string]any{"metadata": map[string]any{"name": "default"}}}},
 	}}
 	for group, kinds := range map[string][]string{
-		"/api/v1":                               {"Service", "ReplicationController", "LimitRange", "ResourceQuota"},
+		"/api/v1":                               {"Service", "ReplicationController", "LimitRange", "ResourceQuota", "PersistentVolume", "PersistentVolumeClaim"},
 		"/apis/apps/v1":                         {"ReplicaSet", "StatefulSet"},
 		"/apis/batch/v1":                        {"Job"},
 		"/apis/node.k8s.io/v1":                  {"RuntimeClass"},
-		"/apis/resource.k8s.io/v1":              {"DeviceClass", "ResourceSlice", "ResourceClaim"},
+		"/apis/resource.k8s.io/v1":              {"DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate"},
+		"/apis/storage.k8s.io/v1":               {"StorageClass", "CSINode", "CSIDriver", "VolumeAttachment"},
 		"/apis/admissionregistration.k8s.io/v1": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
 	} {
 		for _, kind := range kinds {
