@@ -49,6 +49,8 @@ type Options struct {
 	Queueing bool
 	// SchedulerOnly leaves out the controllers and the nodes; false: as at the last start in Dir, or not.
 	SchedulerOnly bool
+	// AuditPolicy is the path of an audit policy; empty: that of the last start in Dir, or no audit log (AuditLog).
+	AuditPolicy string
 	// Progress receives the lines that a user of the command would see; nil: nobody. It is used until Close returns.
 	Progress io.Writer
 }
@@ -105,6 +107,9 @@ func SchedulerOnly() Option { return func(o *Options) { o.SchedulerOnly = true }
 // Mounts sets how containers see their volumes.
 func Mounts(mode string) Option { return func(o *Options) { o.Mounts = mode } }
 
+// AuditPolicy has the API server log requests as the policy in a file says.
+func AuditPolicy(path string) Option { return func(o *Options) { o.AuditPolicy = path } }
+
 // Dir sets the state directory, which is kept.
 func Dir(path string) Option { return func(o *Options) { o.Dir = path } }
 
@@ -122,6 +127,9 @@ type Cluster struct {
 	temporary  bool
 	closed     atomic.Bool
 }
+
+// AuditLog is the path of the API server's audit log, one event in JSON a line.
+func (c *Cluster) AuditLog() string { return c.layout.Log("audit") }
 
 // startPatience bounds a start in a test, the building of the program excluded.
 const startPatience = 4 * time.Minute
@@ -274,6 +282,9 @@ func (o Options) arguments(dir string) []string {
 	}
 	if o.SchedulerOnly {
 		args = append(args, "--scheduler-only")
+	}
+	if o.AuditPolicy != "" {
+		args = append(args, "--audit-policy="+o.AuditPolicy)
 	}
 	return args
 }

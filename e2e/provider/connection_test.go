@@ -132,7 +132,7 @@ func TestWhoMayNotIsToldWhatIsMissing(t *testing.T) {
 		resource.TestStep{
 			Config: nobody + class,
 			ExpectError: says(`"system:serviceaccount:default:nobody" may not create priorityclasses.scheduling.k8s.io in the whole cluster`,
-				"Missing are:", "get, list, watch, create, patch, delete of clusterqueues.kueue.x-k8s.io", "get, list, watch, create, patch, delete of priorityclasses.scheduling.k8s.io",
+				"Missing are:", "get, list, watch, create, patch, delete of clusterqueues.kueue.x-k8s.io", "get, list, create, patch, delete of priorityclasses.scheduling.k8s.io",
 				"kubectl create clusterrolebinding default-nobody-elastic-admin --clusterrole=elastic-admin --serviceaccount=default:nobody"),
 		},
 		resource.TestStep{Config: providertest.Connection(admin, "expired", "") + class, ExpectError: says("does not accept the credentials (401 Unauthorized)")},

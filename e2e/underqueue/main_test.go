@@ -7,6 +7,7 @@ package underqueue_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
@@ -31,6 +32,7 @@ func run(m *testing.M) int {
 	}
 	return program.WithTrainer(func(path string) int {
 		trainer = path
-		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Queueing())
+		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Queueing(),
+			simcluster.AuditPolicy(filepath.Join("testdata", "audit.yaml")))
 	})
 }

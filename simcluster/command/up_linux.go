@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"reflect"
 	"syscall"
 
@@ -27,6 +28,7 @@ type upFlags struct {
 	mounts         string
 	queueing       bool
 	schedulerOnly  bool
+	auditPolicy    string
 	foreground     bool
 }
 
@@ -74,9 +76,11 @@ number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.`,
 	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), auto")
 	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's API (kueue.x-k8s.io/v1beta2) and a queue controller for Jobs and pods that name a queue")
 	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run the scheduler only, without controllers and nodes")
+	set.StringVar(&flags.auditPolicy, "audit-policy", "", "file with an audit policy for the API server, which then writes logs/audit.log")
 	set.BoolVar(&flags.foreground, "foreground", false, "run in the foreground; ^C stops the cluster")
 	cli.CompleteFrom(command, "mounts", controlplane.MountsAuto, controlplane.MountsNamespace, controlplane.MountsRewrite)
 	cli.CompleteFiles(command, "image")
+	cli.CompleteFiles(command, "audit-policy", "yaml", "json")
 	return command
 }
 
@@ -118,6 +122,11 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 	}
 	if given("scheduler-only") {
 		config.SchedulerOnly = flags.schedulerOnly
+	}
+	if given("audit-policy") {
+		if config.AuditPolicy, err = filepath.Abs(flags.auditPolicy); err != nil {
+			return config, err
+		}
 	}
 	if given("image") {
 		config.Images = map[string]string{}

@@ -39,6 +39,8 @@ type Config struct {
 	// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: no controllers and no
 	// nodes. Nodes, pods and disruption budgets are then what a client says, their status too.
 	SchedulerOnly bool `json:"schedulerOnly,omitempty"`
+	// AuditPolicy is the path of an audit policy (audit.k8s.io/v1) of the API server; without one it keeps no audit log.
+	AuditPolicy string `json:"auditPolicy,omitempty"`
 }
 
 // The ways in which containers see their volumes.
