@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -22,7 +23,7 @@ func (r *trainingJob) forecast(ctx context.Context, planRaw tftypes.Value, state
 	if problems.HasError() || len(d.Problems()) > 0 {
 		return nil // what is wrong with it was said when it was validated
 	}
-	if problem := unknownOf(planRaw, "namespace", "name", "queue", "master", "workers"); problem != "" {
+	if problem := unknownOf(planRaw, trainingJobNotForecast); problem != "" {
 		return r.connection.forecast(ctx, forecast.Job{Noun: "training job", Namespace: d.Job.Namespace, Name: d.Job.Name}, problem)
 	}
 	var job forecast.Job
@@ -87,8 +88,7 @@ func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan
 	}
 	t := a.complete(r.version)
 	job := forecast.Job{Noun: "task", Namespace: t.Namespace, Name: t.Name}
-	if problem := unknownOf(planRaw, "namespace", "name", "yaml", "num_nodes", "accelerators", "accelerator_labels", "cpus", "memory", "queue",
-		"priority_class_name", "node_selector", "tolerations", "runtime_class_name", "pod_overrides"); problem != "" {
+	if problem := unknownOf(planRaw, taskNotForecast); problem != "" {
 		return r.connection.forecast(ctx, job, problem)
 	}
 	if len(t.Problems()) > 0 {
@@ -104,14 +104,36 @@ func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan
 	return r.connection.forecast(ctx, job, "")
 }
 
-// unknownOf says which of the attributes are not known yet, "" when all are.
-func unknownOf(plan tftypes.Value, attributes ...string) string {
+// trainingJobNotForecast and taskNotForecast are the attributes on which no forecast depends: neither the admission nor
+// the placement of a pod reads what they set. Any other attribute that is unknown makes the forecast unknown.
+var (
+	trainingJobNotForecast = append([]string{
+		"checkpoint", "data", "evaluation", "loss", "metrics", "model", "model_sha256", "output", "output_files", "steps_done", "steps_total",
+		"training", "workers_pending", "workers_running",
+	}, jobNotForecast...)
+	taskNotForecast = append([]string{
+		"env", "logs", "reason", "recovery", "restarts", "run", "secrets", "secrets_wo", "secrets_wo_version", "setup", "supervisor_image",
+		"termination_grace_period_seconds", "workdir", "workload",
+	}, jobNotForecast...)
+	jobNotForecast = []string{
+		"active_deadline_seconds", "changed_fields", "fail_on_error", "generate_name", "image", "image_pull_policy", "image_pull_secrets",
+		"missing_objects", "on_finished", "phase", "preemptions", "timeouts", "ttl_seconds_after_finished", "uid", "wait_for",
+	}
+)
+
+// unknownOf names the attributes that are not known yet, except some; "" when all are known.
+func unknownOf(plan tftypes.Value, except []string) string {
 	var unknown []string
-	for _, name := range attributes {
-		if !isKnown(plan, name) {
+	var attributes map[string]tftypes.Value
+	if !plan.IsKnown() || plan.As(&attributes) != nil {
+		return ""
+	}
+	for name, value := range attributes {
+		if !value.IsFullyKnown() && !slices.Contains(except, name) {
 			unknown = append(unknown, name)
 		}
 	}
+	slices.Sort(unknown)
 	if len(unknown) == 0 {
 		return ""
 	}

@@ -66,7 +66,9 @@ func TestWhatIsRememberedIsWhatWouldBeFoundOut(t *testing.T) {
 		count := rapid.SampledFrom([]int{1, 3, 64, 130}).Draw(t, "nodes")
 		var snapshot Snapshot
 		for i := range count {
-			snapshot.Nodes = append(snapshot.Nodes, machine(fmt.Sprint("node-", i), amounts("cpu", fmt.Sprint(1+chance.IntN(3)), "memory", "4Gi")))
+			node := machine(fmt.Sprint("node-", i), amounts("cpu", fmt.Sprint(1+chance.IntN(3)), "memory", "4Gi"))
+			node.Labels["zone"] = fmt.Sprint("zone-", i%2)
+			snapshot.Nodes = append(snapshot.Nodes, node)
 		}
 		c := New(snapshot)
 		var templates []*Pod
@@ -78,6 +80,9 @@ func TestWhatIsRememberedIsWhatWouldBeFoundOut(t *testing.T) {
 		templates = append(templates, c.Pod(prioritised("port", 10, amounts("cpu", "100m"))))
 		withPort(80)(templates[6].object)
 		templates[6] = c.Pod(templates[6].object)
+		for i := range rapid.IntRange(0, 4).Draw(t, "others") {
+			templates = append(templates, c.Pod(anyPod(t, fmt.Sprint("any-", i))))
+		}
 		type at struct {
 			pod  *Pod
 			node string
