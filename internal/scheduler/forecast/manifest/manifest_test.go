@@ -124,123 +124,126 @@ func with(text string) string {
 	return strings.NewReplacer("TEMPLATE", template, "QUEUED", queued).Replace(text)
 }
 
-func TestJobsOfEachKind(t *testing.T) {
-	for behaviour, c := range map[string]struct{ text, want string }{
-		"Job: as many pods as run at once": {
-			"{apiVersion: batch/v1, kind: Job, metadata: {name: j, QUEUED}, spec: {parallelism: 3, completions: 2, template: TEMPLATE}}",
-			"Job team/j | user-queue pod×2",
-		},
-		"CronJob: one run, in the queue of its template": {
-			"{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: '0 1 * * *', jobTemplate: {metadata: {QUEUED}, spec: {template: TEMPLATE}}}}",
-			"CronJob team/nightly | user-queue the×1",
-		},
-		"Deployment: each pod is a Workload": {
-			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, QUEUED}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
-			"Deployment team/web | user-queue main/pod×1 | user-queue main/pod×1",
-		},
-		"Deployment without a queue: its pods go together": {
-			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
-			"Deployment team/web |  main/pod×2",
-		},
-		"ReplicaSet": {
-			"{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, QUEUED}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
-			"ReplicaSet team/web |  main/pod×2", // Kueue has no integration for it
-		},
-		"StatefulSet: one Workload, one pod after the other": {
-			"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, QUEUED}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
-			"StatefulSet team/db | user-queue main/pod×1 main/pod@1×1",
-		},
-		"StatefulSet: in parallel": {
-			"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, QUEUED}, spec: {podManagementPolicy: Parallel, replicas: 2, selector: {}, template: TEMPLATE}}",
-			"StatefulSet team/db | user-queue main/pod×2",
-		},
-		"DaemonSet: a pod on each node that it tolerates": {
-			"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {}, template: TEMPLATE}}",
-			"DaemonSet team/agent |  pod×2",
-		},
-		"pod group: one Workload, with a pod set for each shape": {
-			`{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: user-queue, kueue.x-k8s.io/pod-group-name: g}, annotations: {kueue.x-k8s.io/pod-group-total-count: "2", kueue.x-k8s.io/role-hash: x}}, spec: {containers: [{name: c}]}}
+// eachKind has an object of every kind that a forecast knows, and its jobs.
+var eachKind = map[string]struct{ text, want string }{
+	"Job: as many pods as run at once": {
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: j, QUEUED}, spec: {parallelism: 3, completions: 2, template: TEMPLATE}}",
+		"Job team/j | user-queue pod×2",
+	},
+	"CronJob: one run, in the queue of its template": {
+		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: '0 1 * * *', jobTemplate: {metadata: {QUEUED}, spec: {template: TEMPLATE}}}}",
+		"CronJob team/nightly | user-queue the×1",
+	},
+	"Deployment: each pod is a Workload": {
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, QUEUED}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
+		"Deployment team/web | user-queue main/pod×1 | user-queue main/pod×1",
+	},
+	"Deployment without a queue: its pods go together": {
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
+		"Deployment team/web |  main/pod×2",
+	},
+	"ReplicaSet": {
+		"{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, QUEUED}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
+		"ReplicaSet team/web |  main/pod×2", // Kueue has no integration for it
+	},
+	"StatefulSet: one Workload, one pod after the other": {
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, QUEUED}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
+		"StatefulSet team/db | user-queue main/pod×1 main/pod@1×1",
+	},
+	"StatefulSet: in parallel": {
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, QUEUED}, spec: {podManagementPolicy: Parallel, replicas: 2, selector: {}, template: TEMPLATE}}",
+		"StatefulSet team/db | user-queue main/pod×2",
+	},
+	"DaemonSet: a pod on each node that it tolerates": {
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {}, template: TEMPLATE}}",
+		"DaemonSet team/agent |  pod×2",
+	},
+	"pod group: one Workload, with a pod set for each shape": {
+		`{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: user-queue, kueue.x-k8s.io/pod-group-name: g}, annotations: {kueue.x-k8s.io/pod-group-total-count: "2", kueue.x-k8s.io/role-hash: x}}, spec: {containers: [{name: c}]}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: b, labels: {kueue.x-k8s.io/queue-name: user-queue, kueue.x-k8s.io/pod-group-name: g}, annotations: {kueue.x-k8s.io/pod-group-total-count: "2", kueue.x-k8s.io/role-hash: z}}, spec: {containers: [{name: c}]}}`,
-			"pod group team/g | user-queue x/a×1 z/b×1",
-		},
-		"JobSet: replicas times parallelism, of each replicated job": {
-			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js, QUEUED}, spec: {replicatedJobs: [{name: leader, template: {spec: {template: TEMPLATE}}}, {name: workers, replicas: 2, template: {spec: {parallelism: 4, completions: 3, template: TEMPLATE}}}]}}",
-			"JobSet team/js | user-queue leader×1 workers×6",
-		},
-		"JobSet: in order": {
-			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {suspend: true, startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: [{name: driver, template: {spec: {template: TEMPLATE}}}, {name: workers, template: {spec: {template: TEMPLATE}}}]}}",
-			"JobSet team/js (suspended) |  driver×1 workers@1×1",
-		},
-		"JobSet: what depends on a Job's end comes after it": {
-			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {replicatedJobs: [{name: initializer, template: {spec: {template: TEMPLATE}}}, {name: node, dependsOn: [{name: initializer, status: Complete}], template: {spec: {template: TEMPLATE}}}]}}",
-			"JobSet team/js |  initializer!×1 node@1×1",
-		},
-		"JobSet: each Job in a rack of its own": {
-			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}, spec: {replicatedJobs: [{name: w, template: {spec: {template: TEMPLATE}}}]}}",
-			"JobSet team/js |  w×1 ~",
-		},
-		"TrainJob: the runtime's Jobs, with the TrainJob's nodes": {
-			`{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tune, QUEUED}, spec: {runtimeRef: {name: torch}, trainer: {numNodes: 3, resourcesPerNode: {requests: {cpu: 4}}}}}
+		"pod group team/g | user-queue x/a×1 z/b×1",
+	},
+	"JobSet: replicas times parallelism, of each replicated job": {
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js, QUEUED}, spec: {replicatedJobs: [{name: leader, template: {spec: {template: TEMPLATE}}}, {name: workers, replicas: 2, template: {spec: {parallelism: 4, completions: 3, template: TEMPLATE}}}]}}",
+		"JobSet team/js | user-queue leader×1 workers×6",
+	},
+	"JobSet: in order": {
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {suspend: true, startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: [{name: driver, template: {spec: {template: TEMPLATE}}}, {name: workers, template: {spec: {template: TEMPLATE}}}]}}",
+		"JobSet team/js (suspended) |  driver×1 workers@1×1",
+	},
+	"JobSet: what depends on a Job's end comes after it": {
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {replicatedJobs: [{name: initializer, template: {spec: {template: TEMPLATE}}}, {name: node, dependsOn: [{name: initializer, status: Complete}], template: {spec: {template: TEMPLATE}}}]}}",
+		"JobSet team/js |  initializer!×1 node@1×1",
+	},
+	"JobSet: each Job in a rack of its own": {
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}, spec: {replicatedJobs: [{name: w, template: {spec: {template: TEMPLATE}}}]}}",
+		"JobSet team/js |  w×1 ~",
+	},
+	"TrainJob: the runtime's Jobs, with the TrainJob's nodes": {
+		`{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tune, QUEUED}, spec: {runtimeRef: {name: torch}, trainer: {numNodes: 3, resourcesPerNode: {requests: {cpu: 4}}}}}
 ---
 {apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime, metadata: {name: torch}, spec: {mlPolicy: {numNodes: 1, torch: {}}, template: {spec: {replicatedJobs: [{name: dataset-initializer, replicas: 1, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}}, spec: {template: TEMPLATE}}}, {name: node, dependsOn: [{name: dataset-initializer, status: Complete}], template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {containers: [{name: node, image: torch}]}}}}}]}}}}`,
-			"TrainJob team/tune | user-queue dataset-initializer!×1 node@1×3",
-		},
-		"TrainJob: MPI, where the launcher is one of the nodes": {
-			`{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: ds}, spec: {runtimeRef: {name: ds, kind: TrainingRuntime}, trainer: {numNodes: 4}}}
+		"TrainJob team/tune | user-queue dataset-initializer!×1 node@1×3",
+	},
+	"TrainJob: MPI, where the launcher is one of the nodes": {
+		`{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: ds}, spec: {runtimeRef: {name: ds, kind: TrainingRuntime}, trainer: {numNodes: 4}}}
 ---
 {apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: ds}, spec: {mlPolicy: {numNodes: 1, mpi: {runLauncherAsNode: true}}, template: {spec: {replicatedJobs: [{name: launcher, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: TEMPLATE}}}, {name: node, template: {spec: {template: TEMPLATE}}}]}}}}`,
-			"TrainJob team/ds |  launcher×1 node×3",
-		},
-		"RayCluster: a head, and replicas times hosts": {
-			"{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: ray, QUEUED}, spec: {rayVersion: '2.52', headGroupSpec: {rayStartParams: {num-cpus: '0'}, template: TEMPLATE}, workerGroupSpecs: [{groupName: Small-Group, replicas: 1, minReplicas: 2, maxReplicas: 5, template: TEMPLATE}, {groupName: tpu, replicas: 1, numOfHosts: 4, template: TEMPLATE}]}}",
-			"RayCluster team/ray | user-queue head×1 small-group×2 tpu×4",
-		},
-		"RayJob: the cluster and, when it runs, who submits": {
-			"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray, QUEUED}, spec: {entrypoint: python x.py, rayClusterSpec: {headGroupSpec: {template: TEMPLATE}, workerGroupSpecs: [{groupName: w, replicas: 2, template: TEMPLATE}]}}}",
-			"RayJob team/ray | user-queue head×1 w×2 submitter@1×1",
-		},
-		"RayJob: by HTTP nobody submits": {
-			"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray}, spec: {submissionMode: HTTPMode, suspend: true, rayClusterSpec: {enableInTreeAutoscaling: true, headGroupSpec: {template: TEMPLATE}}}}",
-			"RayJob team/ray (suspended) |  head×1 ~",
-		},
-		"RayJob on a cluster that is there: not Kueue's": {
-			"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray, QUEUED}, spec: {clusterSelector: {ray.io/cluster: c}}}",
-			"RayJob team/ray |  submitter×1",
-		},
-		"RayService: its cluster": {
-			"{apiVersion: ray.io/v1, kind: RayService, metadata: {name: ray}, spec: {serveConfigV2: x, rayClusterConfig: {headGroupSpec: {template: TEMPLATE}}}}",
-			"RayService team/ray |  head×1",
-		},
-		"MPIJob: the launcher once the workers run, with the priority that its policy says": {
-			"{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: mpi, QUEUED}, spec: {slotsPerWorker: 1, launcherCreationPolicy: WaitForWorkersReady, runPolicy: {cleanPodPolicy: Running, schedulingPolicy: {priorityClass: high}}, mpiReplicaSpecs: {Launcher: {replicas: 1, template: TEMPLATE}, Worker: {replicas: 2, template: TEMPLATE}}}}",
-			"MPIJob team/mpi | user-queue(high) worker×2 launcher@1×1",
-		},
-		"PyTorchJob: the master first": {
-			"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: pt, QUEUED}, spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {worker: {replicas: 2, restartPolicy: ExitCode, template: TEMPLATE}, Master: {replicas: 1, template: TEMPLATE}}}}",
-			"PyTorchJob team/pt (suspended) | user-queue master×1 worker×2",
-		},
-		"TFJob": {
-			"{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: tf}, spec: {tfReplicaSpecs: {PS: {replicas: 2, template: TEMPLATE}, Worker: {replicas: 2, template: TEMPLATE}, Chief: {template: TEMPLATE}}}}",
-			"TFJob team/tf |  chief×1 ps×2 worker×2",
-		},
-		"LeaderWorkerSet: each group is a Workload": {
-			"{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: vllm, QUEUED}, spec: {replicas: 2, startupPolicy: LeaderReady, leaderWorkerTemplate: {size: 3, restartPolicy: RecreateGroupOnPodRestart, leaderTemplate: TEMPLATE, workerTemplate: TEMPLATE}}}",
-			"LeaderWorkerSet team/vllm | user-queue leader×1 worker@1×2 | user-queue leader×1 worker@1×2",
-		},
-		"LeaderWorkerSet with one template: one pod set": {
-			"{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: vllm}, spec: {leaderWorkerTemplate: {size: 3, workerTemplate: TEMPLATE}}}",
-			"LeaderWorkerSet team/vllm |  main/leader×1 main/worker×2",
-		},
-		"AppWrapper: all that it wraps is one Workload": {
-			"{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: aw, QUEUED}, spec: {components: [{template: {apiVersion: batch/v1, kind: Job, metadata: {name: a, QUEUED}, spec: {parallelism: 2, template: TEMPLATE}}}, {template: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}}, {template: {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: c}]}}}]}}",
-			"AppWrapper team/aw | user-queue aw-0/a-pod×2 aw-1/b-pod×1",
-		},
-		"another kind: its templates, with the numbers beside them": {
-			"{apiVersion: serving.example.com/v1, kind: InferencePool, metadata: {name: p}, spec: {roles: [{name: prefill, replicas: 2, template: TEMPLATE}, {name: decode, replicas: 3, template: TEMPLATE}], router: {template: TEMPLATE}}}",
-			"InferencePool team/p |  prefill×2 decode×3 router×1 ~",
-		},
-	} {
+		"TrainJob team/ds |  launcher×1 node×3",
+	},
+	"RayCluster: a head, and replicas times hosts": {
+		"{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: ray, QUEUED}, spec: {rayVersion: '2.52', headGroupSpec: {rayStartParams: {num-cpus: '0'}, template: TEMPLATE}, workerGroupSpecs: [{groupName: Small-Group, replicas: 1, minReplicas: 2, maxReplicas: 5, template: TEMPLATE}, {groupName: tpu, replicas: 1, numOfHosts: 4, template: TEMPLATE}]}}",
+		"RayCluster team/ray | user-queue head×1 small-group×2 tpu×4",
+	},
+	"RayJob: the cluster and, when it runs, who submits": {
+		"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray, QUEUED}, spec: {entrypoint: python x.py, rayClusterSpec: {headGroupSpec: {template: TEMPLATE}, workerGroupSpecs: [{groupName: w, replicas: 2, template: TEMPLATE}]}}}",
+		"RayJob team/ray | user-queue head×1 w×2 submitter@1×1",
+	},
+	"RayJob: by HTTP nobody submits": {
+		"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray}, spec: {submissionMode: HTTPMode, suspend: true, rayClusterSpec: {enableInTreeAutoscaling: true, headGroupSpec: {template: TEMPLATE}}}}",
+		"RayJob team/ray (suspended) |  head×1 ~",
+	},
+	"RayJob on a cluster that is there: not Kueue's": {
+		"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray, QUEUED}, spec: {clusterSelector: {ray.io/cluster: c}}}",
+		"RayJob team/ray |  submitter×1",
+	},
+	"RayService: its cluster": {
+		"{apiVersion: ray.io/v1, kind: RayService, metadata: {name: ray}, spec: {serveConfigV2: x, rayClusterConfig: {headGroupSpec: {template: TEMPLATE}}}}",
+		"RayService team/ray |  head×1",
+	},
+	"MPIJob: the launcher once the workers run, with the priority that its policy says": {
+		"{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: mpi, QUEUED}, spec: {slotsPerWorker: 1, launcherCreationPolicy: WaitForWorkersReady, runPolicy: {cleanPodPolicy: Running, schedulingPolicy: {priorityClass: high}}, mpiReplicaSpecs: {Launcher: {replicas: 1, template: TEMPLATE}, Worker: {replicas: 2, template: TEMPLATE}}}}",
+		"MPIJob team/mpi | user-queue(high) worker×2 launcher@1×1",
+	},
+	"PyTorchJob: the master first": {
+		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: pt, QUEUED}, spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {worker: {replicas: 2, restartPolicy: ExitCode, template: TEMPLATE}, Master: {replicas: 1, template: TEMPLATE}}}}",
+		"PyTorchJob team/pt (suspended) | user-queue master×1 worker×2",
+	},
+	"TFJob": {
+		"{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: tf}, spec: {tfReplicaSpecs: {PS: {replicas: 2, template: TEMPLATE}, Worker: {replicas: 2, template: TEMPLATE}, Chief: {template: TEMPLATE}}}}",
+		"TFJob team/tf |  chief×1 ps×2 worker×2",
+	},
+	"LeaderWorkerSet: each group is a Workload": {
+		"{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: vllm, QUEUED}, spec: {replicas: 2, startupPolicy: LeaderReady, leaderWorkerTemplate: {size: 3, restartPolicy: RecreateGroupOnPodRestart, leaderTemplate: TEMPLATE, workerTemplate: TEMPLATE}}}",
+		"LeaderWorkerSet team/vllm | user-queue leader×1 worker@1×2 | user-queue leader×1 worker@1×2",
+	},
+	"LeaderWorkerSet with one template: one pod set": {
+		"{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: vllm}, spec: {leaderWorkerTemplate: {size: 3, workerTemplate: TEMPLATE}}}",
+		"LeaderWorkerSet team/vllm |  main/leader×1 main/worker×2",
+	},
+	"AppWrapper: all that it wraps is one Workload": {
+		"{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: aw, QUEUED}, spec: {components: [{template: {apiVersion: batch/v1, kind: Job, metadata: {name: a, QUEUED}, spec: {parallelism: 2, template: TEMPLATE}}}, {template: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}}, {template: {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: c}]}}}]}}",
+		"AppWrapper team/aw | user-queue aw-0/a-pod×2 aw-1/b-pod×1",
+	},
+	"another kind: its templates, with the numbers beside them": {
+		"{apiVersion: serving.example.com/v1, kind: InferencePool, metadata: {name: p}, spec: {roles: [{name: prefill, replicas: 2, template: TEMPLATE}, {name: decode, replicas: 3, template: TEMPLATE}], router: {template: TEMPLATE}}}",
+		"InferencePool team/p |  prefill×2 decode×3 router×1 ~",
+	},
+}
+
+func TestJobsOfEachKind(t *testing.T) {
+	for behaviour, c := range eachKind {
 		t.Run(behaviour, func(t *testing.T) {
 			contents, err := read(t, with(c.text))
 			if err != nil {
@@ -427,4 +430,37 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%.70s…: %v, not %q", text, err, says)
 		}
 	}
+}
+
+// FuzzRead has no file crash what reads it, or make it plan more pods than it may.
+func FuzzRead(f *testing.F) {
+	for _, c := range eachKind {
+		f.Add(with(c.text))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var given []*unstructured.Unstructured
+		for document := range strings.SplitSeq(text, "\n---\n") {
+			asJSON, err := yaml.YAMLToJSONStrict([]byte(document))
+			if err != nil {
+				return
+			}
+			object := &unstructured.Unstructured{}
+			if object.UnmarshalJSON(asJSON) != nil {
+				return
+			}
+			given = append(given, object)
+		}
+		set := manifest.NewSet(given, manifest.Given{Namespace: "team", Nodes: nodes()})
+		for _, object := range given {
+			contents, err := set.Read(object)
+			if err != nil {
+				continue
+			}
+			for _, job := range contents.Jobs {
+				if n := len(pods(job)); n > manifest.MaxPods {
+					t.Errorf("%s has %d pods", job, n)
+				}
+			}
+		}
+	})
 }
