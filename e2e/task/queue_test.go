@@ -16,6 +16,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 )
 
 // queue is the configuration of a queue with quota for so many CPUs, of two classes, and of a flavor for all nodes. All
@@ -270,8 +271,15 @@ func TestCapacityOfNodesAndQueues(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	const data = "data.elastic_cluster_capacity.t4"
-	steps(t, resource.TestStep{
-		Config: asAdmin(queue(ns, 4) + queuedTask("holds", "low", ns, 3, "run = \"sleep 600\"\n wait_for = \"running\"") + fmt.Sprintf(`
+	holds := queue(ns, 4) + queuedTask("holds", "low", ns, 3, "run = \"sleep 600\"\n wait_for = \"running\"")
+	steps(t, resource.TestStep{Config: asAdmin(holds)}, resource.TestStep{
+		PreConfig: func() {
+			eventually.True(t, "the usage of the queue is in its status", func() bool {
+				q, err := queues(t).ClusterQueues().Get(t.Context(), ns, metav1.GetOptions{})
+				return err == nil && len(q.Status.FlavorsUsage) == 1 && q.Status.FlavorsUsage[0].Resources[0].Total.String() == "3"
+			})
+		},
+		Config: asAdmin(holds + fmt.Sprintf(`
 data "elastic_cluster_capacity" "t4" {
   node_selector = { %q = "nvidia-tesla-t4" }
   depends_on    = [elastic_task.holds]
