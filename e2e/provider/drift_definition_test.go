@@ -284,6 +284,7 @@ var ofTheJob = []string{"labels", "annotations", "active_deadline_seconds"}
 // reads: each value that an attribute says, one at a time and then three at once. What replaces the job, which takes a
 // while, is applied once for each attribute of the resource, and otherwise set back by the other manager.
 func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) {
+	t.Parallel()
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	attributes := server.Schemas.ResourceSchemas["elastic_training_job"].Block.Attributes
 	for resource, of := range map[string]string{"elastic_local_queue": "cluster_queue = \"nowhere\"", "elastic_workload_priority_class": "value = 7"} {

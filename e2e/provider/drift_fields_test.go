@@ -150,6 +150,7 @@ func left(part partOf, path string) bool {
 // TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected has another field manager change what the
 // provider wrote: one field at a time, and then three at once.
 func TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected(t *testing.T) {
+	t.Parallel()
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	queue := server.Manage(t, "elastic_local_queue", "name = \"drift-line\"\n cluster_queue = \"nowhere\"")
 	queue.Make(t)
@@ -174,6 +175,7 @@ func TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected(t *t
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			attributes := c.attributes
 			if c.resource == "elastic_task" {
 				attributes = fmt.Sprintf("name = %q\n%s", name, attributes)
