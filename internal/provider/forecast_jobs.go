@@ -30,9 +30,6 @@ func (r *trainingJob) forecast(ctx context.Context, planRaw tftypes.Value, state
 	var err error
 	if made {
 		job, err = forecast.OfTrainingJob(d)
-		if d.Queue == nil {
-			r.connection.queueByDefault(ctx, &job)
-		}
 	} else {
 		from, grows := workersToCome(ctx, state, d)
 		if !grows {
@@ -98,9 +95,6 @@ func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan
 	if err != nil {
 		return nil
 	}
-	if t.Queue == "" {
-		r.connection.queueByDefault(ctx, &job)
-	}
 	return r.connection.forecast(ctx, job, "")
 }
 
@@ -142,13 +136,6 @@ func unknownOf(plan tftypes.Value, except []string) string {
 		verb = " are"
 	}
 	return "its " + strings.Join(unknown, ", ") + verb + " not known until apply"
-}
-
-// queueByDefault puts what names no queue into the one that Kueue gives it, where the namespace has such a queue.
-func (c *connection) queueByDefault(ctx context.Context, job *forecast.Job) {
-	if _, found, _ := c.findReference(ctx, reference{aLocalQueue, job.Namespace, trainingjob.DefaultQueue}); found {
-		job.QueueIn(trainingjob.DefaultQueue)
-	}
 }
 
 // plannedFlavors are the node labels of the flavors of a queue, as far as they are in the cluster or planned.
