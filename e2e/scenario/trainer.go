@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -73,7 +75,7 @@ func (s environment) calibrate(ctx context.Context) (calibration, error) {
 	took := map[int]time.Duration{}
 	for _, epochs := range []int{shortRunEpochs, longRunEpochs} {
 		began := time.Now()
-		if _, err := s.train(ctx, "calibrate", localRun{job: LowJob, part: testPart, epochs: epochs, gradsToWait: tutorialGradsToWait}); err != nil {
+		if _, err := s.train(ctx, "calibrate", localRun{job: LowJob, part: testPart, epochs: epochs, gradsToWait: tutorialGradsToWait}, nil); err != nil {
 			return calibration{}, err
 		}
 		took[epochs] = time.Since(began)
@@ -93,16 +95,25 @@ type localRun struct {
 	gradsToWait int
 }
 
+// betweenReports is the time between two lines about a run without a cluster. Users see that it is alive.
+const betweenReports = 5 * time.Second
+
 // compareModel trains a job undisturbed, without a cluster, and records the hash of its model beside that of the
 // cluster's model.
 func (r *runner) compareModel(ctx context.Context, model string, job localRun) error {
 	for _, summary := range eventlog.Replay(r.log.Events()).Summarize() {
 		if summary.Job == job.job {
-			r.logf("This takes at most about as long as %s trained in the cluster, %s, and prints nothing.", job.job, wording.Duration(summary.Took))
+			r.logf("This takes at most about as long as %s trained in the cluster, %s.", job.job, wording.Duration(summary.Took))
 		}
 	}
 	began := time.Now()
-	undisturbed, err := r.train(ctx, "undisturbed", job)
+	reported := began
+	undisturbed, err := r.train(ctx, "undisturbed", job, func(line string) {
+		if time.Since(reported) >= betweenReports {
+			reported = time.Now()
+			r.logf("undisturbed: %s", line)
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -112,14 +123,20 @@ func (r *runner) compareModel(ctx context.Context, model string, job localRun) e
 	return nil
 }
 
-// train runs `elastic-trainer train` and returns the SHA-256 of its final model.
-func (s environment) train(ctx context.Context, name string, job localRun) (string, error) {
+// train runs `elastic-trainer train` and returns the SHA-256 of its final model. It gives each line of progress to report,
+// unless that is nil.
+func (s environment) train(ctx context.Context, name string, job localRun, report func(line string)) (string, error) {
 	output := filepath.Join(s.dir, name)
 	// A run that finds its own finished output would do nothing.
 	if err := os.RemoveAll(output); err != nil {
 		return "", fmt.Errorf("train without a cluster: %w", err)
 	}
-	err := runCommand(ctx, s.tools.Trainer, "train",
+	progress := &lines{report: func(line string) {
+		if report != nil && strings.HasPrefix(line, "epoch ") {
+			report(line)
+		}
+	}}
+	err := runWithOutput(ctx, progress, s.tools.Trainer, "train",
 		"--job_name", job.job,
 		"--model_file", filepath.Join(s.examples, tutorialModel),
 		"--train_data_dir", filepath.Join(s.dataDir, "mnist", job.part),
@@ -160,9 +177,15 @@ func hashModel(output string) (string, error) {
 
 // runCommand runs a command to its end. When the context ends, it sends SIGTERM, and SIGKILL after WaitDelay.
 func runCommand(ctx context.Context, executable string, args ...string) error {
+	return runWithOutput(ctx, io.Discard, executable, args...)
+}
+
+// runWithOutput is runCommand; what the program prints is also written to copied while it runs.
+func runWithOutput(ctx context.Context, copied io.Writer, executable string, args ...string) error {
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, executable, args...)
-	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Stdout = io.MultiWriter(&output, copied)
+	cmd.Stderr = cmd.Stdout // the same value: os/exec writes both from one goroutine
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
@@ -174,4 +197,22 @@ func runCommand(ctx context.Context, executable string, args ...string) error {
 		return fmt.Errorf("%s %v: %w\n%s", filepath.Base(executable), args, err, text)
 	}
 	return nil
+}
+
+// lines is a writer that reports each complete line.
+type lines struct {
+	report func(line string)
+	begun  []byte // of the line that is not complete
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.begun = append(l.begun, b...)
+	for {
+		line, rest, complete := bytes.Cut(l.begun, []byte("\n"))
+		if !complete {
+			return len(b), nil
+		}
+		l.report(string(line))
+		l.begun = rest
+	}
 }

@@ -155,9 +155,6 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	if k := t.spec.Training.GradsToWait; t.workers > k {
-		log.Warn("a step has too few gradients for all workers; raise --grads-to-wait", "num_worker", t.workers, "grads_to_wait", k)
-	}
 	if t.options.Threads == 0 && len(t.spec.Command) == 0 {
 		t.options.Threads = max(1, min(runtime.GOMAXPROCS(0), 8)/t.workers)
 	}
