@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +81,7 @@ func (v *view) moves() (patient bool, moves error) {
 			return false, err
 		}
 	}
-	for _, check := range []func() error{v.jobsMove, v.setsMove, v.guardsMove} {
+	for _, check := range []func() error{v.jobsMove, v.setsMove, v.guardsMove, v.claimsMove} {
 		if err := check(); err != nil {
 			return false, err
 		}
@@ -236,6 +237,27 @@ func (v *view) guardsMove() error {
 	for _, q := range v.quotas.all() {
 		if !equality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard) {
 			return fmt.Errorf("ResourceQuota %s/%s is not looked at", q.Namespace, q.Name)
+		}
+	}
+	return nil
+}
+
+// claimsMove looks at claims that wait for no pod, and for which there is a volume: their controller looks for one when
+// they are made, and then every 15 seconds.
+func (v *view) claimsMove() error {
+	for _, claim := range v.claims.all() {
+		name := claim.Spec.StorageClassName
+		if claim.Status.Phase != corev1.ClaimPending || name == nil {
+			continue
+		}
+		waits := slices.ContainsFunc(v.classes.all(), func(c *storagev1.StorageClass) bool {
+			return c.Name == *name && c.VolumeBindingMode != nil && *c.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+		})
+		found := slices.ContainsFunc(v.volumes.all(), func(pv *corev1.PersistentVolume) bool {
+			return pv.Spec.StorageClassName == *name && pv.Spec.ClaimRef == nil && pv.Status.Phase == corev1.VolumeAvailable
+		})
+		if !waits && found {
+			return fmt.Errorf("the claim %s/%s is not bound", claim.Namespace, claim.Name)
 		}
 	}
 	return nil

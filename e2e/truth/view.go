@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +40,9 @@ type view struct {
 	budgets      kept[*policyv1.PodDisruptionBudget]
 	quotas       kept[*corev1.ResourceQuota]
 	events       kept[*corev1.Event]
+	claims       kept[*corev1.PersistentVolumeClaim]
+	volumes      kept[*corev1.PersistentVolume]
+	classes      kept[*storagev1.StorageClass]
 	workloads    kept[*unstructured.Unstructured]
 
 	changed chan struct{} // has something in it when there was a change since it was emptied last
@@ -85,6 +89,9 @@ func newView(kube kubernetes.Interface, client dynamic.Interface) *view {
 	v.budgets.Store = v.watch(v.typed.Policy().V1().PodDisruptionBudgets().Informer(), nil)
 	v.quotas.Store = v.watch(v.typed.Core().V1().ResourceQuotas().Informer(), nil)
 	v.workloads.Store = v.watch(v.dynamic.ForResource(kueue.SchemeGroupVersion.WithResource("workloads")).Informer(), v.recordWorkload)
+	v.claims.Store = v.watch(v.typed.Core().V1().PersistentVolumeClaims().Informer(), nil)
+	v.volumes.Store = v.watch(v.typed.Core().V1().PersistentVolumes().Informer(), nil)
+	v.classes.Store = v.watch(v.typed.Storage().V1().StorageClasses().Informer(), nil)
 	v.events.Store = v.typed.Core().V1().Events().Informer().GetStore() // they say what changed, and are no change
 	return v
 }

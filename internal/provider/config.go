@@ -43,8 +43,9 @@ type configModel struct {
 	ExpectedClusterUID types.String  `tfsdk:"expected_cluster_uid"`
 	ShowPodLogs        types.Bool    `tfsdk:"show_pod_logs"`
 
-	Forecast        types.String `tfsdk:"forecast"`
-	ForecastTimeout types.String `tfsdk:"forecast_timeout"`
+	Forecast                types.String `tfsdk:"forecast"`
+	ForecastAcceptedReasons types.List   `tfsdk:"forecast_accepted_reasons"`
+	ForecastTimeout         types.String `tfsdk:"forecast_timeout"`
 }
 
 // execModel is the value of exec.
@@ -161,6 +162,11 @@ func configAttributes() map[string]schema.Attribute {
 				"`off` asks nothing. See the guide \"Will my job preempt anyone?\".",
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)},
+		},
+		"forecast_accepted_reasons": schema.ListAttribute{
+			MarkdownDescription: "Reasons for being approximate that `forecast = \"error\"` accepts, by their codes, such as `too-many-choices`. None by default. The guide \"Will my job preempt anyone?\" lists them.",
+			ElementType:         types.StringType,
+			Optional:            true,
 		},
 		"forecast_timeout": schema.StringAttribute{
 			MarkdownDescription: "How long forecasts may hold up a plan, all together: `3s` by default.",

@@ -34,8 +34,9 @@ const maxJobsAsked = 16
 
 // forecastConfig is how plans are forecast.
 type forecastConfig struct {
-	mode    string
-	timeout time.Duration
+	mode     string
+	timeout  time.Duration
+	accepted []forecast.ReasonCode // reasons for being approximate that the mode error lets pass
 }
 
 // forecasts is what this process knows of the cluster for its forecasts, and what it has planned so far. The cluster is
@@ -308,7 +309,7 @@ func (f *forecasts) none(job forecast.Job, err error) diag.Diagnostics {
 // says is an answer as a diagnostic.
 func (f *forecasts) says(answer forecast.Answer) diag.Diagnostics {
 	if f.mode == forecastError {
-		if reasons := answer.Refusals(); len(reasons) > 0 {
+		if reasons := answer.Refusals(f.accepted...); len(reasons) > 0 {
 			return diag.Diagnostics{diag.NewErrorDiagnostic(answer.Summary(), fmt.Sprintf("%s\n\nIt is refused by forecast = \"error\": %s.",
 				answer.Text(), strings.Join(reasons, "; ")))}
 		}
@@ -327,6 +328,14 @@ func resolveForecast(model configModel) (forecastConfig, diag.Diagnostics) {
 	if text := model.Forecast.ValueString(); text != "" {
 		config.mode = text
 	}
+	if model.ForecastAcceptedReasons.IsUnknown() {
+		diags.AddAttributeError(path.Root("forecast_accepted_reasons"), "forecast_accepted_reasons is not known yet", "It decides about plans, and must be known when planning.")
+	}
+	accepted, err := forecast.ParseReasonCodes(textsOf(model.ForecastAcceptedReasons))
+	if err != nil {
+		diags.AddAttributeError(path.Root("forecast_accepted_reasons"), "No code of a reason", sentenceOf("", err.Error()))
+	}
+	config.accepted = accepted
 	if model.ForecastTimeout.IsNull() || model.ForecastTimeout.IsUnknown() {
 		return config, diags
 	}

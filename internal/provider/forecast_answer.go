@@ -23,6 +23,7 @@ type forecastAnswerModel struct {
 	Counting      types.List   `tfsdk:"assumed_jobs"`
 	Reasons       types.List   `tfsdk:"reasons"`
 	Approximate   types.List   `tfsdk:"approximate"`
+	Codes         types.List   `tfsdk:"approximate_codes"`
 	Starts        types.List   `tfsdk:"starts"`
 	Victims       types.List   `tfsdk:"victims"`
 }
@@ -62,7 +63,7 @@ var (
 // noForecastAnswer is null everywhere: an empty list of victims would read as "evicts nobody".
 func noForecastAnswer() forecastAnswerModel {
 	none := types.ListNull(types.StringType)
-	return forecastAnswerModel{Counting: none, Reasons: none, Approximate: none, Starts: types.ListNull(startType), Victims: types.ListNull(victimType)}
+	return forecastAnswerModel{Counting: none, Reasons: none, Approximate: none, Codes: none, Starts: types.ListNull(startType), Victims: types.ListNull(victimType)}
 }
 
 func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerModel, diag.Diagnostics) {
@@ -94,6 +95,7 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 		AsOf: types.StringValue(a.AsOf.UTC().Format(time.RFC3339)), Outcome: types.StringValue(string(a.Outcome)), Fits: types.BoolValue(a.Outcome == forecast.Fits),
 		Summary: types.StringValue(a.Summary()), Text: types.StringValue(a.Text()), QueuePosition: types.Int64Null(),
 		Counting: list(types.StringType, notNil(a.Counting)), Reasons: list(types.StringType, notNil(a.Reasons())), Approximate: list(types.StringType, forecast.Texts(a.Approximate)),
+		Codes:  list(types.StringType, notNil(a.Unaccepted())),
 		Starts: list(startType, starts), Victims: list(victimType, victims),
 	}
 	if ahead, waits := a.Ahead(); waits {
@@ -111,4 +113,15 @@ func notNil(list []string) []string {
 		return []string{}
 	}
 	return list
+}
+
+// textsOf are the texts of a list that is known; none where there is no list.
+func textsOf(list types.List) []string {
+	var texts []string
+	for _, element := range list.Elements() {
+		if text, ok := element.(types.String); ok {
+			texts = append(texts, text.ValueString())
+		}
+	}
+	return texts
 }

@@ -74,19 +74,27 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 				Validators: []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("name"), path.MatchRoot("queue"))},
 			},
 
+			"accepted_reasons": schema.ListAttribute{
+				MarkdownDescription: "Codes of reasons for being approximate that do not count for `certain`, such as `too-many-choices`; the provider's `forecast_accepted_reasons` by default.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+
 			// The answer.
-			"available":      readBoolean("Whether a forecast could be made."),
-			"reason":         readText("Why none could be made; null when one was."),
-			"as_of":          readText("When the cluster was read, in RFC 3339."),
-			"outcome":        readText("`fits` (it starts at once and evicts nobody), `preempts` (it starts, and others are evicted for it), `waits` (it does not start before others end) or `never`."),
-			"fits":           readBoolean("Whether the outcome is `fits`."),
-			"summary":        readText("The outcome in a few words, as a plan has it."),
-			"text":           readText("The whole answer in lines, as a plan has it."),
-			"queue_position": readInteger("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
-			"expected_at":    readText("When it is expected to start, in RFC 3339, by the progress and the deadlines of what runs; null when it does not wait, or nothing gives a time."),
-			"assumed_jobs":   readTexts("Jobs of the same plan or file that were assumed to be applied before it, or together with it."),
-			"reasons":        readTexts("Why some of it waits, or never runs."),
-			"approximate":    readTexts("What was not looked at, or not to the end; the answer may be wrong there."),
+			"available":         readBoolean("Whether a forecast could be made."),
+			"reason":            readText("Why none could be made; null when one was."),
+			"as_of":             readText("When the cluster was read, in RFC 3339."),
+			"outcome":           readText("`fits` (it starts at once and evicts nobody), `preempts` (it starts, and others are evicted for it), `waits` (it does not start before others end) or `never`."),
+			"fits":              readBoolean("Whether the outcome is `fits`."),
+			"summary":           readText("The outcome in a few words, as a plan has it."),
+			"text":              readText("The whole answer in lines, as a plan has it."),
+			"queue_position":    readInteger("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
+			"expected_at":       readText("When it is expected to start, in RFC 3339, by the progress and the deadlines of what runs; null when it does not wait, or nothing gives a time."),
+			"assumed_jobs":      readTexts("Jobs of the same plan or file that were assumed to be applied before it, or together with it."),
+			"reasons":           readTexts("Why some of it waits, or never runs."),
+			"approximate":       readTexts("What was not looked at, or not to the end; the answer may be wrong there."),
+			"approximate_codes": readTexts("The codes of these reasons, each once."),
+			"certain":           readBoolean("Whether the answer is not approximate, or only for reasons in `accepted_reasons`; null when none could be made."),
 			"starts": readObjects("What becomes of each pod.", map[string]schema.Attribute{
 				"pod":           readText("The pod's name in `pods`, with a number where there are several."),
 				"state":         readText("`starts`, `waits` (for room), `queued` (for quota), `not_created` (it is created when others run, which wait) or `never`."),
@@ -155,9 +163,11 @@ type forecastDataModel struct {
 	Queue     types.Object `tfsdk:"queue"`
 	Pods      types.List   `tfsdk:"pods"`
 	Manifest  types.String `tfsdk:"manifest"`
+	Accepted  types.List   `tfsdk:"accepted_reasons"`
 
 	Available types.Bool   `tfsdk:"available"`
 	Reason    types.String `tfsdk:"reason"`
+	Certain   types.Bool   `tfsdk:"certain"`
 	forecastAnswerModel
 }
 
@@ -183,6 +193,14 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	accepted, err := forecast.ParseReasonCodes(textsOf(model.Accepted))
+	if err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("accepted_reasons"), "No code of a reason", sentenceOf("", err.Error()))
+		return
+	}
+	if model.Accepted.IsNull() {
+		accepted = d.connection.forecasts.accepted
+	}
 	contents, diags := d.contents(ctx, &model)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -195,11 +213,12 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 	for _, name := range vague {
 		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
-	model.Available = types.BoolValue(err == nil)
+	model.Available, model.Certain = types.BoolValue(err == nil), types.BoolNull()
 	if err != nil {
 		model.Reason = types.StringValue(sentenceOf("", err.Error()))
 		model.forecastAnswerModel = noForecastAnswer()
 	} else {
+		model.Certain = types.BoolValue(len(answer.Unaccepted(accepted...)) == 0)
 		var diags diag.Diagnostics
 		model.forecastAnswerModel, diags = forecastAnswerOf(ctx, answer)
 		resp.Diagnostics.Append(diags...)

@@ -1,10 +1,12 @@
 package provider
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -242,20 +244,27 @@ func TestAPlannedClassCounts(t *testing.T) {
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "urgent"), ""), diag.SeverityWarning, "high-prio-job will preempt", "evicts  default/low-prio-job-worker-1")
 }
 
+func codes(texts ...string) types.List {
+	list, _ := types.ListValueFrom(context.Background(), types.StringType, texts)
+	return list
+}
+
 func TestTheSettingOfForecasts(t *testing.T) {
 	for given, c := range map[string]struct {
 		model configModel
 		want  forecastConfig
 		fails bool
 	}{
-		"nothing is a warning within three seconds":        {configModel{}, forecastConfig{forecastWarn, 3 * time.Second}, false},
-		"a mode and a time":                                {configModel{Forecast: types.StringValue("error"), ForecastTimeout: types.StringValue("500ms")}, forecastConfig{forecastError, 500 * time.Millisecond}, false},
+		"nothing is a warning within three seconds":        {configModel{}, forecastConfig{mode: forecastWarn, timeout: 3 * time.Second}, false},
+		"a mode and a time":                                {configModel{Forecast: types.StringValue("error"), ForecastTimeout: types.StringValue("500ms")}, forecastConfig{mode: forecastError, timeout: 500 * time.Millisecond}, false},
 		"a time without a unit is refused":                 {configModel{ForecastTimeout: types.StringValue("3")}, forecastConfig{}, true},
 		"no time at all is refused":                        {configModel{ForecastTimeout: types.StringValue("0s")}, forecastConfig{}, true},
+		"reasons are accepted by their codes":              {configModel{ForecastAcceptedReasons: codes("too-many-choices")}, forecastConfig{mode: forecastWarn, timeout: 3 * time.Second, accepted: []forecast.ReasonCode{forecast.TooManyChoices}}, false},
+		"a code that does not exist is refused":            {configModel{ForecastAcceptedReasons: codes("to-many-choices")}, forecastConfig{}, true},
 		"a mode that is not known yet might be the gate's": {configModel{Forecast: types.StringUnknown()}, forecastConfig{}, true},
 	} {
 		got, diags := resolveForecast(c.model)
-		if diags.HasError() != c.fails || !c.fails && got != c.want {
+		if diags.HasError() != c.fails || !c.fails && !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %v, %v", given, got, diags)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,12 +29,16 @@ import (
 // Exit codes of forecast, by the outcome of the job that fares worst.
 var forecastCodes = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts: 10, forecast.Pends: 11, forecast.Never: 12}
 
+// approximateCode is the exit code where a forecast is approximate for a reason that is not accepted.
+const approximateCode = 13
+
 // forecastFlags are those of elastic-sim forecast.
 type forecastFlags struct {
 	file, plan, kubeconfig, context, namespace string
 	timeout                                    time.Duration
 	format                                     string
 	asJSON, noDryRun                           bool
+	accepted                                   []string
 }
 
 func newForecast() *cobra.Command {
@@ -88,6 +93,7 @@ The exit code reports the outcome; for several jobs it is that of the worst.`,
 	cli.CompleteFrom(c, "format", "text", "json", "markdown")
 	cli.CompleteFiles(c, "plan", "json")
 	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute the defaults and checks of the API server instead of creating the pods as a server-side dry run")
+	c.Flags().StringSliceVar(&f.accepted, "accepted-reasons", nil, "exit with 13 when a forecast is approximate, except for reasons with these `codes`; \"none\" accepts none")
 	cli.NotNegative(c, "timeout")
 	cli.CompleteFiles(c, "filename", "yaml", "yml", "json")
 	cli.CompleteFiles(c, "kubeconfig")
@@ -96,6 +102,7 @@ The exit code reports the outcome; for several jobs it is that of the worst.`,
 	cli.Exits(c, forecastCodes[forecast.Preempts], "it starts by preempting others")
 	cli.Exits(c, forecastCodes[forecast.Pends], "it waits")
 	cli.Exits(c, forecastCodes[forecast.Never], "it can never run")
+	cli.Exits(c, approximateCode, "with --accepted-reasons: it is approximate for another reason")
 	cli.Exits(c, cli.Failed, "no forecast was possible")
 	return c
 }
@@ -119,6 +126,10 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 		return cli.UsageError("--filename or --plan is missing; see `elastic-sim forecast --help`")
 	case f.file != "" && f.plan != "":
 		return cli.UsageError("--filename and --plan exclude each other; give one of them")
+	}
+	accepted, err := forecast.ParseReasonCodes(slices.DeleteFunc(slices.Clone(f.accepted), func(code string) bool { return code == "none" }))
+	if err != nil {
+		return cli.UsageError("--accepted-reasons: %v", err)
 	}
 	if f.asJSON {
 		f.format = "json"
@@ -158,6 +169,13 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	r := given.report(ctx, client)
 	if err := write(r, out); err != nil {
 		return err
+	}
+	if len(f.accepted) > 0 {
+		for _, entry := range r.Entries {
+			if codes := entry.Unaccepted(accepted...); len(codes) > 0 {
+				return &cli.ExitError{Code: approximateCode, Err: fmt.Errorf("the forecast of %s is approximate: %s", entry.Name, strings.Join(codes, ", "))}
+			}
+		}
 	}
 	if code := forecastCodes[r.Worst()]; code != 0 {
 		return &cli.ExitError{Code: code, Err: fmt.Errorf("the worst outcome is: %s", r.Worst())}

@@ -32,7 +32,7 @@ const (
 	Rejected  State = "rejected"
 	Suspended State = "suspended"
 	// NotAdmitted is a pod that names its node, whose kubelet rejects it: it fails.
-	NotAdmitted State = "not-admitted"
+	NotAdmitted State = "not_admitted"
 )
 
 // Answer is a forecast: what would become of a job, and of others for its sake, on the cluster as it was.

@@ -31,6 +31,8 @@ func (f *forecast) conclude(runs []*run) Answer {
 	a.Alike = f.alike(a.Pods, number)
 	a.Evicts, a.MaySpareAll = f.evictions(runs, number, asks)
 	a.Outcome = a.outcome()
+	f.noteGrowth(a)
+	f.noteChecks(a)
 	f.noteUnread(a, job)
 	for _, r := range runs {
 		if r.cut {
@@ -194,7 +196,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 			f.spread(&pod)
 			pod.Victims = pod.Victims && len(pod.After) > 0
 			if pod.State == Waits {
-				if why, never := placement.Never(placed.Object(), f.snapshot.Nodes); never {
+				if why, never := f.cluster.Never(placed, f.snapshot.Nodes); never {
 					pod.State, pod.Why = Unfit, why
 				}
 			}

@@ -74,7 +74,7 @@ func decide(s *Snapshot, jobs []Job, number int) Answer {
 	f.ask()
 	start := &run{
 		splitter: splitter{mostRuns(len(s.Nodes)), f.merged, f.distinct}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
-		lost: f.stopping, competitors: f.competitors(),
+		lost: f.stopping, competitors: f.competitors(), lesser: f.lesser(),
 	}
 	starts := []*run{start}
 	var together []*run
@@ -259,6 +259,26 @@ func (f *forecast) competitors() []*placement.Pod {
 	if len(found) > maxCompetitors {
 		f.notes.add(TooManyChoices, "", "%d pods that are as important wait for room; only the first %d of them are looked at", len(found), maxCompetitors)
 		found = found[:maxCompetitors]
+	}
+	return found
+}
+
+// maxLesser bounds how many pods of the cluster that wait and are less important are tried beside planned ones.
+const maxLesser = 4
+
+// lesser are the pods of the cluster that wait for room and are less important than the planned ones: they may take
+// what an eviction frees while a planned pod is not tried, and be evicted for it.
+func (f *forecast) lesser() []*placement.Pod {
+	least := int32(math.MaxInt32)
+	for pod := range f.planned {
+		least = min(least, pod.Priority)
+	}
+	var found []*placement.Pod
+	for _, pod := range f.cluster.Pending() {
+		o := pod.Object()
+		if pod.Priority < least && unscheduled(o) == "" && o.DeletionTimestamp == nil && len(found) < maxLesser {
+			found = append(found, pod)
+		}
 	}
 	return found
 }

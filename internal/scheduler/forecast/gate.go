@@ -2,15 +2,17 @@ package forecast
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // maxRefusals bounds how many evictions a refusal names.
 const maxRefusals = 5
 
 // Refusals are what a gate for changes that must evict nobody has against the job, in a phrase each: that another job's
-// pod or workload would, or may, be evicted; that it can never run; and that the answer is approximate. That it waits
-// is no reason: it harms nobody.
-func (a Answer) Refusals() []string {
+// pod or workload would, or may, be evicted; that it can never run; and that the answer is approximate, for a reason
+// that is not accepted. That it waits is no reason: it harms nobody.
+func (a Answer) Refusals(accepted ...ReasonCode) []string {
 	var reasons []string
 	evicts := 0
 	for _, e := range a.Evicts {
@@ -39,8 +41,19 @@ func (a Answer) Refusals() []string {
 	if a.Outcome == Never {
 		reasons = append(reasons, "it can never run")
 	}
-	if len(a.Approximate) > 0 {
-		reasons = append(reasons, "the forecast is approximate")
+	if codes := a.Unaccepted(accepted...); len(codes) > 0 {
+		reasons = append(reasons, "the forecast is approximate ("+strings.Join(codes, ", ")+")")
 	}
 	return reasons
+}
+
+// Unaccepted are the codes of why the answer is approximate, each once, but those that are accepted.
+func (a Answer) Unaccepted(accepted ...ReasonCode) []string {
+	var codes []string
+	for _, reason := range a.Approximate {
+		if code := string(reason.Code); !slices.Contains(accepted, reason.Code) && !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }

@@ -21,6 +21,7 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		for _, list := range lists {
 			one.queues = append(one.queues, byPriority(list))
 		}
+		one.queues = append(one.queues, one.opportunists(pods)...)
 	}
 	runs := r.each(starts)
 	for range maxRounds {
@@ -37,7 +38,7 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		}
 		for _, one := range cleared {
 			one.views = []placement.Budgets{one.cluster.Budgets()}
-			one.queues = one.retries(pods)
+			one.queues = append(one.retries(pods), one.opportunists(pods)...)
 		}
 		runs = r.merge(append(next, r.each(cleared)...))
 	}
@@ -65,6 +66,24 @@ func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
 		return [][]*placement.Pod{waiting}
 	}
 	return [][]*placement.Pod{kept, others}
+}
+
+// opportunists are pods of the cluster, each in a list of its own, that find room now though they are less important
+// than a planned pod that waits and for which no room is kept: which of them is tried first is open.
+func (r *run) opportunists(pods []*placement.Pod) (lists [][]*placement.Pod) {
+	exposed := slices.ContainsFunc(pods, func(pod *placement.Pod) bool {
+		f := r.fates[pod]
+		return f != nil && f.state == Waits && f.bound == "" && r.cluster.Nominated(pod) == ""
+	})
+	if !exposed {
+		return nil
+	}
+	for _, pod := range r.lesser {
+		if len(r.cluster.Fits(pod)) > 0 {
+			lists = append(lists, []*placement.Pod{pod})
+		}
+	}
+	return lists
 }
 
 // byPriority are pods in the order of the scheduling queue.
@@ -210,6 +229,10 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 		r.cluster.AddPod(pod, c.node)
 		if slices.Contains(r.competitors, pod) {
 			r.competitors = slices.DeleteFunc(r.competitors, func(p *placement.Pod) bool { return p == pod })
+			r.seated = append(r.seated, located{pod, c.node})
+		}
+		if slices.Contains(r.lesser, pod) {
+			r.lesser = slices.DeleteFunc(r.lesser, func(p *placement.Pod) bool { return p == pod })
 			r.seated = append(r.seated, located{pod, c.node})
 		}
 		f.state, f.bound = Starts, c.node

@@ -36,8 +36,41 @@ const (
 	InvalidQueue     ReasonCode = "invalid-queue"      // a ClusterQueue that cannot be understood
 	PodsNotFound     ReasonCode = "pods-not-found"     // a workload that has admitted more pods than were found
 	PlannedUnknown   ReasonCode = "planned-unknown"    // planned before it, and not known until apply
+	OtherClusters    ReasonCode = "other-clusters"     // MultiKueue: another cluster runs the job
+	NodesRequested   ReasonCode = "nodes-requested"    // a ProvisioningRequest: nodes may be made for the job
+	MayGrow          ReasonCode = "autoscaler"         // an autoscaler may add nodes
+	ReadyTimeout     ReasonCode = "ready-timeout"      // Kueue evicts workloads whose pods are not ready in time
 	WebhookNotCalled ReasonCode = "webhook-not-called" // webhooks that a dry run would have asked
 )
+
+// ReasonCodes are all codes, in the order of the guide.
+func ReasonCodes() []ReasonCode {
+	return []ReasonCode{
+		NotAllRead, TooManyChoices, MissingClass, MissingNamespace, NotModelled, OtherScheduler, BoundDirectly, CreationOrder, QuotaOrder,
+		QuotaMayFree, WebhookNotCalled, PodsNotFound, FairSharing, UsageBasedOrder, QueueTopology, OthersAdmitted, InvalidQueue, PlannedUnknown,
+		OtherClusters, NodesRequested, MayGrow, ReadyTimeout,
+	}
+}
+
+// ParseReasonCodes reads codes that a gate accepts. One that does not exist is an error: it may be misspelt.
+func ParseReasonCodes(texts []string) ([]ReasonCode, error) {
+	var codes []ReasonCode
+	for _, text := range texts {
+		if !slices.Contains(ReasonCodes(), ReasonCode(text)) {
+			return nil, fmt.Errorf("%q is no code of a reason; they are %s", text, join(codesAsTexts()))
+		}
+		codes = append(codes, ReasonCode(text))
+	}
+	return codes, nil
+}
+
+func codesAsTexts() []string {
+	var texts []string
+	for _, code := range ReasonCodes() {
+		texts = append(texts, string(code))
+	}
+	return texts
+}
 
 // notes collects what makes an answer approximate, each once.
 type notes struct {

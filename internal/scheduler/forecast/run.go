@@ -26,7 +26,8 @@ type run struct {
 	// competitors are pods of the cluster that wait for room and come before planned ones: they are tried again
 	// whenever some is made.
 	competitors []*placement.Pod
-	seated      []located // pods of the cluster that waited for room, and have found it
+	lesser      []*placement.Pod // less important pods of the cluster that wait for room
+	seated      []located        // pods of the cluster that waited for room, and have found it
 	// queues are what is still to be tried in this round, each in its order; which comes next is open.
 	queues [][]*placement.Pod
 	job    int // the number of the job whose pods are being placed
@@ -115,6 +116,7 @@ func (r *run) fork() *run {
 	other.lost = slices.Clone(r.lost)
 	other.others = slices.Clone(r.others)
 	other.competitors = slices.Clone(r.competitors)
+	other.lesser = slices.Clone(r.lesser)
 	other.views = slices.Clone(r.views)
 	other.queues = slices.Clone(r.queues)
 	other.seated = slices.Clone(r.seated)

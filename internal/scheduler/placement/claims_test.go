@@ -178,13 +178,13 @@ func TestAnImmediateClaimIsBoundBeforeItsPodsComeOrNotAtAll(t *testing.T) {
 	b := nodes("a", "b")
 	b.Storage = disks(storagev1.VolumeBindingImmediate, "b")
 	b.Storage.Claims = b.Storage.Claims[:1]
-	c := New(b.Snapshot)
-	expect(t, goes(c, mounting("first", 0, "data")), "b")
-	b.Storage.Volumes = nil
-	expect(t, goes(New(b.Snapshot), mounting("first", 0, "data")), "pod has unbound immediate PersistentVolumeClaims")
-	b.Storage = disks(storagev1.VolumeBindingImmediate, "a", "b") // two claims, two volumes: which gets which is open
-	c = New(b.Snapshot)
+	c := New(b.Snapshot) // when its controller binds it is not known
 	expect(t, strings.Join(c.Approximate(c.Pod(mounting("new", 0, "data"))), ""), "volume claim data, which is being bound")
+	b.Storage.Claims[0].Spec.VolumeName = "pv-b"
+	metav1.SetMetaDataAnnotation(&b.Storage.Claims[0].ObjectMeta, volumehelpers.AnnBindCompleted, "yes")
+	expect(t, goes(New(b.Snapshot), mounting("first", 0, "data")), "b")
+	b.Storage = disks(storagev1.VolumeBindingImmediate)
+	expect(t, goes(New(b.Snapshot), mounting("first", 0, "data")), "pod has unbound immediate PersistentVolumeClaims")
 }
 
 func TestAClaimForOnePodIsFreedByEvictingThatPod(t *testing.T) {

@@ -119,3 +119,18 @@ func (s *shortage) text(name corev1.ResourceName) string {
 	}
 	return fmt.Sprintf("%d have too little %s (it requests %s, the largest has %s)", s.nodes[name], name, asked.String(), most.String())
 }
+
+// Never is the same of a pod of a cluster: devices, which are offered beside the nodes' objects, are not asked for.
+func (c *Cluster) Never(pod *Pod, nodes []*corev1.Node) (why string, never bool) {
+	object := pod.object
+	if c.devices != nil && pod.wants != nil {
+		object = object.DeepCopy()
+		for slot := range c.devices.extended {
+			for i := range object.Spec.Containers {
+				delete(object.Spec.Containers[i].Resources.Requests, c.slots.names[slot])
+				delete(object.Spec.Containers[i].Resources.Limits, c.slots.names[slot])
+			}
+		}
+	}
+	return Never(object, nodes)
+}

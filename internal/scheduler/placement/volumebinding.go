@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
@@ -36,31 +35,6 @@ func (c *Cluster) bindVolumes(pod *Pod, n *node) {
 			v.open = fmt.Sprintf("volume claim %s may be bound to volume %s or %s, which are as large and not in the same places", claim.Name, b.pv.Name, other)
 		}
 		v.bind(key, claim, b.pv)
-	}
-}
-
-// bindImmediate binds the claims that wait for no pod as their controller is about to, where it has no choice.
-func (v *volumes) bindImmediate(s *storage) {
-	wanted := map[string]int{} // volumes, by name
-	matches := map[string]*corev1.PersistentVolume{}
-	for key, claim := range v.claims {
-		class := s.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]
-		delayed := class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-		if claim.Spec.VolumeName != "" || delayed || claim.DeletionTimestamp != nil {
-			continue
-		}
-		candidates := v.candidates(claim)
-		for _, pv := range candidates {
-			wanted[pv.Name]++
-		}
-		if len(candidates) == 1 {
-			matches[key] = candidates[0]
-		}
-	}
-	for key, pv := range matches {
-		if wanted[pv.Name] == 1 {
-			v.bind(key, v.claims[key].DeepCopy(), pv)
-		}
 	}
 }
 

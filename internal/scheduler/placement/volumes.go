@@ -62,7 +62,6 @@ func newStorage(s *Storage, owner *byte) (*storage, *volumes) {
 		}
 		v.claims[claim.Namespace+"/"+claim.Name] = claim
 	}
-	v.bindImmediate(fixed)
 	for _, node := range s.Nodes {
 		for _, driver := range node.Spec.Drivers {
 			if driver.Allocatable == nil || driver.Allocatable.Count == nil {

@@ -1,0 +1,121 @@
+package forecast
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+)
+
+// autoscalers are the programs that add nodes for pods that wait, as their images are called.
+var autoscalers = []string{"cluster-autoscaler", "karpenter"}
+
+// autoscaler is the one that runs in the cluster; "" for none that is seen.
+func (f *forecast) autoscaler() string {
+	for _, pod := range f.snapshot.Pods {
+		for i := range pod.Spec.Containers {
+			image := pod.Spec.Containers[i].Image
+			image = image[strings.LastIndex(image, "/")+1:]
+			for _, name := range autoscalers {
+				if program, _, _ := strings.Cut(image, ":"); pod.Status.Phase == corev1.PodRunning && (program == name || program == "controller" && strings.Contains(pod.Spec.Containers[i].Image, name)) {
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// groupLabels say which group of nodes, which grows and shrinks, a node is of.
+var groupLabels = []string{
+	"karpenter.sh/nodepool", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
+	"kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup",
+}
+
+// noteGrowth says that nodes may be added for pods that wait, and in which groups they would help.
+func (f *forecast) noteGrowth(a Answer) {
+	name := ""
+	for _, step := range f.steps {
+		if step.job != f.number {
+			continue
+		}
+		for _, placed := range step.pods {
+			waits := slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.Role == f.planned[placed].Role && p.State == Waits })
+			if !waits {
+				continue
+			}
+			if name == "" {
+				if name = f.autoscaler(); name == "" {
+					return
+				}
+			}
+			where := "a group of nodes that is empty now"
+			if groups := f.groupsFor(placed); len(groups) > 0 {
+				where = join(groups)
+			}
+			word, _, _ := strings.Cut(f.planned[placed].Role, " ")
+			f.notes.add(MayGrow, name, "%s may add a node for what waits (%s), to %s", name, word, where)
+		}
+	}
+}
+
+// groupsFor are the groups of nodes, on an empty one of which a pod would fit.
+func (f *forecast) groupsFor(pod *placement.Pod) []string {
+	var groups []string
+	for _, node := range f.snapshot.Nodes {
+		for _, label := range groupLabels {
+			group := node.Labels[label]
+			if group == "" {
+				continue
+			}
+			if _, never := f.cluster.Never(pod, []*corev1.Node{node}); !never && !slices.Contains(groups, group) {
+				groups = append(groups, group)
+			}
+			break
+		}
+	}
+	slices.Sort(groups)
+	return groups
+}
+
+// Controllers of Kueue's admission checks that decide more than whether a job starts.
+const (
+	multiKueue          = "kueue.x-k8s.io/multikueue"
+	provisioningRequest = "kueue.x-k8s.io/provisioning-request"
+)
+
+// noteChecks says what Kueue leaves to others once it has reserved quota.
+func (f *forecast) noteChecks(a Answer) {
+	if f.queues == nil {
+		return
+	}
+	for _, standing := range a.Queues {
+		for _, name := range standing.Checks {
+			at := slices.IndexFunc(f.queues.objects.AdmissionChecks, func(c *kueue.AdmissionCheck) bool { return c.Name == name })
+			if at < 0 {
+				continue
+			}
+			switch f.queues.objects.AdmissionChecks[at].Spec.ControllerName {
+			case multiKueue:
+				f.notes.add(OtherClusters, "AdmissionCheck "+name, "MultiKueue runs the job on another cluster, which is not read")
+			case provisioningRequest:
+				f.notes.add(NodesRequested, "AdmissionCheck "+name, "a ProvisioningRequest asks an autoscaler for nodes, on which its pods then start")
+			}
+		}
+		if standing.Admitted && a.Outcome != Fits && f.readyTimeout() {
+			f.notes.add(ReadyTimeout, "ClusterQueue "+standing.ClusterQueue, "Kueue waits for pods to be ready here, and evicts a workload whose pods are not in time")
+		}
+	}
+}
+
+// readyTimeout says whether Kueue is configured to wait for pods to be ready: only then it says of workloads whether
+// they are.
+func (f *forecast) readyTimeout() bool {
+	return slices.ContainsFunc(f.queues.objects.Workloads, func(w *kueue.Workload) bool {
+		return meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadPodsReady) != nil
+	})
+}
