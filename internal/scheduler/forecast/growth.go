@@ -112,10 +112,11 @@ func (f *forecast) noteChecks(a Answer) {
 	}
 }
 
-// readyTimeout says whether Kueue is configured to wait for pods to be ready: only then it says of workloads whether
-// they are.
+// readyTimeout says whether Kueue is configured to wait for pods to be ready, as far as its workloads show: some were
+// evicted because theirs were not.
 func (f *forecast) readyTimeout() bool {
 	return slices.ContainsFunc(f.queues.objects.Workloads, func(w *kueue.Workload) bool {
-		return meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadPodsReady) != nil
+		evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
+		return evicted != nil && evicted.Reason == kueue.WorkloadEvictedByPodsReadyTimeout
 	})
 }

@@ -69,11 +69,11 @@ func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
 }
 
 // opportunists are pods of the cluster, each in a list of its own, that find room now though they are less important
-// than a planned pod that waits and for which no room is kept: which of them is tried first is open.
+// than a planned pod that waits: which of them is tried first is open, as room may be kept elsewhere than it is found.
 func (r *run) opportunists(pods []*placement.Pod) (lists [][]*placement.Pod) {
 	exposed := slices.ContainsFunc(pods, func(pod *placement.Pod) bool {
 		f := r.fates[pod]
-		return f != nil && f.state == Waits && f.bound == "" && r.cluster.Nominated(pod) == ""
+		return f != nil && f.state == Waits && f.bound == ""
 	})
 	if !exposed {
 		return nil
