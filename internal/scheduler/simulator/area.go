@@ -21,7 +21,7 @@ func (a *area) big() *big.Int {
 	return n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(a.low))
 }
 
-// shareOf is part ÷ whole in ten-thousandths, rounded; 0 of nothing.
+// shareOf is part ÷ whole in ten-thousandths, rounded; 0 if whole is 0.
 func shareOf(part, whole *big.Int) Share {
 	if whole.Sign() == 0 {
 		return 0

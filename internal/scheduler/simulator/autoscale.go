@@ -12,13 +12,13 @@ import (
 // scaler is the autoscaler of a node group.
 type scaler struct {
 	group *scenariofile.NodeGroup
-	nodes []*node // all that there can be
-	// coming are the nodes that were asked for.
+	nodes []*node // as many as the group may have
+	// coming are the nodes that were requested and are not ready.
 	coming int
 }
 
-// scale asks for the nodes that the waiting pods need: first fit, in the order in which they wait, into what is coming
-// already and then into new nodes, the first group first (Cluster Autoscaler's estimate, with the expander "priority").
+// scale requests the nodes that the pending pods need: first fit, in the order of the pods, into nodes that are coming
+// and then into new nodes, the first group first (Cluster Autoscaler's estimate, with the expander "priority").
 func (s *simulation) scale() {
 	if len(s.scalers) == 0 {
 		return
@@ -34,7 +34,7 @@ func (s *simulation) scale() {
 			}
 			for _, p := range h.waiting.pods[h.waiting.head:] {
 				if p.scaled != nil && p.scaled != scaler {
-					continue // another group grows for it
+					continue // another group provides its node
 				}
 				at := slices.IndexFunc(rooms, h.fits)
 				if at < 0 {
@@ -62,13 +62,13 @@ func (h *shape) fits(room []int64) bool {
 	return true
 }
 
-// request asks for one more node, if the group may have it.
+// request requests one more node, within the group's maximum.
 func (s *simulation) request(scaler *scaler) bool {
 	for _, n := range scaler.nodes {
 		if n.lost && !n.coming {
 			n.coming = true
 			scaler.coming++
-			s.agenda.add(event{at: s.now + Time(scaler.group.Autoscale.Provision), kind: nodeReady, subject: n.id})
+			s.eventQueue.add(event{at: s.now + Time(scaler.group.Autoscale.Provision), kind: nodeReady, subject: n.id})
 			return true
 		}
 	}
@@ -79,20 +79,20 @@ func (s *simulation) scalerOf(n *node) *scaler {
 	return s.scalers[slices.IndexFunc(s.scalers, func(c *scaler) bool { return c.group == n.group })]
 }
 
-// provisioned is a node that is ready.
+// provisioned adds a node that has become ready.
 func (s *simulation) provisioned(n *node) {
 	n.coming = false
 	scaler := s.scalerOf(n)
 	scaler.coming--
 	if !n.lost {
-		return // it came back from a failure meanwhile
+		return // it has returned from a failure meanwhile
 	}
 	s.joins(n)
 }
 
 // idle removes a node that has been empty for long enough.
-func (s *simulation) idle(n *node, stamp int) {
-	if n.lost || n.stamp != stamp {
+func (s *simulation) idle(n *node, version int) {
+	if n.lost || n.version != version {
 		return
 	}
 	there := 0

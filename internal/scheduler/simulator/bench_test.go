@@ -11,7 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/trace"
 )
 
-// bench runs a scenario of the size that is promised, and one of a tenth of it, so that the growth of the cost is seen.
+// bench runs a scenario of the documented size, and one of a tenth of it, which shows how the cost grows.
 // text has the size's divisor filled in.
 func bench(b *testing.B, text func(part int) string) {
 	for _, part := range []int{10, 1} {
@@ -38,7 +38,7 @@ func bench(b *testing.B, text func(part int) string) {
 	}
 }
 
-// 5,000 nodes with 20,000 low pods that fill them, and 5,000 pods that preempt.
+// BenchmarkPreemption has 5,000 nodes, full of 20,000 pods of low priority, and 5,000 pods that preempt.
 func BenchmarkPreemption(b *testing.B) {
 	bench(b, func(part int) string {
 		return fmt.Sprintf(`
@@ -52,7 +52,7 @@ jobs:
 	})
 }
 
-// A trace of Philly's size: 117,325 jobs in 137 days on 309 nodes of eight GPUs.
+// BenchmarkPhilly has a trace of Philly's size: 117,325 jobs in 137 days on 309 nodes of eight GPUs.
 func BenchmarkPhilly(b *testing.B) {
 	bench(b, func(part int) string {
 		return fmt.Sprintf(`
@@ -63,7 +63,7 @@ trace: {format: synthetic, limit: %d, high: high, low: low, checkpointEvery: 30m
 	})
 }
 
-// 50,000 workloads that come over 50 minutes to 1,000 queues in 100 cohorts, and end.
+// BenchmarkQueues submits 50,000 workloads in 50 minutes to 1,000 queues in 100 cohorts.
 func BenchmarkQueues(b *testing.B) {
 	bench(b, func(part int) string {
 		queues := 1000 / part

@@ -9,19 +9,19 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// elastic is an elastic training job. Its master's decisions are made by the real coordinator: to it the whole of the
-// job is one step, whose gradient comes when the speed of the workers that it had says that all steps are done.
+// elastic is an elastic training job. The real coordinator makes its master's decisions. For the coordinator the whole
+// job is one step, whose gradient arrives when all steps are done at the speed of the workers.
 type elastic struct {
 	*simulation
 	job
 	spec *scenariofile.Elastic
 
 	core    *coordinator.Coordinator // nil while there is no master
-	events  []coordinator.Event      // that it is still to be told
+	events  []coordinator.Event      // to be delivered to core
 	telling bool
 	master  *pod
 	masters int // so far
-	// workers by number, those that are gone left out.
+	// workers, in the order of their numbers, without those that have ended.
 	workers []*pod
 	lastID  int
 	min     int
@@ -37,7 +37,7 @@ func (e *elastic) arrives() {
 	e.min, e.max, e.lastID = e.spec.Workers.Min, e.spec.Workers.Max, -1
 	e.total = e.spec.Steps * workPerStep
 	for _, r := range e.spec.Resize {
-		e.agenda.add(event{at: max(e.now, Time(r.At)), kind: jobResizes, subject: e.id, detail: r.Min<<16 | r.Max})
+		e.eventQueue.add(event{at: max(e.now, Time(r.At)), kind: jobResizes, subject: e.id, workers: workerRange{int32(r.Min), int32(r.Max)}})
 	}
 	q := e.spec.Queue
 	if q == nil {
@@ -70,44 +70,44 @@ func (e *elastic) admitted(w *workload) {
 
 func (e *elastic) evicted(w *workload) {
 	if w == e.group {
-		e.tell(coordinator.Stop{Cause: coordinator.Evicted})
+		e.deliver(coordinator.Stop{Cause: coordinator.Evicted})
 	}
 	for _, p := range append(slices.Clone(e.workers), e.master) {
 		if p != nil && p.quota == w && p.phase != gated {
-			e.stop(p, unquoted)
+			e.stop(p, quotaRevoked)
 		}
 	}
 }
 
 func (e *elastic) podRuns(p *pod) {
 	if p == e.master {
-		e.takesOver()
+		e.startMaster()
 		return
 	}
-	e.tell(e.podState(p))
-	e.agenda.add(event{at: e.now + Time(e.spec.Workers.Joins), kind: workerJoins, subject: e.id, detail: p.id})
+	e.deliver(e.podState(p))
+	e.eventQueue.add(event{at: e.now + Time(e.spec.Workers.Joins), kind: workerJoins, subject: e.id, pod: p.id})
 }
 
-// takesOver is a master that begins, perhaps after another one.
-func (e *elastic) takesOver() {
+// startMaster starts a coordinator, possibly as the successor of another one.
+func (e *elastic) startMaster() {
 	e.core = coordinator.New(coordinator.Config{
 		Steps: 1, Minibatches: func(int64) int { return 1 }, Min: e.min, Max: e.max, MinPodsExternal: e.group != nil, LastWorkerID: e.lastID,
 		SilentTicks: 1, RetainedUpdates: 1, HashEvery: 1, MaxFailures: 1, // of no effect: no worker is silent, wrong, or fails by itself
 	})
 	for _, p := range e.workers {
-		e.tell(e.podState(p))
+		e.deliver(e.podState(p))
 	}
-	e.tell(coordinator.Start{})
+	e.deliver(coordinator.Start{})
 	for _, p := range e.workers {
 		if p.joined && !p.leaving {
-			e.tell(coordinator.Hello{Worker: p.number})
+			e.deliver(coordinator.Hello{Worker: p.number})
 		}
 	}
 }
 
-// podState is what the master sees of a worker's pod.
+// podState is the master's view of a worker's pod.
 func (e *elastic) podState(p *pod) coordinator.PodChanged {
-	c := coordinator.PodChanged{Worker: p.number, Name: p.name, Minimum: p.minimum, Terminating: p.leaving, Preempted: p.leaving && (p.why == outranked || p.why == unquoted)}
+	c := coordinator.PodChanged{Worker: p.number, Name: p.name, Minimum: p.minimum, Terminating: p.leaving, Preempted: p.leaving && (p.why == preempted || p.why == quotaRevoked)}
 	switch p.phase {
 	case running:
 		c.State = coordinator.PodRunning
@@ -117,12 +117,12 @@ func (e *elastic) podState(p *pod) coordinator.PodChanged {
 	return c
 }
 
-func (e *elastic) podLeaves(p *pod) {
+func (e *elastic) podStopping(p *pod) {
 	if p == e.master {
-		e.tell(coordinator.Stop{}) // it writes a checkpoint
+		e.deliver(coordinator.Stop{}) // it writes a checkpoint
 		return
 	}
-	e.tell(e.podState(p))
+	e.deliver(e.podState(p))
 }
 
 func (e *elastic) podEnded(p *pod) {
@@ -133,12 +133,12 @@ func (e *elastic) podEnded(p *pod) {
 	e.workers = slices.DeleteFunc(e.workers, func(other *pod) bool { return other == p })
 	if p.joined {
 		if p.why == nodeGone {
-			e.tell(coordinator.Lost{Worker: p.number, Reason: "was lost with its node"})
+			e.deliver(coordinator.Lost{Worker: p.number, Reason: "was lost with its node"})
 		} else {
-			e.tell(coordinator.Left{Worker: p.number})
+			e.deliver(coordinator.Left{Worker: p.number})
 		}
 	}
-	e.tell(e.podState(p))
+	e.deliver(e.podState(p))
 	e.mayLoseState(p.why)
 	switch {
 	case p.quota == nil:
@@ -148,11 +148,12 @@ func (e *elastic) podEnded(p *pod) {
 		e.withdraws(p.quota)
 	case e.over || p.why == completed:
 	default:
-		e.createMinPods() // the Job of the minimum workers makes its pods again
+		e.createMinPods() // the Job of the minimum workers recreates its pods
 	}
 }
 
-// masterEnded is a master that is gone. Its Job makes another one, unless all is over or the queue took its quota.
+// masterEnded handles the end of a master. Its Job creates another one, unless the job is over or its quota was
+// revoked.
 func (e *elastic) masterEnded(p *pod) {
 	e.master = nil
 	if e.core != nil {
@@ -173,23 +174,24 @@ func (e *elastic) masterEnded(p *pod) {
 func (e *elastic) timer(ev event) {
 	switch ev.kind {
 	case workerJoins:
-		if at := slices.IndexFunc(e.workers, func(p *pod) bool { return p.id == ev.detail }); at >= 0 && !e.workers[at].leaving {
+		if at := slices.IndexFunc(e.workers, func(p *pod) bool { return p.id == ev.pod }); at >= 0 && !e.workers[at].leaving {
 			e.workers[at].joined = true
-			e.tell(coordinator.Hello{Worker: e.workers[at].number})
+			e.deliver(coordinator.Hello{Worker: e.workers[at].number})
 		}
 	case jobResizes:
-		e.min, e.max = ev.detail>>16, ev.detail&0xffff
-		e.tell(coordinator.Resize{Min: e.min, Max: e.max})
+		e.min, e.max = int(ev.workers.min), int(ev.workers.max)
+		e.deliver(coordinator.Resize{Min: e.min, Max: e.max})
 	case workDone:
-		if ev.stamp == e.stamp {
+		if ev.version == e.version {
 			e.settle(e.now)
-			e.tell(coordinator.Gradient{Worker: e.ready()[0].number, Hi: 1})
+			e.deliver(coordinator.Gradient{Worker: e.ready()[0].number, Hi: 1})
 		}
 	}
 }
 
-// tell gives the coordinator an event, and does what it says. What that leads to is told afterwards, in order.
-func (e *elastic) tell(event coordinator.Event) {
+// deliver passes an event to the coordinator and carries out its effects. Events that these cause are delivered
+// afterwards, in order.
+func (e *elastic) deliver(event coordinator.Event) {
 	if e.core == nil || e.over {
 		return
 	}

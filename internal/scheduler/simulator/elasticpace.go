@@ -19,33 +19,33 @@ func (e *elastic) pace() {
 			e.starts(&e.job)
 		}
 	}
-	if !e.goesAt(e.now, rate, workers) {
+	if !e.setSpeed(e.now, rate, workers) {
 		return
 	}
 	if at, ends := e.endsAt(); ends {
-		e.agenda.add(event{at: at, kind: workDone, subject: e.id, stamp: e.stamp})
+		e.eventQueue.add(event{at: at, kind: workDone, subject: e.id, version: e.version})
 	}
 }
 
-// settle counts the work up to a time.
+// settle adds the work up to a time.
 func (e *elastic) settle(now Time) {
 	e.progress.settle(now, Time(e.spec.CheckpointEvery))
 }
 
-// keep counts what the workers have done and not lost.
+// keep adds the work that was done and not lost to the statistics.
 func (e *elastic) keep() {
-	e.tally.useful.add(e.weightOf(&e.spec.Workers.Pod), e.worked)
+	e.stats.useful.add(e.weightOf(&e.spec.Workers.Pod), e.worked)
 	e.worked = 0
 }
 
-// mayLoseState goes back to the last checkpoint when nobody is left who has the state. Those who were asked to end have
-// written one.
+// mayLoseState returns to the last checkpoint when no worker is left that has the state. Workers that were asked to end
+// have written one.
 func (e *elastic) mayLoseState(why ending) {
 	if e.master != nil && e.core != nil || slices.ContainsFunc(e.workers, func(p *pod) bool { return p.joined }) {
 		return
 	}
 	if why == nodeGone {
-		e.tally.lost.add(e.weightOf(&e.spec.Workers.Pod), e.fallBack())
+		e.stats.lost.add(e.weightOf(&e.spec.Workers.Pod), e.fallBack())
 	} else {
 		e.checkpoint(e.now, e.done, 0)
 	}

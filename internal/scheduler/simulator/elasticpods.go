@@ -43,7 +43,7 @@ func (e *elastic) createMinPods() {
 	for id := range e.min {
 		if e.worker(id) == nil {
 			e.makeWorker(id, true, e.group)
-			e.tell(e.podState(e.worker(id)))
+			e.deliver(e.podState(e.worker(id)))
 		}
 	}
 	e.group.kinds = e.groupPods()
@@ -67,7 +67,7 @@ func (e *elastic) ready() []*pod {
 	return all
 }
 
-// groupPods are the pods of master and minimum workers, of which a queue knows their workload.
+// groupPods are the pods of master and minimum workers, which make up the job's group.
 func (e *elastic) groupPods() []eventlog.Owner {
 	owners := []eventlog.Owner{{Kind: "Pod", Name: e.masterName(max(e.masters-1, 0))}}
 	for id := range e.min {
@@ -80,7 +80,7 @@ func (e *elastic) masterName(n int) string {
 	return fmt.Sprintf("%s-%d", trainingjob.MasterName(e.name), n)
 }
 
-// floorName is of a pod that a Job makes, not the master.
+// minPodName is of a pod that a Job makes, not the master.
 func (e *elastic) minPodName(id int) string {
 	return fmt.Sprintf("%s-%d", trainingjob.MinJobName(e.name), id)
 }

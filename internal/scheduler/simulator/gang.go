@@ -19,10 +19,10 @@ type gang struct {
 	made     int       // pods so far
 
 	done        Time // of the work
-	since       Time // when it began to compute, if it does
+	since       Time // when it began to compute, if it is computing
 	computes    bool
 	interrupted bool
-	stamp       int
+	version     int
 }
 
 // The role of a gang's pods, and the name that Kueue gives the only pod set of a Job or a pod.
@@ -69,16 +69,16 @@ func (g *gang) podRuns(*pod) {
 	if g.interrupted {
 		g.since += Time(g.spec.Restart)
 	}
-	g.stamp++
-	g.agenda.add(event{at: g.since + Time(g.spec.Runs) - g.done, kind: workDone, subject: g.id, stamp: g.stamp})
+	g.version++
+	g.eventQueue.add(event{at: g.since + Time(g.spec.Runs) - g.done, kind: workDone, subject: g.id, version: g.version})
 }
 
 func (g *gang) timer(e event) {
-	if e.kind != workDone || e.stamp != g.stamp {
+	if e.kind != workDone || e.version != g.version {
 		return
 	}
 	g.computes, g.done = false, Time(g.spec.Runs)
-	g.tally.useful.add(g.weight(), g.done)
+	g.stats.useful.add(g.weight(), g.done)
 	g.ends(&g.job, g.priority())
 	for _, p := range g.pods {
 		g.complete(p)
@@ -88,16 +88,16 @@ func (g *gang) timer(e event) {
 	}
 }
 
-// weight is what the pods hold together of the resource that is counted.
+// weight is the amount of the counted resource that all pods hold.
 func (g *gang) weight() int64 { return int64(g.spec.Pods) * g.weightOf(&g.spec.Pod) }
 
-// interrupt takes the work back to the last checkpoint.
+// interrupt returns the work to the last checkpoint.
 func (g *gang) interrupt() {
 	if !g.computes {
 		return
 	}
 	g.computes, g.interrupted = false, true
-	g.stamp++
+	g.version++
 	kept := g.done
 	if worked := g.now - g.since; worked > 0 {
 		g.done += worked
@@ -105,11 +105,11 @@ func (g *gang) interrupt() {
 	if every := Time(g.spec.CheckpointEvery); every > 0 {
 		kept = max(kept, g.done-g.done%every)
 	}
-	g.tally.lost.add(g.weight(), g.done-kept)
+	g.stats.lost.add(g.weight(), g.done-kept)
 	g.done = kept
 }
 
-func (g *gang) podLeaves(*pod) { g.interrupt() }
+func (g *gang) podStopping(*pod) { g.interrupt() }
 
 func (g *gang) podEnded(p *pod) {
 	g.pods[p.number] = nil
@@ -129,7 +129,7 @@ func (g *gang) evicted(*workload) {
 	g.interrupt()
 	for _, p := range g.pods {
 		if p != nil {
-			g.stop(p, unquoted)
+			g.stop(p, quotaRevoked)
 		}
 	}
 }
@@ -142,5 +142,5 @@ func (g *gang) unfinished() {
 	if g.computes && g.now > g.since {
 		g.done += g.now - g.since
 	}
-	g.tally.useful.add(g.weight(), g.done)
+	g.stats.useful.add(g.weight(), g.done)
 }

@@ -2,7 +2,7 @@ package simulator
 
 import "github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 
-// job is what all jobs have.
+// job is the part that gangs and elastic jobs have in common.
 type job struct {
 	id        int
 	name      string
@@ -12,24 +12,24 @@ type job struct {
 	over      bool
 }
 
-// about is the job itself, whatever its kind.
+// about returns the job, whatever its kind.
 func (j *job) about() *job { return j }
 
-// starts notes that a job computes for the first time.
+// starts records that a job computes for the first time.
 func (s *simulation) starts(j *job) {
 	if !j.computed {
 		j.computed, j.started = true, s.now
 	}
 }
 
-// ends notes that a job has ended.
+// ends records that a job has ended.
 func (s *simulation) ends(j *job, priority int32) {
 	j.over = true
 	s.ended++
-	s.tally.finish(j, priority, s.now)
+	s.stats.finish(j, priority, s.now)
 }
 
-// makeJobs puts the arrivals of a job on the agenda.
+// makeJobs schedules the arrivals of a job.
 func (s *simulation) makeJobs(from *scenariofile.Job) {
 	count := 1
 	if from.Repeat != nil {
@@ -43,10 +43,10 @@ func (s *simulation) makeJobs(from *scenariofile.Job) {
 		} else {
 			s.jobs = append(s.jobs, &elastic{simulation: s, job: j, spec: from.Elastic})
 		}
-		s.agenda.add(event{at: at, kind: jobArrives, subject: j.id})
+		s.eventQueue.add(event{at: at, kind: jobArrives, subject: j.id})
 		if r := from.Repeat; r != nil {
 			if r.Random {
-				at += s.dice.exponential(r.Every)
+				at += s.rng.exponential(r.Every)
 			} else {
 				at += Time(r.Every)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// node is a node and what is on it.
+// node is a node and its pods.
 type node struct {
 	id     int
 	name   string
@@ -20,11 +20,11 @@ type node struct {
 
 	capacity, free []int64 // by number of the simulation's resources
 	pods           []*pod
-	lost           bool // or not there yet, or no more
-	coming         bool // the autoscaler has asked for it
-	touched        bool // something left it since the scheduler looked
-	stamp          int  // of its being empty
-	failures       int  // stamp of its next failure
+	lost           bool // or not yet added, or removed
+	coming         bool // the autoscaler has requested it
+	touched        bool // a pod has left it since the last scheduling attempt
+	version        int  // of its being empty
+	failures       int  // version of its next failure
 }
 
 // amountOf is a quantity as a whole number: thousandths of cpu, units of everything else.
@@ -35,7 +35,7 @@ func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
 	return q.Value()
 }
 
-// newNode makes the n-th node of a group, which is not there yet.
+// newNode makes the n-th node of a group, which is not yet part of the cluster.
 func (s *simulation) newNode(group *scenariofile.NodeGroup, n int) *node {
 	allocatable := corev1.ResourceList(group.Allocatable)
 	labels := map[string]string{corev1.LabelHostname: group.NodeName(n)}
@@ -63,22 +63,22 @@ func (s *simulation) joins(n *node) {
 	s.begins(n)
 }
 
-// begins counts a node that the cluster has from now on.
+// begins starts the node's failures and statistics.
 func (s *simulation) begins(n *node) {
 	n.lost = false
-	s.tally.grow(n.capacity, 1)
+	s.stats.grow(n.capacity, 1)
 	s.touch(n)
 	s.emptied(n)
 	s.logNode(n)
 	if f := s.scenario.Failures; f != nil {
 		n.failures++
-		s.agenda.add(event{at: s.now + s.dice.exponential(f.MeanTimeBetween), kind: nodeLost, subject: n.id, detail: int(f.Repair), stamp: n.failures})
+		s.eventQueue.add(event{at: s.now + s.rng.exponential(f.MeanTimeBetween), kind: nodeLost, subject: n.id, outage: Time(f.Repair), version: n.failures})
 	}
 }
 
-// leaves takes a node out of the cluster. What runs on it is gone at once.
+// leaves removes a node from the cluster. Its pods end at once.
 func (s *simulation) leaves(n *node) {
-	s.tally.grow(n.capacity, -1)
+	s.stats.grow(n.capacity, -1)
 	s.cluster.RemoveNode(n.name)
 	n.lost = true
 	n.failures++
@@ -96,10 +96,10 @@ func (s *simulation) touch(n *node) {
 	}
 }
 
-// take and giveBack count a pod's room on a node.
+// take and giveBack reserve and release a pod's requests on a node.
 func (n *node) take(p *pod) {
 	n.pods = append(n.pods, p)
-	n.stamp++
+	n.version++
 	for i, amount := range p.shape.requests {
 		n.free[i] -= amount
 	}
@@ -116,8 +116,8 @@ func (n *node) giveBack(p *pod) {
 // emptied lets the autoscaler see a node without pods.
 func (s *simulation) emptied(n *node) {
 	if a := n.group.Autoscale; a != nil && len(n.pods) == 0 && !n.lost {
-		n.stamp++
-		s.agenda.add(event{at: s.now + Time(a.Idle), kind: nodeIdle, subject: n.id, stamp: n.stamp})
+		n.version++
+		s.eventQueue.add(event{at: s.now + Time(a.Idle), kind: nodeIdle, subject: n.id, version: n.version})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// enqueue lets a pod wait for the scheduler.
+// enqueue adds a pod to the scheduler's queue.
 func (s *simulation) enqueue(p *pod) {
 	h := p.shape
 	h.waiting.add(p)
@@ -15,7 +15,7 @@ func (s *simulation) enqueue(p *pod) {
 	s.open(h)
 }
 
-// list notes that pods of a shape wait.
+// list adds a shape to those with pending pods.
 func (s *simulation) list(h *shape) {
 	if !h.listed {
 		h.listed = true
@@ -23,7 +23,7 @@ func (s *simulation) list(h *shape) {
 	}
 }
 
-// open has a shape's pods tried.
+// open makes the pods of a shape schedulable again.
 func (s *simulation) open(h *shape) {
 	s.list(h)
 	if !h.open {
@@ -32,14 +32,14 @@ func (s *simulation) open(h *shape) {
 	}
 }
 
-// dequeue takes a pod out of whatever it waits in.
+// dequeue removes a pod from the queues that it is in.
 func (s *simulation) dequeue(p *pod) {
 	p.shape.waiting.remove(p)
 	p.shape.awaiting.remove(p)
 	s.ready = slices.DeleteFunc(s.ready, func(other *pod) bool { return other == p })
 }
 
-// reopen has those shapes tried again for which there may be room on the nodes that something left, or that are new.
+// reopen retries the shapes that may fit on nodes that are new, or that pods have left.
 func (s *simulation) reopen() {
 	if len(s.touched) == 0 {
 		return
@@ -60,8 +60,8 @@ func (s *simulation) reopen() {
 	s.touched = s.touched[:0]
 }
 
-// mayFit reports whether a node has room for a pod of the shape if everything that is less important went away. If not,
-// the scheduler need not be asked.
+// mayFit reports whether a pod of the shape would fit on a node without all pods of lower priority. If not,
+// the scheduler need not be called.
 func (h *shape) mayFit(n *node) bool {
 	if n.lost {
 		return false
@@ -83,8 +83,8 @@ func (h *shape) mayFit(n *node) bool {
 	return true
 }
 
-// schedule tries the pods that wait, the most important first and among equals the oldest, and reports whether anything
-// came of it.
+// schedule tries the pending pods, by priority and then by age, and reports whether anything
+// has changed.
 func (s *simulation) schedule() (acted bool) {
 	for {
 		s.reopen()
@@ -124,7 +124,7 @@ func (s *simulation) candidate() *pod {
 	return best
 }
 
-// try asks the scheduler about a pod and does what it says.
+// try schedules a pod and carries out the scheduler's decision.
 func (s *simulation) try(p *pod) (acted bool) {
 	h := p.shape
 	waited := p.victims > 0
@@ -153,7 +153,7 @@ func (s *simulation) try(p *pod) (acted bool) {
 	return false
 }
 
-// preempt makes room for a pod.
+// preempt stops the victims of a pod.
 func (s *simulation) preempt(p *pod, decision placement.Decision) {
 	victims := make([]*pod, len(decision.Victims))
 	for i, place := range decision.Victims {
@@ -165,14 +165,14 @@ func (s *simulation) preempt(p *pod, decision placement.Decision) {
 	p.shape.awaiting.add(p)
 	p.victims = len(victims)
 	for _, v := range victims {
-		v.awaitedBy = append(v.awaitedBy, p)
+		v.waiters = append(v.waiters, p)
 	}
 	for _, v := range victims {
-		s.stop(v, outranked)
+		s.stop(v, preempted)
 	}
 }
 
-// refuse tells the pods of a shape that there is no room.
+// refuse marks the pods of a shape as unschedulable.
 func (s *simulation) refuse(h *shape, p *pod) {
 	if s.log == nil {
 		h.news = h.news[:0]
@@ -190,7 +190,7 @@ func (s *simulation) refuse(h *shape, p *pod) {
 	h.news = h.news[:0]
 }
 
-// note logs why a pod waits, the first time.
+// note logs why a pod is pending, once for each reason.
 func (s *simulation) note(p *pod, why func() string) {
 	if s.log == nil || p.waits {
 		return

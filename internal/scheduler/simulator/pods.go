@@ -8,26 +8,26 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// phase is how far a pod is.
+// phase is a pod's phase.
 type phase uint8
 
 const (
 	gated   phase = iota // waits for quota
-	pending              // waits for room
+	pending              // waits for a node
 	starting
 	running
 	ended
 )
 
-// ending is how a pod ends, or why it is asked to.
+// ending is how a pod ends, or why it is asked to end.
 type ending uint8
 
 const (
-	completed ending = iota // its work is done
-	retired                 // its job wants it no more
-	outranked               // the scheduler gave its room to a more important pod
-	unquoted                // its queue took the quota back
-	nodeGone                // its node was lost
+	completed    ending = iota // its work is done
+	retired                    // its job no longer needs it
+	preempted                  // by the scheduler, for a pod of higher priority
+	quotaRevoked               // its workload was evicted
+	nodeGone                   // its node was lost
 )
 
 // exitAskedTo is the exit code of a process that ends because of SIGTERM.
@@ -53,24 +53,24 @@ type pod struct {
 	created Time
 	leaving bool // asked to end
 	why     ending
-	stamp   int
+	version int
 
 	ran    bool // it has begun to run
 	joined bool // it is a worker that computes, when the job does
 
-	waits     bool   // the scheduler said that there is no room
-	noted     string // … in these words
-	victims   int    // that it waits for
-	awaitedBy []*pod // who wait for its end
-	scaled    *scaler
+	waits   bool   // unschedulable
+	noted   string // the last logged reason
+	victims int    // whose end it waits for
+	waiters []*pod // pods that wait for its end
+	scaled  *scaler
 }
 
-// owner is a job, which is told what becomes of its pods.
+// owner is a job. Its methods are called when its pods change.
 type owner interface {
 	arrives()
 	podRuns(p *pod)
-	podLeaves(p *pod) // it was asked to end, by somebody else
-	podEnded(p *pod)  // it is gone, and why says how
+	podStopping(p *pod) // it was asked to end, not by its job
+	podEnded(p *pod)    // p.why is the reason
 	timer(e event)
 	admitted(w *workload)
 	evicted(w *workload)
@@ -96,11 +96,11 @@ func (s *simulation) newPod(o owner, role string, number int, name string, behav
 	return p
 }
 
-// schedulerSees is how long after its making the scheduler has a pod: no time to speak of, but what follows from
-// another thing is later than it.
+// schedulerSees is the time between a pod's creation and its arrival at the scheduler: the shortest time, because an
+// effect must come after its cause.
 const schedulerSees = 1
 
-// ungate lets the scheduler have a pod.
+// ungate removes a pod's scheduling gate.
 func (s *simulation) ungate(p *pod) {
 	var selection flavorSelection
 	if p.quota != nil {
@@ -112,7 +112,7 @@ func (s *simulation) ungate(p *pod) {
 	place.Name, place.Created = p.name, s.clock(p.created)
 	p.place, p.phase = &place, pending
 	s.byPlace[p.place] = p
-	s.agenda.add(event{at: s.now + schedulerSees, kind: podSeen, subject: p.id, stamp: p.stamp})
+	s.eventQueue.add(event{at: s.now + schedulerSees, kind: podSeen, subject: p.id, version: p.version})
 }
 
 // bind puts a pod on a node.
@@ -122,13 +122,13 @@ func (s *simulation) bind(p *pod, n *node) {
 	s.cluster.AddPod(p.place, n.name)
 	n.take(p)
 	p.node, p.phase, p.noted = n, starting, ""
-	s.tally.take(p.shape.requests, 1, s.counted(p))
+	s.stats.take(p.shape.requests, 1, s.counted(p))
 	s.logPod(p)
 	if p.behaviour.Starts == 0 {
 		s.runs(p)
 		return
 	}
-	s.agenda.add(event{at: s.now + Time(p.behaviour.Starts), kind: podStarts, subject: p.id, stamp: p.stamp})
+	s.eventQueue.add(event{at: s.now + Time(p.behaviour.Starts), kind: podStarts, subject: p.id, version: p.version})
 }
 
 func (s *simulation) runs(p *pod) {
@@ -137,15 +137,15 @@ func (s *simulation) runs(p *pod) {
 	p.owner.podRuns(p)
 }
 
-// stop asks a pod to end. One that is on no node is gone at once, one that has not started too.
+// stop asks a pod to end. A pod without a node, or one that has not started, ends at once.
 func (s *simulation) stop(p *pod, why ending) {
 	if p.phase == ended || p.leaving {
 		return
 	}
 	p.leaving, p.why = true, why
-	p.stamp++
-	if why == outranked {
-		s.tally.preemptions++
+	p.version++
+	if why == preempted {
+		s.stats.preemptions++
 	}
 	if !p.bound() {
 		s.gone(p)
@@ -154,10 +154,10 @@ func (s *simulation) stop(p *pod, why ending) {
 	s.cluster.Evict(p.place, p.node.name)
 	s.logPod(p)
 	if why != retired {
-		p.owner.podLeaves(p)
+		p.owner.podStopping(p)
 	}
 	if stops := Time(*p.behaviour.Stops); p.phase == running && stops > 0 {
-		s.agenda.add(event{at: s.now + stops, kind: podStops, subject: p.id, stamp: p.stamp})
+		s.eventQueue.add(event{at: s.now + stops, kind: podStops, subject: p.id, version: p.version})
 		return
 	}
 	s.gone(p)
@@ -172,17 +172,17 @@ func (s *simulation) complete(p *pod) {
 	s.gone(p)
 }
 
-// gone takes an ended pod from its node, tells whoever waited for that, and its job.
+// gone removes an ended pod from its node, and notifies the pods that wait for its end and its job.
 func (s *simulation) gone(p *pod) {
 	if p.phase == ended {
 		return
 	}
-	p.stamp++
+	p.version++
 	if p.place != nil {
 		delete(s.byPlace, p.place)
 		if p.bound() {
 			p.node.giveBack(p)
-			s.tally.take(p.shape.requests, -1, s.counted(p))
+			s.stats.take(p.shape.requests, -1, s.counted(p))
 			if !p.node.lost {
 				s.cluster.RemovePod(p.place, p.node.name)
 				s.touch(p.node)
@@ -194,7 +194,7 @@ func (s *simulation) gone(p *pod) {
 		}
 	}
 	p.phase = ended
-	for _, preemptor := range p.awaitedBy {
+	for _, preemptor := range p.waiters {
 		if preemptor.victims--; preemptor.victims == 0 && preemptor.phase == pending {
 			preemptor.shape.awaiting.remove(preemptor)
 			s.ready = append(s.ready, preemptor)
@@ -202,9 +202,9 @@ func (s *simulation) gone(p *pod) {
 	}
 	s.logPod(p)
 	if p.quota != nil && p.place != nil {
-		s.leavesQuota(p)
+		s.releasePod(p)
 	}
-	s.pods[p.id] = nil // a trace's millions need not be remembered
+	s.pods[p.id] = nil // frees the memory of a trace's millions of pods
 	p.owner.podEnded(p)
 }
 
@@ -233,7 +233,7 @@ func (s *simulation) logPod(p *pod) {
 	state.Unschedulable = p.noted
 	if p.leaving {
 		state.Deleting = true
-		if p.why == outranked {
+		if p.why == preempted {
 			state.Disruption, state.Cause = eventlog.PreemptionByScheduler, p.noted
 			state.Unschedulable = ""
 		}

@@ -14,7 +14,7 @@ type progress struct {
 	counted     Time  // up to when done is counted
 	rate        scenariofile.Rate
 	workers     int
-	stamp       int // of the time at which it will be done
+	version     int // of the time at which it will be done
 
 	// worked is the time that workers have computed, added up, and unsaved the part of it since the last checkpoint.
 	worked, unsaved Time
@@ -24,7 +24,7 @@ type progress struct {
 
 func (p *progress) steps() int64 { return p.done / workPerStep }
 
-// settle counts the work up to a time.
+// settle adds the work up to a time.
 func (p *progress) settle(now, checkpointEvery Time) {
 	if p.rate > 0 {
 		worked := Time(p.workers) * (now - p.counted)
@@ -40,12 +40,12 @@ func (p *progress) settle(now, checkpointEvery Time) {
 	p.counted = now
 }
 
-// checkpoint notes that one was written at a time, and what has been computed since.
+// checkpoint records a checkpoint that was written at a time, and the work since then.
 func (p *progress) checkpoint(written Time, work int64, since Time) {
 	p.written, p.saved, p.unsaved = written, work, since
 }
 
-// after is the work at a time that is not before the one up to which it is counted, if it continues as it does.
+// after is the work at a later time, at the current speed.
 func (p *progress) after(at Time) int64 {
 	if left := Time((p.total - p.done) / int64(p.rate)); at-p.counted > left {
 		return p.total
@@ -53,8 +53,8 @@ func (p *progress) after(at Time) int64 {
 	return p.done + int64(p.rate)*int64(at-p.counted)
 }
 
-// goesAt sets the speed from now on, and reports whether it is another one.
-func (p *progress) goesAt(now Time, rate scenariofile.Rate, workers int) bool {
+// setSpeed sets the speed from now on, and reports whether it has changed.
+func (p *progress) setSpeed(now Time, rate scenariofile.Rate, workers int) bool {
 	p.workers = workers
 	if p.rate == rate {
 		return false
@@ -63,11 +63,11 @@ func (p *progress) goesAt(now Time, rate scenariofile.Rate, workers int) bool {
 		p.written = now
 	}
 	p.rate = rate
-	p.stamp++
+	p.version++
 	return true
 }
 
-// endsAt is when all is done, if it continues as it does.
+// endsAt is when all work is done, at the current speed.
 func (p *progress) endsAt() (at Time, ends bool) {
 	if p.rate == 0 {
 		return 0, false
@@ -76,7 +76,7 @@ func (p *progress) endsAt() (at Time, ends bool) {
 	return p.counted + Time((left+int64(p.rate)-1)/int64(p.rate)), true
 }
 
-// fallBack gives up what was done since the last checkpoint, and says how much time of workers that was.
+// fallBack discards the work since the last checkpoint, and returns how much workers' time that was.
 func (p *progress) fallBack() (lost Time) {
 	lost = p.unsaved
 	p.worked -= lost

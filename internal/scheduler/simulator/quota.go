@@ -27,15 +27,15 @@ type workload struct {
 	kinds []eventlog.Owner
 
 	admission *kueue.Admission
-	pods      int  // that are not gone
-	evicting  bool // its pods are on their way out
+	pods      int  // that have not ended
+	evicting  bool // its pods are terminating
 	waits     string
 }
 
 // holds reports whether pods of the workload may run.
 func (w *workload) holds() bool { return w.admission != nil && !w.evicting }
 
-// set is a kind of pods in a workload.
+// set is a pod set of a workload.
 type set struct {
 	name  string
 	count int
@@ -72,7 +72,7 @@ func uid(n int) string {
 	return "0000000000"[:10-len(text)] + text
 }
 
-// admit runs the queues until they are at rest, and reports whether anything came of it.
+// admit runs scheduling cycles until nothing changes, and reports whether anything has changed.
 func (s *simulation) admit() (acted bool) {
 	for s.quotaStale {
 		result := s.engine.Cycle(s.clock(s.now))
@@ -84,18 +84,18 @@ func (s *simulation) admit() (acted bool) {
 			due := Time(at.Sub(s.clock(0)).Milliseconds())
 			if s.retryAt != due {
 				s.retryAt = due
-				s.agenda.add(event{at: max(due, s.now), kind: quotaRetries})
+				s.eventQueue.add(event{at: max(due, s.now), kind: quotaRetries})
 			}
 		}
 	}
 	return acted
 }
 
-// decided does what the engine decided.
+// decided carries out a decision of the engine.
 func (s *simulation) decided(d *quota.Decision) (acted bool) {
 	w := s.workloads[d.Workload]
 	if w == nil {
-		return false // what was decided before in this cycle has withdrawn it
+		return false // an earlier decision of this cycle has withdrawn it
 	}
 	switch d.Kind {
 	case quota.Admit:
@@ -127,25 +127,25 @@ func (s *simulation) waitsFor(w *workload, message string) {
 	}
 }
 
-// evict begins to take a workload's quota back.
+// evict begins to evict a workload.
 func (s *simulation) evict(w *workload, reason, preempted, cause string) {
 	if w.evicting {
 		return
 	}
 	w.evicting = true
-	s.tally.evictions++
+	s.stats.evictions++
 	s.logWorkload(w, eventlog.Workload{Evicted: reason, Preempted: preempted, Cause: cause})
 	w.owner.evicted(w)
 	s.releases(w)
 }
 
-// leavesQuota counts a pod that is gone.
-func (s *simulation) leavesQuota(p *pod) {
+// releasePod counts a pod that has ended.
+func (s *simulation) releasePod(p *pod) {
 	p.quota.pods--
 	s.releases(p.quota)
 }
 
-// releases gives the quota of an evicted workload back once its pods are gone.
+// releases releases the quota of an evicted workload once its pods have ended.
 func (s *simulation) releases(w *workload) {
 	if !w.evicting || w.pods > 0 {
 		return
@@ -198,7 +198,7 @@ func (w *workload) selection(s *simulation, role string) (f flavorSelection) {
 	return f
 }
 
-// logWorkload logs what a workload is like now, and what the state given says besides.
+// logWorkload logs a workload with the given state.
 func (s *simulation) logWorkload(w *workload, state eventlog.Workload) {
 	if s.log == nil {
 		return

@@ -7,14 +7,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// dice are the simulation's random numbers.
-type dice struct{ *rand.PCG }
+// rng is the simulation's random number generator.
+type rng struct{ *rand.PCG }
 
-func newDice(seed uint64) dice { return dice{rand.NewPCG(seed, 0x5eed)} }
+func newRNG(seed uint64) rng { return rng{rand.NewPCG(seed, 0x5eed)} }
 
 // exponential draws an exponentially distributed time with a mean, at least 1 ms. It is von Neumann's method, which
 // only compares uniform numbers: a logarithm would differ in its last bit from one machine to the next.
-func (d dice) exponential(mean scenariofile.Duration) Time {
+func (d rng) exponential(mean scenariofile.Duration) Time {
 	for whole := uint64(0); ; whole++ {
 		first := d.Uint64()
 		length, last := 1, first

@@ -26,7 +26,7 @@ type shape struct {
 
 	// waiting have no node and no victims; awaiting have made room for themselves, which is not free yet.
 	waiting, awaiting queue
-	// news are those of waiting that have not been told that there is no room.
+	// news are those of waiting that have not been found unschedulable.
 	news []*pod
 	// listed: it is among the simulation's shapes with pods that wait. open: they are to be tried. awaitingTried: the
 	// first of awaiting was.

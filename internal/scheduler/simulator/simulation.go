@@ -23,7 +23,7 @@ type Options struct {
 	Seed *uint64
 	// Log is given every event, in order; nil: none are made. An error ends the run.
 	Log func(eventlog.Event) error
-	// Progress is told now and then how many of the jobs have ended, and the simulation's time.
+	// Progress is called now and then with the number of jobs that have ended, and the simulation's time.
 	Progress func(ended, jobs int, at time.Duration)
 }
 
@@ -32,12 +32,12 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // simulation is the state of a run.
 type simulation struct {
-	scenario *scenariofile.Scenario
-	now      Time
-	agenda   agenda
-	dice     dice
-	log      func(eventlog.Event) error
-	failure  error // of the log
+	scenario   *scenariofile.Scenario
+	now        Time
+	eventQueue eventQueue
+	rng        rng
+	log        func(eventlog.Event) error
+	failure    error // of the log
 
 	resources       []corev1.ResourceName // cpu and memory, then the others by name; a node's and a pod's amounts are by their numbers
 	podSlot         int
@@ -70,7 +70,7 @@ type simulation struct {
 	workloadsMade int
 
 	scalers []*scaler
-	tally   tally
+	stats   stats
 }
 
 // Run runs a scenario to its end.
@@ -88,7 +88,7 @@ func Run(ctx context.Context, sc *scenariofile.Scenario, o Options) (*Summary, e
 
 func newSimulation(sc *scenariofile.Scenario, seed uint64, log func(eventlog.Event) error) *simulation {
 	s := &simulation{
-		scenario: sc, dice: newDice(seed), log: log, retryAt: -1,
+		scenario: sc, rng: newRNG(seed), log: log, retryAt: -1,
 		classes: map[string]*scenariofile.PriorityClass{}, workloadClasses: map[string]int32{}, flavors: map[string]*scenariofile.ResourceFlavor{},
 		asked: map[corev1.ResourceName]bool{}, nodes: map[string]*node{}, byPlace: map[*placement.Pod]*pod{},
 		shapes: map[string]*shape{}, described: map[*scenariofile.Pod]string{}, workloads: map[types.NamespacedName]*workload{},
@@ -108,10 +108,10 @@ func newSimulation(sc *scenariofile.Scenario, seed uint64, log func(eventlog.Eve
 	s.makeCluster(there)
 	for _, fault := range sc.Faults {
 		n := s.nodes[fault.Node]
-		s.agenda.add(event{at: Time(fault.At), kind: nodeLost, subject: n.id, detail: int(fault.Returns), stamp: -1})
+		s.eventQueue.add(event{at: Time(fault.At), kind: nodeLost, subject: n.id, outage: Time(fault.Returns), version: -1})
 	}
 	for i, stage := range sc.Stages {
-		s.agenda.add(event{at: Time(stage.At), kind: stageBegins, subject: i})
+		s.eventQueue.add(event{at: Time(stage.At), kind: stageBegins, subject: i})
 	}
 	for i := range sc.Jobs {
 		s.makeJobs(&sc.Jobs[i])
@@ -146,8 +146,8 @@ func (s *simulation) nameResources() {
 			s.weighed = i + 3
 		}
 	}
-	s.tally.used, s.tally.there = make([]area, len(s.resources)), make([]area, len(s.resources))
-	s.tally.taken, s.tally.capacity = make([]int64, len(s.resources)), make([]int64, len(s.resources))
+	s.stats.used, s.stats.there = make([]area, len(s.resources)), make([]area, len(s.resources))
+	s.stats.taken, s.stats.capacity = make([]int64, len(s.resources)), make([]int64, len(s.resources))
 }
 
 func (s *simulation) makeQueues() {
@@ -209,7 +209,7 @@ func (s *simulation) makeCluster(there []*node) {
 		objects[i] = n.object
 	}
 	s.cluster = placement.New(placement.Snapshot{Nodes: objects})
-	s.cluster.Break = rand.New(s.dice).IntN
+	s.cluster.Break = rand.New(s.rng).IntN
 	for _, n := range there {
 		s.begins(n)
 	}
@@ -245,7 +245,7 @@ const progressEvery = 256
 // run lets the events happen, all of a moment before anything is decided about it.
 func (s *simulation) run(ctx context.Context, progress func(ended, jobs int, at time.Duration)) error {
 	s.decide()
-	for moments := 0; len(s.agenda.events) > 0 && s.ended < len(s.jobs); moments++ {
+	for moments := 0; len(s.eventQueue.events) > 0 && s.ended < len(s.jobs); moments++ {
 		if moments%progressEvery == 0 {
 			if err := context.Cause(ctx); err != nil {
 				return fmt.Errorf("simulation of %q, stopped at %s: %w", s.scenario.Name, time.Duration(s.now)*time.Millisecond, err)
@@ -254,15 +254,15 @@ func (s *simulation) run(ctx context.Context, progress func(ended, jobs int, at 
 				progress(s.ended, len(s.jobs), time.Duration(s.now)*time.Millisecond)
 			}
 		}
-		at := s.agenda.events[0].at
+		at := s.eventQueue.events[0].at
 		if until := Time(s.scenario.Until); until > 0 && at > until {
 			s.pass(until)
 			break
 		}
 		s.pass(at)
-		for len(s.agenda.events) > 0 && s.agenda.events[0].at == at && s.ended < len(s.jobs) {
-			s.tally.events++
-			s.happens(s.agenda.next())
+		for len(s.eventQueue.events) > 0 && s.eventQueue.events[0].at == at && s.ended < len(s.jobs) {
+			s.stats.events++
+			s.happens(s.eventQueue.next())
 		}
 		s.decide()
 		if s.failure != nil {
@@ -277,7 +277,7 @@ func (s *simulation) run(ctx context.Context, progress func(ended, jobs int, at 
 
 // pass lets time pass.
 func (s *simulation) pass(to Time) {
-	s.tally.pass(to - s.now)
+	s.stats.pass(to - s.now)
 	s.now = to
 }
 
@@ -297,40 +297,40 @@ func (s *simulation) happens(e event) {
 	switch e.kind {
 	case jobArrives:
 		j := s.jobs[e.subject]
-		s.tally.arrive(j.priority())
+		s.stats.arrive(j.priority())
 		j.arrives()
 	case jobResizes, workerJoins, workDone:
 		s.jobs[e.subject].timer(e)
 	case podSeen:
-		if p := s.pods[e.subject]; p != nil && p.stamp == e.stamp {
+		if p := s.pods[e.subject]; p != nil && p.version == e.version {
 			s.enqueue(p)
 		}
 	case podStarts:
-		if p := s.pods[e.subject]; p != nil && p.stamp == e.stamp {
+		if p := s.pods[e.subject]; p != nil && p.version == e.version {
 			s.runs(p)
 		}
 	case podStops:
-		if p := s.pods[e.subject]; p != nil && p.stamp == e.stamp {
+		if p := s.pods[e.subject]; p != nil && p.version == e.version {
 			s.gone(p)
 		}
 	case nodeLost:
 		n := s.allNodes[e.subject]
-		if n.lost || e.stamp >= 0 && e.stamp != n.failures {
+		if n.lost || e.version >= 0 && e.version != n.failures {
 			return
 		}
 		s.leaves(n)
-		s.tally.losses++
-		if e.detail > 0 {
-			s.agenda.add(event{at: s.now + Time(e.detail), kind: nodeReturns, subject: n.id, stamp: n.failures})
+		s.stats.losses++
+		if e.outage > 0 {
+			s.eventQueue.add(event{at: s.now + e.outage, kind: nodeReturns, subject: n.id, version: n.failures})
 		}
 	case nodeReturns:
-		if n := s.allNodes[e.subject]; n.lost && n.failures == e.stamp {
+		if n := s.allNodes[e.subject]; n.lost && n.failures == e.version {
 			s.joins(n)
 		}
 	case nodeReady:
 		s.provisioned(s.allNodes[e.subject])
 	case nodeIdle:
-		s.idle(s.allNodes[e.subject], e.stamp)
+		s.idle(s.allNodes[e.subject], e.version)
 	case stageBegins:
 		if s.log != nil {
 			stage := s.scenario.Stages[e.subject]

@@ -50,12 +50,12 @@ func TestAScenarioHasOneLogOnEveryMachine(t *testing.T) {
 		name := filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
 			log, summary := run(t, read(t, path), simulator.Options{})
-			told, err := json.MarshalIndent(summary, "", "  ")
+			text, err := json.MarshalIndent(summary, "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name[:len(name)-len(".yaml")]+".jsonl", log)
-			golden(t, name[:len(name)-len(".yaml")]+".summary.json", append(told, '\n'))
+			golden(t, name[:len(name)-len(".yaml")]+".summary.json", append(text, '\n'))
 		})
 	}
 }

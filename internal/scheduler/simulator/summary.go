@@ -85,8 +85,8 @@ type Utilisation struct {
 	Share    Share  `json:"share"`
 }
 
-// tally is what a summary is made of, counted along the way.
-type tally struct {
+// stats is what a summary is made of, counted along the way.
+type stats struct {
 	events      int64
 	arrived     int
 	preemptions int
@@ -106,7 +106,7 @@ type tally struct {
 }
 
 // pass counts a time in which nothing changed.
-func (t *tally) pass(d Time) {
+func (t *stats) pass(d Time) {
 	if d == 0 {
 		return
 	}
@@ -118,20 +118,20 @@ func (t *tally) pass(d Time) {
 	t.held.add(t.holding, d)
 }
 
-func (t *tally) grow(capacity []int64, sign int64) {
+func (t *stats) grow(capacity []int64, sign int64) {
 	for i, amount := range capacity {
 		t.capacity[i] += sign * amount
 	}
 }
 
-func (t *tally) take(requests []int64, sign int64, weighed int64) {
+func (t *stats) take(requests []int64, sign int64, weighed int64) {
 	for i, amount := range requests {
 		t.taken[i] += sign * amount
 	}
 	t.holding += sign * weighed
 }
 
-func (t *tally) arrive(priority int32) {
+func (t *stats) arrive(priority int32) {
 	if t.arrivedAt == nil {
 		t.arrivedAt = map[int32]int{}
 	}
@@ -139,7 +139,7 @@ func (t *tally) arrive(priority int32) {
 	t.arrivedAt[priority]++
 }
 
-func (t *tally) finish(j *job, priority int32, now Time) {
+func (t *stats) finish(j *job, priority int32, now Time) {
 	if t.waiting == nil {
 		t.waiting, t.taking = map[int32][]Time{}, map[int32][]Time{}
 	}
@@ -160,7 +160,7 @@ func distribution(times []Time) Distribution {
 const maxUnfinished = 10
 
 func (s *simulation) summarize(seed uint64) *Summary {
-	t := &s.tally
+	t := &s.stats
 	out := &Summary{
 		Scenario: s.scenario.Name, Seed: seed, Jobs: t.arrived, Finished: s.ended,
 		Preemptions: t.preemptions, Evictions: t.evictions, Losses: t.losses, Counted: string(s.resources[s.weighed]),

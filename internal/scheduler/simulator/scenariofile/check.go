@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Bounds of a scenario. They keep a file of a few bytes from asking for more memory than a machine has.
+// Bounds of a scenario. They keep a file of a few bytes from requiring more memory than a machine has.
 const (
 	MaxNodes     = 20_000
 	MaxJobs      = 1_000_000

@@ -50,7 +50,7 @@ func (c *checker) checkJobs() {
 	c.checkRepeatedNames()
 }
 
-// checkRepeatedNames refuses a job with the name of one that another job's repetition makes.
+// checkRepeatedNames rejects a job with a name that another job's repetition makes.
 func (c *checker) checkRepeatedNames() {
 	repeated := map[string]int{}
 	for i, j := range c.s.Jobs {

@@ -59,12 +59,12 @@ func meta(name, namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace}
 }
 
-// refused tells what Kueue would refuse. The fields of an object's spec stand beside its name here.
+// refused reports what Kueue's webhooks would reject. In a scenario the fields of an object's spec are beside its name.
 func (c *checker) refused(path string, errs field.ErrorList) {
 	for _, err := range errs {
 		at := err.Field
 		if at == "metadata.name" {
-			continue // told already
+			continue // reported already
 		}
 		at = strings.TrimPrefix(strings.TrimPrefix(at, "spec"), ".")
 		text := err.ErrorBody()
@@ -76,14 +76,14 @@ func (c *checker) refused(path string, errs field.ErrorList) {
 	}
 }
 
-// checkCycles refuses cohorts that are above themselves: Kueue would stop every queue in them, so that nothing could be
+// checkCycles rejects cycles of cohorts: Kueue would stop every queue in them, so that nothing could be
 // simulated.
 func (c *checker) checkCycles() {
 	parent, at := map[string]string{}, map[string]int{}
 	for i, o := range c.s.Cohorts {
 		parent[o.Name], at[o.Name] = string(o.ParentName), i
 	}
-	walk := map[string]int{} // by which walk a cohort was come by first
+	walk := map[string]int{} // the walk that first reached a cohort
 	for i, o := range c.s.Cohorts {
 		name := o.Name
 		for name != "" && walk[name] == 0 {
@@ -93,7 +93,7 @@ func (c *checker) checkCycles() {
 		if name == "" || walk[name] != i+1 {
 			continue
 		}
-		// This walk has come back to where it was.
+		// This walk has found a cycle.
 		way := []string{name}
 		for above := parent[name]; above != name && len(way) < maxWay; above = parent[above] {
 			way = append(way, above)
@@ -102,5 +102,5 @@ func (c *checker) checkCycles() {
 	}
 }
 
-// maxWay is how many cohorts of a cycle are told.
+// maxWay is how many cohorts of a cycle are reported.
 const maxWay = 10

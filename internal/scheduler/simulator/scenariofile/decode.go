@@ -13,19 +13,19 @@ import (
 )
 
 // decoder fills Go values from a tree of YAML nodes, strictly: by the types' JSON names, without unknown or repeated
-// fields, without aliases, and without guessing that a number was meant as a text. It remembers where everything stood,
-// for those who check it afterwards.
+// fields, without aliases, and without conversion from numbers to strings. It records the position of every value
+// for the later checks.
 type decoder struct {
 	file     string
 	places   map[string]place // by path, "jobs[0].gang.pods"
 	problems []Problem
 }
 
-// place is where something begins in a file, from 1.
+// place is where a value begins in a file, from 1.
 type place struct{ line, column int }
 
-// problem notes that something is wrong with what stands at a path, or with the nearest thing above it that is written
-// down.
+// problem records that the value at a path, or the nearest value above it that is in the file, is
+// wrong.
 func (d *decoder) problem(path, format string, args ...any) {
 	at, written := d.places[path], path
 	for at.line == 0 && written != "" {
@@ -35,7 +35,7 @@ func (d *decoder) problem(path, format string, args ...any) {
 	d.problems = append(d.problems, Problem{File: d.file, Line: max(at.line, 1), Column: max(at.column, 1), Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
-// above is the path of what holds the thing at a path.
+// above is the path of the value that contains the one at a path.
 func above(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }

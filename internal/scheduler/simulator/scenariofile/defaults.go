@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What is meant where nothing is said: Kubernetes' own defaults.
+// Defaults, which are those of Kubernetes.
 const (
 	defaultGrace       = Duration(30_000)
 	defaultPodsPerNode = 110
 )
 
-// Complete fills in what a job leaves out.
+// Complete sets the defaults of a job.
 func (j *Job) Complete() {
 	if g := j.Gang; g != nil {
 		if g.Pods == 0 {
@@ -47,7 +47,7 @@ func (p *Pod) complete() {
 	}
 }
 
-// Complete fills in what a node group leaves out.
+// Complete sets the defaults of a node group.
 func (g *NodeGroup) Complete() {
 	if _, given := g.Allocatable[corev1.ResourcePods]; !given && g.Allocatable != nil {
 		g.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(defaultPodsPerNode, resource.DecimalSI)

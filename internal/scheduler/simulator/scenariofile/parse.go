@@ -38,14 +38,14 @@ func (p Problem) String() string {
 // Error is what is wrong with a scenario, in the order of the file.
 type Error struct{ Problems []Problem }
 
-// maxTold is how many problems an error's text tells.
-const maxTold = 20
+// maxReported is how many problems an error's text contains.
+const maxReported = 20
 
 func (e *Error) Error() string {
 	var lines []string
 	for i, p := range e.Problems {
-		if i == maxTold {
-			lines = append(lines, fmt.Sprintf("and %d more", len(e.Problems)-maxTold))
+		if i == maxReported {
+			lines = append(lines, fmt.Sprintf("and %d more", len(e.Problems)-maxReported))
 			break
 		}
 		lines = append(lines, p.String())
@@ -124,7 +124,7 @@ func (d *decoder) tree(text []byte) *yaml.Node {
 	return document.Content[0]
 }
 
-// unreadable finds the first byte that no text has.
+// unreadable finds the first byte that is not valid in a text.
 func unreadable(text []byte) (at int, what string) {
 	for at < len(text) {
 		r, size := utf8.DecodeRune(text[at:])
@@ -144,7 +144,7 @@ func position(text []byte, at int) place {
 	return place{1 + bytes.Count(before, []byte("\n")), at - bytes.LastIndexByte(before, '\n')}
 }
 
-// syntax tells what is no YAML. The parser says on which line; the column is that of the line's first letter.
+// syntax reports text that is not YAML. The parser gives the line; the column is that of the line's first letter.
 func (d *decoder) syntax(text []byte, err error) {
 	said := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1

@@ -38,7 +38,7 @@ func TestTheExamplesAreScenarios(t *testing.T) {
 	}
 }
 
-// refusals are files, and what is said about them.
+// refusals are files with the expected error.
 var refusals = map[string]struct{ text, want string }{
 	"an empty file":                         {"", "s.yaml:1:1: is empty"},
 	"no YAML":                               {"nodes: [\n", "s.yaml:1:1: is not YAML"},
@@ -84,8 +84,8 @@ func TestBrokenFilesAreRefusedWithLineAndColumn(t *testing.T) {
 	for name, test := range refusals {
 		t.Run(name, func(t *testing.T) {
 			s, err := Parse("s.yaml", []byte(test.text))
-			var told *Error
-			if err == nil || s != nil || !errors.As(err, &told) {
+			var parsed *Error
+			if err == nil || s != nil || !errors.As(err, &parsed) {
 				t.Fatalf("it is accepted: %v", err)
 			}
 			if !strings.Contains(err.Error(), test.want) {
@@ -95,10 +95,10 @@ func TestBrokenFilesAreRefusedWithLineAndColumn(t *testing.T) {
 	}
 }
 
-func TestSeveralMistakesAreToldInTheOrderOfTheFile(t *testing.T) {
+func TestSeveralMistakesAreReportedInTheOrderOfTheFile(t *testing.T) {
 	_, err := Parse("s.yaml", []byte("until: -1s\nnodes: [{name: n, allocatable: {cpu: x}}]\nseed: -1\n"))
-	var told *Error
-	if !errors.As(err, &told) || len(told.Problems) != 3 || told.Problems[0].Line != 1 || told.Problems[2].Line != 3 {
+	var parsed *Error
+	if !errors.As(err, &parsed) || len(parsed.Problems) != 3 || parsed.Problems[0].Line != 1 || parsed.Problems[2].Line != 3 {
 		t.Errorf("%v", err)
 	}
 }
@@ -138,7 +138,7 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-func TestALongWayUpThroughCohortsIsWalkedOnce(t *testing.T) {
+func TestALongChainOfCohortsIsWalkedOnce(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(minimal + "cohorts:\n")
 	const many = 4_000
@@ -156,9 +156,9 @@ func TestRatesAreWholeMillionthsAndLinearBetweenWhatWasMeasured(t *testing.T) {
 		t.Errorf("%d %s %v", half, half, err)
 	}
 	measured := Speed{StepsPerSecond: map[int]Rate{2: 10_000_000, 4: 16_000_000}}
-	dealt := Speed{GradsToWait: 4, Gradient: 50, Overhead: 0}
+	derived := Speed{GradsToWait: 4, Gradient: 50, Overhead: 0}
 	for workers, want := range map[int][2]Rate{1: {5_000_000, 5_000_000}, 2: {10_000_000, 10_000_000}, 3: {13_000_000, 10_000_000}, 4: {16_000_000, 20_000_000}, 9: {16_000_000, 20_000_000}} {
-		if got := [2]Rate{measured.At(workers), dealt.At(workers)}; got != want {
+		if got := [2]Rate{measured.At(workers), derived.At(workers)}; got != want {
 			t.Errorf("%d workers: %v, want %v", workers, got, want)
 		}
 	}
@@ -171,16 +171,16 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := Parse("f.yaml", text)
-		var told *Error
+		var parsed *Error
 		switch {
 		case err == nil && s == nil:
 			t.Fatal("neither a scenario nor an error")
 		case err == nil:
 			return
-		case !errors.As(err, &told):
+		case !errors.As(err, &parsed):
 			t.Fatalf("an error without a place: %v", err)
 		}
-		for _, p := range told.Problems {
+		for _, p := range parsed.Problems {
 			if p.Line < 1 || p.Column < 1 || p.Text == "" {
 				t.Fatalf("a problem without a place: %+v", p)
 			}

@@ -1,5 +1,5 @@
-// Package scenariofile is a simulation as a file: the nodes, classes, queues and jobs of a cluster, and what happens to
-// it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
+// Package scenariofile defines the file of a simulation: the nodes, classes, queues and jobs of a cluster, and what
+// happens to it. The types below are its documentation: a scenario is YAML with their fields, and nothing else.
 //
 // It guarantees that a scenario which Parse returns can be simulated: everything that is named is there, nothing
 // contradicts itself, sizes and times are within bounds; and that errors are reported with file, line and column,
@@ -16,11 +16,11 @@ import (
 
 // Scenario is one simulation.
 type Scenario struct {
-	// Name of the scenario, a title for people.
+	// Name of the scenario, its title.
 	Name string `json:"name"`
 	// Description says what it shows.
 	Description string `json:"description"`
-	// Seed of everything that is drawn at random; another one is another run of the same scenario.
+	// Seed of the random numbers; another seed is another run of the same scenario.
 	Seed uint64 `json:"seed"`
 	// Until ends the simulation at this time; 0: when every job has ended, or nothing can happen any more.
 	Until Duration `json:"until"`
@@ -43,7 +43,7 @@ type Scenario struct {
 	// Failures of nodes at random, besides those above.
 	Failures *Failures `json:"failures"`
 
-	// Stages are what a narrator says meanwhile; nothing follows from them.
+	// Stages are captions in the log and the picture, without any effect.
 	Stages []Stage `json:"stages"`
 }
 
@@ -56,16 +56,16 @@ type NodeGroup struct {
 	Name string `json:"name"`
 	// Count of nodes; nil: one, with just that name.
 	Count *int `json:"count"`
-	// Allocatable is what pods can have. "pods" is 110 where it is left out.
+	// Allocatable is the total that pods can request. "pods" is 110 where it is left out.
 	Allocatable Resources         `json:"allocatable"`
 	Labels      map[string]string `json:"labels"`
 	Taints      []corev1.Taint    `json:"taints"`
-	// Autoscale lets the group grow and shrink with what waits; Count is what is there at the start.
+	// Autoscale sizes the group by the pending pods; Count is its size at the start.
 	Autoscale *Autoscale `json:"autoscale"`
 }
 
-// Autoscale is a node group that an autoscaler sizes: a pod that fits nowhere brings another node, and a node without
-// pods leaves.
+// Autoscale is a node group that an autoscaler sizes: an unschedulable pod adds a node, and a node without
+// pods is removed.
 type Autoscale struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
@@ -128,11 +128,11 @@ type Job struct {
 type Repeat struct {
 	Count int      `json:"count"`
 	Every Duration `json:"every"`
-	// Random makes Every the mean of exponentially distributed distances: arrivals that know nothing of each other.
+	// Random makes Every the mean of exponentially distributed intervals: independent arrivals.
 	Random bool `json:"random"`
 }
 
-// Pod is what a pod asks for and how it behaves.
+// Pod is a pod's requests and its behavior.
 type Pod struct {
 	Requests Resources `json:"requests"`
 	// PriorityClass is kube-scheduler's; "" has value 0.
@@ -142,7 +142,7 @@ type Pod struct {
 	NodeSelector map[string]string   `json:"nodeSelector"`
 	Tolerations  []corev1.Toleration `json:"tolerations"`
 	Affinity     *corev1.Affinity    `json:"affinity"`
-	// TerminationGracePeriod is how long it may go on after it was asked to end; nil: 30s.
+	// TerminationGracePeriod is how long it may continue after it was asked to end; nil: 30s.
 	TerminationGracePeriod *Duration `json:"terminationGracePeriod"`
 	// Starts is how long it takes from being bound to a node until it runs: image, volumes, process.
 	Starts Duration `json:"starts"`
@@ -153,7 +153,7 @@ type Pod struct {
 }
 
 // Gang is a job that computes only while all its pods run: a plain pod, a queued task, a PyTorch job. A pod that is
-// lost is made again; what was computed since the last checkpoint is lost with it.
+// lost is recreated; the work since the last checkpoint is lost with it.
 type Gang struct {
 	// Pods of the gang; 0 is 1.
 	Pods int `json:"pods"`
@@ -162,8 +162,8 @@ type Gang struct {
 	Runs Duration `json:"runs"`
 	// CheckpointEvery is how much computing lies between two checkpoints; 0: there are none, and it starts over.
 	CheckpointEvery Duration `json:"checkpointEvery"`
-	// Restart is how long it takes to go on after an interruption, before anything new is computed: rendezvous, loading
-	// the checkpoint.
+	// Restart is how long it takes to resume after an interruption, before anything new is computed: rendezvous,
+	// loading the checkpoint.
 	Restart Duration `json:"restart"`
 	// Queue is the LocalQueue that it waits in; "": none, its pods are made at once.
 	Queue string `json:"queue"`
@@ -171,8 +171,8 @@ type Gang struct {
 	WorkloadPriorityClass string `json:"workloadPriorityClass"`
 }
 
-// Elastic is an elastic training job: a master, and workers that come and go as there is room. It follows the rules of
-// the real master (internal/trainer/protocol/coordinator).
+// Elastic is an elastic training job: a master, and workers whose number follows the free capacity. It follows the
+// rules of the real master (internal/trainer/protocol/coordinator).
 type Elastic struct {
 	Master  Pod     `json:"master"`
 	Workers Workers `json:"workers"`
@@ -191,7 +191,7 @@ type Elastic struct {
 type Workers struct {
 	// Min is the minimum: with fewer workers nothing is computed. 0 is 1.
 	Min int `json:"min"`
-	// Max is how many there are when there is room. 0 is Min.
+	// Max is the greatest number of workers. 0 is Min.
 	Max int `json:"max"`
 	Pod `json:",inline"`
 	// MinPriorityClass is kube-scheduler's class of the first Min workers; "" is PriorityClass.
@@ -201,7 +201,7 @@ type Workers struct {
 }
 
 // Speed is how fast a job computes with a number of workers. Either StepsPerSecond is given, measured; or GradsToWait
-// and Gradient, and it follows from how the master deals: a step lasts as long as the worker with the most virtual
+// and Gradient, and it follows from the master's assignments: a step lasts as long as the worker with the most virtual
 // workers takes, ⌈GradsToWait ÷ workers⌉ gradients.
 type Speed struct {
 	// StepsPerSecond by number of workers; between two of them linear, beyond the last constant.
@@ -210,7 +210,7 @@ type Speed struct {
 	GradsToWait int `json:"gradsToWait"`
 	// Gradient is how long one takes.
 	Gradient Duration `json:"gradient"`
-	// Overhead is what a step takes besides: communication, the update.
+	// Overhead is the rest of a step: communication and the update.
 	Overhead Duration `json:"overhead"`
 }
 
@@ -232,7 +232,7 @@ type Resize struct {
 	Max int      `json:"max"`
 }
 
-// Fault is the loss of a node: its pods are gone at once, as when a cloud's node controller takes the Node object away.
+// Fault is the loss of a node: its pods end at once, as when a cloud's node controller deletes the Node object.
 type Fault struct {
 	At   Duration `json:"at"`
 	Node string   `json:"node"`
@@ -240,7 +240,7 @@ type Fault struct {
 	Returns Duration `json:"returns"`
 }
 
-// Stage is a step of the story, in the log and in the picture.
+// Stage is a caption in the log and in the picture.
 type Stage struct {
 	At   Duration `json:"at"`
 	Name string   `json:"name"`

@@ -20,11 +20,12 @@ var formats = []TraceFormat{AlibabaGPU2023, AlibabaSpot2026, Philly, Helios, Syn
 // Trace is a recorded cluster, read where the user has put it, and the policy by which its jobs run here.
 type Trace struct {
 	Format TraceFormat `json:"format"`
-	// Jobs is the file of jobs, and Nodes that of nodes where the format has one and the scenario lists none; relative to
-	// the scenario file.
+	// Jobs is the file of jobs, and Nodes that of nodes where the format has one and the scenario lists none; relative
+	// to the scenario file.
 	Jobs  string `json:"jobs"`
 	Nodes string `json:"nodes"`
-	// Limit is how many jobs are taken from the beginning; 0: all. A synthetic trace has so many; 0 is Philly's 117,325.
+	// Limit is how many jobs are read from the beginning; 0: all. It is the number of jobs of a synthetic trace; 0 is
+	// Philly's 117,325.
 	Limit int `json:"limit"`
 
 	// Queue is the LocalQueue for the jobs; "": none. With queueOf "group" the name of the job's virtual cluster,
@@ -42,7 +43,7 @@ type Trace struct {
 	// CheckpointEvery and Restart are the gangs'; see Gang.
 	CheckpointEvery Duration `json:"checkpointEvery"`
 	Restart         Duration `json:"restart"`
-	// Elastic makes elastic jobs of the gangs with more than one pod: they can go on with one worker, at a speed in
+	// Elastic turns gangs of more than one pod into elastic jobs: these can continue with one worker, at a speed in
 	// proportion.
 	Elastic bool `json:"elastic"`
 	// TerminationGracePeriod and Stops are the pods'; nil: 30s, and of gangs all of it.

@@ -10,7 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// What Alibaba's traces know that Kubernetes has no name for.
+// Terms of Alibaba's traces that Kubernetes does not have.
 const (
 	gpuMilli   corev1.ResourceName = "alibabacloud.com/gpu-milli"
 	modelLabel string              = "alibabacloud.com/gpu-model"

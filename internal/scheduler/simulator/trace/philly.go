@@ -83,7 +83,7 @@ type phillyJob struct {
 	} `json:"attempts"`
 }
 
-// phillyJobs reads a list of jobs, one at a time, and says with an error at which byte it is.
+// phillyJobs reads a list of jobs, one at a time; its errors contain the byte offset.
 func (b *builder) phillyJobs(f io.Reader) (offset int64, err error) {
 	limited := &counted{from: f, most: maxRow}
 	decoder := json.NewDecoder(limited)

@@ -22,16 +22,21 @@ const (
 	stageBegins
 )
 
-// event is something that happens at a time. subject and detail are numbers of what it is about (a job, a pod, a node);
-// it is void when stamp is not the subject's any more.
+// event is something that happens at a time. It is about the job, pod, node or stage with number subject, and is void
+// when version is no longer the subject's.
 type event struct {
 	at      Time
 	seq     int64
 	kind    kind
 	subject int
-	detail  int
-	stamp   int
+	version int
+	pod     int         // workerJoins: the worker's pod
+	outage  Time        // nodeLost: how long the node is away; 0 for ever
+	workers workerRange // jobResizes: the new size
 }
+
+// workerRange is the minimum and the maximum number of an elastic job's workers.
+type workerRange struct{ min, max int32 }
 
 func (e *event) before(other *event) bool {
 	if e.at != other.at {
@@ -40,13 +45,13 @@ func (e *event) before(other *event) bool {
 	return e.seq < other.seq
 }
 
-// agenda is a heap of events, ordered by time, then by the order in which they were made.
-type agenda struct {
+// eventQueue is a heap of events, ordered by time, then by the order in which they were made.
+type eventQueue struct {
 	events []event
 	seq    int64
 }
 
-func (a *agenda) add(e event) {
+func (a *eventQueue) add(e event) {
 	a.seq++
 	e.seq = a.seq
 	a.events = append(a.events, e)
@@ -61,8 +66,8 @@ func (a *agenda) add(e event) {
 	}
 }
 
-// next takes the first event out; the agenda is not empty.
-func (a *agenda) next() event {
+// next removes the first event; the queue must not be empty.
+func (a *eventQueue) next() event {
 	first := a.events[0]
 	last := len(a.events) - 1
 	a.events[0] = a.events[last]
