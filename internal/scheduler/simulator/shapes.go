@@ -20,8 +20,8 @@ type shape struct {
 	template *placement.Pod
 	priority int32
 	requests []int64 // by number of the simulation's resources
-	// wide says that room for it may come by what happens on other nodes than those that it could go to: it has affinity
-	// to other pods.
+	// wide says that room for it may come by what happens on other nodes than those that it could go to: it has
+	// affinity to other pods.
 	wide bool
 
 	// waiting have no node and no victims; awaiting have made room for themselves, which is not free yet.

@@ -6,13 +6,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/allreduce"
 )
 
-func TestTheStarIsKeptForFewWorkersAndSmallModelsAndOnceLeftBehindIsNotComeBackTo(t *testing.T) {
+func TestPaysOnlyForManyWorkersOrLargeModelsAndForEveryLargerNumberOfWorkers(t *testing.T) {
 	const tutorial, cifar, large = 4 * 111_114, 4 * 1_250_000, 4 * 25_000_000
 	for name, c := range map[string]struct {
 		bytes, workers int
 		between        bool
 	}{
-		"nobody to share with":             {large, 1, false},
+		"a single worker":                  {large, 1, false},
 		"a small gradient, two workers":    {4_000, 2, false},
 		"the tutorial's network, two":      {tutorial, 2, false},
 		"the tutorial's network, four":     {tutorial, 4, false},
@@ -32,7 +32,7 @@ func TestTheStarIsKeptForFewWorkersAndSmallModelsAndOnceLeftBehindIsNotComeBackT
 		for workers := 1; workers <= 64; workers++ {
 			now := allreduce.Pays(bytes, workers)
 			if before && !now {
-				t.Errorf("of %d bytes %d workers are better served by the star, and fewer are not", bytes, workers)
+				t.Errorf("of %d bytes %d workers are faster with aggregation at the master, and fewer are not", bytes, workers)
 			}
 			before = now
 		}

@@ -29,8 +29,8 @@ import (
 // Config is the configuration of an exchange.
 type Config struct {
 	Self           int    // this worker's number
-	Host           string // where others reach this process
-	Token          string // the job's, by which workers authenticate each other
+	Host           string // address under which others reach this process
+	Token          string // the job's token, with which workers authenticate each other
 	Layout         Layout
 	VirtualWorkers func(step int64) int   // of a step; at least 1, and 0 where there is no such step
 	Most           int                    // the most that any step has
@@ -45,7 +45,7 @@ type Point int
 
 // The points, in the order of a step.
 const (
-	BeforeSending  Point = iota // it has computed its virtual workers, and sent nothing of them
+	BeforeSending  Point = iota // it has computed its virtual workers, and sent none of them
 	SentSome                    // it has sent its slice to one owner
 	BeforeFinished              // it has finished its own slice, and not sent it
 	FinishedSome                // it has sent the finished slice to one worker
@@ -61,12 +61,12 @@ type Peer struct {
 	Certificate []byte // PEM
 }
 
-// Round is who computes a step together.
+// Round is the set of workers that compute a step together.
 type Round struct {
-	Number    int64 // of two, the higher one counts
+	Number    int64 // the highest number is current
 	Step      int64
 	Owners    []int // in the order of their slices
-	Listeners []int // are sent finished slices too
+	Listeners []int // receive finished slices too
 }
 
 // PeerError reports that a peer cannot be reached.
@@ -76,13 +76,14 @@ type PeerError struct {
 	Reason string
 }
 
-// Traffic is what an exchange has sent: values, and everything around them but TLS's and TCP's own.
+// Traffic is the number of bytes that an exchange has sent: values, and all messages without the overhead of TLS and
+// TCP.
 type Traffic struct{ Payload, Framing int64 }
 
 // maxOwners bounds what a peer can make us allocate for slices.
 const maxOwners = 4096
 
-// keptSteps is how many steps may be half gathered: a worker that joins waits for its state meanwhile.
+// keptSteps is how many steps may be partly gathered: a worker that joins gathers while it waits for its state.
 const keptSteps = 16
 
 // Exchange is one worker's part in the exchange. It is safe for concurrent use.
@@ -100,19 +101,19 @@ type Exchange struct {
 	mu         sync.Mutex
 	changed    *sync.Cond // the round, or the end
 	round      Round
-	tree       *reduce.Tree // of the slice that is ours in this round
+	tree       *reduce.Tree // of this worker's slice in this round
 	stats      [][]float32  // of it, by virtual worker
 	measured   []*wirepb.Measured
 	peers      map[int]Peer
 	links      map[int]*link
-	step       int64 // slices of steps before are of no use
+	step       int64 // slices of earlier steps are discarded
 	gathered   map[int64]*gathering
 	sums       []Sum
 	peerErrors []PeerError
 }
 
-// New returns an exchange that takes part in nothing yet, and listens on a free port of cfg.Host. It makes a
-// certificate for itself: others know this process by it, and it knows them by the job's token. Close ends it.
+// New returns an exchange that is in no round yet, and listens on a free port of cfg.Host. It makes a
+// certificate, by which others authenticate this process; it authenticates them by the job's token. Close ends it.
 func New(cfg Config) (*Exchange, error) {
 	if cfg.At == nil {
 		cfg.At = func(Point, int64) {}
@@ -154,10 +155,10 @@ func (e *Exchange) Close() {
 	e.running.Wait()
 }
 
-// Self is how others reach this worker.
+// Self describes how others reach this worker.
 func (e *Exchange) Self() Peer { return e.self }
 
-// Wake is signalled when Next or Complaint may have something new.
+// Wake is signalled when Next or PeerError may have something new.
 func (e *Exchange) Wake() <-chan struct{} { return e.wake }
 
 func (e *Exchange) signal() {
@@ -167,17 +168,17 @@ func (e *Exchange) signal() {
 	}
 }
 
-// Next returns the sum of a step that has become whole, each once, or false.
+// Next returns the next complete sum of a step, each once, or false.
 func (e *Exchange) Next() (Sum, bool) {
 	return take(e, &e.sums)
 }
 
-// PeerError returns whom it could not send to, each once, or false.
+// PeerError returns the next peer that it could not send to, each once, or false.
 func (e *Exchange) PeerError() (PeerError, bool) {
 	return take(e, &e.peerErrors)
 }
 
-// take removes the first of a queue of the exchange's.
+// take removes the first element of one of the exchange's queues.
 func take[T any](e *Exchange, queue *[]T) (first T, there bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,13 +189,13 @@ func take[T any](e *Exchange, queue *[]T) (first T, there bool) {
 	return first, true
 }
 
-// Traffic is what has been sent until now.
+// Traffic returns what has been sent until now.
 func (e *Exchange) Traffic() Traffic {
 	payload := e.payload.Load()
 	return Traffic{Payload: payload, Framing: e.sent.Load() - payload}
 }
 
-// Know takes how peers are reached.
+// Know stores how peers are reached.
 func (e *Exchange) Know(peers []Peer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -206,7 +207,7 @@ func (e *Exchange) Know(peers []Peer) {
 	}
 }
 
-// Applied says that the state is at a step: slices of those before are of no use any more.
+// Applied reports that the state is at a step: slices of earlier steps are discarded.
 func (e *Exchange) Applied(step int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

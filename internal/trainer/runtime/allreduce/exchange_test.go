@@ -25,7 +25,7 @@ func add(dst, a []float32) {
 	}
 }
 
-// step is the gradients of a step, by virtual worker, and what they add up to.
+// step holds the gradients of a step, by virtual worker, and their sum.
 type step struct {
 	layout Layout
 	parts  []Part
@@ -69,7 +69,7 @@ func clone(s gradient.Sum) gradient.Sum {
 	return c
 }
 
-// held is what a worker that computed some virtual workers contributes: the fewest subtrees.
+// held returns the contribution of a worker that computed some virtual workers: the fewest subtrees.
 func (s step) held(virtual []int) []Part {
 	tree := reduce.NewTree(add, nil)
 	tree.Reset(len(s.parts))
@@ -90,7 +90,7 @@ func (s step) held(virtual []int) []Part {
 	return parts
 }
 
-// sum is the sum as the star makes it.
+// sum is the sum as the master computes it.
 func (s step) sum(number int64) Sum {
 	all := make([]int, len(s.parts))
 	for v := range all {
@@ -137,7 +137,7 @@ func workers(t fataler, n, k int, l Layout) ([]*Exchange, func()) {
 	}
 }
 
-// next waits for a sum. Nobody is complained about but the dead.
+// next waits for a sum. It fails on errors about peers that are not dead.
 func next(t fataler, e *Exchange, dead ...int) Sum {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -167,7 +167,7 @@ func ids(n int) []int {
 
 var withTables = Layout{Dense: 1000, Stats: 70, Minibatch: 4, Tables: []gradient.Table{{Name: "a", Rows: 300, Width: 3, Lookups: 9}, {Name: "b", Rows: 20, Width: 1, Lookups: 2}}}
 
-func TestEveryWorkerGetsTheBitsOfTheStarWhoeverHoldsWhat(t *testing.T) {
+func TestEveryWorkerGetsTheBitsOfTheMastersSumWhoeverHoldsWhat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, k := rapid.IntRange(1, 5).Draw(t, "workers"), rapid.IntRange(1, 9).Draw(t, "virtual workers")
 		l := withTables
@@ -198,7 +198,7 @@ func TestEveryWorkerGetsTheBitsOfTheStarWhoeverHoldsWhat(t *testing.T) {
 	})
 }
 
-func TestAnotherRoundOfTheStepGoesOnWithWhatIsLeftAndWhatComesLateIsVoid(t *testing.T) {
+func TestAnotherRoundOfTheStepUsesWhatIsLeftAndIgnoresWhatComesLate(t *testing.T) {
 	l, k := withTables, 5
 	all, closed := workers(t, 4, k, l)
 	defer closed()
@@ -212,7 +212,7 @@ func TestAnotherRoundOfTheStepGoesOnWithWhatIsLeftAndWhatComesLateIsVoid(t *test
 	}
 	all[3].Close()
 	deal[1] = []int{2, 4}
-	for _, id := range []int{2, 1, 0} { // whose slices wait at those that have not heard of the round
+	for _, id := range []int{2, 1, 0} { // whose slices wait at workers that do not know the round yet
 		all[id].Begin(Round{Number: 2, Step: 7, Owners: ids(3)})
 		if err := all[id].Contribute(s.held(deal[id])); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestAnotherRoundOfTheStepGoesOnWithWhatIsLeftAndWhatComesLateIsVoid(t *test
 	}
 }
 
-func TestWhoListensGetsTheSumAndWhoHasItSendsItOn(t *testing.T) {
+func TestAListenerGetsTheSumAndAWorkerThatHasItRelaysIt(t *testing.T) {
 	l, k := withTables, 2
 	all, closed := workers(t, 4, k, l)
 	defer closed()
@@ -244,7 +244,7 @@ func TestWhoListensGetsTheSumAndWhoHasItSendsItOn(t *testing.T) {
 	}
 	all[2].Relay(1, listened, []int{3})
 	if got := next(t, all[3]); !equal(got, s.sum(0)) {
-		t.Error("what was sent on is another sum")
+		t.Error("the relayed sum differs")
 	}
 	all[3].Applied(1)
 	all[2].Relay(1, listened, []int{3})
@@ -254,7 +254,7 @@ func TestWhoListensGetsTheSumAndWhoHasItSendsItOn(t *testing.T) {
 	}
 }
 
-func TestAWorkerWithoutTheTokenIsRefusedAndSomebodyUnreachableIsNamed(t *testing.T) {
+func TestAWorkerWithoutTheTokenIsRejectedAndAnUnreachablePeerIsNamed(t *testing.T) {
 	l := Layout{Dense: 10, Minibatch: 1}
 	all, closed := workers(t, 2, 1, l)
 	defer closed()
@@ -266,7 +266,7 @@ func TestAWorkerWithoutTheTokenIsRefusedAndSomebodyUnreachableIsNamed(t *testing
 	select {
 	case <-all[0].Wake():
 	case <-time.After(20 * time.Second):
-		t.Fatal("nothing was said")
+		t.Fatal("nothing was reported")
 	}
 	if c, ok := all[0].PeerError(); !ok || c.Peer != 1 || c.Round != 3 {
 		t.Errorf("%+v", c)
@@ -314,7 +314,7 @@ func TestTheBytesSentAreThoseOfTheFormula(t *testing.T) {
 	}
 }
 
-// sentBy waits until everything is counted that has been delivered.
+// sentBy waits until everything that has been delivered is counted.
 func sentBy(t *testing.T, e *Exchange, payload int64) Traffic {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)

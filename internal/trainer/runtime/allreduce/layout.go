@@ -9,27 +9,27 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// Layout is what the gradient of a step consists of.
+// Layout describes the parts of a step's gradient.
 type Layout struct {
 	Dense     int              // floats of the dense part
 	Stats     int              // of each virtual worker's statistics
-	Tables    []gradient.Table // whose rows it has besides
+	Tables    []gradient.Table // whose rows the gradient has as well
 	Minibatch int              // records of a virtual worker, at most
 }
 
-// Part is the sum of some virtual workers' gradients, and what is kept of each.
+// Part is the sum of some virtual workers' gradients, with the statistics and measurements of each.
 type Part struct {
 	Span     reduce.Span
 	Sum      gradient.Sum
 	Stats    [][]float32        // by virtual worker of the span
-	Measured []*wirepb.Measured // likewise; of a finished sum, one of the whole step
+	Measured []*wirepb.Measured // likewise; a finished sum has one for the whole step
 }
 
-// Sum is the sum of a whole step as an update travels: the dense part, every virtual worker's statistics, and the rows
+// Sum is the sum of a whole step in an update's format: the dense part, every virtual worker's statistics, and the rows
 // of the tables, packed.
 type Sum struct {
 	Step     int64
-	Round    int64 // in which it became whole
+	Round    int64 // in which it became complete
 	Floats   []float32
 	Rows     []int32 // of each table
 	Measured *wirepb.Measured
@@ -40,7 +40,7 @@ type bounds struct{ lo, hi int }
 
 func (b bounds) len() int { return b.hi - b.lo }
 
-// share is a slice of a sum: what one of its owners finishes.
+// share is a slice of a sum, which one of the owners finishes.
 type share struct {
 	dense, stats bounds
 	rows         []bounds
@@ -59,7 +59,7 @@ func (l Layout) share(i, n int) share {
 	return s
 }
 
-// of cuts the share out of a gradient, whose memory it views.
+// of returns the share of a gradient, as a view of its memory.
 func (s share) of(sum gradient.Sum) gradient.Sum {
 	cut := gradient.Sum{Dense: sum.Dense[s.dense.lo:s.dense.hi]}
 	for t, r := range sum.Rows {
@@ -74,7 +74,7 @@ func (s share) of(sum gradient.Sum) gradient.Sum {
 	return cut
 }
 
-// pack is the share of a part as it travels, in memory of its own.
+// pack is the share of a part in the format of messages, in new memory.
 func (s share) pack(p Part) (floats []float32, rows []int32) {
 	sum := s.of(p.Sum)
 	packed := 0
@@ -89,7 +89,7 @@ func (s share) pack(p Part) (floats []float32, rows []int32) {
 	return gradient.AppendPacked(floats, sum.Rows), gradient.Counts(sum.Rows)
 }
 
-// size is the length in floats of what pack makes of a span, or an error where no such part can have so many rows.
+// size is the length in floats of a packed span, or an error if no such part can have so many rows.
 func (l Layout) size(s share, span int, rows []int32) (int, error) {
 	packed, err := gradient.PackedLen(l.Tables, rows, span*l.Minibatch)
 	return s.dense.len() + span*s.stats.len() + packed, err
@@ -117,16 +117,16 @@ func (l Layout) unpack(s share, span int, floats []float32, counts []int32) (sum
 	return sum, stats, nil
 }
 
-// gathering is the sum of a step as its finished slices come in, of the newest round that any came of.
+// gathering collects the finished slices of a step's sum, of the newest round that has any.
 type gathering struct {
 	round   int64
 	have    []bool
 	missing int
-	sum     Sum               // its rows are in tables until all are here
+	sum     Sum               // its rows are in tables until all have arrived
 	tables  [][]gradient.Rows // by slice
 }
 
-// newGathering waits for n slices of a step of k virtual workers.
+// newGathering collects n slices of a step of k virtual workers.
 func (l Layout) newGathering(round, step int64, k, n int) *gathering {
 	return &gathering{
 		round: round, have: make([]bool, n), missing: n, tables: make([][]gradient.Rows, n),
@@ -134,7 +134,7 @@ func (l Layout) newGathering(round, step int64, k, n int) *gathering {
 	}
 }
 
-// add takes slice i of it, and reports whether that was the last one that was missing.
+// add stores slice i, and reports whether the sum is now complete.
 func (l Layout) add(g *gathering, i int, sum gradient.Sum, stats [][]float32, measured *wirepb.Measured) bool {
 	if g.have[i] {
 		return false

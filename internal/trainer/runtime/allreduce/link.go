@@ -14,18 +14,18 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// link is a stream on which another worker is sent to. What it sends us comes on a stream of its own.
+// link is a stream on which this worker sends to another one. What the other sends arrives on a stream of its own.
 type link struct {
 	queue *wire.Queue
 	end   context.CancelFunc
 }
 
-// send queues a slice for another worker, to whom there is a link from then on. It is called with the lock held.
+// send queues a slice for another worker, and makes a link if there is none. It is called with the lock held.
 func (e *Exchange) send(worker int, s *wirepb.Slice, floats []float32) {
 	l := e.links[worker]
 	if l == nil {
 		if l = e.dial(worker); l == nil {
-			e.reportPeerError(worker, errors.New("nobody has said how it is reached"))
+			e.reportPeerError(worker, errors.New("its address is unknown"))
 			return
 		}
 	}
@@ -35,7 +35,7 @@ func (e *Exchange) send(worker int, s *wirepb.Slice, floats []float32) {
 	}
 }
 
-// dial begins a link, which connects beside. It returns nil where the peer is unknown.
+// dial begins a link, which connects in the background. It returns nil if the peer is unknown.
 func (e *Exchange) dial(worker int) *link {
 	peer, known := e.peers[worker]
 	if !known || e.ctx.Err() != nil {
@@ -51,7 +51,7 @@ func (e *Exchange) dial(worker int) *link {
 		defer e.mu.Unlock()
 		l.queue.Close()
 		l.queue.Drop()
-		if e.links[worker] == l { // nobody has asked for its end
+		if e.links[worker] == l { // it was not ended on purpose
 			delete(e.links, worker)
 			e.reportPeerError(worker, err)
 		}
@@ -76,8 +76,8 @@ func (e *Exchange) reportPeerError(worker int, err error) {
 	e.signal()
 }
 
-// run is the life of a link: it sends what is queued until ctx ends or the other side is gone. The other side never
-// says anything but that.
+// run sends what is queued until ctx ends or the other side closes the stream. The other side sends nothing
+// else.
 func (e *Exchange) run(ctx context.Context, l *link, peer Peer) error {
 	conn, err := wire.Dial(peer.Address, wire.Credentials{Certificate: peer.Certificate, Token: e.cfg.Token}, wire.CountSentBytes(&e.sent))
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *Exchange) run(ctx context.Context, l *link, peer Peer) error {
 	return fmt.Errorf("%s: %w", peer.Address, err)
 }
 
-// points says what has been sent.
+// points reports which Point has been reached.
 type points struct {
 	stream grpc.ClientStream
 	e      *Exchange
@@ -123,10 +123,10 @@ func (p points) SendMsg(m any) error {
 	return err
 }
 
-// errOver ends what waits for a round that is not coming.
+// errOver is returned to goroutines that wait for a round when the exchange ends.
 var errOver = errors.New("the exchange is over")
 
-// serve receives what another worker sends on a stream, until that ends.
+// serve receives what another worker sends on a stream, until the stream ends.
 func (e *Exchange) serve(stream grpc.ServerStream) error {
 	e.mu.Lock()
 	if e.ctx.Err() != nil {
@@ -172,12 +172,12 @@ func (e *Exchange) serve(stream grpc.ServerStream) error {
 	}
 }
 
-// expects is the length of a slice's tensor in floats. What a peer may make us allocate is bounded by the job's own
-// sizes.
+// expects is the length of a slice's tensor in floats. The job's sizes bound what a peer can make this worker
+// allocate.
 func (e *Exchange) expects(s *wirepb.Slice) (int, error) {
 	span := int(s.GetHi()) - int(s.GetLo())
 	if s == nil || s.Count < 1 || s.Count > maxOwners || s.Index < 0 || s.Index >= s.Count || s.Lo < 0 || span < 1 || int(s.Hi) > e.cfg.Most || s.Step < 0 {
-		return 0, fmt.Errorf("a worker sent something that is no slice: %v", s)
+		return 0, fmt.Errorf("a worker sent a message that is not a slice: %v", s)
 	}
 	measured := span
 	if s.Finished {
@@ -192,8 +192,8 @@ func (e *Exchange) expects(s *wirepb.Slice) (int, error) {
 	return e.cfg.Layout.size(e.cfg.Layout.share(int(s.Index), int(s.Count)), span, s.Rows)
 }
 
-// take has a finished slice gathered. Another one waits until we are told of its round, and is void when we are
-// further.
+// take gathers a finished slice, and adds any other slice to this worker's. A slice of a round that this worker does
+// not know yet waits for it; a slice of an earlier round is discarded.
 func (e *Exchange) take(ctx context.Context, s *wirepb.Slice, floats []float32) error {
 	share := e.cfg.Layout.share(int(s.Index), int(s.Count))
 	span := reduce.Span{Lo: int(s.Lo), Hi: int(s.Hi)}

@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// Begin takes part in a round. What was gathered in an earlier one of the same step is void.
+// Begin takes part in a round. It discards what was gathered in an earlier round of the same step.
 func (e *Exchange) Begin(r Round) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -29,8 +29,8 @@ func (e *Exchange) Begin(r Round) {
 	e.changed.Broadcast()
 }
 
-// Contribute sends every owner of the round its slice of the parts, all that this worker has for it. It is called once
-// in a round; the parts may change when it has returned.
+// Contribute sends every owner of the round its slice of the parts, which are all that this worker has for the round.
+// It is called once in a round; the parts may change when it has returned.
 func (e *Exchange) Contribute(parts []Part) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -40,7 +40,7 @@ func (e *Exchange) Contribute(parts []Part) error {
 	if own < 0 {
 		return fmt.Errorf("worker %d contributes to round %d, of which it is no owner", e.cfg.Self, r.Number)
 	}
-	for step := range r.Owners { // each begins with the next one, so that they do not all send to the same
+	for step := range r.Owners { // each starts with its successor, so that they do not all send to the same owner first
 		i := (own + step + 1) % len(r.Owners)
 		share := e.cfg.Layout.share(i, len(r.Owners))
 		for _, p := range parts {
@@ -68,7 +68,7 @@ func (e *Exchange) Contribute(parts []Part) error {
 	return nil
 }
 
-// merge adds a part of our slice, and sends the slice to everybody when it is finished.
+// merge adds a part of this worker's slice, and sends the slice to all workers when it is complete.
 func (e *Exchange) merge(span reduce.Span, sum gradient.Sum, stats [][]float32, measured []*wirepb.Measured) error {
 	if err := e.tree.Add(span, sum); err != nil {
 		return err
@@ -115,7 +115,7 @@ func total(parts []*wirepb.Measured) *wirepb.Measured {
 	return sum
 }
 
-// gather takes a finished slice.
+// gather stores a finished slice.
 func (e *Exchange) gather(s *wirepb.Slice, sum gradient.Sum, stats [][]float32) {
 	if s.Step < e.step {
 		return
@@ -138,7 +138,7 @@ func (e *Exchange) gather(s *wirepb.Slice, sum gradient.Sum, stats [][]float32) 
 	if e.cfg.Layout.add(g, int(s.Index), sum, stats, measured) {
 		e.cfg.At(BeforeApplying, s.Step)
 		e.sums = append(e.sums, g.sum)
-		g.sum, g.tables = Sum{}, nil // it is somebody else's now
+		g.sum, g.tables = Sum{}, nil // the receiver owns it now
 		e.signal()
 	}
 }
@@ -153,7 +153,7 @@ func oldest(gathered map[int64]*gathering) int64 {
 	return first
 }
 
-// Relay sends the whole sum of a step to others, as of a round: it is slice 0 of 1.
+// Relay sends the whole sum of a step to others in a round, as slice 0 of 1.
 func (e *Exchange) Relay(round int64, sum Sum, to []int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-func TestAStrangerWhoSaysNothingDoesNotHoldAWorkersEndUp(t *testing.T) {
+func TestASilentConnectionDoesNotDelayAWorkersEnd(t *testing.T) {
 	all, closed := workers(t, 1, 1, Layout{Dense: 1})
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", all[0].Self().Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	// A server that greets a later connection has accepted this one.
-	secure := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}} //nolint:gosec // it is a stranger
+	// A server that answers a later connection has accepted this one.
+	secure := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}} //nolint:gosec // it has no credentials
 	later, err := secure.DialContext(t.Context(), "tcp", all[0].Self().Address)
 	if err != nil {
 		t.Fatal(err)

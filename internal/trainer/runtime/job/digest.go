@@ -10,11 +10,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
 )
 
-// identify computes the two digests of a job. The lineage decides the state at every step: the traced graph with its
-// loss and optimizer, the numbers of the schedule but the epochs, the version of the arithmetic, and the data. The
-// job's digest adds the number of epochs.
-// A script's takes the place of the graph with what is known of what it computes: its text and command, and the tensors
-// of its state.
+// identify computes the two digests of a job. The lineage covers everything that determines the state at every step:
+// the traced graph with its loss and optimizer, the numbers of the schedule but the epochs, the version of the
+// arithmetic, and the data. The job's digest adds the number of epochs. For a script, the graph is replaced by its text
+// and command, and the tensors of its state.
 func identify(computation json.RawMessage, p schedule.Params, fingerprint [sha256.Size]byte) coordinator.Identity {
 	lineage := digest(struct {
 		Graph          json.RawMessage `json:"graph"`

@@ -1,5 +1,5 @@
-// Package job turns what a job says (trainingjob.Job and the model file's text) into what computes it: the compiled
-// network, the open data, the schedule, and the identity by which master and workers recognise each other. Master,
+// Package job loads a job's description (trainingjob.Job and the model file's text): the compiled
+// network, the open data, the schedule, and the identity by which master and workers recognize each other. Master,
 // workers and the local trainer load a job the same way, so that they cannot disagree about it silently.
 package job
 
@@ -31,32 +31,33 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
 )
 
-// Options are where and how fast a job is computed; they decide nothing about its result.
+// Options decide where and how fast a job is computed; they do not affect its result.
 type Options struct {
 	// Threads that compute. 0 means one for each processor, at most 8; for a script, whose results depend on their
-	// number, it means what OMP_NUM_THREADS says, or one.
+	// number, it means OMP_NUM_THREADS, or one.
 	Threads int
 	Kernel  string // "avx512", "avx2", "neon" or "portable"; "" chooses
 	Cache   int64  // bytes of decoded data; 0 chooses
-	// Memory is how many bytes the values of a minibatch may take where the job is computed; 0 leaves that to others.
+	// Memory is how many bytes the values of a minibatch may take where the job is computed; 0 is no limit.
 	Memory int64
 	// Stores opens the buckets of s3:// and gs://; nil where the trainer is built without.
 	Stores objectstore.Opener
 	// Root is put before the absolute paths of a job where they exist below it: containers without a mount namespace
 	// of their own have their volumes there. "" in a real container.
 	Root string
-	// ScriptOutput gets what a job's script prints; nil for nobody.
+	// ScriptOutput receives what a job's script prints; nil discards it.
 	ScriptOutput io.Writer
-	// ScriptShared is a directory shared with the container in which framework.Host runs a job's script; "" runs it as a
-	// child.
+	// ScriptShared is a directory shared with the container in which framework.Host runs a job's script; "" runs it as
+	// a child.
 	ScriptShared string
-	// ScriptRestarts is how many times in a row a job's script is started again when it has died: a master's is.
+	// ScriptRestarts is how many times in a row a job's script is restarted when it has died. Only masters restart
+	// theirs.
 	ScriptRestarts int
 	// Compile makes the network of a model file; nil is nn.Compile.
 	Compile func(*graph.Model, nn.Options) (Network, error)
 }
 
-// Resolve is where a path that a job names is found.
+// Resolve returns where a path of a job is found.
 func (o Options) Resolve(path string) string {
 	if o.Root == "" || !filepath.IsAbs(path) {
 		return path
@@ -107,10 +108,10 @@ func ReadModel(spec trainingjob.Job, o Options) (name string, text []byte, err e
 	return filepath.Base(spec.Model.File), text, nil
 }
 
-// zooDepth is how many folders above a model file are searched for what it imports: a model zoo is not deep.
+// zooDepth is how many folders above a model file are searched for its imports: a model zoo is not deep.
 const zooDepth = 6
 
-// modulesOf finds the modules that a model file imports, as Python does that was started in the file's folder or in one
+// modulesOf finds the modules that a model file imports, as Python does when started in the file's folder or in one
 // above it: model_zoo.census.columns is model_zoo/census/columns.py below one of them, the nearest.
 func modulesOf(file string) func(name string) ([]byte, bool, error) {
 	return func(name string) ([]byte, bool, error) {
@@ -136,7 +137,7 @@ func modulesOf(file string) func(name string) ([]byte, bool, error) {
 	}
 }
 
-// Load compiles the model, opens the data and plans the schedule. name and model are what ReadModel gives; workers have
+// Load compiles the model, opens the data and plans the schedule. name and model are ReadModel's results; workers have
 // them from their master.
 func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, o Options) (_ *Job, err error) {
 	j := &Job{Spec: spec, ModelText: model}
@@ -207,7 +208,7 @@ func (j *Job) open(ctx context.Context, path string, o Options) (*data.Dataset, 
 	return data.Open(ctx, spec)
 }
 
-// Files are the files of all data sets of a job, by which another process finds out whether it reads the same ones.
+// Files are the files of all data sets of a job, by which another process checks that it reads the same ones.
 type Files struct{ Training, Validation []data.File }
 
 // Files lists those of this process.
@@ -249,7 +250,7 @@ func (j *Job) Close() error {
 	return errors.Join(errs...)
 }
 
-// Warnings are what a person should know before the job is trusted.
+// Warnings are messages that a user should read before relying on the job.
 func (j *Job) Warnings() []string {
 	var w []string
 	for _, m := range j.Report.Warnings {
@@ -261,7 +262,7 @@ func (j *Job) Warnings() []string {
 	return w
 }
 
-// Notices are what a person may want to know.
+// Notices are messages that may interest a user.
 func (j *Job) Notices() []string {
 	var n []string
 	for _, m := range j.Report.Notices {

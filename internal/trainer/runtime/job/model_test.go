@@ -24,7 +24,7 @@ func TestAJobThatNamesABuiltInModelIsTheJobOfItsFile(t *testing.T) {
 		digests = append(digests, jobtest.Load(t, spec, job.Options{Threads: 1}).Identity.Job)
 	}
 	if digests[0] != digests[1] {
-		t.Errorf("%s and %s: what one has done is not found by the other", digests[0], digests[1])
+		t.Errorf("%s and %s: a finished job of one is not found by the other", digests[0], digests[1])
 	}
 }
 

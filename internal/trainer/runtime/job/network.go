@@ -7,10 +7,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
 )
 
-// Network computes gradients and applies updates. nn.Network is the one for model files, framework.Network that for
-// scripts; the tests of exactly-once have another. Its
-// state is one []float32, a gradient another and the rows of the embedding tables; see package nn for what each method
-// promises.
+// Network computes gradients and applies updates. nn.Network is the implementation for model files, framework.Network
+// for scripts; the tests of exactly-once have another one. Its state is one []float32, a gradient another and the rows
+// of the embedding tables; see package nn for what each method guarantees.
 type Network interface {
 	StateSize() int
 	TrainableSize() int // of the dense part of a gradient
@@ -26,7 +25,7 @@ type Network interface {
 	Close()
 }
 
-// compiled is a model file's network with its tensors in the form in which they are stored.
+// compiled is a model file's network with its tensors in the format of stored models.
 type compiled struct{ *nn.Network }
 
 func compile(m *graph.Model, o nn.Options) (Network, error) {

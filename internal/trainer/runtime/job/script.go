@@ -13,13 +13,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/framework"
 )
 
-// script starts the job's command, which computes with a framework of its own, and returns what identifies it. Of the
-// graph there is only what others read: names and metrics.
+// script starts the job's command, which computes with a framework of its own, and returns what identifies it. The
+// graph has only the fields that other code reads: names and metrics.
 func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessage, error) {
 	t := j.Spec.Training
 	beside := filepath.Dir(o.Resolve(j.Spec.Model.File))
 	if info, err := os.Stat(beside); err != nil || !info.IsDir() || o.ScriptShared != "" {
-		beside = "" // on a worker's node, or in another container: the script has come from the master
+		beside = "" // on a worker's node, or in another container, the script comes from the master
 	}
 	n, err := framework.Start(ctx, framework.Options{
 		Command: j.Spec.Command, Name: name, Script: j.ModelText, Beside: beside, Shared: o.ScriptShared,
@@ -45,8 +45,8 @@ func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessa
 	}{j.Spec.Command, string(j.ModelText), t.LearningRate, n.Lineage()})
 }
 
-// scriptThreads is the number of threads that a script computes with: the given one, or what its environment says, or
-// one. Sums depend on how many threads share them, so that the default cannot follow the machine: two workers would
+// scriptThreads is the number of threads that a script computes with: the given one, or OMP_NUM_THREADS, or
+// one. Sums depend on the number of threads, so the default cannot follow the machine: two workers would
 // disagree.
 func scriptThreads(given int) int {
 	if given > 0 {

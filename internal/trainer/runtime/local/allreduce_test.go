@@ -19,7 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
-func TestWorkersThatAddBetweenThemselvesGiveTheHashOfTheStar(t *testing.T) {
+func TestAllReduceGivesTheHashOfAggregationAtTheMaster(t *testing.T) {
 	for _, model := range []string{"reference_model", "residual_model"} {
 		t.Run(model, func(t *testing.T) {
 			givesOneHash(t, reference("testdata/"+model+".py"), ways{
@@ -30,13 +30,13 @@ func TestWorkersThatAddBetweenThemselvesGiveTheHashOfTheStar(t *testing.T) {
 }
 
 // diesAt is the environment variable by which workers end themselves at a point of a step: its number, and a directory
-// in which they say so.
+// in which they record it.
 const diesAt = "DIES_AT"
 
-// mortals is how many workers die: those with the first numbers, at different steps.
+// mortals is how many workers die: the first ones, at different steps.
 const mortals = 5
 
-// dyingWorker is a worker that SIGKILL meets at exactly one point.
+// dyingWorker is a worker that is killed (SIGKILL) at one point.
 func dyingWorker(args []string) int {
 	var point allreduce.Point
 	var dir string
@@ -65,21 +65,21 @@ func TestAWorkerMayDieAtEveryPointOfAStep(t *testing.T) {
 	spec := reference("testdata/reference_model.py")
 	want := train(t, spec, run{workers: 1, threads: 1})
 	for point, name := range map[allreduce.Point]string{
-		allreduce.BeforeSending:  "before it has sent anything of its part",
+		allreduce.BeforeSending:  "before it has sent any of its part",
 		allreduce.SentSome:       "when it has sent its part to one of the others",
 		allreduce.BeforeFinished: "before it has sent its finished slice",
 		allreduce.FinishedSome:   "when it has sent its finished slice to one of the others",
 		allreduce.BeforeApplying: "with the whole sum, not applied",
-		allreduce.BeforeSaying:   "when it has applied the sum, and not said so",
-		allreduce.AfterSaying:    "when it has said that it has applied the sum",
+		allreduce.BeforeSaying:   "when it has applied the sum, and not reported it",
+		allreduce.AfterSaying:    "when it has reported that it has applied the sum",
 	} {
-		for _, least := range []int{1, 3} { // the others go on, or wait for another one
+		for _, least := range []int{1, 3} { // the others continue, or wait for another one
 			t.Run(fmt.Sprintf("%s, at least %d", name, least), func(t *testing.T) {
 				deaths := t.TempDir()
 				t.Setenv(diesAt, fmt.Sprint(int(point), " ", deaths))
-				_, hash := trainBetween(t, spec, least, 3, nil)
+				_, hash := trainWithAllReduce(t, spec, least, 3, nil)
 				if hash != want {
-					t.Errorf("hash %s, and %s as a star", hash, want)
+					t.Errorf("hash %s, and %s with aggregation at the master", hash, want)
 				}
 				died, err := filepath.Glob(filepath.Join(deaths, "worker-*"))
 				if err != nil || len(died) < 2 {
@@ -93,7 +93,7 @@ func TestAWorkerMayDieAtEveryPointOfAStep(t *testing.T) {
 func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing.T) {
 	spec := reference("testdata/reference_model.py")
 	want := train(t, spec, run{workers: 1, threads: 1})
-	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string, _ *teller) {
+	notices, hash := trainWithAllReduce(t, spec, 1, 3, func(ctx context.Context, output string, _ *noticeRecorder) {
 		for range 6 {
 			select {
 			case <-ctx.Done():
@@ -106,7 +106,7 @@ func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing
 		}
 	})
 	if hash != want {
-		t.Errorf("hash %s, and %s as a star", hash, want)
+		t.Errorf("hash %s, and %s with aggregation at the master", hash, want)
 	}
 	left, lost := 0, 0
 	for _, n := range notices {
@@ -118,16 +118,16 @@ func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing
 		}
 	}
 	if left == 0 || lost > 0 {
-		t.Errorf("%d left in good order and %d were lost: %v", left, lost, notices)
+		t.Errorf("%d left after a request and %d were lost: %v", left, lost, notices)
 	}
 }
 
-func TestAPausedWorkerIsGoneOnWithoutAndComesBack(t *testing.T) {
+func TestTrainingContinuesWithoutAPausedWorkerThatReturns(t *testing.T) {
 	spec := reference("testdata/reference_model.py")
 	spec.Training.Epochs = 6 // so that it lasts longer than until the pause
 	want := train(t, spec, run{workers: 1, threads: 1})
-	notices, hash := trainBetween(t, spec, 1, 3, func(ctx context.Context, output string, told *teller) {
-		for told.count("WorkerJoined") < 3 && ctx.Err() == nil {
+	notices, hash := trainWithAllReduce(t, spec, 1, 3, func(ctx context.Context, output string, seen *noticeRecorder) {
+		for seen.count("WorkerJoined") < 3 && ctx.Err() == nil {
 			time.Sleep(time.Millisecond)
 		}
 		paused := workersOf(output)
@@ -147,27 +147,27 @@ func TestAPausedWorkerIsGoneOnWithoutAndComesBack(t *testing.T) {
 		_ = syscall.Kill(paused[0], syscall.SIGCONT)
 	})
 	if hash != want {
-		t.Errorf("hash %s, and %s as a star", hash, want)
+		t.Errorf("hash %s, and %s with aggregation at the master", hash, want)
 	}
 	if !slices.ContainsFunc(notices, func(n coordinator.Notice) bool { return strings.Contains(n.Message, "fell silent") }) {
-		t.Errorf("nobody was missed: %v", notices)
+		t.Errorf("no worker was lost: %v", notices)
 	}
 }
 
-// teller remembers the notices of a run.
-type teller struct {
+// noticeRecorder records the notices of a run.
+type noticeRecorder struct {
 	discard
 	mu      sync.Mutex
 	notices []coordinator.Notice
 }
 
-func (r *teller) Notice(n coordinator.Notice) {
+func (r *noticeRecorder) Notice(n coordinator.Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notices = append(r.notices, n)
 }
 
-func (r *teller) count(reason string) (n int) {
+func (r *noticeRecorder) count(reason string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, notice := range r.notices {
@@ -178,12 +178,12 @@ func (r *teller) count(reason string) (n int) {
 	return n
 }
 
-// trainBetween trains a job whose workers add between themselves, with something that happens meanwhile.
-func trainBetween(t *testing.T, spec trainingjob.Job, least, workers int, meanwhile func(ctx context.Context, output string, told *teller)) ([]coordinator.Notice, string) {
+// trainWithAllReduce trains a job with all-reduce, and calls meanwhile while it trains.
+func trainWithAllReduce(t *testing.T, spec trainingjob.Job, least, workers int, meanwhile func(ctx context.Context, output string, notices *noticeRecorder)) ([]coordinator.Notice, string) {
 	t.Helper()
 	spec.Training.Aggregation = trainingjob.AggregationAllReduce
 	j, text := load(t, spec, options(1, ""))
-	var r teller
+	var r noticeRecorder
 	p := processes{least: least, most: workers, threads: 1, pace: 10 * time.Millisecond, reporter: &r}
 	if meanwhile != nil {
 		p.meanwhile = func(ctx context.Context, output string) { meanwhile(ctx, output, &r) }

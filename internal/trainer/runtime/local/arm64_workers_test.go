@@ -11,8 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel/arm64test"
 )
 
-// emulatedTrainer is the environment variable with what worker 0 is to be, if not this program: the emulator and
-// elastic-trainer for arm64, as a list of paths.
+// emulatedTrainer is the environment variable that replaces the program of worker 0: it has the paths of the emulator
+// and of elastic-trainer for arm64, as a list.
 const emulatedTrainer = "EMULATED_TRAINER"
 
 func TestAJobGivesOneHashWithWorkersOnAMD64AndOnARM64(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAJobGivesOneHashWithWorkersOnAMD64AndOnARM64(t *testing.T) {
 	}
 }
 
-// emulatedWorker becomes the `worker` command of the program in an emulator. Its kernels are asked for by name, so that
+// emulatedWorker becomes the `worker` command of the program in an emulator. Its kernels are chosen by name, so that
 // no other processor can have computed anything.
 func emulatedWorker(paths, args []string) int {
 	command := slices.Concat(paths, args, []string{"--kernel", "neon"})

@@ -28,19 +28,19 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// Of the runs that are disturbed at random.
+// Parameters of the chaos runs.
 const (
-	chaosRuns     = 3 // in make test; with ELASTIC_SOAK 100
+	chaosRuns     = 3 // in make test; 100 with ELASTIC_SOAK
 	chaosSoakRuns = 100
 	chaosSeed     = "ELASTIC_CHAOS_SEED" // of the first run; the others have the numbers behind it
-	mostLives     = 12                   // of a run's masters, the last of which is left in peace
+	mostLives     = 12                   // starts of a run's master, the last of which is not disturbed
 	lifeEnds      = 4 * time.Minute      // within this, whatever is done to it: six workers that fail one after the other take half a minute
-	grace         = 30 * time.Second     // that a pod is given to end when it is asked to
+	grace         = 30 * time.Second     // the termination grace period
 )
 
 // TestRunsThatAreDisturbedAtRandomEndWithTheRightResultOrARefusal trains with `elastic-trainer train`, with validation
 // data, while workers and masters are killed, paused and stopped, data are replaced, and strangers are connected. The
-// same command is given again until it has ended with a model: it must be the one of an undisturbed run on the data
+// same command is repeated until it has ended with a model: it must be the one of an undisturbed run on the data
 // that are there, and so must its evaluations.
 func TestRunsThatAreDisturbedAtRandomEndWithTheRightResultOrARefusal(t *testing.T) {
 	runs, first := chaosRuns, uint64(1)
@@ -110,7 +110,7 @@ func newChaosReference(t *testing.T) *chaosReference {
 	return known
 }
 
-// chaosRun is one command that is given until it ends with a model.
+// chaosRun is one command that is repeated until it ends with a model.
 type chaosRun struct {
 	*testing.T
 	rng    *rand.Rand
@@ -123,7 +123,7 @@ type chaosRun struct {
 	present map[string]string          // the name of the set that is in each place, "training" and "validation"
 	read    map[string]map[string]bool // those that were there in this life
 	faults  int                        // to come
-	told    []string                   // what was done, in order
+	actions []string                   // the actions, in order
 	slowest time.Duration              // a master's end
 }
 
@@ -146,10 +146,10 @@ func newChaosRun(t *testing.T, seed uint64, known *chaosReference) *chaosRun {
 	return c
 }
 
-// run gives the command until it has ended with a model.
+// run repeats the command until it has ended with a model.
 func (c *chaosRun) run() {
 	defer func() {
-		c.Logf("%s\nthe slowest end of a master that was asked to stop: %s", strings.Join(c.told, "\n"), c.slowest.Round(time.Millisecond))
+		c.Logf("%s\nthe slowest end of a master that was asked to stop: %s", strings.Join(c.actions, "\n"), c.slowest.Round(time.Millisecond))
 	}()
 	for life := range mostLives {
 		if life == mostLives-1 {
@@ -169,11 +169,11 @@ func (c *chaosRun) run() {
 	c.Fatalf("it was started %d times, and has not ended with a model", mostLives)
 }
 
-// killed stands for the exit code of a process that we have killed.
+// killed is the exit code of a process that the test has killed.
 const killed = -1
 
-func (c *chaosRun) tell(format string, args ...any) {
-	c.told = append(c.told, fmt.Sprintf(format, args...))
+func (c *chaosRun) logf(format string, args ...any) {
+	c.actions = append(c.actions, fmt.Sprintf(format, args...))
 }
 
 // life runs the command once, and disturbs it.
@@ -195,7 +195,7 @@ func (c *chaosRun) life() (code int, output string) {
 	if err := cmd.Start(); err != nil {
 		c.Fatal(err)
 	}
-	c.tell("started, with %v", c.present)
+	c.logf("started, with %v", c.present)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	strangers := &strangers{}
@@ -232,42 +232,42 @@ func (c *chaosRun) ended(ctx context.Context, err error) (code int) {
 	case err != nil:
 		c.Fatal(err)
 	}
-	c.tell("ended with %d", code)
+	c.logf("ended with %d", code)
 	return code
 }
 
-// disturb does one thing to a run, and reports whether it is the master's end.
+// disturb injects one fault, and reports whether it ends the master.
 func (c *chaosRun) disturb(process *os.Process, s *strangers) (deadly bool) {
 	signal := func(pid int, s syscall.Signal) { _ = syscall.Kill(pid, s) } // it may have ended just now
 	pause := func(who string, pid int) {
 		long := time.Duration(100+c.rng.IntN(2500)) * time.Millisecond
-		c.tell("%s stands still for %v", who, long)
+		c.logf("%s is paused for %v", who, long)
 		signal(pid, syscall.SIGSTOP)
 		time.AfterFunc(long, func() { signal(pid, syscall.SIGCONT) })
 	}
 	workers := workersOfProcess(process.Pid)
 	switch kind := c.rng.IntN(12); {
 	case kind < 2 && len(workers) > 0:
-		c.tell("a worker is killed")
+		c.logf("a worker is killed")
 		signal(workers[c.rng.IntN(len(workers))], syscall.SIGKILL)
 	case kind < 4 && len(workers) > 0:
 		pause("a worker", workers[c.rng.IntN(len(workers))])
 	case kind < 5:
 		pause("the master", process.Pid)
 	case kind < 7:
-		c.tell("a stranger is connected")
+		c.logf("a client without credentials connects")
 		s.come(c.Context(), c.listen, c.rng.IntN(3))
 	case kind < 9:
 		c.put("validation", []string{"validation", "other validation", "short validation"}[c.rng.IntN(3)])
 	case kind < 10 && c.rng.IntN(3) == 0:
 		c.put("training", []string{"training", "other training"}[c.rng.IntN(2)])
 	case kind < 11:
-		c.tell("the master is stopped")
+		c.logf("the master is stopped")
 		s.come(c.Context(), c.listen, 0)
 		signal(process.Pid, syscall.SIGTERM)
 		return true
 	default:
-		c.tell("the master is killed")
+		c.logf("the master is killed")
 		signal(process.Pid, syscall.SIGKILL)
 		return true
 	}
@@ -279,7 +279,7 @@ func (c *chaosRun) put(place, set string) {
 	c.Helper()
 	from, to := c.known.sets[set], filepath.Join(c.dir, place)
 	how := c.rng.IntN(3)
-	c.tell("%s: now %s (%d)", place, set, how)
+	c.logf("%s: now %s (%d)", place, set, how)
 	c.present[place] = set
 	if c.read[place] != nil {
 		c.read[place][set] = true
@@ -313,7 +313,7 @@ func (c *chaosRun) put(place, set string) {
 	}
 }
 
-// check compares what a run has ended with to undisturbed ones on the data that it may have read.
+// check compares the result of a run with those of undisturbed runs on the data that it may have read.
 func (c *chaosRun) check(output string) {
 	c.Helper()
 	_, digest, found := strings.Cut(output, "\njob       ")
@@ -347,7 +347,7 @@ func (c *chaosRun) checkEvaluations(got, want []trainingjob.Measurement, digest,
 	if len(got) == 0 || len(got) > len(due) || !reflect.DeepEqual(got, due[len(due)-len(got):]) {
 		c.Errorf("evaluations of job %s: %+v, and undisturbed %+v: %s", digest, got, due, output)
 	}
-	replaced := slices.ContainsFunc(c.told, func(line string) bool {
+	replaced := slices.ContainsFunc(c.actions, func(line string) bool {
 		return strings.HasPrefix(line, "training: now other") || strings.HasPrefix(line, "validation: now other") || strings.HasPrefix(line, "validation: now short")
 	})
 	if !replaced && len(got) != len(due) {
@@ -355,7 +355,7 @@ func (c *chaosRun) checkEvaluations(got, want []trainingjob.Measurement, digest,
 	}
 }
 
-// checkRefusal expects that a job that failed names data, and that they were replaced under it.
+// checkRefusal expects that a failed job names data that were replaced while it ran.
 func (c *chaosRun) checkRefusal(output string) {
 	c.Helper()
 	said := strings.TrimSpace(output)
@@ -365,15 +365,15 @@ func (c *chaosRun) checkRefusal(output string) {
 			place = name
 		}
 	}
-	if place == "" || !slices.ContainsFunc(c.told[c.lifeBegan():], func(line string) bool { return strings.HasPrefix(line, place+": now ") }) {
+	if place == "" || !slices.ContainsFunc(c.actions[c.lifeBegan():], func(line string) bool { return strings.HasPrefix(line, place+": now ") }) {
 		c.Fatalf("it was refused without a reason: %s", output)
 	}
-	c.tell("refused: %s", refusal)
+	c.logf("refused: %s", refusal)
 }
 
 // lifeBegan is where the newest process begins in the recorded messages.
 func (c *chaosRun) lifeBegan() int {
-	for i, line := range slices.Backward(c.told) {
+	for i, line := range slices.Backward(c.actions) {
 		if strings.HasPrefix(line, "started") {
 			return i
 		}
@@ -397,10 +397,10 @@ func workersOfProcess(pid int) []int {
 	return pids
 }
 
-// strangers are connections to a master of nobody that it knows.
+// strangers are connections to a master by clients without credentials.
 type strangers struct{ connections []net.Conn }
 
-// come adds one: that says nothing, half of a handshake, or nothing after the handshake.
+// come adds one: it sends nothing, half a handshake, or nothing after the handshake.
 func (s *strangers) come(ctx context.Context, address string, kind int) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -411,7 +411,7 @@ func (s *strangers) come(ctx context.Context, address string, kind int) {
 	case 1:
 		_, _ = conn.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01}) // it may be gone
 	case 2:
-		secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // it is a stranger
+		secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // it has no credentials
 		if conn.SetDeadline(time.Now().Add(time.Second)) == nil {
 			_ = secure.HandshakeContext(ctx) // likewise
 		}

@@ -34,7 +34,7 @@ import (
 // applied: after E epochs every parameter is E, or a record was lost or counted twice.
 type counting struct {
 	records int
-	counts  []int64 // of the metrics, of which there is nothing to count
+	counts  []int64 // of the metrics; always zero
 }
 
 func (c counting) StateSize() int     { return c.records }
@@ -88,7 +88,7 @@ func (counting) Restore(state []float32, tensors []safetensors.Tensor) error {
 	return err
 }
 
-// countingModel is the environment variable by which a test and all processes that it starts have that network.
+// countingModel is the environment variable that gives a test and its child processes that network.
 const countingModel = "COUNTING_MODEL"
 
 const countedRecords = 700
@@ -97,7 +97,7 @@ func compileCounting(m *graph.Model, _ nn.Options) (job.Network, error) {
 	return counting{countedRecords, make([]int64, metric.New(m).Size())}, nil
 }
 
-// runWorker is the `worker` command with what tests give it besides.
+// runWorker is the `worker` command with the tests' options.
 func runWorker(args []string, configure func(*worker.Config)) int {
 	flags := map[string]string{}
 	for i := 1; i+1 < len(args); i += 2 {
@@ -145,7 +145,7 @@ func everyRecordCountsOnce(t *testing.T, runs []run) {
 	}
 }
 
-// countingJob is a job of the counting model, which this test's processes have from then on.
+// countingJob is a job of the counting model. It switches this test's processes to that model.
 func countingJob(t *testing.T) trainingjob.Job {
 	t.Helper()
 	t.Setenv(countingModel, "1")

@@ -62,11 +62,11 @@ func TestModelFilesOfElasticDLsRepository(t *testing.T) {
 	t.Logf("%d of %d model files are accepted", accepted, files)
 }
 
-// namesLine is a refusal that says where.
+// namesLine matches an error that names a line.
 var namesLine = regexp.MustCompile(`\.py:[1-9][0-9]*:`)
 
 // elasticDLFiles are the model files of a checkout: those of model_zoo, and of examples before there was one, that make
-// a network and say how it is trained, whatever they are written for. Modules that these import are not among them.
+// a network and define its training. It leaves out the modules that these import.
 func elasticDLFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var files []string
@@ -122,7 +122,7 @@ func trainElasticDLFile(t *testing.T, file string, m *graph.Model) {
 	t.Logf("accepted: %.12s with 1 and 3 workers, loss %.4f to %.4f", one.SHA256, before, after)
 }
 
-// elasticDLRecord is a record whose label its features give away.
+// elasticDLRecord is a record whose label follows from its features.
 func elasticDLRecord(m *graph.Model, i int) graph.Example {
 	label := i % 2 // of ten classes, too: 20 steps are few
 	example := codec.NewExample(m.Feed.Features)

@@ -35,7 +35,7 @@ func described(t *testing.T, model *master.ModelInfo) master.ModelInfo {
 	return info
 }
 
-func TestTheModelDoesNotDependOnEvaluationsAndTheseNotOnWhoComesAndGoes(t *testing.T) {
+func TestEvaluationsDoNotChangeTheModelAndDoNotDependOnMembership(t *testing.T) {
 	fastest := kernel.Available()[0].Name
 	unevaluated := evaluated()
 	unevaluated.Evaluation, unevaluated.Data.Validation = nil, ""
@@ -63,7 +63,7 @@ func TestTheModelDoesNotDependOnEvaluationsAndTheseNotOnWhoComesAndGoes(t *testi
 			t.Errorf("%v: %+v, and elsewhere %+v", r, got, want)
 		}
 	}
-	t.Run("with workers that add between themselves", func(t *testing.T) {
+	t.Run("with all-reduce", func(t *testing.T) {
 		spec := evaluated()
 		spec.Training.Aggregation = trainingjob.AggregationAllReduce
 		if got := once(spec, run{kernel: fastest, workers: 3, threads: 1, kills: 5}); !reflect.DeepEqual(got, want) {

@@ -17,14 +17,14 @@ import (
 // generationFile holds the generation of the newest trainer and its process.
 const generationFile = ".generation"
 
-// Fence keeps a second trainer of the same job on this machine away: a lock on a file of the job's directory, and a
+// Fence prevents a second trainer of the same job on this machine: a lock on a file of the job's directory, and a
 // generation beside it. The kernel releases the lock with the process.
 type Fence struct {
 	lock       *flock.Flock
 	generation int64
 }
 
-// NewFence takes the lock, or says who has it.
+// NewFence takes the lock, or returns an error that names its holder.
 func NewFence(dir string) (*Fence, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the output directory: %w", err)
@@ -39,7 +39,7 @@ func NewFence(dir string) (*Fence, error) {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, generationFile)); err == nil {
 		first, _, _ := strings.Cut(string(text), " ")
-		f.generation, _ = strconv.ParseInt(first, 10, 64) // a damaged file begins anew: the lock is what protects
+		f.generation, _ = strconv.ParseInt(first, 10, 64) // a damaged file counts as 0: the lock protects the job
 	}
 	f.generation++
 	if err := store.Replace(dir, generationFile, fmt.Appendf(nil, "%d %d\n", f.generation, os.Getpid())); err != nil {
@@ -60,7 +60,7 @@ func holder(dir string) string {
 // Generation implements master.Fence.
 func (f *Fence) Generation() int64 { return f.generation }
 
-// Lost implements master.Fence: a lock of this kind cannot be taken away.
+// Lost implements master.Fence: a file lock cannot be lost.
 func (f *Fence) Lost() <-chan string { return nil }
 
 // Check implements master.Fence.

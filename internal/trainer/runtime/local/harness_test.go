@@ -28,7 +28,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
-// TestMain lets the launcher's children be workers: it starts this program again, which is the test binary here.
+// TestMain makes the launcher's children workers: the launcher starts this program, which is the test binary here.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "master" {
 		os.Exit(masterProcess(os.Args[2]))
@@ -51,15 +51,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// run is one way of computing a job. None of it may change the model.
+// run is one way of computing a job. All ways must give the same model.
 type run struct {
 	kernel      string // "" is the fastest
 	workers     int
 	threads     int
 	kills       int
 	aggregation string // "" is the job's own
-	masterKills int    // of the process; the workers live
-	stops       int    // by SIGTERM, after which the same command is given again
+	masterKills int    // of the process; the workers survive
+	stops       int    // by SIGTERM, after which the same command is repeated
 }
 
 func (r run) String() string {
@@ -87,8 +87,9 @@ type ways struct {
 	masterKills, stops      []int
 }
 
-// runs are enough of the combinations that every pair of two values occurs (all-pairs testing): nearly every defect that
-// depends on the way of a run depends on one or two of its parameters. With ELASTIC_SOAK they are all combinations.
+// runs are enough of the combinations that every pair of two values occurs (all-pairs testing): nearly every defect
+// that depends on the way of a run depends on one or two of its parameters. With ELASTIC_SOAK they are all
+// combinations.
 func (w ways) runs() []run {
 	all := w.product()
 	if os.Getenv("ELASTIC_SOAK") != "" {
@@ -229,11 +230,11 @@ func trained(t *testing.T, spec trainingjob.Job, r run) *master.ModelInfo {
 	switch {
 	case r.masterKills > 0 || r.stops > 0:
 		result = trainAtSite(t, j, text, r, output)
-	case r.kills > 0: // at a pace at which the job lasts long enough to be killed so often
+	case r.kills > 0: // slow enough for so many kills
 		result = processes{least: 1, most: r.workers, threads: r.threads, pace: 15 * time.Millisecond, meanwhile: func(ctx context.Context, output string) {
 			killWorkers(ctx, output, r.kills)
 		}}.train(t.Context(), t, j, text, output)
-	default: // all compute, and none is left out for having started late
+	default: // slow enough for all workers to take part
 		result = processes{least: r.workers, most: r.workers, threads: r.threads}.train(t.Context(), t, j, text, output)
 	}
 	if result.Model == nil {
@@ -242,11 +243,11 @@ func trained(t *testing.T, spec trainingjob.Job, r run) *master.ModelInfo {
 	return result.Model
 }
 
-// processes are the workers of local.Train, and what happens while they train.
+// processes configures the workers of local.Train, and what happens while they train.
 type processes struct {
 	least, most int
 	threads     int
-	pace        time.Duration // of a gradient, at least
+	pace        time.Duration // the least duration of a gradient
 	reporter    master.Reporter
 	meanwhile   func(ctx context.Context, output string) // ctx ends with the training; nil for nothing
 }
@@ -349,13 +350,13 @@ func only(t *testing.T, pattern string) string {
 	return paths[0]
 }
 
-// discard is a reporter for nobody.
+// discard is a reporter that discards everything.
 type discard struct{}
 
 func (discard) Status(trainingjob.Status) {}
 func (discard) Notice(coordinator.Notice) {}
 
-// testLog writes what workers say to the test's log.
+// testLog writes the workers' logs to the test's log.
 type testLog struct{ t *testing.T }
 
 func (l *testLog) Write(b []byte) (int, error) {

@@ -80,8 +80,8 @@ func (l *Launcher) run(worker int, minimum bool, started chan<- *os.Process) {
 	l.events <- event
 }
 
-// ending says how a process ended, and whether that was done to it: SIGKILL and SIGTERM come from outside, and a
-// worker that was asked to stop exits 143.
+// ending describes how a process ended, and whether the cause was external: SIGKILL and SIGTERM come from outside, and
+// a worker that was asked to stop exits 143.
 func ending(err error) (reason string, disrupted bool) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -106,7 +106,7 @@ func (l *Launcher) Delete(worker int) {
 	}
 }
 
-// Close ends what still runs and waits for it.
+// Close ends the workers that still run and waits for them.
 func (l *Launcher) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -125,7 +125,7 @@ func (l *Launcher) Close() {
 		select {
 		case <-done:
 			return
-		case <-l.events: // nobody else reads them any more
+		case <-l.events: // nothing else reads them any more
 		case <-grace.C:
 			l.mu.Lock()
 			for _, p := range l.processes {
@@ -136,5 +136,5 @@ func (l *Launcher) Close() {
 	}
 }
 
-// graceful is how long workers may take to end after SIGTERM: a minibatch, and the sending of what is done.
+// graceful is how long workers may take to end after SIGTERM: to finish a minibatch and send its gradient.
 const graceful = 10 * time.Second

@@ -24,7 +24,7 @@ func TestTheReferenceJobGivesOneHash(t *testing.T) {
 	givesOneHash(t, reference("testdata/reference_model.py"), all.runs())
 }
 
-func TestResidualLayersAndAnOptimizerWithSlotsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
+func TestResidualLayersAndAnOptimizerWithSlotsGiveOneHashWhateverTheMembership(t *testing.T) {
 	var runs []run
 	for i, kernel := range kernels() {
 		runs = append(runs, run{kernel: kernel, workers: 1 + i, threads: 1}, run{kernel: kernel, workers: 3, threads: 2, kills: 5})
@@ -32,7 +32,7 @@ func TestResidualLayersAndAnOptimizerWithSlotsGiveOneHashWhoeverComesAndGoes(t *
 	givesOneHash(t, reference("testdata/residual_model.py"), runs)
 }
 
-func TestTabularModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
+func TestTabularModelsGiveOneHashWhateverTheMembership(t *testing.T) {
 	all := ways{kernels: kernels(), workers: []int{1, 2, 3}}
 	killed := ways{kernels: kernels(), workers: []int{3}, kills: []int{10}}
 	between := ways{workers: []int{3}, kills: []int{0, 10}, aggregations: []string{trainingjob.AggregationAllReduce}}
@@ -50,7 +50,7 @@ func TestTabularModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
 	}
 }
 
-func TestImageModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
+func TestImageModelsGiveOneHashWhateverTheMembership(t *testing.T) {
 	if underRace {
 		t.Skip("it trains large convolutions many times")
 	}
@@ -66,7 +66,7 @@ func TestImageModelsGiveOneHashWhoeverComesAndGoes(t *testing.T) {
 	}
 }
 
-func TestAModelOnCSVGivesOneHashWhoeverComesAndGoes(t *testing.T) {
+func TestAModelOnCSVGivesOneHashWhateverTheMembership(t *testing.T) {
 	all, killed := ways{kernels: kernels(), workers: []int{1, 3}}, ways{kernels: kernels(), workers: []int{3}, kills: []int{3}}
 	givesOneHash(t, zooJobs(t)["iris"], slices.Concat(all.runs(), killed.runs()))
 }
@@ -86,7 +86,7 @@ func TestTheTutorialsNetworkGivesOneHashOnEveryKernel(t *testing.T) {
 	givesOneHash(t, spec, runs)
 }
 
-func TestTheSameCommandAgainFindsTheJobDone(t *testing.T) {
+func TestTheSameCommandAgainFindsTheFinishedJob(t *testing.T) {
 	spec := reference("testdata/reference_model.py")
 	spec.Data.Training = "synthetic://digits?records=80&seed=1"
 	spec.Output = t.TempDir()
@@ -104,7 +104,7 @@ func TestTheSameCommandAgainFindsTheJobDone(t *testing.T) {
 	}
 }
 
-func TestASecondMasterOfTheSameJobIsRefusedWithTheProcessThatHasIt(t *testing.T) {
+func TestASecondMasterOfTheSameJobIsRefusedWithTheProcessThatRunsIt(t *testing.T) {
 	dir := t.TempDir()
 	first, err := local.NewFence(dir)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// watcher is a reporter that remembers where a run began, and tells of its first worker.
+// watcher is a reporter that records where a run began, and signals its first worker.
 type watcher struct {
 	discard
 	joined func()
@@ -37,7 +37,7 @@ func (w *watcher) Notice(n coordinator.Notice) {
 	}
 }
 
-// interrupted runs a job for a while, as Ctrl-C ends it, and returns what it said of where it began.
+// interrupted runs a job for a while, ends it as Ctrl-C does, and returns its notice of where it began.
 func interrupted(t *testing.T, spec trainingjob.Job, kernel string, after time.Duration) (_ master.Result, resumed string) {
 	t.Helper()
 	j, text := load(t, spec, options(1, kernel))
@@ -48,23 +48,23 @@ func interrupted(t *testing.T, spec trainingjob.Job, kernel string, after time.D
 	return result, w.resumed
 }
 
-// soon is how long a run works that has been interrupted so often before: longer each time, so that the job comes to
+// soon is how long a run lasts that has been interrupted n times before: longer each time, so that the job reaches
 // its end on a busy machine, too.
 func soon(stops int) time.Duration {
 	return time.Duration(100+rand.IntN(200)) * time.Millisecond * time.Duration(4+stops) / 4
 }
 
-func TestARunThatIsInterruptedAndGoesOnEndsWithTheBitsOfOneThatNeverStopped(t *testing.T) {
-	t.Run("the reference job", func(t *testing.T) { goesOn(t, reference("testdata/reference_model.py")) })
+func TestAnInterruptedRunThatResumesEndsWithTheBitsOfOneThatNeverStopped(t *testing.T) {
+	t.Run("the reference job", func(t *testing.T) { resumes(t, reference("testdata/reference_model.py")) })
 	t.Run("tables and an optimizer that keeps arrays of each", func(t *testing.T) {
 		spec := reference("../../ml/zoo/wide_deep.py")
 		spec.Data.Training = data.Synthetic("census", 1200, 1)
-		goesOn(t, spec)
+		resumes(t, spec)
 	})
 }
 
-// goesOn interrupts a job of one epoch again and again, has it done with a second one, and compares.
-func goesOn(t *testing.T, spec trainingjob.Job) {
+// resumes interrupts a job of one epoch repeatedly, continues it with a second epoch, and compares.
+func resumes(t *testing.T, spec trainingjob.Job) {
 	t.Helper()
 	fastest := kernel.Available()[0].Name
 	spec.Training.Epochs = 2
@@ -75,14 +75,14 @@ func goesOn(t *testing.T, spec trainingjob.Job) {
 	stops := 0
 	var result master.Result
 	for range 20 {
-		kept, err := filepath.Glob(filepath.Join(spec.Output, store.CheckpointsDir, "*", "*")) // none where no step was done
+		kept, err := filepath.Glob(filepath.Join(spec.Output, store.CheckpointsDir, "*", "*")) // none if no step was done
 		if err != nil {
 			t.Fatal(err)
 		}
 		var resumed string
 		result, resumed = interrupted(t, spec, fastest, soon(stops))
 		if len(kept) > 0 && resumed == "" {
-			t.Error("a run that had been interrupted began anew")
+			t.Error("an interrupted run started from step 0")
 		}
 		if result.Model != nil {
 			break

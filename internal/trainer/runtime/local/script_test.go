@@ -16,8 +16,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// disturbance is how many workers are killed (SIGKILL), how long apart at least, and how slowly they compute, so that
-// the job lasts as long.
+// disturbance is how many workers are killed (SIGKILL), the least time between kills, and how slowly they compute, so
+// that the job lasts as long.
 type disturbance struct {
 	kills int
 	apart time.Duration
@@ -75,7 +75,8 @@ func TestTheTutorialsNetworkInPyTorchLearnsWhateverHappensToItsWorkers(t *testin
 		undisturbed.Model.Accuracy, undisturbed.Model.SHA256, disturbed.Model.Accuracy, disturbed.Model.SHA256, undisturbed.Model.SHA256 == disturbed.Model.SHA256)
 }
 
-// TestAPyTorchModelIsTheSameWhoeverComputedIt trains what a state must carry, with augmentation; see the script.
+// TestAPyTorchModelIsTheSameWhoeverComputedIt trains a model with every kind of state, with augmentation; see the
+// script.
 func TestAPyTorchModelIsTheSameWhoeverComputedIt(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if err := exec.CommandContext(t.Context(), python, "-c", "import torch, numpy").Run(); err != nil {

@@ -32,8 +32,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/supervise"
 )
 
-// site is what is around a master's process in a cluster, in one process: the supervisor that starts it again, and the
-// workers, which outlive it and of which the next master is told. In local.Train they would die with it.
+// site simulates the environment of a master's process in a cluster: the supervisor that restarts it, and the
+// workers, which survive it and which the next master finds. In local.Train they would die with it.
 type site struct {
 	launcher *local.Launcher
 	listener net.Listener // where masters ask for workers
@@ -42,8 +42,8 @@ type site struct {
 	mu      sync.Mutex
 	living  map[int]coordinator.PodChanged
 	last    int           // the highest number that a worker ever had
-	master  *json.Encoder // to the living one
-	masters int           // that there were
+	master  *json.Encoder // to the running master
+	masters int           // started so far
 }
 
 // masterJob is what a master's process is started with.
@@ -53,25 +53,25 @@ type masterJob struct {
 	Kernel      string
 	Min, Max    int
 	Output      string
-	Listen      string // where workers find it
+	Listen      string // its address for workers
 	Credentials string
 	Site        string // where it asks for workers
 }
 
-// found is what a site tells a master first.
+// found is the first message of a site to a master.
 type found struct {
 	Existing   []coordinator.PodChanged
 	LastWorker int
 }
 
-// order is what a master asks of its site.
+// order is a request of a master to its site.
 type order struct {
-	Create  bool // or it is to be ended
+	Create  bool // false: end it
 	Worker  int
 	Minimum bool
 }
 
-// ended is how a master's process says that it has ended on purpose.
+// ended is the message of a master's process that it ends on purpose.
 type ended struct {
 	Code   int
 	Reason string
@@ -83,10 +83,10 @@ type ended struct {
 const (
 	masterFile = "master.json"
 	endedFile  = "ended.json"
-	toldFile   = "told.txt"
+	outputFile = "output.txt"
 )
 
-// masterBegins is the line before what each master tells: its notices, and its log with a line for each step.
+// masterBegins is the line before each master's output: its notices, and its log with a line for each step.
 const masterBegins = "MasterBegins"
 
 func newSite(t *testing.T, workerArgs []string) *site {
@@ -98,7 +98,7 @@ func newSite(t *testing.T, workerArgs []string) *site {
 	return &site{launcher: local.NewLauncher(workerArgs, &testLog{t}), listener: listener, living: map[int]coordinator.PodChanged{}, last: -1}
 }
 
-// start begins to serve masters. What it returns ends that, and the workers.
+// start begins to serve masters. The returned function ends that, and the workers.
 func (s *site) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.serving.Go(func() {
@@ -135,11 +135,11 @@ func (s *site) seen(e coordinator.PodChanged) {
 		delete(s.living, e.Worker)
 	}
 	if s.master != nil {
-		_ = s.master.Encode(e) // the next master is told of all
+		_ = s.master.Encode(e) // the next master gets all events
 	}
 }
 
-// serve does what one master asks for, as long as it lives.
+// serve carries out the orders of one master until it ends.
 func (s *site) serve(ctx context.Context, conn net.Conn) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	defer func() { _ = conn.Close() }()
@@ -183,7 +183,7 @@ func (s *site) seenMasters() int {
 // later.
 func trainAtSite(t *testing.T, j *job.Job, text []byte, r run, output string) master.Result {
 	t.Helper()
-	// Long enough for all that is to happen to it. A kill is awaited 50 ms, and much of the time nobody works.
+	// Long enough for all faults. A kill waits 50 ms, and much of the time no worker computes.
 	pace := max(15*time.Millisecond, time.Duration(r.kills+r.masterKills)*3*time.Millisecond, time.Duration(r.stops)*40*time.Millisecond)
 	made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(j.Spec.Name))
 	if err != nil {
@@ -211,23 +211,23 @@ func trainAtSite(t *testing.T, j *job.Job, text []byte, r run, output string) ma
 		if done.kills < r.kills || done.masterKills < r.masterKills || life < r.stops {
 			t.Errorf("%v: it ended after %+v, and %d stops", r, done, life)
 		}
-		told, err := os.ReadFile(filepath.Join(output, toldFile))
+		text, err := os.ReadFile(filepath.Join(output, outputFile))
 		if err != nil && !os.IsNotExist(err) {
 			t.Error(err)
 		}
 		t.Logf("%d workers and %d masters were killed, %d masters stopped; masters took the state back from workers %d times, and from a checkpoint %d times",
-			done.kills, done.masterKills, life, strings.Count(string(told), "\nStateTakenBack"), strings.Count(string(told), "\nResumed"))
+			done.kills, done.masterKills, life, strings.Count(string(text), "\nStateTakenBack"), strings.Count(string(text), "\nResumed"))
 		return result
 	}
 }
 
-// share is what of a run's kills happens before its stop with that number, or after the last.
+// share is the number of a run's kills between two stops.
 func (r run) share(life int) disturbed {
 	part := func(n int) int { return n*(life+1)/(r.stops+1) - n*life/(r.stops+1) }
 	return disturbed{kills: part(r.kills), masterKills: part(r.masterKills)}
 }
 
-// disturbed counts what is done to a run.
+// disturbed counts the faults of a run.
 type disturbed struct{ kills, masterKills int }
 
 // life is what happens between the start of a job's supervisor and its end.
@@ -270,7 +270,7 @@ func (s *site) life(t *testing.T, config masterJob, share disturbed, stops bool,
 		err = json.Unmarshal(text, &e)
 	}
 	if err != nil && code == coordinator.ExitInterrupted {
-		return master.Result{Code: code} // it was asked to stop before it could begin
+		return master.Result{Code: code} // it was asked to stop before it began
 	}
 	if err != nil || e.Code != code {
 		t.Fatalf("the master's exit code is %d, and it has said %+v: %v", code, e, err)
@@ -281,12 +281,12 @@ func (s *site) life(t *testing.T, config masterJob, share disturbed, stops bool,
 	return master.Result{Code: e.Code, Reason: e.Reason, Model: e.Model}
 }
 
-// disturb kills workers and, evenly between them, masters.
+// disturb kills workers and, spread evenly among them, masters.
 func (s *site) disturb(ctx context.Context, output string, share disturbed, done *disturbed) {
 	all := share.kills + share.masterKills
 	for i := range all {
 		ofMaster := (i+1)*share.masterKills/all > i*share.masterKills/all
-		if ofMaster && !atWork(ctx, output) { // else one would hardly see a step
+		if ofMaster && !atWork(ctx, output) { // otherwise it would rarely complete a step
 			return
 		}
 		before := s.seenMasters()
@@ -308,7 +308,7 @@ func (s *site) disturb(ctx context.Context, output string, share disturbed, done
 			continue
 		}
 		done.masterKills++
-		// Most of its workers are to be there for the next master.
+		// Most workers should survive for the next master.
 		for s.seenMasters() == before {
 			select {
 			case <-ctx.Done():
@@ -319,10 +319,10 @@ func (s *site) disturb(ctx context.Context, output string, share disturbed, done
 	}
 }
 
-// atWork waits until the living master has done a step, and for a moment.
+// atWork waits until the running master has done a step, and a moment longer.
 func atWork(ctx context.Context, output string) bool {
 	for {
-		text, _ := os.ReadFile(filepath.Join(output, toldFile)) // the first master makes it
+		text, _ := os.ReadFile(filepath.Join(output, outputFile)) // the first master makes it
 		if begins := strings.LastIndex(string(text), masterBegins); begins >= 0 && strings.Contains(string(text[begins:]), " step=") {
 			break
 		}
@@ -401,12 +401,12 @@ func runMaster(ctx context.Context, path string) (e ended, err error) {
 	if err != nil {
 		return e, err
 	}
-	told, err := os.OpenFile(filepath.Join(c.Output, toldFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	record, err := os.OpenFile(filepath.Join(c.Output, outputFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return e, err
 	}
-	defer func() { err = errors.Join(err, told.Close()) }()
-	if _, err := fmt.Fprintln(told, masterBegins); err != nil {
+	defer func() { err = errors.Join(err, record.Close()) }()
+	if _, err := fmt.Fprintln(record, masterBegins); err != nil {
 		return e, err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
@@ -420,8 +420,8 @@ func runMaster(ctx context.Context, path string) (e ended, err error) {
 	defer launcher.close()
 	result, err := master.Run(ctx, master.Config{
 		Job: j, JobJSON: c.Job, ModelName: name, Min: c.Min, Max: c.Max, LastWorker: first.LastWorker, Existing: first.Existing,
-		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: noticeWriter{to: told}, Store: files,
-		Log: slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: noticeWriter{to: record}, Store: files,
+		Log: slog.New(slog.NewTextHandler(record, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		return e, err

@@ -12,7 +12,7 @@ import (
 
 var bothAggregations = []string{trainingjob.AggregationMaster, trainingjob.AggregationAllReduce}
 
-// survived are the ways in which a job is trained whose master dies, too: some, or with ELASTIC_SOAK all of them.
+// survived are the ways of training a job whose master dies too: some, or with ELASTIC_SOAK all of them.
 func survived(some ways) []run {
 	if os.Getenv("ELASTIC_SOAK") == "" {
 		return some.runs()

@@ -22,7 +22,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// Config is what a local run is started with.
+// Config configures a local run.
 type Config struct {
 	Job        *job.Job
 	JobJSON    []byte
@@ -37,8 +37,8 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// Train runs a job to its end. The same command again continues where it was interrupted, and finds a finished job
-// finished.
+// Train runs a job to its end. The same command again resumes an interrupted job, and returns the result of a finished
+// one.
 func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
 	files := store.Directory{Root: cfg.Output, KeepCheckpoints: cfg.Job.Spec.Keep()}
 	if c := cfg.Job.Spec.Checkpoint; c != nil {
