@@ -89,8 +89,8 @@ type PodForecast struct {
 	Role     string `json:"role,omitempty"`
 	Optional bool   `json:"optional,omitempty"` // its job can do without it
 	State    State  `json:"state"`
-	// Nodes are where it may start: where there are several, they are equal to the scheduler. Others is how many more. A
-	// pod that waits has some where an equal choice of the scheduler lets it start.
+	// Nodes are where it may start: where there are several, they are equal to the scheduler. Others is how many more.
+	// A pod that waits has some where an equal choice of the scheduler lets it start.
 	Nodes  []string `json:"nodes,omitempty"`
 	Others int      `json:"others"`
 	// After is who has to stop before it starts, and Grace how long that may take.

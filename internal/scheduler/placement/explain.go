@@ -14,8 +14,8 @@ type Explanation struct {
 	Decision Decision
 	// Nodes, in the cluster's order: all of them, though kube-scheduler may have stopped earlier.
 	Nodes []NodeExplanation
-	// Message is what kube-scheduler writes into the pod's condition PodScheduled and its event FailedScheduling; "" for a
-	// pod that is bound.
+	// Message is what kube-scheduler writes into the pod's condition PodScheduled and its event FailedScheduling; ""
+	// for a pod that is bound.
 	Message string
 }
 
@@ -28,8 +28,8 @@ type NodeExplanation struct {
 	Detail string
 	// Score is by what it is compared with others where the pod fits on several nodes.
 	Score int64
-	// Victims whose eviction makes room, the most important first; none: the pod fits without, or eviction does not help
-	// or is not allowed.
+	// Victims whose eviction makes room, the most important first; none: the pod fits without, or eviction does not
+	// help or is not allowed.
 	Victims []*Pod
 }
 

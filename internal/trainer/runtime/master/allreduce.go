@@ -19,7 +19,7 @@ func (m *Master) allReduce() func(workers int) bool {
 	case trainingjob.AggregationAllReduce:
 		return func(int) bool { return true }
 	case trainingjob.AggregationAuto:
-		// Of tables a gradient has at most the rows that a minibatch can look up.
+		// A gradient has at most the rows of a table that a minibatch can look up.
 		rows := gradient.LongestPacked(m.network.Tables(), m.cfg.Job.Spec.Training.MinibatchSize)
 		return func(workers int) bool { return allreduce.Pays(4*(m.network.TrainableSize()+rows), workers) }
 	}
@@ -32,7 +32,7 @@ func (m *Master) beginRound(e coordinator.Round) {
 	for _, id := range everybody {
 		c := m.conns[id]
 		if c == nil {
-			continue // its stream has just ended, which is the next event
+			continue // its stream has just ended; the event follows
 		}
 		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Round{Round: &wirepb.Round{
 			Number: e.Number, Step: e.Step, VirtualWorkers: narrow(e.Assigned[id]), Owners: narrow(e.Owners), Listeners: narrow(e.Listeners), Hash: e.Hash,
@@ -42,7 +42,7 @@ func (m *Master) beginRound(e coordinator.Round) {
 	}
 }
 
-// describePeers describes those workers whose address this one has not received, or that are other processes since.
+// describePeers describes the workers whose address this one has not received, or that have been restarted since.
 func (m *Master) describePeers(to *connection, ids []int) []*wirepb.Peer {
 	var peers []*wirepb.Peer
 	for _, id := range ids {
@@ -56,7 +56,7 @@ func (m *Master) describePeers(to *connection, ids []int) []*wirepb.Peer {
 	return peers
 }
 
-// relay makes a worker send the sum of a step to others, with their addresses.
+// relay asks a worker to send the sum of a step to others, with their addresses.
 func (m *Master) relay(e coordinator.Relay) {
 	from := m.conns[e.From]
 	if from == nil {

@@ -24,7 +24,7 @@ func TestAWorkerOfARoundThatFlipsOneBitOfEveryGradientIsNamedWithinAThousandStep
 	s.config.Min, s.config.Max = 3, 3
 	s.launcher.work = func(ctx context.Context, id int) error {
 		if id == 1 {
-			return s.workerOn("bad-node", func(n tally) job.Network { return gradientFlipper{n} })(ctx, id)
+			return s.workerOn("bad-node", func(n countingNetwork) job.Network { return gradientFlipper{n} })(ctx, id)
 		}
 		return s.workerOn("good-node", sound)(ctx, id)
 	}
@@ -35,7 +35,7 @@ func TestAWorkerOfARoundThatFlipsOneBitOfEveryGradientIsNamedWithinAThousandStep
 	}
 }
 
-// laterFence is that of another master of the same job.
+// laterFence is the fence of a later master of the same job.
 type laterFence struct {
 	fence
 	generation int64
@@ -43,7 +43,7 @@ type laterFence struct {
 
 func (f laterFence) Generation() int64 { return f.generation }
 
-func TestMastersOfWorkersThatAddBetweenThemselvesDieAndNothingIsLostOrAppliedTwice(t *testing.T) {
+func TestMastersDieDuringAllReduceAndNothingIsLostOrAppliedTwice(t *testing.T) {
 	s := newSite(t, 3)
 	s.spec.Training.Aggregation = trainingjob.AggregationAllReduce
 	s.job.Spec.Training = s.spec.Training
@@ -66,13 +66,13 @@ func TestMastersOfWorkersThatAddBetweenThemselvesDieAndNothingIsLostOrAppliedTwi
 	back := s.reporter.takenBack(t)
 	for i, step := range died {
 		if !slices.ContainsFunc(back, func(taken int64) bool { return taken >= step-1 }) {
-			t.Errorf("master %d died at step %d, and the next ones went on from %v", i, step, back)
+			t.Errorf("master %d died at step %d, and the next ones resumed from %v", i, step, back)
 		}
 	}
 	s.reporter.mu.Lock()
 	defer s.reporter.mu.Unlock()
 	if !slices.ContainsFunc(s.reporter.notices, func(n coordinator.Notice) bool { return n.Reason == "AllReduce" }) {
-		t.Error("the workers never added between themselves")
+		t.Error("the workers never used all-reduce")
 	}
 	for _, n := range s.reporter.notices {
 		if n.Reason == "StateDiffers" || strings.Contains(n.Message, "gone") {

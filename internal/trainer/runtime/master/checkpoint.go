@@ -11,18 +11,18 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// CheckpointName is what identifies a checkpoint in a store.
+// CheckpointName identifies a checkpoint in a store.
 type CheckpointName struct {
 	Lineage    string
 	Step       int64
-	Job        string // digest of the job whose master writes it: two may be of one lineage
+	Job        string // digest of the job whose master writes it: two jobs may have one lineage
 	Generation int64  // of that master
-	// Trusted is a step up to which nothing is doubted. The newest checkpoint up to there is kept, however many there are:
-	// those after it may be withdrawn.
+	// Trusted is the step up to which the computation is verified. The newest checkpoint up to it is kept, however many
+	// there are: those after it may be withdrawn.
 	Trusted int64
 }
 
-// StoredCheckpoint is one that a store has.
+// StoredCheckpoint is a checkpoint in a store.
 type StoredCheckpoint struct {
 	Step int64
 	Path string // for messages
@@ -37,9 +37,9 @@ type writtenCheckpoint struct {
 // checkpointTimeout bounds the writing of one.
 const checkpointTimeout = 60 * time.Second
 
-// goOnFromCheckpoint takes the newest whole checkpoint of the job's lineage, and returns its step; 0 without one. What
-// is wrong with those that it cannot take is said, and they are left where they are.
-func (m *Master) goOnFromCheckpoint() int64 {
+// resumeFromCheckpoint loads the newest intact checkpoint of the job's lineage, and returns its step; 0 without one. It
+// reports the checkpoints that it cannot load, and leaves them in place.
+func (m *Master) resumeFromCheckpoint() int64 {
 	id := m.cfg.Job.Identity
 	stored, err := m.cfg.Store.Checkpoints(id.Lineage)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *Master) goOnFromCheckpoint() int64 {
 		}
 		c, state, err := m.restore(s)
 		if err != nil {
-			m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointRefused", Message: fmt.Sprintf("checkpoint %s is passed over: %v", s.Path, err)})
+			m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointRefused", Message: fmt.Sprintf("checkpoint %s is skipped: %v", s.Path, err)})
 			continue
 		}
 		m.state = state
@@ -81,7 +81,7 @@ func (m *Master) restore(s StoredCheckpoint) (checkpoint.Checkpoint, []float32, 
 	return c, state, m.network.Restore(state, c.Tensors)
 }
 
-// checkpoint writes the current state beside the loop.
+// checkpoint writes the current state in the background.
 func (m *Master) checkpoint(step, trusted int64) {
 	id := m.cfg.Job.Identity
 	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation(), Trusted: trusted}
@@ -89,7 +89,7 @@ func (m *Master) checkpoint(step, trusted int64) {
 	m.saving.Go(func() {
 		ctx, cancel := context.WithTimeout(m.writing, checkpointTimeout)
 		defer cancel()
-		m.files.Lock() // the model's files are written one after the other with these
+		m.files.Lock() // the model's files and checkpoints are written one at a time
 		defer m.files.Unlock()
 		file, err := checkpoint.Encode(checkpoint.Checkpoint{
 			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Evaluations: before, Validation: id.Validation, Tensors: m.network.Snapshot(state),
@@ -113,14 +113,14 @@ func (m *Master) checkpointWritten(w writtenCheckpoint) {
 	m.step(coordinator.CheckpointWritten{Step: w.step})
 }
 
-// withdraw marks what this master has written since a machine may have computed wrongly, when nothing is written any
-// more, so that no later master continues from it.
+// withdraw renames the checkpoints that this master has written since a machine may have computed wrongly, after the
+// last write is complete, so that no later master resumes from them.
 func (m *Master) withdraw(ctx context.Context) {
 	if m.withdrawAfter == nil {
 		return
 	}
 	select {
-	case w := <-m.checkpointed: // it was under way when the loop ended
+	case w := <-m.checkpointed: // it was in flight when the loop ended
 		if w.err == nil {
 			m.written = append(m.written, w.step)
 		}
@@ -145,7 +145,7 @@ func (m *Master) withdraw(ctx context.Context) {
 	}
 }
 
-// checkpointEvery is the number of steps between two checkpoints: an epoch's where the job says nothing. 0: the store
+// checkpointEvery is the number of steps between two checkpoints, by default those of an epoch. 0: the store
 // has no place for them.
 func (m *Master) checkpointEvery(stateBytes int) int64 {
 	if !m.cfg.Store.KeepsCheckpoints(stateBytes) {
@@ -157,12 +157,12 @@ func (m *Master) checkpointEvery(stateBytes int) int64 {
 	return m.cfg.Job.Schedule.StepsPerEpoch()
 }
 
-// measuredAt is how well the step before a state went, from what is kept of it.
+// measuredAt is loss and metrics of the step before a state, from the checkpoint.
 func (m *Master) measuredAt(step int64, lossSum float64, counts []int64) nn.Result {
 	if step == 0 {
 		return nn.Result{}
 	}
-	if size := m.cfg.Job.Metrics.Size(); len(counts) != size { // the model file's metrics were others then: they are not of the lineage
+	if size := m.cfg.Job.Metrics.Size(); len(counts) != size { // the model file had other metrics then: the lineage does not cover them
 		known := counts
 		counts = make([]int64, size)
 		copy(counts[:1], known) // the right answers

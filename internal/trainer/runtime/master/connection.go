@@ -21,14 +21,14 @@ type connection struct {
 	worker      int
 	node        string
 	numerics    int
-	address     string // where other workers reach it; owned by the loop, as what follows
+	address     string // under which other workers reach it; owned by the loop, as are the following fields
 	certificate []byte
-	sentPeers   map[int]string // other workers whose address it has received, and which
+	sentPeers   map[int]string // by worker: the peers that it has received
 	queue       *wire.Queue
-	end         context.CancelCauseFunc // ends the stream at once, whatever is being sent
+	end         context.CancelCauseFunc // ends the stream at once, even while it sends
 	heard       atomic.Bool
-	fetching    atomic.Bool // its state has been asked for
-	subscribed  bool        // it is sent every update; owned by the loop
+	fetching    atomic.Bool // its state has been requested
+	subscribed  bool        // it receives every update; owned by the loop
 	closing     bool        // a last message was sent or received; owned by the loop
 }
 
@@ -82,7 +82,7 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	return nil
 }
 
-// firstMessage is the first message of a stream that is no heartbeat: these overtake all others.
+// firstMessage is the first message of a stream that is not a heartbeat: heartbeats overtake all others.
 func firstMessage(stream grpc.ServerStream) (*wirepb.Message, error) {
 	for {
 		f := &wire.Frame{}
@@ -98,7 +98,7 @@ func firstMessage(stream grpc.ServerStream) (*wirepb.Message, error) {
 
 var errEnded = errors.New("the master has ended")
 
-// deliver gives the loop an input, unless it has ended.
+// deliver passes an input to the loop, unless the loop has ended.
 func (m *Master) deliver(i input) bool {
 	select {
 	case m.in <- i:
@@ -108,7 +108,7 @@ func (m *Master) deliver(i input) bool {
 	}
 }
 
-// receive hands whole messages to the loop until the stream ends. The end in good order is io.EOF.
+// receive passes complete messages to the loop until the stream ends. A regular end is io.EOF.
 func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 	var sum, state wire.Assembly
 	n := m.network
@@ -165,7 +165,7 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 	}
 }
 
-// protocolError is what no worker sends that works as it should.
+// protocolError is a violation of the protocol by a worker.
 type protocolError struct{ reason string }
 
 func (e *protocolError) Error() string { return "it sent " + e.reason }

@@ -60,7 +60,7 @@ func (m *Master) do(e coordinator.Effect) {
 	case coordinator.Disconnect:
 		if c := m.conns[e.Worker]; c != nil {
 			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
-			m.cfg.History.OnEvent(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the stream's end will be no news
+			m.cfg.History.OnEvent(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the end of the stream is not reported again
 			c.closing, c.subscribed = true, false
 			c.end(errors.New(e.Reason))
 		}
@@ -114,11 +114,11 @@ func (m *Master) accept(g *receivedGradient) {
 	g.floats = nil
 }
 
-// publish sends the sum to everybody, then applies it here too: the workers' time is the scarcer one.
+// publish sends the sum to all workers, and then applies it here: this order saves the workers' time.
 func (m *Master) publish(e coordinator.Publish) {
 	n := m.network
 	k := m.cfg.Job.Schedule.Minibatches(e.Step)
-	sum, _ := m.tree.Sum() // it is whole: the coordinator publishes what it has accepted
+	sum, _ := m.tree.Sum() // it is complete: the coordinator publishes only then
 	rows := gradient.Counts(sum.Rows)
 	floats := make([]float32, 0, n.TrainableSize()+k*n.StatsSize())
 	floats = append(floats, sum.Dense...)
@@ -151,7 +151,7 @@ func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
 	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured, Rows: u.rows}}}
 	if !c.queue.SendTensor(message, u.floats, nil) {
 		c.queue.Drop()
-		m.log.Warn("a worker reads too slowly; it gets a fresh state", "worker", c.worker, "node", c.node)
+		m.log.Warn("a worker reads too slowly; it receives a new state", "worker", c.worker, "node", c.node)
 		m.pending = append(m.pending, coordinator.Overflow{Worker: c.worker})
 	}
 }
@@ -174,14 +174,15 @@ type fetchedState struct {
 	validation  string // what these were made on
 }
 
-// adoptState continues from a worker's state instead of the master's. The updates that led to it are not known.
+// adoptState continues from a worker's state instead of the master's. The master does not have the updates that led to
+// it.
 func (m *Master) adoptState(step int64, hash string, f fetchedState) {
 	m.state, m.hash, m.hashStep, m.updates = f.floats, hash, step, nil
 	for _, c := range m.conns {
-		c.subscribed = false // the updates to come are of another state than theirs
+		c.subscribed = false // the coming updates apply to another state than theirs
 	}
 	m.evaluations.began = time.Time{}
-	if f.validation == m.cfg.Job.Identity.Validation { // a worker that was away for a while has not heard of those that were made then
+	if f.validation == m.cfg.Job.Identity.Validation { // a worker that was disconnected lacks the evaluations of that time
 		f.evaluations = union(m.evaluations.before(step), f.evaluations)
 	}
 	m.takeEvaluations(step, f.evaluations, f.validation)
@@ -189,19 +190,19 @@ func (m *Master) adoptState(step int64, hash string, f fetchedState) {
 	m.resetTree(step)
 }
 
-// resetTree begins to gather the gradients of a step, if there is one.
+// resetTree prepares the tree for the gradients of a step, if there is one.
 func (m *Master) resetTree(step int64) {
 	if step < m.cfg.Job.Schedule.Steps() {
 		m.tree.Reset(m.cfg.Job.Schedule.Minibatches(step))
 	}
 }
 
-// measured is what travels with a state or an update of how well the last step went.
+// measured is the loss and metrics of the last step, as sent with a state or an update.
 func measured(r nn.Result) *wirepb.Measured {
 	return &wirepb.Measured{LossSum: r.LossSum, Counts: r.Counts}
 }
 
-// sendUpdates brings a worker that is a little behind up to date.
+// sendUpdates sends a worker the updates that it lacks.
 func (m *Master) sendUpdates(id int, from int64) {
 	c := m.conns[id]
 	if c == nil {
@@ -217,7 +218,7 @@ func (m *Master) sendUpdates(id int, from int64) {
 
 func (m *Master) refuse(c *connection, reason string) {
 	c.closing, c.subscribed = true, false
-	m.gaveUp[c.worker] = reason // it ends for it
+	m.gaveUp[c.worker] = reason // the reason of its end
 	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
 	c.queue.Close()
 }

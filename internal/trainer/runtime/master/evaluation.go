@@ -16,14 +16,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// Of the evaluations of a run the newest are kept: they travel with every state and stand in every status.
+// The newest evaluations of a run are kept: they are sent with every state and shown in every status.
 const (
 	mostEvaluations     = 1000
 	evaluationsInStatus = 50
 )
 
-// evaluations are those of the run up to now. Every worker remembers them too, so that they are not lost with a master.
-// One that is due at the state from which somebody continues is made again, to the same result.
+// evaluations are the evaluations of the run so far. Every worker keeps them too, so that they are not lost with a
+// master. An evaluation of the state from which a master resumes is repeated, with the same result.
 type evaluations struct {
 	parts []nn.Result // of the current evaluation, by range of the validation data
 
@@ -34,25 +34,25 @@ type evaluations struct {
 	took time.Duration             // all of them, by this master
 }
 
-// takeEvaluations continues from those that came with a state of step. Those that were made on other validation data
-// would say nothing beside the ones to come.
+// takeEvaluations continues from the evaluations that came with a state of step. Evaluations on other validation data
+// are not comparable with later ones.
 func (m *Master) takeEvaluations(step int64, all []trainingjob.Measurement, madeOn string) {
 	m.evaluations.all = all
 	if madeOn != m.cfg.Job.Identity.Validation {
 		m.evaluations.all = nil
 		if len(all) > 0 {
 			m.notice(coordinator.Notice{Warning: true, Reason: "EvaluationsLeftOut", Message: fmt.Sprintf(
-				"model.json leaves out %s up to step %d: the validation data were others then", wording.Number(len(all), "evaluation"), step)})
+				"model.json leaves out %s up to step %d: they were made on other validation data", wording.Number(len(all), "evaluation"), step)})
 			return
 		}
 	}
-	m.sayWhatIsMissing(step)
+	m.reportMissing(step)
 }
 
-// sayWhatIsMissing tells of evaluations before a step that are asked for and were not made.
-func (m *Master) sayWhatIsMissing(step int64) {
+// reportMissing reports evaluations before a step that are configured and were not made.
+func (m *Master) reportMissing(step int64) {
 	j, have := m.cfg.Job, m.evaluations.all
-	if len(j.Parts) == 0 || len(have) >= mostEvaluations { // of so many the oldest are not kept
+	if len(j.Parts) == 0 || len(have) >= mostEvaluations { // the oldest are not kept
 		return
 	}
 	made := map[int64]bool{}
@@ -73,12 +73,12 @@ func (m *Master) sayWhatIsMissing(step int64) {
 	}
 }
 
-// before lists those of the states before the one at step.
+// before lists the evaluations of states before step.
 func (e *evaluations) before(step int64) []trainingjob.Measurement {
 	return slices.DeleteFunc(slices.Clone(e.all), func(m trainingjob.Measurement) bool { return m.Step >= step })
 }
 
-// union are the evaluations of both, by step: one that was made twice has the same result.
+// union merges evaluations, by step: a repeated one has the same result.
 func union(a, b []trainingjob.Measurement) []trainingjob.Measurement {
 	byStep := map[int64]trainingjob.Measurement{}
 	for _, e := range slices.Concat(a, b) {
@@ -91,7 +91,7 @@ func union(a, b []trainingjob.Measurement) []trainingjob.Measurement {
 	return all[max(0, len(all)-mostEvaluations):]
 }
 
-// newestOf are the last of them, for a status.
+// newestOf returns the newest evaluations, for a status.
 func newestOf(all []trainingjob.Measurement) []trainingjob.Measurement {
 	return slices.Clone(all[max(0, len(all)-evaluationsInStatus):])
 }
@@ -100,7 +100,7 @@ func evaluationProto(m trainingjob.Measurement) *wirepb.Evaluation {
 	return &wirepb.Evaluation{Step: m.Step, Loss: m.Loss, Records: m.Records, Metrics: m.Metrics}
 }
 
-// toProto is what travels with a state.
+// toProto converts evaluations to messages.
 func toProto(all []trainingjob.Measurement) []*wirepb.Evaluation {
 	out := make([]*wirepb.Evaluation, len(all))
 	for i, m := range all {
@@ -118,7 +118,7 @@ func fromProto(all []*wirepb.Evaluation) []trainingjob.Measurement {
 	return out
 }
 
-// evaluate has a worker evaluate ranges.
+// evaluate asks a worker to evaluate ranges.
 func (m *Master) evaluate(e coordinator.Evaluate) {
 	if m.evaluations.began.IsZero() {
 		m.evaluations.began = time.Now()
@@ -128,19 +128,19 @@ func (m *Master) evaluate(e coordinator.Evaluate) {
 	}
 }
 
-// takePart offers the answer for a range to the coordinator.
+// takePart passes the result of a range to the coordinator.
 func (m *Master) takePart(c *connection, e *wirepb.Evaluated) {
 	parts := m.cfg.Job.Parts
 	if size := m.cfg.Job.Metrics.Size(); e.Part < 0 || int(e.Part) >= len(parts) || len(e.Counts) != size || math.IsNaN(e.LossSum) || math.IsInf(e.LossSum, 0) ||
 		e.Records != parts[e.Part].Hi-parts[e.Part].Lo {
-		m.failProtocol(c, fmt.Sprintf("sent an answer for part %d of %d of the validation data with %d records, %d counts of %d and a loss of %v", e.Part, len(parts), e.Records, len(e.Counts), size, e.LossSum))
+		m.failProtocol(c, fmt.Sprintf("sent a result for part %d of %d of the validation data with %d records, %d counts of %d and a loss of %v", e.Part, len(parts), e.Records, len(e.Counts), size, e.LossSum))
 		return
 	}
 	result := nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}
 	m.step(coordinator.EvaluationPart{Worker: c.worker, Step: e.Step, Part: int(e.Part), Payload: result})
 }
 
-// evaluated takes the result of an evaluation, and says it.
+// evaluated records the result of an evaluation and reports it.
 func (m *Master) evaluated(step int64) {
 	e := &m.evaluations
 	measured, sum := evaluation.Measure(step, m.cfg.Job.Metrics, e.parts)
@@ -152,7 +152,7 @@ func (m *Master) evaluated(step int64) {
 		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluation{Evaluation: evaluationProto(measured)}})
 	}
 	message := fmt.Sprintf("step %d of %d, on %d records of validation data: %s", step, m.cfg.Job.Schedule.Steps(), measured.Records, inWords(measured))
-	if step == m.cfg.Job.Schedule.Steps() { // the status of the job that is done says it
+	if step == m.cfg.Job.Schedule.Steps() { // the status of the finished job has it
 		m.log.Info(message, "seconds", took.Seconds())
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-func TestEvaluationsThatAWorkerHasNotHeardOfStayWithTheMaster(t *testing.T) {
+func TestEvaluationsThatAWorkerLacksStayWithTheMaster(t *testing.T) {
 	at := func(steps ...int64) (all []trainingjob.Measurement) {
 		for _, step := range steps {
 			all = append(all, trainingjob.Measurement{Step: step, Loss: float64(step)})

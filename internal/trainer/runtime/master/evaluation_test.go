@@ -11,7 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
 
-// evaluated has the site's job evaluate its state every 10 steps.
+// evaluated configures the site's job to evaluate its state every 10 steps.
 func (s *site) evaluated() {
 	s.Helper()
 	s.spec.Data.Validation = "synthetic://digits?records=1500&seed=5"
@@ -19,7 +19,7 @@ func (s *site) evaluated() {
 	s.reload()
 }
 
-// reload loads the job anew as spec says it now.
+// reload loads the job again from the current spec.
 func (s *site) reload() {
 	s.Helper()
 	var err error
@@ -30,7 +30,7 @@ func (s *site) reload() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.job.Close(); err != nil { // newSite sees to the one in its place
+	if err := s.job.Close(); err != nil { // newSite closes the new one
 		s.Fatal(err)
 	}
 	s.job, s.config.Job, s.config.JobJSON = j, j, s.text

@@ -27,7 +27,7 @@ type receivedGradient struct {
 	results []nn.Result
 }
 
-// take turns what a stream said into an event.
+// take converts a stream's input to an event.
 func (m *Master) take(i input) {
 	c := i.conn
 	if i.ended != nil {
@@ -64,7 +64,7 @@ func (m *Master) take(i input) {
 		})
 	case *wirepb.Message_State:
 		if i.state == nil {
-			m.log.Warn("a worker sent a state that nobody had asked for", "worker", c.worker, "node", c.node)
+			m.log.Warn("a worker sent a state without a request", "worker", c.worker, "node", c.node)
 			return
 		}
 		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state), Payload: fetchedState{
@@ -107,11 +107,11 @@ func (m *Master) take(i input) {
 			m.step(coordinator.Lost{Worker: c.worker, Reason: "ended its stream: " + p.Reason, Fault: true})
 			return
 		}
-		m.tell(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+		m.publishNotice(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
 		m.gaveUp[c.worker] = p.Reason
 		m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})
 	default:
-		m.log.Warn("a worker sent what only masters say", "worker", c.worker, "message", fmt.Sprintf("%T", k))
+		m.log.Warn("a worker sent a message that only masters send", "worker", c.worker, "message", fmt.Sprintf("%T", k))
 	}
 }
 
@@ -143,17 +143,17 @@ func endReason(err error) string {
 	return fmt.Sprintf("was lost: %v", err)
 }
 
-// join answers the first message of a stream with the job. Every worker holds the same token, so what a stream says of
-// itself is believed only as far as it harms nobody else: it neither takes a connected worker's number, nor ends the
-// master.
+// join answers the first message of a stream with the job. Every worker holds the same token, so what a stream claims
+// about itself is not trusted where it could harm others: a claim neither takes a connected worker's number, nor ends
+// the master.
 func (m *Master) join(c *connection, join *wirepb.Join) {
 	if g := m.cfg.Fence.Generation(); join.Generation > g {
-		// Whether another master has taken over, the fence finds out by itself. A worker that knows one looks for it.
+		// The fence detects by itself whether another master has taken over. A worker that knows of one looks for it.
 		m.turnAway(c, fmt.Sprintf("it knows a master of generation %d, and this one of generation %d still holds the job", join.Generation, g))
 		return
 	}
 	if m.conns[c.worker] != nil {
-		// If it is the same worker, its older stream ends in a second at most, by silence, and it comes again.
+		// If it is the same worker, its older stream times out within a second, and it connects again.
 		m.turnAway(c, fmt.Sprintf("worker %d is connected", c.worker))
 		return
 	}
@@ -165,13 +165,13 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 	}}})
 }
 
-// turnAway ends a stream that never became a worker's. Its worker may come again.
+// turnAway ends a stream before its worker has joined. The worker may connect again.
 func (m *Master) turnAway(c *connection, reason string) {
 	m.log.Warn("turned a worker's stream away", "worker", c.worker, "node", c.node, "reason", reason)
 	c.end(errors.New(reason))
 }
 
-// filesJSON is a list of files for a message; nothing for none.
+// filesJSON is a list of files for a message; empty for none.
 func filesJSON(files []data.File) []byte {
 	if len(files) == 0 {
 		return nil
@@ -216,7 +216,7 @@ func (m *Master) failProtocol(c *connection, reason string) {
 	m.step(coordinator.Lost{Worker: c.worker, Reason: reason, Fault: true})
 }
 
-// ownHash is the hash of the state, computed once for each step at which it is asked for.
+// ownHash is the hash of the state, computed at most once for each step.
 func (m *Master) ownHash() string {
 	if step := m.core.StateStep(); m.hashStep != step {
 		m.hash, m.hashStep = worker.Hash(m.state), step

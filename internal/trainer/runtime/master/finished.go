@@ -15,15 +15,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// dismissTimeout is how long the workers of an earlier master are awaited.
+// dismissTimeout is how long the master waits for the workers of an earlier master.
 const dismissTimeout = 10 * time.Second
 
-// alreadyDone is the end of a run that finds the job done.
+// alreadyDone is the result of a run that finds the job finished.
 func (m *Master) alreadyDone(ctx context.Context) (Result, error) {
 	m.log.Info("the job is done already", "sha256", m.finished.SHA256)
 	m.info = m.finished
 	m.evaluations.all = m.info.Evaluations
-	m.sayWhatIsMissing(m.cfg.Job.Schedule.Steps())
+	m.reportMissing(m.cfg.Job.Schedule.Steps())
 	m.cfg.Reporter.Status(m.cfg.History.OnStatus(m.finishedStatus()))
 	return Result{Code: coordinator.ExitDone, Model: m.info}, m.dismissLeftOver(ctx)
 }
@@ -34,7 +34,8 @@ func (m *Master) isEvaluated(info *ModelInfo) bool {
 	return validation == "" || validation == info.Validation
 }
 
-// cannotEvaluateFinished says why the final state of a finished job cannot be had; otherwise this run holds it.
+// cannotEvaluateFinished is the reason why the final state of a finished job cannot be loaded; otherwise it has been
+// loaded.
 func (m *Master) cannotEvaluateFinished() string {
 	if m.kept == m.cfg.Job.Schedule.Steps() {
 		_, sum, err := m.encodeModel(m.state)
@@ -47,7 +48,7 @@ func (m *Master) cannotEvaluateFinished() string {
 		"measure the model with elastic-trainer evaluate, or remove it to train again", strings.Join(m.finished.Files[:min(1, len(m.finished.Files))], ""))
 }
 
-// notEvaluated is the end of a run that cannot do what is left of a finished job.
+// notEvaluated is the result of a run that cannot make the missing evaluation of a finished job.
 func (m *Master) notEvaluated(ctx context.Context, reason string) (Result, error) {
 	m.notice(coordinator.Notice{Warning: true, Reason: "NotEvaluated", Message: reason})
 	m.info = m.finished
@@ -58,7 +59,8 @@ func (m *Master) notEvaluated(ctx context.Context, reason string) (Result, error
 }
 
 // dismissLeftOver ends the workers that a master left behind which died between saving the model and dismissing them:
-// pending ones are deleted, running ones told "finished", so that they exit 0, and deleted if they do not hear it.
+// pending ones are deleted; running ones are sent "finished", so that they exit 0, and are deleted if they do not
+// connect.
 func (m *Master) dismissLeftOver(ctx context.Context) error {
 	running := map[int]bool{}
 	for _, e := range m.cfg.Existing {
@@ -95,11 +97,11 @@ func (m *Master) dismissLeftOver(ctx context.Context) error {
 	for id := range running {
 		m.cfg.Launcher.Delete(id)
 	}
-	server.Stop(lastWords)
+	server.Stop(closeTimeout)
 	return <-served
 }
 
-// dismiss answers any worker with its dismissal.
+// dismiss answers every worker with its dismissal.
 func dismiss(stream grpc.ServerStream) error {
 	if _, err := firstMessage(stream); err != nil {
 		return err

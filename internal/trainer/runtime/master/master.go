@@ -1,4 +1,4 @@
-// Package master runs a training job: it feeds the coordinator with what happens (streams, pods, time, signals) and
+// Package master runs a training job: it passes events (streams, pods, time, signals) to the coordinator and
 // carries out its effects. It holds the state, adds the gradients along the tree, and writes the result.
 //
 // One goroutine owns everything; other goroutines serve streams, files and the API server, and communicate with it
@@ -53,7 +53,7 @@ type Reporter interface {
 // Config is the configuration of a master.
 type Config struct {
 	Job         *job.Job
-	JobJSON     []byte // as the workers are to load it
+	JobJSON     []byte // the job as workers load it
 	ModelName   string // of the model file, for messages
 	Min, Max    int
 	Queued      bool // Kueue admits the minimum's workers with this master; their own Job creates them
@@ -64,7 +64,7 @@ type Config struct {
 	Launcher    Launcher
 	Fence       Fence
 	Reporter    Reporter
-	History     *history.Recorder // of the job, see Record, where others watch it; nil: nobody does
+	History     *history.Recorder // of the job, see Record, for observers; nil without any
 	Store       Store
 	Log         *slog.Logger
 }
@@ -86,8 +86,8 @@ const (
 type Result struct {
 	Code   int // of the process
 	Reason string
-	Model  *ModelInfo // of a job that is done
-	Report string     // where its page is; "" where there is none
+	Model  *ModelInfo // of a finished job
+	Report string     // the path of its page; "" without one
 }
 
 // Master is a running job.
@@ -101,7 +101,7 @@ type Master struct {
 	in      chan input
 	ended   chan struct{} // closed when the loop has ended
 	conns   map[int]*connection
-	gaveUp  map[int]string      // a worker's last words, until its pod has ended
+	gaveUp  map[int]string      // the reason that a worker gave, until its pod has ended
 	pending []coordinator.Event // caused by effects; they come before the next from outside
 
 	state    []float32
@@ -111,34 +111,34 @@ type Master struct {
 	results  []nn.Result // of the current step, by virtual worker
 	stats    [][]float32
 
-	newestSaid  *wirepb.Applied // of the steps that workers do between themselves
+	newestSaid  *wirepb.Applied // from all-reduce
 	updates     []update        // the newest, oldest first
 	buffers     *wire.Buffers
 	evaluations evaluations
 
 	last          nn.Result          // of the last step
-	dirty         bool               // something changed since the history was told
-	newest        trainingjob.Status // that it was told
-	stale         bool               // and that has not been reported
+	dirty         bool               // something has changed since the last record in the history
+	newest        trainingjob.Status // last recorded
+	stale         bool               // newest has not been reported
 	reported      time.Time
 	began         time.Time
 	info          *ModelInfo
-	finished      *ModelInfo // the model of an earlier run of the job, to be evaluated on other data than then; nil: there is none
-	unfit         string     // why the final model could never be kept
+	finished      *ModelInfo // the model of an earlier run of the job, to be evaluated on other data; nil for none
+	unfit         string     // why the final model cannot be saved
 	saved         chan savedModel
 	kept          int64   // the step of the newest checkpoint
-	written       []int64 // the steps of those that this master has written
-	withdrawAfter *int64  // what was written after that step is not to be gone on from
+	written       []int64 // the steps of the checkpoints of this master
+	withdrawAfter *int64  // checkpoints after this step must not be resumed from
 	checkpointed  chan writtenCheckpoint
 	saving        sync.WaitGroup
-	files         sync.Mutex         // held while one is written
-	writing       context.Context    // of that
+	files         sync.Mutex         // held while a file is written
+	writing       context.Context    // bounds writing
 	giveUp        context.CancelFunc // writing, when the loop has ended
 	streams       sync.WaitGroup     // their goroutines
 	result        *Result
 }
 
-// update is one that has been published: the sum of the gradients, every virtual worker's statistics, then the rows of
+// update is a published update: the sum of the gradients, every virtual worker's statistics, then the rows of
 // the embedding tables, packed.
 type update struct {
 	step     int64
@@ -147,13 +147,13 @@ type update struct {
 	measured *wirepb.Measured
 }
 
-// StoppedError is the cause of Run's context where it is known why the master is asked to stop.
+// StoppedError is the cause of Run's context if the reason for stopping is known.
 type StoppedError coordinator.StopCause
 
 func (e StoppedError) Error() string { return coordinator.StopCause(e).String() }
 
 // Run trains until the job is done, has failed, or ctx ends (SIGTERM, with StoppedError as its cause where more is
-// known). An error is a master that could not run at all.
+// known). An error means that the master could not run at all.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.History == nil {
 		cfg.History = Record(cfg.Job)
@@ -185,9 +185,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	m.loop(ctx, served)
 	close(m.ended)
 	if m.result.Code != coordinator.ExitDone {
-		m.giveUp() // otherwise the last checkpoint may still be on its way
+		m.giveUp() // otherwise the last checkpoint may still be in flight
 	}
-	server.Stop(lastWords)
+	server.Stop(closeTimeout)
 	m.streams.Wait()
 	m.saving.Wait()
 	m.withdraw(ctx)
@@ -195,7 +195,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return *m.result, nil
 }
 
-// prepare makes the state that the run begins with, the newest checkpoint's or that of step 0, and the coordinator.
+// prepare makes the initial state of the run, from the newest checkpoint or that of step 0, and the coordinator.
 func (m *Master) prepare() error {
 	j := m.cfg.Job
 	k := j.Spec.Training.GradsToWait
@@ -214,7 +214,7 @@ func (m *Master) prepare() error {
 	if err != nil {
 		return err
 	}
-	step := m.goOnFromCheckpoint()
+	step := m.resumeFromCheckpoint()
 	m.resetTree(step)
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
@@ -270,7 +270,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 		case <-stop:
 			stop = nil
 			m.log.Info("asked to stop; the step in flight is published first", "step", m.core.StepsDone())
-			var why StoppedError // none where nobody knows
+			var why StoppedError // zero if unknown
 			errors.As(context.Cause(ctx), &why)
 			m.step(coordinator.Stop{Cause: coordinator.StopCause(why)})
 		}
@@ -303,5 +303,5 @@ func (m *Master) step(e coordinator.Event) {
 	}
 }
 
-// lastWords is how long streams may take to end when the master does.
-const lastWords = 2 * time.Second
+// closeTimeout is how long streams may take to end when the master ends.
+const closeTimeout = 2 * time.Second

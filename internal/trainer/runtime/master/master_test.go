@@ -25,8 +25,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
-// expectDone checks that every virtual worker of every step is in the model exactly once, and that nothing is waited
-// for.
+// expectDone checks that every virtual worker of every step is in the model exactly once, and that no worker is pending
+// any more.
 func (s *site) expectDone(r master.Result) {
 	s.Helper()
 	if r.Code != coordinator.ExitDone || r.Model == nil {
@@ -81,7 +81,7 @@ func TestEveryVirtualWorkerCountsOnceWhileWorkersComeAndGo(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatFallsSilentIsEndedEvenIfItDoesNotRead(t *testing.T) {
+func TestASilentWorkerIsEndedEvenIfItDoesNotRead(t *testing.T) {
 	s := newSite(t, 40)
 	s.config.Max = 2
 	ended := make(chan error, 1)
@@ -94,7 +94,7 @@ func TestAWorkerThatFallsSilentIsEndedEvenIfItDoesNotRead(t *testing.T) {
 			return err
 		}
 		defer closeVisit()
-		// It holds the first state: dealt work at once, or sent a state that it does not read.
+		// It holds the first state, so it is assigned work at once, or is sent a state that it does not read.
 		s.hello(v)
 		if err := wait(ctx, "the suspicion", func() bool {
 			s.reporter.mu.Lock()
@@ -125,7 +125,7 @@ func TestAWorkerThatFallsSilentIsEndedEvenIfItDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatReadsSlowlyHoldsNobodyUpAndGetsAFreshState(t *testing.T) {
+func TestAWorkerThatReadsSlowlyDelaysNoOtherAndGetsANewState(t *testing.T) {
 	s := newSite(t, 10)
 	s.config.Max = 2
 	var log []string
@@ -145,12 +145,12 @@ func TestAWorkerThatReadsSlowlyHoldsNobodyUpAndGetsAFreshState(t *testing.T) {
 		}
 	}
 	if states := strings.Count(strings.Join(log, " "), "state"); states < 2 {
-		t.Errorf("it read %d states: the first, and no fresh one: %v", states, log)
+		t.Errorf("it read %d states: the first, and no new one: %v", states, log)
 	}
 }
 
-// slowReader is worker 1. It beats, but reads nothing while the others do a hundred steps; then it reads on to its
-// dismissal. What it reads is one state and the updates that follow it, as often as need be.
+// slowReader is worker 1. It sends heartbeats, but reads nothing while the others do a hundred steps; then it reads
+// until its dismissal. It reads a state and the updates that follow it, possibly several times.
 func (s *site) slowReader(ctx context.Context) (log []string, err error) {
 	v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: 1, Numerics: kernel.NumericsVersion})
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *site) slowReader(ctx context.Context) (log []string, err error) {
 	}
 }
 
-func TestAMasterThatIsAskedToStopExits143AndItsWorkersLookForTheNext(t *testing.T) {
+func TestAMasterThatIsAskedToStopExits143AndItsWorkersReconnectToTheNext(t *testing.T) {
 	s := newSite(t, 100)
 	s.launcher.work = s.worker(time.Millisecond)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -226,18 +226,18 @@ func TestAMasterThatIsAskedToStopExits143AndItsWorkersLookForTheNext(t *testing.
 func TestAMasterEndsWhenAnotherHasTakenOver(t *testing.T) {
 	s := newSite(t, 100)
 	s.launcher.work = s.worker(time.Millisecond)
-	told := make(chan error, 1)
+	waited := make(chan error, 1)
 	go func() {
-		told <- wait(t.Context(), "some steps", func() bool { return s.step.Load() > 5 })
+		waited <- wait(t.Context(), "some steps", func() bool { return s.step.Load() > 5 })
 		s.lost <- "generation 7 has the Lease"
 	}()
 	result := s.run(t.Context())
-	if err := <-told; err != nil || result.Code != coordinator.ExitInterrupted || !strings.Contains(result.Reason, "generation 7") {
+	if err := <-waited; err != nil || result.Code != coordinator.ExitInterrupted || !strings.Contains(result.Reason, "generation 7") {
 		t.Errorf("it ended with %+v, %v", result, err)
 	}
 }
 
-func TestAMasterThatFindsTheJobDoneDismissesWhatTheLastOneLeft(t *testing.T) {
+func TestAMasterOfAFinishedJobDismissesTheWorkersThatTheLastOneLeft(t *testing.T) {
 	s := newSite(t, 1)
 	s.expectDone(s.run(t.Context()))
 	s.launcher.close()
@@ -260,7 +260,7 @@ type small struct{ store.Directory }
 
 func (small) Fits(bytes int) error { return kube.Store{}.Fits(8 * bytes) }
 
-func TestAModelThatCannotBeKeptEndsTheJobBeforeItBegins(t *testing.T) {
+func TestAModelThatCannotBeSavedEndsTheJobBeforeItBegins(t *testing.T) {
 	s := newSite(t, 1)
 	s.config.Store = small{store.Directory{Root: t.TempDir()}}
 	result := s.run(t.Context())

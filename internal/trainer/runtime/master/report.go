@@ -7,10 +7,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/page"
 )
 
-// reportTimeout bounds the writing of the report: nobody should wait for it.
+// reportTimeout bounds the writing of the report: the end of a job should not wait for it.
 const reportTimeout = 5 * time.Second
 
-// saveReport leaves the page of the run behind, beside the model where there is one. Without it nothing is lost.
+// saveReport saves the page of the run, beside the model if there is one. A failure does no harm.
 func (m *Master) saveReport(ctx context.Context) {
 	m.cfg.History.OnFinish(m.result.Reason)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)

@@ -11,7 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// takenBack is the steps from which masters resumed with a worker's state.
+// takenBack lists the steps at which masters resumed with a worker's state.
 func (r *reporter) takenBack(t *testing.T) (steps []int64) {
 	t.Helper()
 	r.mu.Lock()
@@ -28,7 +28,7 @@ func (r *reporter) takenBack(t *testing.T) (steps []int64) {
 	return steps
 }
 
-func TestARestartedMasterGoesOnFromItsWorkersState(t *testing.T) {
+func TestARestartedMasterResumesFromItsWorkersState(t *testing.T) {
 	s := newSite(t, 3)
 	s.job.Spec.Checkpoint = &trainingjob.Checkpoint{Steps: s.job.Schedule.Steps()} // none on the way
 	s.config.Max = 3
@@ -44,14 +44,14 @@ func TestARestartedMasterGoesOnFromItsWorkersState(t *testing.T) {
 			t.Errorf("a worker ended with %v", err)
 		}
 	}
-	// What the master published last may have died with it; nothing before.
+	// Only the last published update may be lost with the master.
 	back := s.reporter.takenBack(t)
 	if !slices.EqualFunc(back, died, func(taken, died int64) bool { return taken >= died-1 }) {
-		t.Errorf("masters died at steps %v, and the next ones went on from %v", died, back)
+		t.Errorf("masters died at steps %v, and the next ones resumed from %v", died, back)
 	}
 }
 
-// dies runs a master until it dies at a moment, and gets its workers and its address ready for the next.
+// dies runs a master until it dies at a given moment, and prepares its workers and its address for the next.
 func (s *site) dies(when string, isIt func() bool) {
 	s.Helper()
 	ended := make(chan error, 1)
@@ -78,7 +78,7 @@ func (s *site) diesInAStep() (step int64) {
 	return s.step.Load()
 }
 
-func TestAMasterThatMeetsAWorkerAheadSaysWhatItWaitsFor(t *testing.T) {
+func TestAMasterReportsThatItWaitsForAWorkerThatIsAhead(t *testing.T) {
 	s := newSite(t, 1)
 	s.config.Existing = []coordinator.PodChanged{{Worker: 7, State: coordinator.PodRunning, Minimum: true}}
 	stop := make(chan error, 1)

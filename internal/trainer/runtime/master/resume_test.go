@@ -15,8 +15,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// said lists the messages of the notices with a reason.
-func (r *reporter) said(reason string) (messages []string) {
+// messages lists the messages of the notices with a reason.
+func (r *reporter) messages(reason string) (messages []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.notices {
@@ -57,15 +57,15 @@ func (s *site) checkpoints() []string {
 	return paths
 }
 
-func TestAMasterGoesOnFromTheCheckpointOfTheOneThatWasStopped(t *testing.T) {
+func TestAMasterResumesFromTheCheckpointOfTheOneThatWasStopped(t *testing.T) {
 	s := newSite(t, 2)
 	s.launcher.work = s.worker(time.Millisecond)
 	for _, step := range []int64{10, 25, 40} {
 		s.runUntil(step) // and with it all its workers
 	}
 	s.expectDone(s.run(t.Context()))
-	if resumed := s.reporter.said("Resumed"); len(resumed) != 3 {
-		t.Errorf("three masters went on from %v", resumed)
+	if resumed := s.reporter.messages("Resumed"); len(resumed) != 3 {
+		t.Errorf("three masters resumed from %v", resumed)
 	}
 	if back := s.reporter.takenBack(t); len(back) > 0 {
 		t.Errorf("no worker was left, and states were taken back: %v", back)
@@ -90,12 +90,12 @@ func TestADamagedCheckpointIsNamedAndTheOneBeforeItIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expectDone(s.run(t.Context()))
-	refused, resumed := s.reporter.said("CheckpointRefused"), s.reporter.said("Resumed")
+	refused, resumed := s.reporter.messages("CheckpointRefused"), s.reporter.messages("Resumed")
 	if len(refused) != 1 || !strings.Contains(refused[0], paths[1]) || !strings.Contains(refused[0], "damaged") {
-		t.Errorf("of the damaged one it said %q", refused)
+		t.Errorf("the notice about the damaged one is %q", refused)
 	}
 	if !strings.Contains(resumed[len(resumed)-1], paths[0]) {
-		t.Errorf("it went on: %q", resumed)
+		t.Errorf("it resumed: %q", resumed)
 	}
 }
 
@@ -106,12 +106,12 @@ func (full) SaveCheckpoint(context.Context, master.CheckpointName, []byte, func(
 	return errors.New("no space left on device")
 }
 
-func TestACheckpointThatCannotBeWrittenIsAnEventAndTrainingGoesOn(t *testing.T) {
+func TestACheckpointThatCannotBeWrittenIsAnEventAndTrainingContinues(t *testing.T) {
 	s := newSite(t, 2)
 	s.config.Store = full{store.Directory{Root: t.TempDir()}}
 	s.expectDone(s.run(t.Context()))
-	if said := s.reporter.said("CheckpointNotWritten"); len(said) == 0 || !strings.Contains(said[0], "no space left") || !strings.Contains(said[0], "step 30") {
-		t.Errorf("it said %q", said)
+	if said := s.reporter.messages("CheckpointNotWritten"); len(said) == 0 || !strings.Contains(said[0], "no space left") || !strings.Contains(said[0], "step 30") {
+		t.Errorf("the notice is %q", said)
 	}
 }
 

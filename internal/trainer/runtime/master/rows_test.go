@@ -37,7 +37,7 @@ def feed(dataset, mode, metadata):
     return dataset.map(parse)
 `
 
-func TestWhatTravelsIsTheRowsThatAStepTouchesWhateverTheTablesSize(t *testing.T) {
+func TestOnlyTheRowsThatAStepTouchesAreSentWhateverTheTablesSize(t *testing.T) {
 	const width = 8
 	for _, rows := range []int{5383, 300_000} {
 		t.Run(fmt.Sprintf("a table of %d rows", rows), func(t *testing.T) {
@@ -89,7 +89,7 @@ func (s *site) touched() []int {
 	return all
 }
 
-// counted counts what its connections carry, both ways.
+// counted counts the bytes of its connections in both directions.
 type counted struct {
 	net.Listener
 	bytes atomic.Int64

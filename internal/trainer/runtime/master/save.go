@@ -14,70 +14,71 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// ModelInfo is model.json: what the final model is. It holds nothing that depends on time, workers or restarts, so
-// that it is the same for every run of a job. Its presence with a job's digest is the job's completion.
+// ModelInfo is model.json, the description of the final model. It has no field that depends on time, workers or
+// restarts, so it is the same for every run of a job. A model.json with the job's digest means that the job is
+// complete.
 type ModelInfo struct {
 	SHA256   string             `json:"sha256"` // of model.safetensors
 	Steps    int64              `json:"steps"`
 	Epochs   int                `json:"epochs"`
 	Loss     float64            `json:"loss"`              // mean over the records of MeasuredOn
-	Accuracy float64            `json:"accuracy"`          // share of them that were answered right; 0 where the loss knows no right answers
-	Metrics  map[string]float64 `json:"metrics,omitempty"` // of the same records, by the names that the model file gives them
+	Accuracy float64            `json:"accuracy"`          // share of correct predictions; 0 if the loss has no notion of correctness
+	Metrics  map[string]float64 `json:"metrics,omitempty"` // of the same records, by their names in the model file
 	Measured string             `json:"measured_on"`
 	Records  int                `json:"records"` // measured
-	// RecordsPerTask is the length of the ranges by which losses were added: the same ones give the same sum to the
+	// RecordsPerTask is the length of the ranges by which losses were added: the same length gives the same sum to the
 	// bit.
 	RecordsPerTask int `json:"records_per_task"`
-	// Evaluations are those of the validation data on the way and at the end; of more than 1,000 the newest.
+	// Evaluations are the evaluations on validation data during and at the end of training, the newest 1,000.
 	Evaluations []trainingjob.Measurement `json:"evaluations,omitempty"`
-	Validation  string                    `json:"validation_digest,omitempty"` // of the data that they were all made on
+	Validation  string                    `json:"validation_digest,omitempty"` // of the validation data
 	Job         string                    `json:"job_digest"`
 	Lineage     string                    `json:"lineage"`
 	Model       string                    `json:"model"`
 	Numerics    int                       `json:"numerics_version"`
-	Files       []string                  `json:"-"` // where the store has put them
+	Files       []string                  `json:"-"` // their paths in the store
 	Algorithm   string                    `json:"optimizer"`
 }
 
-// RunInfo is run.json: how this run went.
+// RunInfo is run.json, the description of this run.
 type RunInfo struct {
 	Seconds           float64 `json:"seconds"`
 	Generation        int64   `json:"generation"`
 	Preemptions       int     `json:"preemptions"`
 	LastWorker        int     `json:"last_worker"`
 	Kernel            string  `json:"master_kernel"`
-	EvaluationSeconds float64 `json:"evaluation_seconds"` // by this master; training waited meanwhile
+	EvaluationSeconds float64 `json:"evaluation_seconds"` // by this master; training is paused meanwhile
 	// Goodput is the steps done, over those that the same workers would have done undisturbed in the time that they
 	// lived.
 	Goodput *float64 `json:"goodput,omitempty"`
 }
 
-// Store keeps final models, and the states that lead to them.
+// Store keeps final models and checkpoints.
 type Store interface {
-	// Finished returns the model of a job that is done already, or nil.
+	// Finished returns the model of a finished job, or nil.
 	Finished(jobDigest string) (*ModelInfo, error)
-	// Fits says, before anything is computed, why a final model of so many bytes could never be kept.
+	// Fits returns, before training begins, an error if a final model of so many bytes could not be saved.
 	Fits(bytes int) error
-	// Save writes the model, then its description, each atomically. check is asked just before the names appear:
-	// an error of it means that another master has taken over. It returns where the files are.
+	// Save writes the model, then its description, each atomically. check is called just before the files appear:
+	// its error means that another master has taken over. Save returns the paths of the files.
 	Save(ctx context.Context, model []byte, info ModelInfo, run RunInfo, check func(context.Context) error) (files []string, err error)
 
-	// KeepsCheckpoints reports whether it has a place for states of so many bytes.
+	// KeepsCheckpoints reports whether it can store states of so many bytes.
 	KeepsCheckpoints(bytes int) bool
 	// Checkpoints lists those of a lineage, in any order.
 	Checkpoints(lineage string) ([]StoredCheckpoint, error)
-	// SaveCheckpoint writes one atomically, and removes the oldest where there are too many. check is asked as by Save.
+	// SaveCheckpoint writes one atomically, and removes the oldest if there are too many. check is called as by Save.
 	SaveCheckpoint(ctx context.Context, name CheckpointName, file []byte, check func(context.Context) error) error
-	// WithdrawCheckpoints gives those of the steps that are there names by which Checkpoints does not list them, and
+	// WithdrawCheckpoints renames the checkpoints of the steps, so that Checkpoints does not list them, and
 	// returns the old ones, for messages.
 	WithdrawCheckpoints(ctx context.Context, lineage string, steps []int64) (paths []string, err error)
 
-	// SaveReport writes the page of a run that is over, where there is a place for it, over that of an earlier one. It
-	// returns where it is; "" where there is no place. check is asked as by Save.
+	// SaveReport writes the page of a finished run, if the store has a place for it, and replaces that of an earlier
+	// one. It returns its path; "" without a place. check is called as by Save.
 	SaveReport(ctx context.Context, name ReportName, page []byte, check func(context.Context) error) (file string, err error)
 }
 
-// ReportName is whose report it is.
+// ReportName identifies the run of a report.
 type ReportName struct {
 	Job        string // digest
 	Generation int64  // of the master that writes it
@@ -88,7 +89,7 @@ type savedModel struct {
 	err  error
 }
 
-// save writes the final model beside the loop, so that a slow disk does not look like a dead master.
+// save writes the final model in the background, so that a slow disk does not look like a dead master.
 func (m *Master) save() {
 	info, run, state := m.describe(), m.run(), slices.Clone(m.state)
 	m.saving.Go(func() {

@@ -41,14 +41,14 @@ func (j *journal) says(words ...string) bool {
 
 func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
-func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
+func TestAWorkerOfAnotherJobOrWithoutTheTokenIsRefusedAndLogged(t *testing.T) {
 	for name, c := range map[string]struct {
-		visit        func(context.Context, *site) error
-		told, logged []string
+		visit          func(context.Context, *site) error
+		reason, logged []string
 	}{
 		"one with a wrong token": {
 			visit: func(ctx context.Context, s *site) error {
-				made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "tally-master")
+				made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "countingNetwork-master")
 				if err != nil {
 					return err
 				}
@@ -56,19 +56,19 @@ func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
 				wrong.Token = made.Token
 				return worker.Run(ctx, worker.Config{Master: s.address, ID: 9, Credentials: wrong, Job: s.options, MasterTimeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 			},
-			told: []string{"the token is not this job's"}, logged: []string{"refused a worker with a wrong token", "127.0.0.1:"},
+			reason: []string{"the token is not this job's"}, logged: []string{"refused a worker with a wrong token", "127.0.0.1:"},
 		},
 		"one of another job": {
 			visit: func(ctx context.Context, s *site) error {
 				return s.saysHello(ctx, &wirepb.Hello{Lineage: s.job.Identity.Lineage, JobDigest: "0123456789abcdef"})
 			},
-			told: []string{"its job digest is 0123456789ab"}, logged: []string{"refused a worker", "worker=9", "node=elsewhere", "its job digest is 0123456789ab"},
+			reason: []string{"its job digest is 0123456789ab"}, logged: []string{"refused a worker", "worker=9", "node=elsewhere", "its job digest is 0123456789ab"},
 		},
 		"one that reads other data": {
 			visit: func(ctx context.Context, s *site) error {
 				return s.saysHello(ctx, &wirepb.Hello{Lineage: "0123456789abcdef", JobDigest: s.job.Identity.Job})
 			},
-			told: []string{"another model, other data or other settings"}, logged: []string{"refused a worker", "worker=9", "its lineage is 0123456789ab"},
+			reason: []string{"another model, other data or other settings"}, logged: []string{"refused a worker", "worker=9", "its lineage is 0123456789ab"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,13 +76,13 @@ func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
 			s.launcher.work = s.worker(time.Millisecond)
 			log := &journal{}
 			s.config.Log = log.logger()
-			told := make(chan error, 1)
+			visited := make(chan error, 1)
 			go func() {
-				told <- c.visit(t.Context(), s)
+				visited <- c.visit(t.Context(), s)
 				s.lost <- "that is all"
 			}()
 			s.run(t.Context())
-			if err := <-told; err == nil || !strings.Contains(err.Error(), c.told[0]) {
+			if err := <-visited; err == nil || !strings.Contains(err.Error(), c.reason[0]) {
 				t.Errorf("got error: %v", err)
 			}
 			if !log.says(c.logged...) {
@@ -92,7 +92,7 @@ func TestAWorkerThatDoesNotBelongIsRefusedAndLogged(t *testing.T) {
 	}
 }
 
-func TestAStreamThatClaimsANewerGenerationOrAConnectedWorkersNumberHarmsNobody(t *testing.T) {
+func TestAStreamThatClaimsANewerGenerationOrAConnectedWorkersNumberHarmsNoOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		join   *wirepb.Join
 		logged string
@@ -132,7 +132,7 @@ func TestAStreamThatClaimsANewerGenerationOrAConnectedWorkersNumberHarmsNobody(t
 	}
 }
 
-// saysHello is a worker with the job's credentials and another job, or with something more to say; what it returns is
+// saysHello is a worker with the job's credentials and another job, or with other claims; it returns
 // the master's answer.
 func (s *site) saysHello(ctx context.Context, hello *wirepb.Hello, more ...*wirepb.Message) error {
 	v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: 9, Numerics: kernel.NumericsVersion, Node: "elsewhere"})
@@ -171,7 +171,7 @@ func TestAMasterOfAnOlderGenerationIsRefusedByItsWorkerAndThatIsLogged(t *testin
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	// What answers now at its address is one that had been stopped for a while.
+	// The master at its address is one that had been paused for a while.
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestAMasterOfAnOlderGenerationIsRefusedByItsWorkerAndThatIsLogged(t *testin
 	}
 	for len(heard) > 0 {
 		if m := <-heard; m.GetJoin() == nil {
-			t.Errorf("the older master was told %v", m)
+			t.Errorf("the older master received %v", m)
 		}
 	}
 	s.launcher.Delete(0)

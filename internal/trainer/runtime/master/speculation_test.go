@@ -22,34 +22,34 @@ import (
 // flip changes the lowest bit of a number.
 func flip(f *float32) { *f = math.Float32frombits(math.Float32bits(*f) ^ 1) }
 
-// gradientFlipper is a machine that computes one bit of every gradient wrongly, since a step.
-type gradientFlipper struct{ tally }
+// gradientFlipper is a machine that computes one bit of every gradient wrongly, from some step on.
+type gradientFlipper struct{ countingNetwork }
 
 const flipsFrom = 70
 
 func (n gradientFlipper) Gradient(state []float32, b *graph.Batch, records int, step int64, v int, seed uint64, out []float32, rows []gradient.Rows) (nn.Result, error) {
-	r, err := n.tally.Gradient(state, b, records, step, v, seed, out, rows)
+	r, err := n.countingNetwork.Gradient(state, b, records, step, v, seed, out, rows)
 	if step >= flipsFrom {
 		flip(&out[tallySize-1])
 	}
 	return r, err
 }
 
-// stateFlipper is a machine whose memory loses one bit of its state in one step.
-type stateFlipper struct{ tally }
+// stateFlipper is a machine whose memory flips one bit of its state in one step.
+type stateFlipper struct{ countingNetwork }
 
 func (n stateFlipper) Apply(state []float32, g gradient.Sum, stats [][]float32, step int64) error {
-	err := n.tally.Apply(state, g, stats, step)
+	err := n.countingNetwork.Apply(state, g, stats, step)
 	if step%50 == 20 {
 		flip(&state[tallySize-1])
 	}
 	return err
 }
 
-// workerOn is what a worker's pod runs on the machine that computes its network so.
-func (s *site) workerOn(node string, compute func(tally) job.Network) func(context.Context, int) error {
+// workerOn is a worker on a machine that computes its network in a faulty way.
+func (s *site) workerOn(node string, compute func(countingNetwork) job.Network) func(context.Context, int) error {
 	options := s.options
-	options.Compile = func(*graph.Model, nn.Options) (job.Network, error) { return compute(tally{&s.step}), nil }
+	options.Compile = func(*graph.Model, nn.Options) (job.Network, error) { return compute(countingNetwork{&s.step}), nil }
 	return func(ctx context.Context, id int) error {
 		return worker.Run(ctx, worker.Config{
 			Master: s.address, ID: id, Node: node, Credentials: s.credentials, Job: options, MasterTimeout: time.Second, Log: slog.New(slog.DiscardHandler),
@@ -57,15 +57,15 @@ func (s *site) workerOn(node string, compute func(tally) job.Network) func(conte
 	}
 }
 
-func sound(n tally) job.Network { return n }
+func sound(n countingNetwork) job.Network { return n }
 
-func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndWhatItMayHaveSpoiltIsWithdrawn(t *testing.T) {
+func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndSuspectCheckpointsAreWithdrawn(t *testing.T) {
 	for name, c := range map[string]struct {
-		compute func(tally) job.Network
+		compute func(countingNetwork) job.Network
 		ends    string
 	}{
-		"of every gradient": {func(n tally) job.Network { return gradientFlipper{n} }, "different gradients of virtual worker"},
-		"of its state":      {func(n tally) job.Network { return stateFlipper{n} }, "a worker's state differs"},
+		"of every gradient": {func(n countingNetwork) job.Network { return gradientFlipper{n} }, "different gradients of virtual worker"},
+		"of its state":      {func(n countingNetwork) job.Network { return stateFlipper{n} }, "a worker's state differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, 28)
@@ -86,12 +86,12 @@ func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndWhatItMayHaveSpoilt
 				t.Errorf("that was found at step %d", step)
 			}
 			s.launcher.close()
-			// A master on sound machines continues from what is trusted, and ends with the right model.
+			// A master with healthy workers resumes from a trusted checkpoint, and ends with the right model.
 			s.listen()
 			s.launcher.work = s.workerOn("good-node", sound)
 			s.config.LastWorker = 5
 			s.expectDone(s.run(t.Context()))
-			written, withdrawn := s.reporter.said("Resumed"), s.reporter.said("CheckpointWithdrawn")
+			written, withdrawn := s.reporter.messages("Resumed"), s.reporter.messages("CheckpointWithdrawn")
 			t.Logf("found at step %d: %s; withdrawn: %d, then: %v", step, result.Reason, len(withdrawn), written)
 		})
 	}
@@ -99,7 +99,7 @@ func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndWhatItMayHaveSpoilt
 
 // stuck is a machine that computes for ever, at the first gradient of a step, until it is released.
 type stuck struct {
-	tally
+	countingNetwork
 	at       int64
 	released <-chan struct{}
 }
@@ -108,16 +108,16 @@ func (n stuck) Gradient(state []float32, b *graph.Batch, records int, step int64
 	if step >= n.at {
 		<-n.released
 	}
-	return n.tally.Gradient(state, b, records, step, v, seed, out, rows)
+	return n.countingNetwork.Gradient(state, b, records, step, v, seed, out, rows)
 }
 
-func TestAWorkerThatBeatsAndComputesForEverHoldsNobodyUp(t *testing.T) {
+func TestAWorkerThatSendsHeartbeatsAndComputesForEverDelaysNoOther(t *testing.T) {
 	s := newSite(t, 2)
 	s.config.Min, s.config.Max = 2, 2 // it is alive, and counts for the minimum
 	released := make(chan struct{})
 	s.launcher.work = func(ctx context.Context, id int) error {
 		if id == 1 {
-			return s.workerOn("slow-node", func(n tally) job.Network { return stuck{n, 10, released} })(ctx, id)
+			return s.workerOn("slow-node", func(n countingNetwork) job.Network { return stuck{n, 10, released} })(ctx, id)
 		}
 		return s.workerOn("fast-node", sound)(ctx, id)
 	}
@@ -138,7 +138,7 @@ func TestAWorkerThatBeatsAndComputesForEverHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// halfway is a job that stands still in the middle of a step, until it is released: nobody gets to the end of the
+// halfway is a job that pauses in the middle of a step, until it is released: no worker completes the
 // virtual worker that worker 1 begins first from step 12 on.
 type halfway struct {
 	mu       sync.Mutex
@@ -152,7 +152,7 @@ func gradientOf(step int64, v int) string {
 	return fmt.Sprintf("virtual worker %d of step %d", v, step)
 }
 
-// begins is a worker's, and returns when it may go on.
+// begins is called by a worker, and returns when it may continue.
 func (h *halfway) begins(worker int, step int64, v int) {
 	h.mu.Lock()
 	if h.at == "" && worker == 1 && step >= 12 {
@@ -168,7 +168,7 @@ func (h *halfway) begins(worker int, step int64, v int) {
 	}
 }
 
-// times is how often worker 0 has computed each gradient of the step at which the job stands; nothing before.
+// times is how often worker 0 has computed each gradient of the step at which the job is paused; empty before.
 func (h *halfway) times() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,22 +182,22 @@ func (h *halfway) times() map[string]int {
 }
 
 type halting struct {
-	tally
+	countingNetwork
 	worker int
 	*halfway
 }
 
 func (n halting) Gradient(state []float32, b *graph.Batch, records int, step int64, v int, seed uint64, out []float32, rows []gradient.Rows) (nn.Result, error) {
 	n.begins(n.worker, step, v)
-	return n.tally.Gradient(state, b, records, step, v, seed, out, rows)
+	return n.countingNetwork.Gradient(state, b, records, step, v, seed, out, rows)
 }
 
-func TestGradientsInHandAreSentToTheNextMasterAndNotComputedAgain(t *testing.T) {
+func TestComputedGradientsAreSentToTheNextMasterAndNotComputedAgain(t *testing.T) {
 	s := newSite(t, 1)
 	s.config.Min, s.config.Max = 2, 2
 	h := &halfway{computed: map[string]int{}, released: make(chan struct{})}
 	s.launcher.work = func(ctx context.Context, id int) error {
-		return s.workerOn("node", func(n tally) job.Network { return halting{n, id, h} })(ctx, id)
+		return s.workerOn("node", func(n countingNetwork) job.Network { return halting{n, id, h} })(ctx, id)
 	}
 	s.dies("in the middle of a step", func() bool { return len(h.times()) > 0 })
 	close(h.released)

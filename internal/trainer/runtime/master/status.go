@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
 
-// observe keeps what the status says of the step just published: sums in the order of virtual workers.
+// observe records loss and metrics of the published step for the status: sums in the order of virtual workers.
 func (m *Master) observe(step int64, k int) {
 	m.last = nn.Result{}
 	for v := range k {
@@ -32,24 +32,24 @@ func Record(j *job.Job) *history.Recorder {
 	})
 }
 
-// notice passes on what a person should see.
+// notice logs and publishes a message for users.
 func (m *Master) notice(n coordinator.Notice) {
 	if n.Warning {
 		m.log.Warn(n.Message, "event", n.Reason)
 	} else {
 		m.log.Info(n.Message, "event", n.Reason)
 	}
-	m.tell(n)
+	m.publishNotice(n)
 }
 
-// tell passes on what has been logged already.
-func (m *Master) tell(n coordinator.Notice) {
+// publishNotice publishes a notice that has been logged already.
+func (m *Master) publishNotice(n coordinator.Notice) {
 	m.cfg.History.OnNotice(n)
 	m.cfg.Reporter.Notice(n)
 }
 
-// report says what the status is where it changed: the history is told at every tick, the reporter at once when now is
-// set, and else at most every two seconds.
+// report publishes the status if it has changed: to the history at every tick, to the reporter at once if now is
+// set, and otherwise at most every two seconds.
 func (m *Master) report(now bool) {
 	if m.dirty || now {
 		m.dirty, m.stale = false, true
@@ -72,7 +72,7 @@ var phases = map[coordinator.Phase]trainingjob.Phase{
 	coordinator.Failed:     trainingjob.PhaseFailed,
 }
 
-// status is the job as others see it.
+// status is the published status of the job.
 func (m *Master) status() trainingjob.Status {
 	if m.info != nil {
 		return m.withWorkers(m.finishedStatus())
@@ -84,7 +84,7 @@ func (m *Master) status() trainingjob.Status {
 		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
 		JobDigest: j.Identity.Job, CheckpointStep: m.kept, Evaluations: newestOf(m.evaluations.all),
 	}
-	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be taken up again
+	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be resumed
 		s.Phase = trainingjob.PhaseWaiting
 		s.Message = "the master was stopped; the job continues when it is started again"
 	}
@@ -113,7 +113,7 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 		case w.State == coordinator.WorkerReady, w.State == coordinator.WorkerJoining:
 			s.WorkersRunning++
 		case m.info != nil:
-			continue // it was dismissed, or nobody waits for it any more
+			continue // it was dismissed, or is no longer waited for
 		default:
 			s.WorkersPending++
 		}
@@ -127,7 +127,7 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 // mostMissing is how many kinds of missing workers are named in a status.
 const mostMissing = 4
 
-// waitingFor says which workers are missing, and why: those together that are alike.
+// waitingFor describes which workers are missing, and why, grouped by reason.
 func waitingFor(c coordinator.Status) string {
 	ready := 0
 	var alike []string
@@ -167,7 +167,7 @@ func waitingFor(c coordinator.Status) string {
 	return text
 }
 
-// finishedStatus is the status of a job that is done.
+// finishedStatus is the status of a finished job.
 func (m *Master) finishedStatus() trainingjob.Status {
 	steps := m.cfg.Job.Schedule.Steps()
 	loss := m.info.Loss

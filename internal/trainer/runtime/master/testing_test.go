@@ -35,28 +35,28 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const virtualWorkers = 4
 
-// tally is a network with a parameter for each virtual worker of each step, which must count to exactly 1. Its state is
-// larger than what a peer that does not read takes off our hands.
-type tally struct{ step *atomic.Int64 }
+// countingNetwork is a network with a parameter for each virtual worker of each step, which must end as exactly 1. Its
+// state is larger than the buffers of a connection whose peer does not read.
+type countingNetwork struct{ step *atomic.Int64 }
 
 const tallySize = 1 << 15
 
-func (tally) StateSize() int     { return tallySize }
-func (tally) TrainableSize() int { return tallySize }
-func (tally) StatsSize() int     { return 0 }
-func (tally) Close()             {}
+func (countingNetwork) StateSize() int     { return tallySize }
+func (countingNetwork) TrainableSize() int { return tallySize }
+func (countingNetwork) StatsSize() int     { return 0 }
+func (countingNetwork) Close()             {}
 
-func (tally) Tables() []gradient.Table { return nil }
+func (countingNetwork) Tables() []gradient.Table { return nil }
 
-func (tally) Init(state []float32, _ uint64) { clear(state) }
+func (countingNetwork) Init(state []float32, _ uint64) { clear(state) }
 
-func (tally) Gradient(_ []float32, b *graph.Batch, _ int, step int64, v int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
+func (countingNetwork) Gradient(_ []float32, b *graph.Batch, _ int, step int64, v int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
 	clear(out)
 	out[step*virtualWorkers+int64(v)] = 1
 	return nn.Result{Records: b.N, Counts: []int64{0}}, nil
 }
 
-func (n tally) Apply(state []float32, sum gradient.Sum, _ [][]float32, step int64) error {
+func (n countingNetwork) Apply(state []float32, sum gradient.Sum, _ [][]float32, step int64) error {
 	for i, g := range sum.Dense {
 		state[i] += g
 	}
@@ -64,8 +64,8 @@ func (n tally) Apply(state []float32, sum gradient.Sum, _ [][]float32, step int6
 	return nil
 }
 
-// Evaluate says how many gradients are in the state.
-func (tally) Evaluate(state []float32, b *graph.Batch) (nn.Result, error) {
+// Evaluate returns how many gradients are in the state.
+func (countingNetwork) Evaluate(state []float32, b *graph.Batch) (nn.Result, error) {
 	sum := 0.0
 	for _, v := range state {
 		sum += float64(v)
@@ -73,13 +73,13 @@ func (tally) Evaluate(state []float32, b *graph.Batch) (nn.Result, error) {
 	return nn.Result{LossSum: sum * float64(b.N), Counts: []int64{0}, Records: b.N}, nil
 }
 
-func (tally) Export(state []float32) []safetensors.Tensor {
-	return []safetensors.Tensor{safetensors.Float32("tally", []int{len(state)}, state)}
+func (countingNetwork) Export(state []float32) []safetensors.Tensor {
+	return []safetensors.Tensor{safetensors.Float32("countingNetwork", []int{len(state)}, state)}
 }
 
-func (n tally) Snapshot(state []float32) []safetensors.Tensor { return n.Export(state) }
+func (n countingNetwork) Snapshot(state []float32) []safetensors.Tensor { return n.Export(state) }
 
-func (tally) Restore(state []float32, tensors []safetensors.Tensor) error {
+func (countingNetwork) Restore(state []float32, tensors []safetensors.Tensor) error {
 	values, err := tensors[0].Float32s()
 	copy(state, values)
 	return err
@@ -94,7 +94,7 @@ type site struct {
 	options     job.Options
 	credentials wire.Credentials
 	address     string
-	step        atomic.Int64 // updates that somebody has applied
+	step        atomic.Int64 // updates that any worker has applied
 	lost        chan string
 	reporter    reporter
 	config      master.Config
@@ -109,9 +109,9 @@ func newSite(t *testing.T, epochs int) *site {
 	if s.model, err = os.ReadFile("../local/testdata/reference_model.py"); err != nil {
 		t.Fatal(err)
 	}
-	s.options = job.Options{Threads: 1, Kernel: "portable", Compile: func(*graph.Model, nn.Options) (job.Network, error) { return tally{&s.step}, nil }}
+	s.options = job.Options{Threads: 1, Kernel: "portable", Compile: func(*graph.Model, nn.Options) (job.Network, error) { return countingNetwork{&s.step}, nil }}
 	s.spec = trainingjob.Job{
-		Name: "tally", Namespace: "default", Model: trainingjob.Model{File: "model.py"},
+		Name: "countingNetwork", Namespace: "default", Model: trainingjob.Model{File: "model.py"},
 		Data:     trainingjob.Data{Training: "synthetic://digits?records=1200&seed=1", Format: "recordio", Codec: "bytes", RecordsPerTask: 50},
 		Training: trainingjob.Training{Epochs: epochs, MinibatchSize: 10, GradsToWait: virtualWorkers, Seed: 1},
 	}
@@ -119,7 +119,7 @@ func newSite(t *testing.T, epochs int) *site {
 	return s
 }
 
-// prepare loads the job that spec, model and options say, and listens for its workers.
+// prepare loads the job of spec, model and options, and listens for its workers.
 func (s *site) prepare() {
 	t := s.T
 	t.Helper()
@@ -135,7 +135,7 @@ func (s *site) prepare() {
 			t.Error(err)
 		}
 	})
-	made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "tally-master")
+	made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "countingNetwork-master")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (s *site) run(ctx context.Context) master.Result {
 	return result
 }
 
-// worker is what a worker's pod runs.
+// worker is the worker in a worker's pod.
 func (s *site) worker(pace time.Duration) func(context.Context, int) error {
 	return func(ctx context.Context, id int) error {
 		return worker.Run(ctx, worker.Config{
@@ -184,7 +184,7 @@ func (s *site) worker(pace time.Duration) func(context.Context, int) error {
 	}
 }
 
-// wait polls until ok; it gives up, and says so, when ctx ends.
+// wait polls until ok; it returns an error when ctx ends.
 func wait(ctx context.Context, what string, ok func() bool) error {
 	for !ok() {
 		select {
@@ -266,14 +266,14 @@ func (l *launcher) close() {
 	l.running.Wait()
 }
 
-// fence is held by nobody else until a reason is sent.
+// fence is held until a reason is sent.
 type fence struct{ lost chan string }
 
 func (fence) Generation() int64           { return 3 }
 func (f fence) Lost() <-chan string       { return f.lost }
 func (fence) Check(context.Context) error { return nil }
 
-// reporter remembers.
+// reporter records statuses and notices.
 type reporter struct {
 	mu      sync.Mutex
 	last    trainingjob.Status
@@ -330,7 +330,7 @@ func (s *site) visit(ctx context.Context, join *wirepb.Join) (v *visitor, closeV
 	}, nil
 }
 
-// hello says that the visitor holds the state of the first step, and nothing more.
+// hello reports that the visitor holds the state of the first step.
 func (s *site) hello(v *visitor) {
 	id := s.job.Identity
 	v.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Hello{Hello: &wirepb.Hello{

@@ -16,7 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// validation puts so many records in the place of a site's validation data, in a directory. They are not loaded by it.
+// validation replaces a site's validation data with so many records, in a directory. It does not reload them.
 func (s *site) validation(dir string, records int64) {
 	s.Helper()
 	if err := os.RemoveAll(dir); err != nil {
@@ -28,7 +28,7 @@ func (s *site) validation(dir string, records int64) {
 	s.spec.Data.Validation = dir
 }
 
-// steps are those of evaluations, with how many records each was made on.
+// steps lists the steps of evaluations, with the number of their records.
 func steps(all []trainingjob.Measurement) map[int64]int64 {
 	made := map[int64]int64{}
 	for _, e := range all {
@@ -52,16 +52,16 @@ func TestAWorkerWhoseValidationDataWereReplacedFailsWithTheFileThatDiffers(t *te
 				t.Fatal(err)
 			}
 			go func() {
-				_ = wait(t.Context(), "two failures", func() bool { return len(s.reporter.said("WorkerFailed")) >= 2 }) // what is asked below
+				_ = wait(t.Context(), "two failures", func() bool { return len(s.reporter.messages("WorkerFailed")) >= 2 }) // checked below
 				s.lost <- "that is all"
 			}()
 			result := s.run(t.Context())
-			for _, failure := range s.reporter.said("WorkerFailed") {
+			for _, failure := range s.reporter.messages("WorkerFailed") {
 				if !strings.Contains(failure, dir) || !strings.Contains(failure, "every worker must see the same files") {
-					t.Errorf("it said %q", failure)
+					t.Errorf("the notice is %q", failure)
 				}
 			}
-			if n := len(s.reporter.said("Evaluated")); n > 0 || result.Model != nil {
+			if n := len(s.reporter.messages("Evaluated")); n > 0 || result.Model != nil {
 				t.Errorf("%d evaluations, and %+v", n, result)
 			}
 		})
@@ -95,7 +95,7 @@ func TestARestartedMasterHasItsWorkersReadValidationDataThatWereReplaced(t *test
 	}
 }
 
-func TestEvaluationsOfOtherValidationDataAreLeftOutWhenAJobGoesOn(t *testing.T) {
+func TestEvaluationsOfOtherValidationDataAreLeftOutWhenAJobResumes(t *testing.T) {
 	s := newSite(t, 2)
 	s.spec.Data.Validation = "synthetic://digits?records=150&seed=5"
 	s.spec.Evaluation = &trainingjob.Evaluation{Steps: 10}
@@ -111,7 +111,7 @@ func TestEvaluationsOfOtherValidationDataAreLeftOutWhenAJobGoesOn(t *testing.T) 
 			t.Errorf("model.json has an evaluation at step %d on %d records", step, records)
 		}
 	}
-	if said := s.reporter.said("EvaluationsLeftOut"); len(said) != 1 || !strings.Contains(said[0], "the validation data were others") {
+	if said := s.reporter.messages("EvaluationsLeftOut"); len(said) != 1 || !strings.Contains(said[0], "they were made on other validation data") {
 		t.Errorf("of those that it left out it said %q", said)
 	}
 }
@@ -142,7 +142,7 @@ func TestAFinishedJobIsEvaluatedOnTheValidationDataThatItIsGiven(t *testing.T) {
 			t.Errorf("on %s: loss %v, evaluations %v", data.path, loss, made)
 		}
 	}
-	if n := len(s.reporter.said("EvaluatesFinished")); n != 2 {
+	if n := len(s.reporter.messages("EvaluatesFinished")); n != 2 {
 		t.Errorf("it was evaluated %d times", n)
 	}
 
@@ -163,8 +163,8 @@ func TestAFinishedJobIsEvaluatedOnTheValidationDataThatItIsGiven(t *testing.T) {
 		s.reload()
 		s.listen()
 		s.expectDone(s.run(t.Context()))
-		if said := s.reporter.said("EvaluationsMissing"); len(said) != 1 || !strings.Contains(said[0], "4 evaluations before step 30, the first of step 7") {
-			t.Errorf("it said %q", said)
+		if said := s.reporter.messages("EvaluationsMissing"); len(said) != 1 || !strings.Contains(said[0], "4 evaluations before step 30, the first of step 7") {
+			t.Errorf("the notice is %q", said)
 		}
 	})
 }
@@ -183,7 +183,7 @@ func TestAWorkerThatBreaksTheProtocolAgainAndAgainIsRefusedWithWhatItDid(t *test
 	}
 }
 
-// breaksTheProtocol is a worker that sends what is no gradient, until it is refused.
+// breaksTheProtocol is a worker that sends invalid gradients, until it is refused.
 func (s *site) breaksTheProtocol() error {
 	for {
 		err := s.saysHello(s.Context(), &wirepb.Hello{Lineage: s.job.Identity.Lineage, JobDigest: s.job.Identity.Job},

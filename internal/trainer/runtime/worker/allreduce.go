@@ -25,12 +25,12 @@ type exchangeState struct {
 const (
 	// aheadSums is how many sums a worker that joins keeps while it waits for the state before them.
 	aheadSums = 16
-	// stepTimeout is how long a worker that is stopped still takes part in the step in flight: less than the 30 s of a
-	// pod's termination grace period.
+	// stepTimeout is how long a worker that is asked to stop still takes part in the step in flight: less than the 30 s
+	// of a pod's termination grace period.
 	stepTimeout = 20 * time.Second
 )
 
-// startExchange makes this worker reachable for others, if the job may use all-reduce.
+// startExchange starts this worker's all-reduce server, if the job may use all-reduce.
 func (w *worker) startExchange() error {
 	w.exchangeState = exchangeState{ahead: map[int64]allreduce.Sum{}}
 	j := w.job
@@ -54,7 +54,7 @@ func (w *worker) startExchange() error {
 	return err
 }
 
-// stopExchange ends what startExchange began.
+// stopExchange stops what startExchange has started.
 func (w *worker) stopExchange() {
 	if w.exchange == nil {
 		return
@@ -155,7 +155,7 @@ func (s *session) contribute() error {
 	return s.exchange.Contribute(parts)
 }
 
-// takeSums applies the sums that have become whole, in the order of steps, and passes complaints on.
+// takeSums applies the complete sums, in the order of steps, and passes on errors about peers.
 func (s *session) takeSums() error {
 	if s.exchange == nil {
 		return nil
@@ -200,8 +200,8 @@ func (s *session) takeSums() error {
 	}
 }
 
-// mayApply reports whether nobody waits for this worker's part any more. A sum that became whole in an earlier round,
-// for another master even, is applied by a worker that owns a slice of this one when it has contributed: others lack
+// mayApply reports whether no other worker still needs this worker's part. A sum that was completed in an earlier
+// round, even for another master, is applied by an owner of a slice of this round after it has contributed: others lack
 // it.
 func (s *session) mayApply(sum allreduce.Sum) bool {
 	r := s.round
@@ -218,7 +218,7 @@ func (s *session) reportUnreachable(round int64, peer int, reason string) {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Unreachable{Unreachable: &wirepb.Unreachable{Round: round, Peer: int32(peer), Reason: reason}}})
 }
 
-// relay sends the sum of the step that was applied last to others that lack it.
+// relay sends the sum of the last applied step to workers that lack it.
 func (s *session) relay(r *wirepb.Relay) {
 	if s.exchange == nil || s.kept.Floats == nil || s.kept.Step != r.Step {
 		return
@@ -232,7 +232,7 @@ func (s *session) relay(r *wirepb.Relay) {
 	s.exchange.Relay(r.Round, s.kept, ids)
 }
 
-// stateTaken says that the state is another one: sums of steps before it are of no use.
+// stateTaken reports that the state was replaced: sums of earlier steps are discarded.
 func (s *session) stateTaken() {
 	if s.exchange == nil {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
 
-// worker is what outlives a stream: the loaded job and its state.
+// worker is the part of a worker that outlives a stream: the loaded job and its state.
 type worker struct {
 	cfg        Config
 	log        *slog.Logger
@@ -42,13 +42,13 @@ type worker struct {
 	plan     schedule.Step
 	planned  int64 // the step that plan is of; −1 for none
 	reading  lookahead
-	todo     []int // virtual workers that are dealt and not begun
+	todo     []int // virtual workers that are assigned and not begun
 	tree     *reduce.Tree
 	results  []nn.Result // by virtual worker
 	stats    [][]float32 // by virtual worker: batch statistics, behind the sums when they are sent
-	hashes   []uint32    // by virtual worker: see answerHash
-	computed []*sum      // what is computed
-	again    int         // so many of those were computed for an earlier master
+	hashes   []uint32    // by virtual worker: see resultHash
+	computed []*sum      // sums that are computed
+	again    int         // how many of computed are from an earlier master
 	batch    graph.Batch
 	buffers  *wire.Buffers
 
@@ -89,8 +89,8 @@ func (w *worker) load(j *job.Job) error {
 	return w.startExchange()
 }
 
-// resumeFrom keeps the state of the job that was loaded before, if it is of this one too: the newest may be nowhere
-// else.
+// resumeFrom keeps the state of the previously loaded job if it has the same lineage: no other process may have the
+// newest state.
 func (w *worker) resumeFrom(before worker) {
 	if before.job == nil || len(before.state) != len(w.state) {
 		return
@@ -126,7 +126,7 @@ func Hash(state []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// assign adds virtual workers of the current step to what is to be done.
+// assign adds virtual workers of the current step to the work to do.
 func (w *worker) assign(vs []int32) {
 	if w.planned != w.step {
 		w.plan, w.planned = w.job.Schedule.Step(w.step), w.step
@@ -141,7 +141,7 @@ func (w *worker) assign(vs []int32) {
 	w.reading.follow(w.step, w.job.Schedule, w.job.Training.Prefetch)
 }
 
-// compute does the next assigned virtual worker to its end: a worker that is asked to stop finishes it first.
+// compute computes the next assigned virtual worker completely: a worker that is asked to stop finishes it first.
 func (w *worker) compute(ctx context.Context) error {
 	began := time.Now()
 	v := w.todo[0]
@@ -175,7 +175,7 @@ func (w *worker) compute(ctx context.Context) error {
 	return nil
 }
 
-// apply takes an update as it travels; rows is how many of each embedding table it has.
+// apply applies an update in the format of messages; rows is the number of rows of each embedding table.
 func (w *worker) apply(update []float32, rows []int32) error {
 	if err := ApplyUpdate(w.job.Network, w.state, update, rows, w.step); err != nil {
 		return err
@@ -184,9 +184,9 @@ func (w *worker) apply(update []float32, rows []int32) error {
 	return nil
 }
 
-// ApplyUpdate brings a state from step to step+1. update is the sum of the step's gradients as it travels: the dense
-// part, every virtual worker's statistics one behind the other, and the rows of the embedding tables, packed; counts
-// says how many rows each has.
+// ApplyUpdate brings a state from step to step+1. update is the sum of the step's gradients in the format of messages:
+// the dense part, every virtual worker's statistics one behind the other, and the rows of the embedding tables, packed;
+// counts is the number of rows of each.
 func ApplyUpdate(n job.Network, state, update []float32, counts []int32, step int64) error {
 	tables := n.Tables()
 	end := len(update)

@@ -16,7 +16,7 @@ type sum struct {
 	span    reduce.Span
 	message *wirepb.Gradient
 	floats  []float32
-	users   atomic.Int32 // who still needs floats: this worker, and each queue that sends it
+	users   atomic.Int32 // users of floats: this worker, and each queue that sends it
 	buffers *wire.Buffers
 }
 
@@ -26,7 +26,7 @@ func (g *sum) release() {
 	}
 }
 
-// gather takes the sums out of the tree: the fewest that cover what has been computed of the current step. Sums of a
+// gather removes the sums from the tree: the fewest that cover the computed part of the current step. Sums of a
 // step that is already complete stay in the tree until its next use: sent now they would count for another step.
 func (w *worker) gather() []*sum {
 	if w.planned != w.step {
@@ -53,7 +53,7 @@ func (w *worker) gather() []*sum {
 	return w.computed[first:]
 }
 
-// forget releases the sums of a step that is over.
+// forget releases the sums of a finished step.
 func (w *worker) forget() {
 	for _, g := range w.computed {
 		g.release()
@@ -74,7 +74,8 @@ func (s *session) sendGradients() {
 	}
 }
 
-// resend sends the computed sums that a new master requests, once, and returns what is left to be computed.
+// resend sends the computed sums that a new master requests, once, and returns the virtual workers that remain to be
+// computed.
 func (s *session) resend(vs []int32) []int32 {
 	if s.again == 0 {
 		return vs

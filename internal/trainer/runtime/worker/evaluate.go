@@ -8,23 +8,23 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// mostEvaluations is how many are remembered, the newest: they travel with every state.
+// mostEvaluations is how many evaluations are kept, the newest: they are sent with every state.
 const mostEvaluations = 1000
 
 // evaluating is the current evaluation.
 type evaluating struct {
-	step  int64   // of the state that is evaluated; the state at hand may not be there yet
-	parts []int32 // that are dealt and not begun
+	step  int64   // of the state to evaluate; the worker's state may not be there yet
+	parts []int32 // that are assigned and not begun
 }
 
-// assignParts adds ranges of the validation data to what is to be done.
+// assignParts adds ranges of the validation data to the work to do.
 func (w *worker) assignParts(e *wirepb.Evaluate) error {
 	if w.evaluating.step != e.Step {
 		w.evaluating = evaluating{step: e.Step}
 	}
 	for _, p := range e.Parts {
 		if p < 0 || int(p) >= len(w.job.Parts) {
-			return protocolErrorf("the master dealt part %d of %d of the validation data", p, len(w.job.Parts))
+			return protocolErrorf("the master assigned part %d of %d of the validation data", p, len(w.job.Parts))
 		}
 		w.evaluating.parts = append(w.evaluating.parts, p)
 	}
@@ -57,7 +57,7 @@ func (s *session) evaluateNext(ctx context.Context) error {
 	return nil
 }
 
-// remember keeps what an evaluation gave; one that was made again comes again.
+// remember keeps the result of an evaluation. A repeated evaluation is received again.
 func (w *worker) remember(e *wirepb.Evaluation) {
 	w.evaluations = slices.DeleteFunc(w.evaluations, func(old *wirepb.Evaluation) bool { return old.Step >= e.Step })
 	w.evaluations = append(w.evaluations[max(0, len(w.evaluations)+1-mostEvaluations):], e)

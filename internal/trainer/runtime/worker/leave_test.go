@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 )
 
-// frames counts what is sent.
+// frames counts the sent frames.
 type frames int
 
 func (f *frames) SendMsg(any) error {

@@ -3,18 +3,18 @@ package worker
 import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
 
 const (
-	// aheadRanges is how many ranges are read ahead: while several are computed there is time to read a chunk that holds
+	// aheadRanges is how many ranges are read ahead: while several are computed there is time to read a chunk with
 	// many.
 	aheadRanges = 4
 	// aheadSteps bounds the steps in which they are looked for, where one range makes many steps.
 	aheadSteps = 256
 )
 
-// lookahead follows the schedule and has the data of what is next read: of all virtual workers, since any of them may
-// have to be taken over. The zero value is at the beginning.
+// lookahead follows the schedule and prefetches the data of the next steps: of all virtual workers, since this worker
+// may have to take over any of them. The zero value is at the beginning.
 type lookahead struct {
 	step     int64      // the current one
-	next     int64      // the first that was not looked at
+	next     int64      // the first that was not looked up
 	upcoming []upcoming // distinct ranges in the order of their first steps
 }
 
@@ -23,10 +23,10 @@ type upcoming struct {
 	r    schedule.Range
 }
 
-// follow asks for the ranges of the step after step, and of as many more as make aheadRanges ranges. What is not taken
-// is asked for again when the next step is followed.
+// follow prefetches the ranges of the step after step, and of later steps up to aheadRanges ranges. A range that is not
+// accepted is requested again for the next step.
 func (l *lookahead) follow(step int64, s *schedule.Schedule, prefetch func(file int, lo, hi int64) (taken bool)) {
-	if l.next <= step || step < l.step { // the beginning, or another place than where it was
+	if l.next <= step || step < l.step { // the beginning, or a jump in the schedule
 		l.next, l.upcoming = step+1, l.upcoming[:0]
 	}
 	l.step = step
@@ -35,7 +35,7 @@ func (l *lookahead) follow(step int64, s *schedule.Schedule, prefetch func(file 
 		passed++
 	}
 	l.upcoming = append(l.upcoming[:0], l.upcoming[passed:]...)
-	for _, u := range l.upcoming { // of the next step again: it may not have been taken, or have been pushed out
+	for _, u := range l.upcoming { // the next step again: it may not have been accepted, or may have been evicted
 		if u.step == step+1 {
 			prefetch(u.r.File, u.r.Lo, u.r.Hi)
 		}

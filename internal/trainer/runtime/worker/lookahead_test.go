@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
 )
 
-func TestEveryRangeIsAskedForBeforeItsStep(t *testing.T) {
+func TestEveryRangeIsRequestedBeforeItsStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := schedule.New(schedule.Params{
 			Seed: 1, Epochs: 2, MinibatchSize: rapid.IntRange(1, 12).Draw(t, "minibatch size"), GradsToWait: rapid.IntRange(1, 9).Draw(t, "grads to wait"),
@@ -45,7 +45,7 @@ func TestEveryRangeIsAskedForBeforeItsStep(t *testing.T) {
 	})
 }
 
-func TestLookaheadGoesOnWhereItWasRefused(t *testing.T) {
+func TestLookaheadContinuesWhereItWasRefused(t *testing.T) {
 	s, err := schedule.New(schedule.Params{Seed: 1, Epochs: 1, MinibatchSize: 10, GradsToWait: 2, RecordsPerTask: 10}, []int64{1000})
 	if err != nil {
 		t.Fatal(err)

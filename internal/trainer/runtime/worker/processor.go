@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// processor is this machine's, for a sentence that names it.
+// processor is the name of this machine's processor, for messages.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -15,7 +15,7 @@ func processor() string {
 	return processorIn(string(text), runtime.GOARCH)
 }
 
-// processorIn finds the name in what Linux says of a machine's processors. arm64's have a number instead of one.
+// processorIn finds the name in Linux' /proc/cpuinfo. Processors of arm64 have a number instead.
 func processorIn(cpuinfo, architecture string) string {
 	part := ""
 	for line := range strings.Lines(cpuinfo) {

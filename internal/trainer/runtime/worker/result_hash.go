@@ -10,13 +10,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 )
 
-// castagnoli is the checksum that processors compute themselves, at the speed of memory.
+// castagnoli is a checksum with hardware support, as fast as memory.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// resultHash is what two workers' answers to the same virtual worker are compared by: the gradient and the statistics
-// behind it, the rows of the tables, the loss and the counts. It is taken before sums are made of several, since those
-// are of what each worker happens to have; a checksum misses no single flipped bit, and any other difference once in
-// 2³².
+// resultHash is the hash by which two workers' results of the same virtual worker are compared: the gradient and the
+// statistics behind it, the rows of the tables, the loss and the counts. It is computed before several results are
+// summed, since the sums depend on the assignments; a checksum detects every single flipped bit, and misses other
+// differences once in 2³².
 func resultHash(r nn.Result, out []float32, rows []gradient.Rows) uint32 {
 	hash := crc32.Checksum(wire.Bytes(out), castagnoli)
 	if len(rows) > 0 {

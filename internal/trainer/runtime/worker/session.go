@@ -18,7 +18,7 @@ import (
 // errSuperseded: an older master still answers, or a connection to it does.
 var errSuperseded = errors.New("a newer master has taken over")
 
-// begin loads the job, unless it is the current one, and says what this worker holds.
+// begin loads the job, unless it is the current one, and reports the state of this worker.
 func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	if err := ending(m); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
 	return nil
 }
 
-// loadFrom loads the job, unless it is the current one and the data are still those that the master has found: they may
+// loadFrom loads the job, unless it is the current one and the data are still those of the master: they may
 // have been replaced between two masters.
 func (s *session) loadFrom(ctx context.Context, m *wirepb.Job) error {
 	files, err := filesOf(m)
@@ -89,7 +89,7 @@ func (s *session) loadFrom(ctx context.Context, m *wirepb.Job) error {
 	return s.load(j)
 }
 
-// filesOf are the files of the data sets as the master has found them.
+// filesOf returns the files of the data sets as the master has read them.
 func filesOf(m *wirepb.Job) (files job.Files, err error) {
 	for _, list := range []struct {
 		text []byte
@@ -112,7 +112,7 @@ func problem(err error, fatal bool) *wirepb.Message {
 // work follows the master's messages, and computes the assigned work between them.
 func (s *session) work(ctx context.Context) error {
 	stop := ctx.Done()
-	var late <-chan time.Time // of a worker that is asked to stop and takes part in a round
+	var late <-chan time.Time // for a worker that is asked to stop during a round
 	for {
 		if err := s.takeSums(); err != nil {
 			return err
@@ -164,8 +164,8 @@ func (s *session) work(ctx context.Context) error {
 	}
 }
 
-// turn is what comes next: a message, the wish that this worker stops, or that the exchange has something; nothing of
-// it where there is something to compute.
+// turn is the next input: a message, a request to stop, or a result of the exchange; it is empty
+// if there is something to compute.
 type turn struct {
 	received
 	stop, woken bool
@@ -175,7 +175,7 @@ func (s *session) turn(stop <-chan struct{}, late <-chan time.Time, busy bool) (
 	ready := make(chan struct{})
 	if busy {
 		close(ready)
-		select { // what has come goes before what is to be computed
+		select { // input comes before computing
 		case r := <-s.in:
 			return turn{received: r}, nil
 		case err := <-s.broken:
@@ -201,14 +201,15 @@ func (s *session) turn(stop <-chan struct{}, late <-chan time.Time, busy bool) (
 	}
 }
 
-// report tells the master why this worker cannot go on. A loss that is not finite would be so on every worker.
+// report sends the master the reason why this worker cannot continue. A loss that is not finite would be the same on
+// every worker.
 func (s *session) report(err error) error {
 	s.queue.Send(problem(err, errors.Is(err, nn.ErrNotFinite)))
 	s.flush()
 	return &brokenError{err}
 }
 
-// protocolError is what a master cannot have meant. Another stream may mend it.
+// protocolError is a message that violates the protocol. A new stream may help.
 type protocolError struct{ reason string }
 
 func (e *protocolError) Error() string { return e.reason }
@@ -217,7 +218,8 @@ func protocolErrorf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// reportProtocolError tells the master why this worker ends the stream, and comes again: it is counted there.
+// reportProtocolError sends the master the reason why this worker ends the stream and reconnects. The master counts
+// these.
 func (s *session) reportProtocolError(err *protocolError) error {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Problem{Problem: &wirepb.Problem{Reason: err.reason, Again: true}}})
 	s.flush()
@@ -230,7 +232,7 @@ func (s *session) handle(r received) error {
 	}
 	switch k := r.message.Kind.(type) {
 	case *wirepb.Message_State:
-		if s.exchange == nil || k.State.Step >= s.step { // what was applied since an older one was sent stays
+		if s.exchange == nil || k.State.Step >= s.step { // keep updates that were applied after an older state was sent
 			s.state, s.step, s.last, s.planned, s.todo = r.floats, k.State.Step, k.State.Last, -1, nil
 			s.evaluations, s.evaluating = k.State.Evaluations, evaluating{}
 			s.forget()
@@ -293,7 +295,7 @@ func (s *session) sendApplied() {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Applied{Applied: &wirepb.Applied{Step: s.step, Measured: s.last}}})
 }
 
-// leave sends what is done of the step, says so, and ends.
+// leave sends the finished part of the step and a message that this worker leaves.
 func (s *session) leave() error {
 	if s.round == nil {
 		s.sendGradients()

@@ -22,8 +22,8 @@ import (
 
 const (
 	heartbeat = 100 * time.Millisecond
-	// masterSilence ends a stream on which nothing comes: the master beats ten times a second. It outlasts a pause of
-	// the whole machine of a few seconds; a process that dies closes its connections at once.
+	// masterSilence ends a stream without messages: the master sends ten heartbeats a second. It outlasts a pause of
+	// a few seconds of the whole machine; a process that dies closes its connections at once.
 	masterSilence = 5 * time.Second
 	// leaveTimeout bounds how long the last gradients may take to be sent.
 	leaveTimeout = 5 * time.Second
@@ -41,13 +41,13 @@ type session struct {
 	stream grpc.ClientStream
 	queue  *wire.Queue
 	in     chan received
-	broken chan error             // why the stream cannot go on; the first reason
+	broken chan error             // why the stream cannot continue; the first reason
 	over   chan struct{}          // closed when the stream has ended
 	loaded atomic.Pointer[worker] // set once the job is loaded: only then may tensors come
 }
 
 // session works on one stream until it ends. met reports whether the job's master answered. Each stream has a
-// connection of its own: one to a machine that has vanished would be taken for good until TCP gives up, many minutes
+// connection of its own: a connection to a machine that has vanished would seem good until TCP gives up, many minutes
 // later.
 func (w *worker) session(ctx context.Context) (met bool, err error) {
 	conn, err := wire.Dial(w.cfg.Master, w.cfg.Credentials)
@@ -55,7 +55,7 @@ func (w *worker) session(ctx context.Context) (met bool, err error) {
 		return false, &brokenError{err}
 	}
 	defer func() { _ = conn.Close() }()
-	// The stream outlives ctx, so that a worker can say good-bye; only a connection that is still being made does not.
+	// The stream outlives ctx, so that a worker can leave in order; only connecting ends with ctx.
 	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	opened := context.AfterFunc(ctx, cancel)
@@ -83,7 +83,7 @@ func (w *worker) session(ctx context.Context) (met bool, err error) {
 	return true, s.work(ctx)
 }
 
-// start runs the stream's sender, receiver and heart. What it returns stops and awaits them.
+// start runs the stream's sender, receiver and heartbeat. The returned function stops them and waits.
 func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -91,7 +91,7 @@ func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop fu
 		if err == nil {
 			err = s.stream.CloseSend()
 		}
-		if err != nil && !errors.Is(err, io.EOF) { // at io.EOF the receiver learns why
+		if err != nil && !errors.Is(err, io.EOF) { // at io.EOF the receiver gets the reason
 			s.fail(err)
 		}
 	})
@@ -121,15 +121,15 @@ func (s *session) start(ctx context.Context, cancel context.CancelFunc) (stop fu
 	}
 }
 
-// fail says that the stream cannot go on.
+// fail reports that the stream cannot continue.
 func (s *session) fail(err error) {
 	select {
 	case s.broken <- err:
-	default: // somebody else has said so
+	default: // already reported
 	}
 }
 
-// drain reads to the end of the stream: of one that continues unread nothing that is said would arrive either.
+// drain reads to the end of the stream: while a stream is not read, flow control can block what is sent, too.
 func (s *session) drain() {
 	for {
 		f := &wire.Frame{}
@@ -140,9 +140,9 @@ func (s *session) drain() {
 	}
 }
 
-// receive assembles tensors and hands whole messages on. A stream on which nothing comes is broken.
+// receive assembles tensors and passes on complete messages. A stream without messages is broken.
 func (s *session) receive(ctx context.Context) error {
-	silence := time.AfterFunc(masterSilence, func() { s.fail(errors.New("nothing heard from the master for " + masterSilence.String())) })
+	silence := time.AfterFunc(masterSilence, func() { s.fail(errors.New("no message from the master for " + masterSilence.String())) })
 	defer silence.Stop()
 	var state, update wire.Assembly
 	for {
@@ -178,7 +178,7 @@ func (s *session) receive(ctx context.Context) error {
 		if r.floats == nil && carriesTensor(f.Message) {
 			continue // more pieces follow
 		}
-		silence.Stop() // while this worker computes, it is not the master that is silent
+		silence.Stop() // while this worker computes, it does not read, and the master is not silent
 		select {
 		case s.in <- r:
 		case <-ctx.Done():
@@ -200,7 +200,7 @@ func (w *worker) updateSize(u *wirepb.Update) (int, error) {
 
 func carriesTensor(m *wirepb.Message) bool { return m.GetState() != nil || m.GetUpdate() != nil }
 
-// asRefusal turns a master's refusal on the level of gRPC into one of ours.
+// asRefusal turns a refusal by gRPC status into a RefusedError.
 func asRefusal(err error) error {
 	if s := status.Convert(err); s.Code() == codes.Unauthenticated {
 		return &RefusedError{Reason: s.Message()}
@@ -220,7 +220,7 @@ func (s *session) next(ctx context.Context) (received, error) {
 	}
 }
 
-// readFinalMessage prefers what the master said last over the end of the stream that followed it.
+// readFinalMessage prefers the master's last message over the end of the stream that followed it.
 func (s *session) readFinalMessage(err error) error {
 	for {
 		select {
@@ -234,8 +234,8 @@ func (s *session) readFinalMessage(err error) error {
 	}
 }
 
-// flush waits until the master has read everything queued, for a while: it ends the stream when it has read our end.
-// Ending the stream earlier would throw away what the transport has not sent yet.
+// flush waits a while until the master has read everything queued: the master ends the stream when it has read our end.
+// Ending the stream earlier would discard what the transport has not sent yet.
 func (s *session) flush() {
 	s.queue.Close()
 	late := time.NewTimer(leaveTimeout)
@@ -244,7 +244,7 @@ func (s *session) flush() {
 		select {
 		case <-s.over:
 			return
-		case <-s.in: // what the master still says does not matter
+		case <-s.in: // later messages of the master do not matter
 		case <-late.C:
 			return
 		}

@@ -2,7 +2,7 @@
 // itself; what it computes is decided by (step, virtual worker) alone, so it may be killed, replaced or computed
 // twice without any effect on the result.
 //
-// It decides nothing about membership: it says what it holds, does what it is dealt, and answers.
+// It decides nothing about membership: it reports its state, computes what it is assigned, and sends the results.
 package worker
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
 
-// Config is what a worker is started with.
+// Config configures a worker.
 type Config struct {
 	Master      string // host:port
 	ID          int
@@ -32,23 +32,23 @@ type Config struct {
 	// Pace makes every gradient last at least as long, so that N workers on a few processors behave as on N. 0 is
 	// full speed.
 	Pace time.Duration
-	// PeerHost is where other workers reach this one, if gradients are added between them. "" is the address by which it
+	// PeerHost is the address under which other workers reach this one for all-reduce. "" is the address from which it
 	// reaches the master.
 	PeerHost string
-	// At is told of the points that a step passes between workers; tests end the process there. It may be nil.
+	// At is called at each point of an all-reduce; tests end the process there. It may be nil.
 	At  func(p allreduce.Point, step int64)
 	Log *slog.Logger
 }
 
-// How a worker ends other than by dismissal.
+// Errors with which a worker ends, unless the master dismisses it.
 var (
-	// ErrLeft: it was asked to stop (SIGTERM) and has left in good order. Its process exits 143.
+	// ErrLeft reports that the worker was asked to stop (SIGTERM) and has sent its results. Its process exits 143.
 	ErrLeft = errors.New("left in good order")
-	// ErrMasterGone: no master answered for Config.MasterTimeout. Its process exits 143 too.
+	// ErrMasterGone reports that no master answered for Config.MasterTimeout. Its process exits 143 too.
 	ErrMasterGone = errors.New("the master is gone")
 )
 
-// RefusedError is a master's word that this worker cannot take part.
+// RefusedError is a master's refusal of this worker.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "the master refused this worker: " + e.Reason }
@@ -56,8 +56,8 @@ func (e *RefusedError) Error() string { return "the master refused this worker: 
 // errDismissed ends a session whose master has no more work.
 var errDismissed = errors.New("dismissed")
 
-// Between two attempts to reach a master: doubled each time, with jitter, so that a thousand workers do not come at
-// once.
+// Pauses between attempts to reach a master: doubled each time, with jitter, so that a thousand workers do not connect
+// at once.
 const (
 	firstRetry   = 20 * time.Millisecond
 	longestRetry = time.Second
@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config) error {
 			alone = time.Now()
 		}
 		if time.Since(began) > longestRetry {
-			retry = firstRetry // it was no attempt that failed at once
+			retry = firstRetry // the attempt did not fail at once
 		}
 		var refused *RefusedError
 		var broken *brokenError
@@ -103,7 +103,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 }
 
-// brokenError is a fault of this worker or of what it was given: another attempt would meet it again.
+// brokenError is a fault of this worker or of its input: another attempt would fail in the same way.
 type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
