@@ -71,10 +71,10 @@ func TestEveryNameBehindAFileIsInThatFile(t *testing.T) {
 	}
 }
 
-// A Go test, or a story that the coordinator's tests play.
+// A Go test, or a scenario of the coordinator's tests.
 var cited = regexp.MustCompile("`((?:Test|Fuzz)\\w+|[\\w-]+_[\\w-]+\\.txt)`")
 
-// Guides say which test holds the project to what they promise.
+// Guides name the test of each guarantee.
 func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

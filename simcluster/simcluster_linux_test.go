@@ -111,7 +111,7 @@ func command(t *testing.T, attributes *syscall.SysProcAttr, args ...string) (std
 	return out.String(), errOut.String(), c.ProcessState.ExitCode()
 }
 
-// offered is what simcluster tells a shell that completes the last of the words on the shared cluster.
+// offered is the completion that simcluster returns to a shell for the last of the words on the shared cluster.
 func offered(t *testing.T, words ...string) string {
 	t.Helper()
 	stdout, _, _ := command(t, nil, append([]string{"__complete", words[0], "--dir", shared.Dir}, words[1:]...)...)

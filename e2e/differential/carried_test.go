@@ -13,7 +13,7 @@ import (
 const rounds = 3
 
 // The simulator and the forecast do not load a snapshot for every decision: they carry decisions out in the engine and
-// go on. What it then decides must be what it decides on a snapshot of the outcome.
+// continue. What it then decides must be what it decides on a snapshot of the outcome.
 func TestAnEngineThatCarriedDecisionsOutDecidesAsOneThatWasLoadedWithTheirOutcome(t *testing.T) {
 	first, count := seeds(200, 5000)
 	each(first, count, 8, func(seed uint64) {

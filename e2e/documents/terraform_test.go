@@ -1,4 +1,4 @@
-// Package documents holds what the repository's documents tell people to type, and the Terraform configuration that
+// Package documents tests the commands in the repository's documents, and the Terraform configuration that
 // they show, to what the programs and the provider say of themselves. Links, paths, names, and the programs whose
 // command trees this module need not link are checked in the repository's root.
 package documents

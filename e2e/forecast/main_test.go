@@ -1,6 +1,6 @@
 // Package forecast_test holds the forecast in terraform plan to what then happens: the real terraform plans and applies
 // on an embedded cluster with a real kube-scheduler, and whoever is evicted must be among those that the plan has
-// named, and every pod on a node that it has named. Both tutorials are told, and scenarios that are drawn from seeds.
+// named, and every pod on a node that it has named. It runs both tutorials, and scenarios that are drawn from seeds.
 package forecast_test
 
 import (
@@ -24,7 +24,7 @@ import (
 // cluster is shared by all tests.
 var cluster *simcluster.Cluster
 
-// lanes are how many scenarios go on at the same time, each on three nodes of its own: others' pods do not tolerate
+// lanes are how many scenarios run at the same time, each on three nodes of its own: others' pods do not tolerate
 // their taint.
 const lanes = 4
 

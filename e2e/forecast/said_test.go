@@ -139,8 +139,8 @@ func (s said) misplaced(nodes map[string]string) []string {
 		}
 		if name := strings.Join(row, ", "); !rows[name] {
 			rows[name] = true
-			if !matches(s.promised(row), placesOf(row, nodes)) {
-				wrong = append(wrong, fmt.Sprintf("%s: on %v, and %v was named", name, placesOf(row, nodes), s.promised(row)))
+			if !matches(s.placements(row), placesOf(row, nodes)) {
+				wrong = append(wrong, fmt.Sprintf("%s: on %v, and %v was named", name, placesOf(row, nodes), s.placements(row)))
 			}
 		}
 	}
@@ -152,24 +152,24 @@ func (s said) misplaced(nodes map[string]string) []string {
 	return wrong
 }
 
-// promise is the nodes that were named for a pod.
-type promise struct {
+// placement is the nodes that the forecast named for a pod.
+type placement struct {
 	nodes   []string
 	perhaps bool // it may wait as well
 }
 
-// promised is what was said of each of some pods that start, or may.
-func (s said) promised(row []string) []promise {
-	var promises []promise
+// placements are the forecast's nodes of each pod in the row that starts, or may start.
+func (s said) placements(row []string) []placement {
+	var all []placement
 	for _, role := range row {
 		if named := s.starts[role]; named != nil {
-			promises = append(promises, promise{nodes: named})
+			all = append(all, placement{nodes: named})
 		}
 		if named := s.perhaps[role]; named != nil {
-			promises = append(promises, promise{nodes: named, perhaps: true})
+			all = append(all, placement{nodes: named, perhaps: true})
 		}
 	}
-	return promises
+	return all
 }
 
 func placesOf(row []string, nodes map[string]string) []string {
@@ -182,13 +182,13 @@ func placesOf(row []string, nodes map[string]string) []string {
 	return places
 }
 
-// matches reports whether every place can be told from a promise of its own, and only those are left that may be.
-func matches(promised []promise, places []string) bool {
+// matches reports whether every place matches a forecast placement of its own, and all others are only possible ones.
+func matches(named []placement, places []string) bool {
 	if len(places) == 0 {
-		return !slices.ContainsFunc(promised, func(p promise) bool { return !p.perhaps })
+		return !slices.ContainsFunc(named, func(p placement) bool { return !p.perhaps })
 	}
-	for i, p := range promised {
-		if slices.Contains(p.nodes, places[0]) && matches(slices.Delete(slices.Clone(promised), i, i+1), places[1:]) {
+	for i, p := range named {
+		if slices.Contains(p.nodes, places[0]) && matches(slices.Delete(slices.Clone(named), i, i+1), places[1:]) {
 			return true
 		}
 	}

@@ -2,7 +2,7 @@
 // results, and nothing else, run by a user without privileges on a root file system that may be read-only.
 //
 // It guarantees that one commit and one Go release give the same bytes on every machine: Compile leaves no path, time
-// or environment of the machine in the binary, and the image's only time is the one it is told. It writes what engines
+// or environment of the machine in the binary, and the image's only time is the given one. It writes what engines
 // and importers read (WriteDocker, WriteOCI), hands an image to an engine of this machine (FindEngine, Engine.Load) and
 // pushes it to a registry (Push). It signs nothing and scans nothing.
 //

@@ -20,16 +20,16 @@ func SourceOf(ctx context.Context, root, version string) (Source, error) {
 	if commit != "" && git(ctx, root, "status", "--porcelain") == "" {
 		s.Revision = commit
 	}
-	told := "the commit's time"
+	source := "the commit's time"
 	if value := os.Getenv("SOURCE_DATE_EPOCH"); value != "" {
-		told, seconds = "$SOURCE_DATE_EPOCH", value
+		source, seconds = "$SOURCE_DATE_EPOCH", value
 	}
 	if seconds == "" {
 		return s, nil
 	}
 	epoch, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || epoch < 0 {
-		return Source{}, fmt.Errorf("%s is %q: write seconds since 1970", told, seconds)
+		return Source{}, fmt.Errorf("%s is %q: write seconds since 1970", source, seconds)
 	}
 	s.Created = time.Unix(epoch, 0).UTC()
 	return s, nil

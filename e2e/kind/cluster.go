@@ -1,7 +1,7 @@
-// Package kind makes clusters for the stories with kind: one control plane, and workers that are the tutorial's machine
-// on any host. It guarantees that a cluster which it hands out is what it should be (every node Ready and of its size;
-// kind itself calls a cluster with dead workers a success), that every wait ends and says what it waited for, and that
-// nothing of a cluster is left when it is closed: containers, the network where there was none before, the
+// Package kind makes clusters for the scenarios with kind: one control plane, and workers that are the tutorial's
+// machine on any host. It guarantees that a cluster which it hands out is what it should be (every node Ready and of
+// its size; kind itself calls a cluster with dead workers a success), that every wait ends and says what it waited for,
+// and that nothing of a cluster is left when it is closed: containers, the network where there was none before, the
 // kubeconfig. What runs on the cluster is left to others.
 package kind
 
@@ -62,9 +62,9 @@ func network() string {
 	return "kind"
 }
 
-// Start makes a cluster and returns it when all of its nodes are Ready and report what was promised. A cluster that did
-// not become what it should be is an error, after its logs were kept in logs below the directory, and is deleted, as it
-// is when the context ends.
+// Start makes a cluster and returns it when all of its nodes are Ready and report the configured size. A cluster that
+// did not become what it should be is an error, after its logs were kept in logs below the directory, and is deleted,
+// as it is when the context ends.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	c := &Cluster{
 		Kubeconfig: filepath.Join(options.Dir, "kubeconfig"),

@@ -24,7 +24,7 @@ func Tutorial() Machine {
 	return Machine{CPUs: 4, Memory: resource.MustParse("15Gi"), SystemReserved: resource.MustParse("80m")}
 }
 
-// Where the kernel tells the kubelet what a machine has, by the names of the files below the machine's directory.
+// The files in which the kubelet reads the machine's size, by their names below the machine's directory.
 const (
 	cpuDir      = "/sys/devices/system/cpu"
 	numaDir     = "/sys/devices/system/node"
@@ -38,7 +38,7 @@ const (
 // write makes the files below dir that say what the machine has, for mounts to lay over a node's own.
 //
 // The CPUs are empty directories and there is no NUMA node on purpose: then the kubelet (cAdvisor, GetTopology) counts
-// them and knows nothing about where they are. Told a topology it would write these CPUs into its cgroup's
+// them and knows nothing about where they are. With a topology it would write these CPUs into its cgroup's
 // cpuset.cpus, which the kernel refuses on a host that has fewer.
 func (m Machine) write(dir string) error {
 	all := "0"

@@ -79,7 +79,7 @@ func TestWorkersMountTheMachineAndTheDataAndTheControlPlaneDoesNot(t *testing.T)
 		t.Errorf("nodes %v", roles)
 	}
 	if patch := cluster.KubeadmConfigPatches[0]; !strings.Contains(patch, `cpu: "80m"`) {
-		t.Errorf("kubelets are told %s", patch)
+		t.Errorf("kubelets are configured with %s", patch)
 	}
 }
 

@@ -17,7 +17,7 @@ var (
 	_ log.InfoLogger = progress{}
 )
 
-// V is silent about what kind tells those who look for its mistakes.
+// V discards kind's debug messages.
 func (p progress) V(level log.Level) log.InfoLogger {
 	if level > 0 {
 		return log.NoopInfoLogger{}

@@ -53,7 +53,7 @@ func wrongSize(node *corev1.Node, machine Machine) string {
 	cpus := resource.NewQuantity(int64(machine.CPUs), resource.DecimalSI)
 	allocatable := cpus.DeepCopy()
 	allocatable.Sub(machine.SystemReserved)
-	for _, promise := range []struct {
+	for _, size := range []struct {
 		what      string
 		is, wants resource.Quantity
 	}{
@@ -61,8 +61,8 @@ func wrongSize(node *corev1.Node, machine Machine) string {
 		{"memory", *node.Status.Capacity.Memory(), machine.Memory},
 		{"allocatable CPUs", *node.Status.Allocatable.Cpu(), allocatable},
 	} {
-		if promise.is.Cmp(promise.wants) != 0 {
-			return fmt.Sprintf("it reports %s %s instead of %s", promise.is.String(), promise.what, promise.wants.String())
+		if size.is.Cmp(size.wants) != 0 {
+			return fmt.Sprintf("it reports %s %s instead of %s", size.is.String(), size.what, size.wants.String())
 		}
 	}
 	return ""

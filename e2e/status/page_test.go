@@ -15,10 +15,10 @@ import (
 func TestReportsAreReadableInEveryBrowserWindow(t *testing.T) {
 	ctx := browse(t)
 	for name, h := range map[string]*history.History{
-		"report-2-workers":  historytest.Tell(2, 4*time.Minute).Succeed(),
-		"report-16-workers": historytest.Tell(16, 12*time.Minute).Succeed(),
-		"report-64-workers": historytest.Tell(64, 25*time.Minute).History,
-		"report-at-once":    historytest.Tell(1, 300*time.Millisecond).History,
+		"report-2-workers":  historytest.NewRun(2, 4*time.Minute).Succeed(),
+		"report-16-workers": historytest.NewRun(16, 12*time.Minute).Succeed(),
+		"report-64-workers": historytest.NewRun(64, 25*time.Minute).History,
+		"report-at-once":    historytest.NewRun(1, 300*time.Millisecond).History,
 	} {
 		file, err := filepath.Abs(filepath.Join(t.TempDir(), "report.html"))
 		if err != nil {

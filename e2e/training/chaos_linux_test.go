@@ -18,7 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// What a chaos is told by: that it is wanted, how long it lasts, and how it went the last time.
+// Environment variables of the chaos test: whether it runs, how long it lasts, and its last result.
 const (
 	soakVariable     = "ELASTIC_SOAK"
 	durationVariable = "ELASTIC_CHAOS_DURATION"
@@ -106,7 +106,7 @@ type victim struct {
 	disk        disk
 	aggregation string
 	ended       chan error
-	longest     time.Duration // without a step, as far as the status tells
+	longest     time.Duration // without a step, according to the status
 	said        atomic.Bool   // what it waits for, when that was for long
 }
 
@@ -114,7 +114,7 @@ type victim struct {
 // if it does no step for long without saying why.
 func (v *victim) watch(ctx context.Context) error {
 	var last trainingjob.Status
-	moved, told := time.Now(), false
+	moved, reported := time.Now(), false
 	for {
 		s, err := v.status(ctx)
 		if err == nil {
@@ -124,18 +124,18 @@ func (v *victim) watch(ctx context.Context) error {
 			if s.Phase.Finished() {
 				return fmt.Errorf("it ended: %+v", s)
 			}
-			// A master may begin at an older step than it was told of last.
+			// A master may begin at an older step than the last reported one.
 			if s.StepsDone != last.StepsDone {
 				v.longest = max(v.longest, time.Since(moved))
-				moved, told = time.Now(), false
+				moved, reported = time.Now(), false
 			}
 			last = s
 		}
-		if time.Since(moved) > silence && err == nil && !told {
+		if time.Since(moved) > silence && err == nil && !reported {
 			if s.Message == "" {
 				return fmt.Errorf("no step for %v, and the status does not say why: %+v", silence, s)
 			}
-			told = true
+			reported = true
 			v.said.Store(true)
 			v.Logf("aggregation %s: no step for %v; the status says %s: %s", v.aggregation, silence, s.Phase, s.Message)
 		}

@@ -26,7 +26,7 @@ type inventory struct {
 	namespaces map[string]*corev1.Namespace
 }
 
-// identity tells an object from all others.
+// identity identifies an object.
 type identity struct {
 	kind            schema.GroupVersionResource
 	namespace, name string

@@ -19,8 +19,8 @@ import (
 
 // Happened is what became of a planned job file, and of others meanwhile.
 type Happened struct {
-	// Evicted are the pods that had a node and lost it, in the order of their names. Those that were planned are not among
-	// them.
+	// Evicted are the pods that had a node and lost it, in the order of their names. Those that were planned are not
+	// among them.
 	Evicted []Evicted
 	// Workloads are those that lost their quota, as namespace/name.
 	Workloads []string
@@ -54,7 +54,7 @@ type Place struct {
 	Index int    // among the pods of its owner, or unnumbered
 }
 
-// unnumbered is the index of a pod that its owner tells from the others by its name alone.
+// unnumbered is the index of a pod that its owner distinguishes from the others by its name alone.
 const unnumbered = -1
 
 // moment is what is there before a job file is applied.

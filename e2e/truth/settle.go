@@ -74,7 +74,7 @@ func (s *Stage) settle(ctx context.Context, moves func() (patient bool, moves er
 }
 
 // moves says what somebody has still to act on; nil when there is nothing of the kind. patient is true where nothing
-// but time tells whether somebody does.
+// but time shows whether a controller does.
 func (v *view) moves() (patient bool, moves error) {
 	for _, pod := range v.pods.all() {
 		if err := podMoves(pod); err != nil {

@@ -189,7 +189,7 @@ func must(err error) {
 	}
 }
 
-// Run runs a command line until it ends or the program is told to stop, and prints its error.
+// Run runs a command line until it ends or the program is asked to stop, and prints its error.
 func Run(root *cobra.Command, args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -13,7 +13,7 @@ import (
 )
 
 // creatorSeparator stands between the field manager's name and a random token in the name under which Create writes.
-// The token tells our own object from somebody else's of the same name when the answer to the POST is lost; the
+// The token distinguishes our own object from another one of the same name when the response to the POST is lost; the
 // first Apply turns "NAME/TOKEN" into "NAME", and the object itself carries no mark.
 const creatorSeparator = "/"
 

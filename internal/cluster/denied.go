@@ -23,7 +23,7 @@ import (
 // DeniedError is a request that RBAC does not allow, with all that the user lacks of the role that the request belongs
 // to: an operation makes several requests, and nobody wants to be refused one by one.
 type DeniedError struct {
-	Missing []string // "create, delete, patch of jobs.batch"; nil where it cannot be told
+	Missing []string // "create, delete, patch of jobs.batch"; nil if unknown
 	Err     error    // the API server's
 }
 

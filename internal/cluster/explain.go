@@ -108,7 +108,7 @@ func explainOwnership(err error) string {
 			terminating := Terminating{Ref: refOfError(err), Since: still.Since, Finalizers: still.Finalizers}
 			return terminating.String() + " See what still uses it. " + terminating.Remedy()
 		default:
-			return "The object was still there when the time for deleting it had passed. Run terraform apply again to go on waiting."
+			return "The object was still there when the time for deleting it had passed. Run terraform apply again to continue waiting."
 		}
 	}
 	return ""

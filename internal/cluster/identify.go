@@ -100,7 +100,7 @@ func (c *Client) askVersion(ctx context.Context) (found string, isAPIServer, cer
 	return answerText(request, response, body), false, true
 }
 
-// isKubernetesAnswer reports whether the body is an API server's: its version, or the refusal to tell it.
+// isKubernetesAnswer reports whether the body is an API server's: its version, or a denial.
 func isKubernetesAnswer(body []byte) bool {
 	var answer struct{ GitVersion, Kind, APIVersion string }
 	return json.Unmarshal(body, &answer) == nil && (answer.GitVersion != "" || answer.Kind == "Status" && answer.APIVersion == "v1")

@@ -15,7 +15,7 @@ func Merge[T Object](ctx context.Context, c *Client, resource Resource[T], name 
 	return merge(ctx, c, resource, c.FieldManager(), name, patch)
 }
 
-// MergeAs is Merge under a field manager of its own, the client's with a suffix: managedFields then tell what an action
+// MergeAs is Merge under a field manager of its own, the client's with a suffix: managedFields then show what an action
 // wrote from what a resource's configuration says.
 func MergeAs[T Object](ctx context.Context, c *Client, resource Resource[T], suffix, name string, patch map[string]any) error {
 	return merge(ctx, c, resource, c.FieldManager()+"-"+suffix, name, patch)

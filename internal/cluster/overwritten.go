@@ -38,7 +38,7 @@ func (o Overwritten) Field() string {
 }
 
 // Taken are the fields of desired that the client's field manager does not own any more, as the metadata of the live
-// object say. Whether they have another value, WithOtherValues tells. Where the metadata name no field of ours nothing
+// object say. WithOtherValues reports whether they have another value. Where the metadata name no field of ours nothing
 // is known.
 func Taken(c *Client, live metav1.Object, desired Object) ([]Overwritten, error) {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)

@@ -44,7 +44,7 @@ func (t Terminating) Remedy() string {
 	})
 	if len(others) < len(t.Finalizers) {
 		sentences = append(sentences,
-			"Kubernetes' garbage collector, a part of kube-controller-manager, removes its own finalizer when it has dealt with what the object owns.")
+			"Kubernetes' garbage collector, a part of kube-controller-manager, removes its own finalizer when it has deleted what the object owns.")
 	}
 	if len(others) > 0 {
 		namespace := ""

@@ -74,7 +74,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // attempt sends the request once. The time limit ends with the arrival of the answer's header, so that a watch may
-// go on for hours.
+// continue for hours.
 func (t *transport) attempt(request *http.Request) (*http.Response, error) {
 	limit := t.limits.write
 	if request.Method == http.MethodGet {

@@ -178,7 +178,7 @@ kubectl.`,
 			if err != nil {
 				return fmt.Errorf("logs of pod %s/%s: %w", namespace, args[0], err)
 			}
-			defer stream.Close() //nolint:errcheck // Reading it tells of errors.
+			defer stream.Close() //nolint:errcheck // Reading returns its errors.
 			_, err = io.Copy(command.OutOrStdout(), stream)
 			return err
 		},

@@ -18,7 +18,7 @@ const (
 	ephemeralStorage = "100Gi"
 )
 
-// agentConfig is what the node agent is told about the cluster.
+// agentConfig is the node agent's configuration.
 func agentConfig(layout Layout, config Config, ports Ports) (fakekubelet.Config, error) {
 	nodes, err := nodeSpecs(config.Nodes)
 	if err != nil {

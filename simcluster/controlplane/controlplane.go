@@ -27,7 +27,7 @@ const (
 const KubernetesVersion = "v1.36.1"
 
 // Components lists the components of every cluster in the order in which they are started; they are stopped in the
-// reverse order, so that pods are killed and watches closed while there is still an API server to tell about it.
+// reverse order, so that pods are killed and watches closed while the API server still runs and can record it.
 func Components() []string { return Config{}.Components() }
 
 // Components lists the components of a cluster that is declared like c, in the order in which they are started.

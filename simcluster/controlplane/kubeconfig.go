@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// contextName names cluster and context in the kubeconfigs, so that `kubectl config get-contexts` tells what this is.
+// contextName names cluster and context in the kubeconfigs, so that `kubectl config get-contexts` shows what this is.
 const contextName = "simcluster"
 
 // writeKubeconfigs writes a kubeconfig per client, with everything inside it so that it can be copied, for an API

@@ -19,8 +19,8 @@ const maxSocketPath = 107
 type Layout struct {
 	// Dir is the state directory; everything but (perhaps) the sockets is below it.
 	Dir string
-	// Sockets is the directory of the Unix sockets: Dir/run where that is short and plain enough for a socket's address,
-	// else a directory of its own below the system's temporary directory, whose name is derived from Dir.
+	// Sockets is the directory of the Unix sockets: Dir/run where that is short and plain enough for a socket's
+	// address, else a directory of its own below the system's temporary directory, whose name is derived from Dir.
 	Sockets string
 }
 
@@ -55,7 +55,7 @@ func (l Layout) socketsFit() bool {
 	return true
 }
 
-// notPlain reports characters that mean something in a URL or in a list of URLs, which is how the API server is told of
+// notPlain reports characters that mean something in a URL or in a list of URLs, which is how the API server is given
 // etcd's socket.
 func notPlain(r rune) bool {
 	plain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-", r)

@@ -31,7 +31,7 @@ type process struct {
 	log        string
 	// stopGrace is the time from SIGTERM to SIGKILL.
 	stopGrace time.Duration
-	// started and died are told of every start and of every end that was not asked for, one at a time.
+	// started and died are called at every start and at every unexpected end, one at a time.
 	started func(name string, pid int)
 	died    func(name string, lifetime time.Duration, end error)
 }

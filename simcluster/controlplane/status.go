@@ -13,7 +13,7 @@ import (
 
 // The phases of a cluster.
 const (
-	// PhaseStarting is the time until everything that Ready promises is there.
+	// PhaseStarting lasts until everything is available that Ready guarantees.
 	PhaseStarting = "Starting"
 	// PhaseReady: the API server answers, pods are scheduled and nodes run them. A component that died and is being
 	// started again does not end this phase.

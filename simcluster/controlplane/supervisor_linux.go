@@ -110,7 +110,7 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 
 func lastPorts(layout Layout) Ports {
 	status, err := ReadStatus(layout)
-	if err != nil { // no status, or a damaged one: nothing to go on from
+	if err != nil { // no status, or a damaged one: nothing to resume from
 		return Ports{}
 	}
 	return status.Ports

@@ -214,7 +214,7 @@ func shell(t *testing.T, script string) (*process, journal) {
 }
 
 func TestProcesses(t *testing.T) {
-	t.Run("a process that dies is started again, and how it died is told", func(t *testing.T) {
+	t.Run("a process that dies is restarted, and the reason is reported", func(t *testing.T) {
 		p, journal := shell(t, "echo hello; exit 3")
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -287,7 +287,7 @@ func waitFor(t *testing.T, holds func() bool) {
 func TestSupervise(t *testing.T) {
 	// A program that fails in the place of all components.
 	broken := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho $1 cannot go on\nexit 1\n"), 0o700); err != nil {
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho $1 cannot continue\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	options := func(t *testing.T) Options {
@@ -302,7 +302,7 @@ func TestSupervise(t *testing.T) {
 	t.Run("a component that cannot run ends the start with its own last words", func(t *testing.T) {
 		o := options(t)
 		err := Supervise(t.Context(), o, never)
-		if err == nil || !strings.Contains(err.Error(), "etcd cannot go on") || !strings.Contains(err.Error(), o.Layout.Log(Etcd)) {
+		if err == nil || !strings.Contains(err.Error(), "etcd cannot continue") || !strings.Contains(err.Error(), o.Layout.Log(Etcd)) {
 			t.Error(err)
 		}
 		status, err := ReadStatus(o.Layout)
@@ -310,7 +310,7 @@ func TestSupervise(t *testing.T) {
 			t.Errorf("%+v, %v", status, err)
 		}
 	})
-	t.Run("a start that is told to stop is no failure", func(t *testing.T) {
+	t.Run("a start that is asked to stop is no failure", func(t *testing.T) {
 		o := options(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -53,7 +53,7 @@ type agent struct {
 }
 
 // Run simulates cfg.Nodes until ctx ends, and returns nil then. On return no process
-// it started is alive. An error means that it could not begin or go on: a directory,
+// it started is alive. An error means that it could not begin or continue: a directory,
 // port or certificate is not to be had, or the API server cannot be reached at first.
 func Run(ctx context.Context, cfg Config, admission Admission, log *slog.Logger) error {
 	client, err := connect(cfg.Kubeconfig)

@@ -40,7 +40,7 @@ const (
 )
 
 // NodeSpec declares one node. Capacity and Allocatable are what the scheduler
-// is told; they need no relation to this machine.
+// is configured with; they need no relation to this machine.
 type NodeSpec struct {
 	Name        string              `json:"name"`
 	Capacity    corev1.ResourceList `json:"capacity,omitempty"`

@@ -1,7 +1,7 @@
 // Package fakekubelet simulates kubelets: it registers nodes with declared capacity
 // and runs every container of a pod bound to them as a local process.
 //
-// It guarantees what users see of a kubelet through the API: phases, conditions, exit
+// It reproduces what users see of a kubelet through the API: phases, conditions, exit
 // codes and reasons, restarts with the kubelet's back-off, grace periods, events, logs,
 // the environment, volumes, and services that can be reached. When Run returns, no
 // process, mount or socket of it is left.

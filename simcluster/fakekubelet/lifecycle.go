@@ -15,7 +15,7 @@ type ending struct {
 	message  string
 }
 
-// A lifecycle is a pod's state machine: it is told what happened and answers
+// A lifecycle is a pod's state machine: it receives events and returns
 // what is to be done now. It has no I/O, no clock and no goroutine; time comes with
 // each call.
 type lifecycle struct {

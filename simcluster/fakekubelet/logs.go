@@ -39,7 +39,7 @@ func podLogDir(logsDir, namespace, pod string, uid types.UID) string {
 const maxLogBytes = 10 << 20
 
 // A containerLog is the log of one run of a container while it runs: it takes
-// output, and tells followers when there is more.
+// output, and notifies followers when there is more.
 type containerLog struct {
 	path string
 

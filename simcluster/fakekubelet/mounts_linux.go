@@ -145,7 +145,7 @@ func (osTree) Readlink(path string) (string, error) { return os.Readlink(path) }
 
 func (osTree) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
-// A shimRequest tells the shim what to become.
+// A shimRequest contains the program that the shim executes.
 type shimRequest struct {
 	View fileView `json:"view"`
 	// OwnProcesses says that the shim is the first process of a PID namespace.

@@ -32,7 +32,7 @@ type owner struct {
 	uses      references
 	dir       string
 
-	// What others tell it; poke says that there is something.
+	// Input from other goroutines; poke signals new input.
 	mu      sync.Mutex
 	latest  *corev1.Pod
 	gone    bool

@@ -191,7 +191,7 @@ func (p *process) await(cmd *exec.Cmd, output []*os.File, spec processSpec) {
 	for i, name := range []string{"stdout", "stderr"} {
 		copying.Go(func() { spec.log.capture(name, output[i]) })
 	}
-	// The state tells more than the error, which repeats it.
+	// The state has more details than the error, which repeats it.
 	_ = cmd.Wait()
 	at := time.Now()
 	p.killGroup()

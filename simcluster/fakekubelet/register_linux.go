@@ -66,7 +66,7 @@ func (a *agent) startNode(parent context.Context, name string) error {
 	return nil
 }
 
-// stopNode is the node's sudden death: nothing is told to the API server. On
+// stopNode is the node's sudden death: the API server gets no notice. On
 // return none of its processes is alive.
 func (a *agent) stopNode(name string) {
 	n := a.nodes[name]

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// rootVariable tells a container that runs without mounts where its files are: what
+// rootVariable holds the root of the files of a container that runs without mounts: what
 // the pod says is at /X is at $ELASTIC_ROOT/X.
 const rootVariable = "ELASTIC_ROOT"
 

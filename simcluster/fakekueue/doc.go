@@ -3,7 +3,7 @@
 // quota engine (internal/scheduler/quota) decides about them: who is admitted, who waits and why, who is evicted for
 // whom. On a cluster with Kueue, Kueue does all this.
 //
-// It guarantees what users and their tools see of Kueue v0.19.2: names, conditions, reasons, messages, events, labels,
+// It reproduces what users and their tools see of Kueue v0.19.2: names, conditions, reasons, messages, events, labels,
 // gates, finalizers, the flavor's node labels and tolerations in pods, statuses of queues. It may be killed at any
 // moment: everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
 //
@@ -13,6 +13,6 @@
 //
 // How it is built: packages workload and admission decide, without I/O; quota decides about quota. One goroutine
 // (loop.go) looks at one object after the other and acts, so that there is one order of events; informers (cache.go)
-// merely tell it where to look. Every look starts from what is there, not from what happened, so that a look too many
-// does no harm.
+// only name the object to reconcile. Every reconcile starts from the current state, not from the event, so an
+// additional one does no harm.
 package fakekueue

@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// fillEngine tells a new engine everything that there is, before it is asked for the first time: it would give quota
+// fillEngine adds all objects to a new engine, before its first cycle: it would give quota
 // away that is held already.
 func (c *controller) fillEngine() {
 	for _, flavor := range c.flavors.all() {

@@ -13,13 +13,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// lookAtGroup does for a group of pods what is due.
-func (c *controller) lookAtGroup(ctx context.Context, name types.NamespacedName) error {
+// reconcileGroup reconciles a group of pods.
+func (c *controller) reconcileGroup(ctx context.Context, name types.NamespacedName) error {
 	members := c.pods.by(byGroup, join(name.Namespace, name.Name))
 	if len(members) > 0 {
 		slices.SortFunc(members, byAge)
 		group := workload.Group{Namespace: name.Namespace, Name: name.Name, Pods: members}
-		return c.lookAtOwner(ctx, &podGroup{controller: c, Group: group})
+		return c.reconcileOwner(ctx, &podGroup{controller: c, Group: group})
 	}
 	if w, ok := c.workloads.get(name); ok && (workload.OfGroup(w) || metav1.GetControllerOfNoCopy(w) == nil && len(w.OwnerReferences) > 0) {
 		return c.abandon(ctx, []*kueue.Workload{w})

@@ -15,8 +15,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// lookAtJob does for a Job in a queue what is due.
-func (c *controller) lookAtJob(ctx context.Context, name types.NamespacedName) error {
+// reconcileJob reconciles a Job in a queue.
+func (c *controller) reconcileJob(ctx context.Context, name types.NamespacedName) error {
 	job, ok := c.jobs.get(name)
 	if !ok || job.DeletionTimestamp != nil {
 		return c.abandon(ctx, c.owned(workload.JobKind.Kind, name.Namespace, name.Name))
@@ -27,7 +27,7 @@ func (c *controller) lookAtJob(ctx context.Context, name types.NamespacedName) e
 	if queued, err := admission.Queued(ctx, job, c.readOwner); err != nil || queued {
 		return err
 	}
-	return c.lookAtOwner(ctx, &jobOwner{controller: c, job: job})
+	return c.reconcileOwner(ctx, &jobOwner{controller: c, job: job})
 }
 
 type jobOwner struct {

@@ -91,27 +91,27 @@ func (k key) String() string {
 func (c *controller) look(ctx context.Context, k key) error {
 	switch k.kind {
 	case jobs:
-		return c.lookAtJob(ctx, k.NamespacedName)
+		return c.reconcileJob(ctx, k.NamespacedName)
 	case pods:
-		return c.lookAtPod(ctx, k.NamespacedName)
+		return c.reconcilePod(ctx, k.NamespacedName)
 	case groups:
-		return c.lookAtGroup(ctx, k.NamespacedName)
+		return c.reconcileGroup(ctx, k.NamespacedName)
 	case workloads:
-		return c.lookAtWorkload(ctx, k.NamespacedName)
+		return c.reconcileWorkload(ctx, k.NamespacedName)
 	case clusterQueues:
-		return c.lookAtClusterQueue(ctx, k.NamespacedName)
+		return c.reconcileClusterQueue(ctx, k.NamespacedName)
 	case localQueues:
-		return c.lookAtLocalQueue(ctx, k.NamespacedName)
+		return c.reconcileLocalQueue(ctx, k.NamespacedName)
 	case flavors:
-		return c.lookAtFlavor(ctx, k.NamespacedName)
+		return c.reconcileFlavor(ctx, k.NamespacedName)
 	case cohorts:
-		c.lookAtCohort(k.NamespacedName)
+		c.reconcileCohort(k.NamespacedName)
 	case checks:
-		return c.lookAtCheck(ctx, k.NamespacedName)
+		return c.reconcileCheck(ctx, k.NamespacedName)
 	case workloadClasses:
-		return c.lookAtWorkloadClass(ctx, k.NamespacedName)
+		return c.reconcileWorkloadClass(ctx, k.NamespacedName)
 	case namespaces:
-		c.lookAtNamespace(k.NamespacedName)
+		c.reconcileNamespace(k.NamespacedName)
 	case schedule:
 		return c.schedule(ctx)
 	case defaultNamespaces:

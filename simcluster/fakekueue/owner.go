@@ -43,7 +43,7 @@ type owner interface {
 	stop(ctx context.Context, w *kueue.Workload, reason stopReason, message string) error
 	// finalize lets it go: its workload is over.
 	finalize(ctx context.Context) error
-	// event tells its users something.
+	// event records an event on the owner.
 	event(kind, reason, format string, args ...any)
 }
 
@@ -69,9 +69,9 @@ const (
 	failedToStart   = "FailedToStart"
 )
 
-// lookAtOwner brings an owner and its workload together, in the order of Kueue's own steps (jobframework/reconciler.go,
-// ReconcileGenericJob).
-func (c *controller) lookAtOwner(ctx context.Context, o owner) error {
+// reconcileOwner brings an owner and its workload together, in the order of Kueue's own steps
+// (jobframework/reconciler.go, ReconcileGenericJob).
+func (c *controller) reconcileOwner(ctx context.Context, o owner) error {
 	w, err := c.oneWorkload(ctx, o)
 	if err != nil {
 		return err

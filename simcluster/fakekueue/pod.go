@@ -18,8 +18,8 @@ import (
 // podManager owns what is written into pods' status, as Kueue's manager does.
 const podManager = "kueue"
 
-// lookAtPod does for a pod in a queue, and in no group, what is due.
-func (c *controller) lookAtPod(ctx context.Context, name types.NamespacedName) error {
+// reconcilePod reconciles a pod in a queue without a group.
+func (c *controller) reconcilePod(ctx context.Context, name types.NamespacedName) error {
 	pod, ok := c.pods.get(name)
 	if ok && pod.Labels[kueue.PodGroupNameLabel] != "" {
 		return nil
@@ -33,7 +33,7 @@ func (c *controller) lookAtPod(ctx context.Context, name types.NamespacedName) e
 	if pod.Labels[kueue.QueueLabel] == "" {
 		return nil
 	}
-	return c.lookAtOwner(ctx, &singlePod{controller: c, pod: pod})
+	return c.reconcileOwner(ctx, &singlePod{controller: c, pod: pod})
 }
 
 type singlePod struct {
@@ -56,7 +56,7 @@ func (o *singlePod) match(context.Context) (match *kueue.Workload, others []*kue
 
 func (o *singlePod) suspended() bool { return workload.PodSuspended(o.pod) }
 
-// active is never true: a pod's quota is free as soon as the pod is told to stop.
+// active is never true: a pod's quota is free as soon as the pod is asked to stop.
 func (o *singlePod) active() bool { return false }
 
 func (o *singlePod) finished() (message string, succeeded, finished bool) {
@@ -108,8 +108,8 @@ func (c *controller) ungate(ctx context.Context, pod *corev1.Pod, additions work
 	return nil
 }
 
-// stopPods marks those pods that run as targets of a termination, so that their owners can tell it from a failure, and
-// deletes them with their own grace period. With their workload deleted, others go too.
+// stopPods marks those pods that run as targets of a termination, so that their owners can distinguish it from a
+// failure, and deletes them with their own grace period. With their workload deleted, others go too.
 func (c *controller) stopPods(ctx context.Context, pods []*corev1.Pod, reason stopReason, message string) error {
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil || reason != workloadDeleted && workload.PodSuspended(pod) {

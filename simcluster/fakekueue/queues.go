@@ -15,15 +15,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// lookAtClusterQueue tells the engine about a ClusterQueue, keeps its status, and lets it go when nothing holds its
+// reconcileClusterQueue passes a ClusterQueue to the engine, keeps its status, and lets it go when nothing holds its
 // quota.
-func (c *controller) lookAtClusterQueue(ctx context.Context, name types.NamespacedName) error {
+func (c *controller) reconcileClusterQueue(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
-	c.lookAtTheDeleted()
+	c.enqueueDeleted()
 	queue, ok := c.clusterQueues.get(name)
 	if !ok {
 		c.engine.DeleteClusterQueue(name.Name)
-		c.lookAtMembers(name.Name)
+		c.enqueueMembers(name.Name)
 		return nil
 	}
 	spec := queue.Spec
@@ -51,13 +51,13 @@ func (c *controller) lookAtClusterQueue(ctx context.Context, name types.Namespac
 		return fmt.Errorf("status of ClusterQueue %s: %w", queue.Name, err)
 	}
 	if changed {
-		c.lookAtMembers(name.Name)
+		c.enqueueMembers(name.Name)
 	}
 	return nil
 }
 
-// lookAtTheDeleted has flavors and checks looked at that were only kept because a ClusterQueue referred to them.
-func (c *controller) lookAtTheDeleted() {
+// enqueueDeleted enqueues flavors and checks that were only kept because a ClusterQueue referred to them.
+func (c *controller) enqueueDeleted() {
 	for _, flavor := range c.flavors.all() {
 		if flavor.DeletionTimestamp != nil && len(c.offering(flavor.Name)) == 0 {
 			c.add(flavors, "", flavor.Name)
@@ -86,15 +86,15 @@ func setActive(conditions *[]metav1.Condition, active bool, reason, message stri
 	return meta.SetStatusCondition(conditions, metav1.Condition{Type: kueue.ConditionActive, Status: status, Reason: reason, Message: message, ObservedGeneration: generation})
 }
 
-// lookAtMembers has the LocalQueues of a ClusterQueue and their workloads looked at.
-func (c *controller) lookAtMembers(clusterQueue string) {
+// enqueueMembers enqueues the LocalQueues of a ClusterQueue and their workloads.
+func (c *controller) enqueueMembers(clusterQueue string) {
 	for _, local := range c.localQueuesOf(clusterQueue) {
 		c.add(localQueues, local.Namespace, local.Name)
-		c.lookAtWorkloadsOf(nameOf(local))
+		c.enqueueWorkloadsOf(nameOf(local))
 	}
 }
 
-func (c *controller) lookAtWorkloadsOf(localQueue types.NamespacedName) {
+func (c *controller) enqueueWorkloadsOf(localQueue types.NamespacedName) {
 	for _, w := range c.workloads.by(byQueue, join(localQueue.Namespace, localQueue.Name)) {
 		c.add(workloads, w.Namespace, w.Name)
 	}
@@ -129,22 +129,22 @@ func (c *controller) waitingAt(local *kueue.LocalQueue) []*kueue.Workload {
 	return slices.DeleteFunc(all, func(w *kueue.Workload) bool { return !workload.Queued(w, c.now()) })
 }
 
-// lookAtLocalQueue tells the engine about a LocalQueue and keeps its status.
-func (c *controller) lookAtLocalQueue(ctx context.Context, name types.NamespacedName) error {
+// reconcileLocalQueue passes a LocalQueue to the engine and keeps its status.
+func (c *controller) reconcileLocalQueue(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
 	local, ok := c.localQueues.get(name)
 	if !ok {
 		if c.locals[name] != nil {
 			delete(c.locals, name)
 			c.engine.DeleteLocalQueue(name)
-			c.lookAtWorkloadsOf(name)
+			c.enqueueWorkloadsOf(name)
 		}
 		return nil
 	}
 	if before := c.locals[name]; before == nil || !equality.Semantic.DeepEqual(before.Spec, local.Spec) || (before.DeletionTimestamp == nil) != (local.DeletionTimestamp == nil) {
 		c.locals[name] = local
 		c.engine.SetLocalQueue(name, local.Spec)
-		c.lookAtWorkloadsOf(name)
+		c.enqueueWorkloadsOf(name)
 		c.add(clusterQueues, "", string(local.Spec.ClusterQueue))
 	}
 	cluster, _ := c.clusterQueues.get(types.NamespacedName{Name: string(local.Spec.ClusterQueue)})
@@ -189,8 +189,8 @@ func (c *controller) defaultNamespaces() []string {
 // managed reports whether Jobs and pods of a namespace may be queued.
 func (c *controller) managed(namespace string) bool { return !slices.Contains(unmanaged(), namespace) }
 
-// lookAtFlavor tells the engine about a flavor, and lets it go when no ClusterQueue refers to it.
-func (c *controller) lookAtFlavor(ctx context.Context, name types.NamespacedName) error {
+// reconcileFlavor passes a flavor to the engine, and lets it go when no ClusterQueue refers to it.
+func (c *controller) reconcileFlavor(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
 	users := c.offering(name.Name)
 	defer c.addQueues(users)
@@ -213,8 +213,8 @@ func (c *controller) offering(flavor string) []*kueue.ClusterQueue {
 	})
 }
 
-// lookAtCheck tells the engine about an admission check, and lets it go when no ClusterQueue refers to it.
-func (c *controller) lookAtCheck(ctx context.Context, name types.NamespacedName) error {
+// reconcileCheck passes an admission check to the engine, and lets it go when no ClusterQueue refers to it.
+func (c *controller) reconcileCheck(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
 	users := c.requiring(name.Name)
 	defer c.addQueues(users)
@@ -261,8 +261,8 @@ func keepWhileInUse[T object](ctx context.Context, s *store[T], client patcher[T
 	return o, nil
 }
 
-// lookAtCohort tells the engine about a Cohort.
-func (c *controller) lookAtCohort(name types.NamespacedName) {
+// reconcileCohort passes a Cohort to the engine.
+func (c *controller) reconcileCohort(name types.NamespacedName) {
 	if cohort, ok := c.cohorts.get(name); ok {
 		c.engine.SetCohort(name.Name, cohort.Spec)
 	} else {
@@ -273,15 +273,15 @@ func (c *controller) lookAtCohort(name types.NamespacedName) {
 	c.keys.Add(key{kind: schedule})
 }
 
-func (c *controller) lookAtNamespace(name types.NamespacedName) {
+func (c *controller) reconcileNamespace(name types.NamespacedName) {
 	if namespace, ok := c.namespaces.get(name); ok {
 		c.engine.SetNamespace(name.Name, namespace.Labels)
 		c.keys.Add(key{kind: schedule})
 	}
 }
 
-// lookAtWorkloadClass gives the workloads of a class its value: Kueue v0.19 has them follow it.
-func (c *controller) lookAtWorkloadClass(ctx context.Context, name types.NamespacedName) error {
+// reconcileWorkloadClass gives the workloads of a class its value: Kueue v0.19 has them follow it.
+func (c *controller) reconcileWorkloadClass(ctx context.Context, name types.NamespacedName) error {
 	class, ok := c.workloadClasses.get(name)
 	if !ok {
 		return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// lookAtWorkload keeps what follows from a workload's spec, queues and checks, and tells the engine about it.
-func (c *controller) lookAtWorkload(ctx context.Context, name types.NamespacedName) error {
+// reconcileWorkload keeps what follows from a workload's spec, queues and checks, and passes it to the engine.
+func (c *controller) reconcileWorkload(ctx context.Context, name types.NamespacedName) error {
 	defer c.keys.Add(key{kind: schedule})
 	w, ok := c.workloads.get(name)
 	if !ok {
 		c.drop(name)
-		c.lookAtQueuesLater(name.Namespace)
+		c.reconcileQueuesLater(name.Namespace)
 		return nil
 	}
-	c.lookAtQueueLater(w)
+	c.reconcileQueueLater(w)
 	if len(w.OwnerReferences) == 0 && (w.DeletionTimestamp != nil || w.Labels[kueue.JobUIDLabel] != "") && !workload.IsFinished(w) {
 		if err := c.abandonOrphan(ctx, w); err != nil || w.DeletionTimestamp != nil {
 			return err
@@ -67,7 +67,7 @@ func (c *controller) catchUp(ctx context.Context, w *kueue.Workload) (*kueue.Wor
 		if w, err = c.setStatus(ctx, w, func(w *kueue.Workload) bool { return workload.Follow(w, queues, c.now()) }); err != nil {
 			return w, err
 		}
-		c.tell(before, w)
+		c.recordEvents(before, w)
 		if w == before {
 			break
 		}
@@ -78,8 +78,8 @@ func (c *controller) catchUp(ctx context.Context, w *kueue.Workload) (*kueue.Wor
 	return c.evictByChecks(ctx, w)
 }
 
-// tell writes the events of a step.
-func (c *controller) tell(before, after *kueue.Workload) {
+// recordEvents writes the events of a step.
+func (c *controller) recordEvents(before, after *kueue.Workload) {
 	if !workload.IsAdmitted(before) && workload.IsAdmitted(after) {
 		reserved := meta.FindStatusCondition(after.Status.Conditions, kueue.WorkloadQuotaReserved).LastTransitionTime
 		c.events.workload.Eventf(after, nil, corev1.EventTypeNormal, "Admitted", "Admitted", "Admitted by ClusterQueue %v, wait time since reservation was %.0fs",
@@ -190,7 +190,7 @@ func (c *controller) queuesOf(w *kueue.Workload) workload.Queues {
 	return q
 }
 
-// report tells the engine what a workload is like.
+// report passes a workload's current state to the engine.
 func (c *controller) report(w *kueue.Workload) {
 	name := nameOf(w)
 	quota, waits := workload.HasQuota(w), workload.Queued(w, c.now())
@@ -226,16 +226,16 @@ func (c *controller) drop(name types.NamespacedName) {
 	}
 }
 
-// lookAtQueueLater has the counts of a workload's queues brought up to date with the next batch.
-func (c *controller) lookAtQueueLater(w *kueue.Workload) {
+// reconcileQueueLater has the counts of a workload's queues brought up to date with the next batch.
+func (c *controller) reconcileQueueLater(w *kueue.Workload) {
 	c.addAfter(localQueues, w.Namespace, string(w.Spec.QueueName), statusBatch)
 	if q := c.queuesOf(w); q.Cluster != nil {
 		c.addAfter(clusterQueues, "", q.Cluster.Name, statusBatch)
 	}
 }
 
-// lookAtQueuesLater does so for all queues that a workload of a namespace may have had.
-func (c *controller) lookAtQueuesLater(namespace string) {
+// reconcileQueuesLater does so for all queues that a workload of a namespace may have had.
+func (c *controller) reconcileQueuesLater(namespace string) {
 	for _, queue := range c.localQueues.all() {
 		if queue.Namespace == namespace {
 			c.addAfter(localQueues, queue.Namespace, queue.Name, statusBatch)

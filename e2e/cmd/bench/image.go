@@ -17,7 +17,7 @@ import (
 // sizeGoal is the largest image, in bytes, packed or not.
 const sizeGoal = 25e6
 
-// measureImage tells the trainer image's size on every platform, and times a job of one step in a container of it.
+// measureImage reports the trainer image's size on every platform, and times a job of one step in a container of it.
 func measureImage(ctx context.Context, o options) ([]figure, error) {
 	source := image.Source{Version: "bench"}
 	images := make(map[string]v1.Image)

@@ -1,4 +1,4 @@
-// Command bench measures what the project promises in numbers, prints a table, and writes the same as JSON. Every
+// Command bench measures the project's performance, prints a table, and writes the same as JSON. Every
 // figure is a ratio, to a competitor measured in the same run or to the goal, with its median and spread. It asserts
 // nothing: machines are noisy.
 package main
@@ -86,7 +86,7 @@ func measurements() []measurement {
 		{"queues", measureQueues},
 		{"forecast", measureForecast},
 		{"simulator", measureSimulator},
-		{"stories", measureStories},
+		{"scenarios", measureScenarios},
 		{"accuracy", measureAccuracy},
 	}
 }
@@ -123,8 +123,8 @@ func newRoot(measure func(ctx context.Context, o options, todo []measurement, ou
 	names := namesOf(measurements())
 	root := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what the project promises in numbers",
-		Long: `Measure what the project promises in numbers, print a table, and write the same as JSON.
+		Short: "Measure the project's performance",
+		Long: `Measure the project's performance, print a table, and write the same as JSON.
 Every figure is a ratio, to a competitor measured in the same run or to the goal.
 Nothing is asserted: machines are noisy, and want to be idle for this. What a machine
 cannot measure is named with its reason.

@@ -184,7 +184,8 @@ func newServer(cluster *simcluster.Cluster, config *rest.Config) (*server, error
 	return &server{cluster: cluster, client: client, host: config.Host}, err
 }
 
-// clockTicks are in a second, in /proc (proc(5)); Linux has told user space 100 on every architecture for decades.
+// clockTicks are in a second, in /proc (proc(5)); Linux has reported 100 to user space on every architecture for
+// decades.
 const clockTicks = 100
 
 // processorTime is what the API server's process has used so far.

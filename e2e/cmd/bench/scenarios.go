@@ -21,14 +21,14 @@ func latencies() []latency {
 		{"pod created to Running", func(m scenario.Measurements) []scenario.Measurement { return m.Start }},
 		{"pod created to first gradient", func(m scenario.Measurements) []scenario.Measurement { return m.FirstGradient }},
 		{"preemption: high worker created to Running", func(m scenario.Measurements) []scenario.Measurement { return m.Preemption }},
-		{"preemption: victim told to go to replacement created", func(m scenario.Measurements) []scenario.Measurement { return m.Replacement }},
+		{"preemption: victim terminated to replacement created", func(m scenario.Measurements) []scenario.Measurement { return m.Replacement }},
 		{"preemption by a queue: workload created to Running", func(m scenario.Measurements) []scenario.Measurement { return m.QueuePreemption }},
 	}
 }
 
-// measureStories sets what the scenarios measured on kind beside what they measured on the embedded cluster. It tells
-// none itself: it reads what `make demo`, `make test` and `make e2e-kind` left in e2e/out.
-func measureStories(_ context.Context, o options) ([]figure, error) {
+// measureScenarios sets what the scenarios measured on kind beside what they measured on the embedded cluster. It
+// reports none itself: it reads what `make demo`, `make test` and `make e2e-kind` left in e2e/out.
+func measureScenarios(_ context.Context, o options) ([]figure, error) {
 	embedded, err := readMeasurements(filepath.Join(scenario.OutDir(o.root, "*"), scenario.MeasurementsFile))
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func readMeasurements(pattern string) ([]scenario.Measurements, error) {
 		}
 		var m scenario.Measurements
 		if err := json.Unmarshal(text, &m); err != nil {
-			return nil, fmt.Errorf("%s: %w; delete it, or tell the scenario again", file, err)
+			return nil, fmt.Errorf("%s: %w; delete it, or run the scenario again", file, err)
 		}
 		all = append(all, m)
 	}

@@ -171,8 +171,8 @@ func torchSpeed(ctx context.Context, network string, records int) (float64, erro
 		var stderr bytes.Buffer
 		c.Stderr = &stderr
 		c.Env = append(append(os.Environ(), blasKernels(),
-			// OpenBLAS has threads of its own, whatever PyTorch is told, and those without work spin: that is processor time,
-			// too.
+			// OpenBLAS has threads of its own, whatever PyTorch's setting, and those without work spin: that is
+			// processor time, too.
 			"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1"), allocation...)
 		out, err := c.Output()
 		if err != nil {

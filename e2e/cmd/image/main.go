@@ -1,5 +1,5 @@
 // Command image builds the trainer's image for every platform, writes it as archives, loads it into a container engine
-// where one answers, pushes it where it is told to, and says what can be done next. `make image` runs it.
+// where one answers, pushes it to the given registry, and says what can be done next. `make image` runs it.
 package main
 
 import (

@@ -23,7 +23,7 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.root, "root", "..", "root of the repository")
-	flag.StringVar(&o.version, "version", "0.0.0", "the version that the binaries are told")
+	flag.StringVar(&o.version, "version", "0.0.0", "the version to build into the binaries")
 	flag.StringVar(&o.published, "published", "", "directory with the archives of that version's release, to be compared too")
 	flag.StringVar(&o.only, "only", "", "build only the targets whose name contains this, such as linux/amd64")
 	flag.Parse()

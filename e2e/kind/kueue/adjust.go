@@ -24,9 +24,9 @@ func integrations() []string { return []string{"batch/job", "pod"} }
 // controlPlane is the label and the taint of the nodes that kubeadm makes control planes.
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// adjust adapts the release to a cluster of stories: the integrations that they need are on, and the manager runs
-// beside the control plane, so that the workers' room is the stories' own and no node that a story stops takes Kueue
-// along. Images are taken as the nodes have them. The objects are changed in place.
+// adjust adapts the release to a cluster for scenarios: the integrations that they need are on, and the manager runs on
+// the control plane's node, so that the workers' nodes are free for the scenarios and no node that a scenario stops
+// takes Kueue along. Images are taken as the nodes have them. The objects are changed in place.
 func adjust(objects []*unstructured.Unstructured) error {
 	var manager, config bool
 	for _, object := range objects {

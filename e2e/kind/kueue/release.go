@@ -1,4 +1,4 @@
-// Package kueue installs a release of the real Kueue on a cluster, for the stories of queues: found, adjusted and
+// Package kueue installs a release of the real Kueue on a cluster, for the scenarios with queues: found, adjusted and
 // applied. It is for tests; what the project's users do is apply the release's manifests themselves.
 package kueue
 

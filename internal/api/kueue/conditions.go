@@ -3,7 +3,8 @@ package kueue
 // ConditionActive is the condition of ClusterQueues, LocalQueues and AdmissionChecks that are in working order.
 const ConditionActive = "Active"
 
-// Reasons of a ClusterQueue's condition Active. Several may be wrong at once; the reason is the first, the message has all.
+// Reasons of a ClusterQueue's condition Active. Several may be wrong at once; the reason is the first, the message has
+// all.
 const (
 	ClusterQueueActiveReasonReady                                    = "Ready"
 	ClusterQueueActiveReasonTerminating                              = "Terminating"
@@ -69,7 +70,7 @@ const (
 	WorkloadAdmittedReasonUnsatisfiedAdmissionChecks = "UnsatisfiedAdmissionChecks"
 )
 
-// Reasons of Evicted. A deactivated workload's may go on with DueTo and the cause, such as
+// Reasons of Evicted. A deactivated workload's reason may continue with DueTo and the cause, such as
 // DeactivatedDueToMaximumExecutionTimeExceeded.
 const (
 	WorkloadEvictedByPreemption          = "Preempted"

@@ -48,7 +48,7 @@ const (
 	StoppingAnnotation = "kueue.x-k8s.io/stopping"
 	// WorkloadAnnotation is the name of the workload that a pod belongs to.
 	WorkloadAnnotation = "kueue.x-k8s.io/workload"
-	// RoleHashAnnotation tells pods of one group that differ apart; it names their pod set.
+	// RoleHashAnnotation distinguishes pods of one group that differ; it names their pod set.
 	RoleHashAnnotation = "kueue.x-k8s.io/role-hash"
 	// IsGroupWorkloadAnnotation is "true" on the workload of a group of pods.
 	IsGroupWorkloadAnnotation = "kueue.x-k8s.io/is-group-workload"

@@ -47,7 +47,7 @@ type Given struct {
 	// Secrets has a value for each name of Task.SecretValues.
 	Secrets map[string]string
 	// Flavors are the node labels of the flavors that Kueue may choose from for a queued task. nil where they are not
-	// known: then the pod's affinity tells the accelerator from all others of the table, which makes it long.
+	// known: then the pod's affinity selects the accelerator among all others of the table, which makes it long.
 	Flavors []map[string]string
 }
 

@@ -19,7 +19,7 @@ stop() {
 	[ -n "$child" ] || exit 143
 	# As process 1 this reaches everything in the container and nothing else.
 	if [ $$ -eq 1 ]; then kill -TERM -1; else kill -TERM "$child"; fi 2>/dev/null
-	# The kubelet kills what does not stop, and then nobody could tell it from a failure.
+	# The kubelet kills processes that do not stop, which looks like a failure.
 	(sleep "${ELASTIC_STOP_SECONDS:-28}"; if [ $$ -eq 1 ]; then kill -KILL -1; else kill -KILL "$child"; fi) >/dev/null 2>&1 &
 	killer=$!
 }

@@ -148,7 +148,7 @@ func TestStop(t *testing.T) {
 				t.Errorf("code %d", code)
 			}
 			if strings.Contains(script, "saved") && !strings.Contains(stdout, "saved") {
-				t.Errorf("the script was not told: %q", stdout)
+				t.Errorf("the script did not get the signal: %q", stdout)
 			}
 		})
 	}
@@ -165,9 +165,9 @@ func TestStop(t *testing.T) {
 			t.Errorf("code %d, %q", code, stdout)
 		}
 	})
-	t.Run("as process 1 of a container it tells every process there, and gives each its time", func(t *testing.T) {
+	t.Run("as process 1 of a container it signals every process of the container, and waits for each", func(t *testing.T) {
 		// The kernel would not even deliver the signal to a process 1 without a handler.
-		p := newPod(t, map[string]string{"run.sh": "(trap 'sleep 0.3; echo child told; exit 0' TERM; echo ready; sleep 1000 & wait) &\nsleep 1000\n"})
+		p := newPod(t, map[string]string{"run.sh": "(trap 'sleep 0.3; echo child signalled; exit 0' TERM; echo ready; sleep 1000 & wait) &\nsleep 1000\n"})
 		p.asProcess1()
 		home := t.TempDir()
 		p.cmd.Env = append(p.cmd.Env, "HOME="+home)
@@ -175,7 +175,7 @@ func TestStop(t *testing.T) {
 		if code == noProc {
 			t.Skip("no /proc can be mounted here")
 		}
-		if code != ExitStopped || !strings.Contains(stdout, "child told") {
+		if code != ExitStopped || !strings.Contains(stdout, "child signalled") {
 			t.Errorf("code %d, %q, %s", code, stdout, p.stderr.String())
 		}
 		if to, err := os.Readlink(filepath.Join(home, "sky_workdir")); err != nil || to != filepath.Join(p.scratch, workdirDir) {

@@ -126,6 +126,6 @@ const (
 	unreachableSeconds = 15
 
 	// backoffLimit is as good as none: the limit to restarts is the supervisor's in the pod, and a Job that gives up
-	// loses training that could go on.
+	// loses training that could continue.
 	backoffLimit = math.MaxInt32
 )

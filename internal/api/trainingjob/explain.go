@@ -51,7 +51,7 @@ func Blocked(pods []corev1.Pod, events []corev1.Event) []string {
 	return Explain(slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !isBlocked(&pod, events) }), events)
 }
 
-// MayBeBlocked reports whether only events can tell why one of the pods does not start.
+// MayBeBlocked reports whether only events can explain why one of the pods does not start.
 func MayBeBlocked(pods []corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return isOnItsNode(&pod) && !isBlocked(&pod, nil) })
 }

@@ -16,7 +16,7 @@ import (
 const scriptContainer = "script"
 
 // ScriptSharedDir is the directory that both containers see: the master makes sockets in it, and the script's container
-// has it read-only. ScriptSharedFlag tells the master.
+// has it read-only. ScriptSharedFlag passes its path to the master.
 const (
 	ScriptSharedDir  = "/elastic-script"
 	ScriptSharedFlag = "--script-shared"

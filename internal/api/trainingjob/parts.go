@@ -20,7 +20,7 @@ type Loss struct {
 	Restarts Restarts // which pods have to start again after it is created
 }
 
-// Restarts are the pods that go on with what the old part gave them, and cannot use the new one.
+// Restarts are the pods that keep using values of the old part, and cannot use the new one.
 type Restarts int
 
 // Which pods have to start again.

@@ -69,7 +69,7 @@ func (q Queue) addToGroup(t *corev1.PodTemplateSpec, group string, members int) 
 func MinJobName(job string) string { return job + "-floor" }
 
 // groupName is the name of the group, and of its Workload. The same job made again is another group: what Kueue still
-// knows of the first one is not taken for it. The digits come from the token, of which they tell nothing.
+// knows of the first one is not taken for it. The digits come from the token, of which they reveal nothing.
 func groupName(job string, c Credentials) string {
 	sum := sha256.Sum256([]byte(c.Token))
 	return MinJobName(job) + "-" + hex.EncodeToString(sum[:4])
@@ -123,7 +123,8 @@ func (d Definition) minJob(group string) (*batchv1.Job, error) {
 	}, nil
 }
 
-// SetMasterAddress tells the minimum workers where their master is: an address, not a name, for clusters without DNS.
+// SetMasterAddress passes the master's address to the minimum workers: an IP address, not a name, for clusters without
+// DNS.
 func (o *Objects) SetMasterAddress(address string) {
 	if o.MinJob == nil {
 		return

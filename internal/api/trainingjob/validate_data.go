@@ -31,7 +31,7 @@ func (p *problems) command(j Job) {
 	if len(j.Command) == 0 {
 		for _, d := range [][2]string{{"data.training", j.Data.Training}, {"data.validation", j.Data.Validation}} {
 			if field, source := d[0], d[1]; strings.HasPrefix(source, dataset.IndicesPrefix) {
-				p.add(field, "is %q: indices are dealt to a script that has the records; set workers.command, or name records that a model file can read", source)
+				p.add(field, "is %q: indices are assigned to a script that has the records; set workers.command, or name records that a model file can read", source)
 			}
 		}
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Offers is what a shell is told to offer for the last of the words, which may be empty, and how: files of the names'
-// endings that are offered, for instance. Descriptions are left out.
+// Offers is the completion that a shell receives for the last of the words, which may be empty, and its directive:
+// files of the names' endings that are offered, for instance. Descriptions are left out.
 func Offers(t *testing.T, root *cobra.Command, words ...string) ([]string, cobra.ShellCompDirective) {
 	t.Helper()
 	var out bytes.Buffer

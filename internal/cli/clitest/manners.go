@@ -28,7 +28,7 @@ var agreed = map[string]struct{ shorthand, kind, meaning string }{
 	"log-level":  {"", "string", "debug, info, warn or error"},
 	"dir":        {"", "string", "the directory that the program itself keeps its state in"},
 	"filename":   {"f", "string", "a file to read, as kubectl has it"},
-	"follow":     {"f", "bool", "go on as more is written, as kubectl logs has it"},
+	"follow":     {"f", "bool", "continue as more is written, as kubectl logs does"},
 	"previous":   {"p", "bool", "the run before, as kubectl logs has it"},
 	"container":  {"c", "string", "of a pod, as kubectl has it"},
 	"namespace":  {"n", "string", "of Kubernetes"},

@@ -27,7 +27,7 @@ func Main(version string, args []string) int {
 // exitLeft is that of a worker that has left for good reason: as if SIGTERM had ended it.
 const exitLeft = 143
 
-// exitCode is the one that tells others how a command ended.
+// exitCode is the exit code for the end of a command.
 func exitCode(err error) int {
 	if errors.Is(err, worker.ErrLeft) || errors.Is(err, worker.ErrMasterGone) {
 		return exitLeft

@@ -9,7 +9,7 @@ import (
 // mostUsages is how many resources have a chart.
 const mostUsages = 2
 
-// usages are the ledgers that are drawn: of the scarcest resources, where pods tell what they ask for.
+// usages are the ledgers that are drawn: of the scarcest resources, if pods report their requests.
 func (d *drawing) usages() []*ledger {
 	var all []*ledger
 	for _, name := range resources(d.history) {

@@ -55,8 +55,8 @@ func replaySteps(s *Scenario, n int) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// Difference replays a scenario and tells where it first differs from the recording, in the steps that may be asserted;
-// empty if nowhere.
+// Difference replays a scenario and reports where it first differs from the recording, in the steps that may be
+// asserted; empty if nowhere.
 func Difference(s *Scenario) string {
 	asserted := min(s.Asserted(), len(s.Outcomes))
 	got, err := replaySteps(s, asserted)

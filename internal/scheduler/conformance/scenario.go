@@ -7,7 +7,7 @@
 // Kueue's own scheduler in one process with a fake clock. Recordings say themselves which of their steps do not depend
 // on timing and may be asserted. Fields that are not known are ignored.
 //
-// The package promises that Replay answers in the recordings' own form, and leaves deciding to package quota.
+// The package guarantees that Replay's results have the form of the recordings. Package quota makes the decisions.
 package conformance
 
 import (

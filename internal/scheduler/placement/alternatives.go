@@ -190,7 +190,7 @@ func (cy *cycle) outcomes(at int) (outcomes []prospective, complete bool) {
 	return outcomes, complete
 }
 
-// alike gives pods of equal priority and start that nothing tells apart the same number, by index in node.pods.
+// alike gives indistinguishable pods of equal priority and start the same number, by index in node.pods.
 func (cy *cycle) alike(n *node, lower []int) map[int]int {
 	kinds := map[int]int{}
 	for j, i := range lower {

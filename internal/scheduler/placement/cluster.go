@@ -39,7 +39,7 @@ type Cluster struct {
 	facts
 	// nodes in kube-scheduler's order: the zones take turns (backend/cache/node_tree.go).
 	nodes []*node
-	// versions tell by position whether a node is as it was. No version is given twice, in whatever clone.
+	// versions identify by position the state of a node. No version is used twice, in any clone.
 	versions []uint32
 	// journal has the positions of nodes that changed, the latest last, after those that it has forgotten.
 	journal   []int32

@@ -93,7 +93,7 @@ func TestTheNodeIsTheOneWithTheHighestScore(t *testing.T) {
 		changes []func(*corev1.Pod)
 		want    string
 	}{
-		"nothing tells them apart":         {nodes("a", "b"), nil, "a b"},
+		"they are indistinguishable":       {nodes("a", "b"), nil, "a b"},
 		"less is taken of one":             {nodes("a", "b").at("a").runs("x", 0, "1"), nil, "b"},
 		"a taint is better avoided":        {nodes("a", "b").at("a").with(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "spot", Effect: "PreferNoSchedule"}} }), nil, "b"},
 		"a preferred label outweighs room": {nodes("a", "b").at("a").with(ssd).runs("x", 0, "2"), []func(*corev1.Pod){prefersSSD}, "a"},

@@ -55,7 +55,7 @@ func base(pod *Pod, n *node) int64 {
 	return weightFit*leastAllocated(pod, n) + weightBalanced*balanced(pod, n)
 }
 
-// baseOnly reports whether base is all that can tell nodes apart for a pod.
+// baseOnly reports whether nodes differ for a pod only in base.
 func (c *Cluster) baseOnly(pod *Pod) bool {
 	a := pod.arrival
 	return !c.shunned && a.preferred == nil && len(a.soft) == 0 && c.withAffinity == 0 && len(pod.preferredAffinity) == 0 &&

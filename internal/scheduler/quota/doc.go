@@ -12,7 +12,7 @@
 //		for _, decision := range result.Decisions {
 //			switch decision.Kind {
 //			case quota.Admit:   // it holds quota from now on: un-suspend its job with decision.Assignment
-//			case quota.Preempt: // stop decision.Targets, and tell the engine engine.Release(target) when each has given its quota back
+//			case quota.Preempt: // stop decision.Targets, and call engine.Release(target) when each has given its quota back
 //			case quota.Evict:   // stop it (its queue was stopped or it was deactivated), then engine.Release
 //			case quota.Wait:    // show decision.Message; nothing to do
 //			}
@@ -20,12 +20,12 @@
 //		// Cycle again at once until result.Settled; then after every report, and when RequeueAt says so.
 //	}
 //
-// The rest of its face: SetNamespace, SetAdmissionCheck and a Delete… for each Set… tell it of objects; Evict (an
+// The other methods: SetNamespace, SetAdmissionCheck and a Delete… for each Set… pass objects to it; Evict (an
 // eviction that was decided elsewhere), Release, Resume, ChecksReady and Finish report what happened; Workload, Why,
 // Usage, Pending, Position and QueueActive look; WhatIf asks; Clone copies. FromObject makes its input of a Workload
 // object.
 //
-// It promises
+// It guarantees
 //
 //   - exactness: the decisions of a real Kueue with default feature gates and waitForPodsReady off, quirks included: victims and their order, flavors,
 //     counts, requeueing, and the texts of conditions. Recordings of the real thing are replayed against it (package conformance).

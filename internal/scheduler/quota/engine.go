@@ -186,7 +186,7 @@ func (e *Engine) SetCohort(name string, spec kueue.CohortSpec) {
 	e.retryCohort(name)
 }
 
-// DeleteCohort removes a Cohort object; queues that name it go on as members of a cohort without quota and parent.
+// DeleteCohort removes a Cohort object; queues that name it remain members of a cohort without quota and parent.
 func (e *Engine) DeleteCohort(name string) {
 	e.changed()
 	old, known := e.cohorts[name]

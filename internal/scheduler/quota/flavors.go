@@ -202,7 +202,7 @@ func (s *search) try(a *assignment, group *resourceGroup, flavor string, request
 	return choices, whole, reasons
 }
 
-// fit tells how an amount of a pair could be had, on top of what earlier pod sets take (Kueue's flavorassigner,
+// fit decides how an amount of a pair can be obtained, on top of what earlier pod sets take (Kueue's flavorassigner,
 // fitsResourceQuota).
 func (s *search) fit(p int, before, amount Amount) (offer, string) {
 	q, t := s.q, s.q.tree.pairs[p]

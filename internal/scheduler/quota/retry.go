@@ -40,8 +40,8 @@ func (e *Engine) note(r retry) {
 	}
 }
 
-// RequeueAt tells when parked workloads are to be tried again after a change; call Cycle then. There is nothing to wait
-// for if ok is false. Changes reported since the last Cycle are not counted: call Cycle after each report.
+// RequeueAt is when inadmissible workloads are to be tried again after a change; call Cycle then. There is nothing to
+// wait for if ok is false. Changes reported since the last Cycle are not counted: call Cycle after each report.
 func (e *Engine) RequeueAt() (at time.Time, ok bool) {
 	for _, due := range e.retries {
 		if !due.IsZero() && (!ok || due.Before(at)) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// barred tells why a flavor is out of the question for a pod set whatever its quota; an empty verdict: it is not
+// barred is the reason why a flavor cannot be used for a pod set whatever its quota; an empty verdict: it is not
 // (Kueue's flavorassigner, checkFlavorForPodSets).
 func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
 	spec, known := e.flavors[flavor]

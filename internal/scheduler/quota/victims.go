@@ -12,7 +12,7 @@ type hunt struct {
 	needs  []int
 	demand []pairAmount
 
-	// advantage tells, for the cohorts above, whether the preemptor has the better place there, and has which classes
+	// advantage reports, for the cohorts above, whether the preemptor has the better place there, and has which classes
 	// there can be.
 	advantage map[*node]bool
 	has       [3]bool

@@ -19,8 +19,8 @@ func (e *Engine) Workload(name types.NamespacedName) (Workload, bool) {
 	return w.Workload, true
 }
 
-// Usage tells what a ClusterQueue has and uses, for every flavor and resource that it has a quota for or whose quota
-// its workloads hold, in the order of its spec.
+// Usage is the quota and the usage of a ClusterQueue, for every flavor and resource that it has a quota for or whose
+// quota its workloads hold, in the order of its spec.
 func (e *Engine) Usage(queue string) []FlavorUsage {
 	e.rebuild()
 	q, known := e.queues[queue]
@@ -82,7 +82,7 @@ func (q *queue) line() []*workload {
 	return all
 }
 
-// Position tells how many pending workloads of its ClusterQueue come before a workload; false if it is not pending
+// Position is how many pending workloads of its ClusterQueue come before a workload; false if it is not pending
 // there.
 func (e *Engine) Position(name types.NamespacedName) (int, bool) {
 	w, known := e.workloads[name]

@@ -55,7 +55,7 @@ func flavorsText(a *kueue.Admission) string {
 // maxWhatIfCycles bounds WhatIf: workloads that are ahead and not tried yet are tried first, each in a cycle.
 const maxWhatIfCycles = 1000
 
-// WhatIf tells what would be decided about a workload if it were added now (or changed to this), without changing
+// WhatIf returns the decision about a workload if it were added now (or changed to this), without changing
 // anything. Those ahead of it in its queue that were not tried yet are decided first, on the understanding that what is
 // evicted gives its quota back at once.
 func (e *Engine) WhatIf(w Workload, now time.Time) Answer {
@@ -93,7 +93,7 @@ func (e *Engine) WhatIf(w Workload, now time.Time) Answer {
 	return a
 }
 
-// Why tells why a workload that is known waits: a Decision of Kind Wait with the reason and message of its condition
+// Why returns why a known workload waits: a Decision of Kind Wait with the reason and message of its condition
 // QuotaReserved=False, and the cause. For one that holds quota or has ended, Kind is empty.
 func (e *Engine) Why(name types.NamespacedName) Decision {
 	e.rebuild()

@@ -78,7 +78,7 @@ type cached struct {
 	ready     chan struct{} // closed when what follows is set
 	records   [][]byte
 	err       error
-	abandoned bool // whoever loaded it was told to stop: others who wait for it try themselves
+	abandoned bool // its loading was cancelled: others that wait for it load it themselves
 	bytes     int64
 	unused    bool // read ahead, and not asked for yet
 	element   *list.Element

@@ -45,8 +45,8 @@ type Spec struct {
 	Features []graph.Feature
 	// Stores opens the buckets of s3:// and gs://; nil refuses such paths.
 	Stores objectstore.Opener
-	// Damaged, when not nil, is told of every file that cannot be opened, which is left out then instead of ending
-	// Open; and first records are not checked against Features. It is for those who look for all that is wrong.
+	// Damaged, when not nil, is called with every file that cannot be opened. The file is then left out instead of
+	// ending Open; and first records are not checked against Features. It is for those who look for all that is wrong.
 	Damaged func(path string, err error)
 	// CacheBytes bounds the memory of decoded chunks (--data-cache); 0 means DefaultCacheBytes().
 	CacheBytes int64

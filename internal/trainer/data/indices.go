@@ -13,8 +13,8 @@ import (
 func isIndices(path string) bool { return strings.HasPrefix(path, dataset.IndicesPrefix) }
 
 // indicesFile is the one file of a data set whose records a script has itself: indices://NAME?records=60000. What it is
-// dealt are their numbers: record i is i, as eight bytes, little-endian. NAME is in the fingerprint, and nothing else
-// of what the records hold.
+// assigned are their numbers: record i is i, as eight bytes, little-endian. NAME is in the fingerprint, and nothing
+// else of what the records hold.
 type indicesFile struct {
 	fixedChunks
 	path string // the canonical form

@@ -45,7 +45,7 @@ type entry struct {
 func (e entry) name() string { return e.absolute }
 func (e entry) bytes() int64 { return e.stamp.size }
 
-// fileStamp is what tells a changed file: cheap to ask for, and enough against an accident, which is what it is for.
+// fileStamp detects a changed file. It is cheap, and detects accidental changes, not deliberate ones.
 type fileStamp struct {
 	size    int64
 	changed time.Time

@@ -25,8 +25,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// told is a patch as path: value.
-func told(patch admission.Patch) map[string]any {
+// valuesOf is a patch as path: value.
+func valuesOf(patch admission.Patch) map[string]any {
 	all := map[string]any{}
 	for _, o := range patch {
 		all[o.Path] = o.Value
@@ -62,7 +62,7 @@ func TestJobsThatAreCreated(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := told(admission.DefaultJob(&c.job, c.defaultQueue, c.ownerQueued)); !reflect.DeepEqual(got, c.want) {
+			if got := valuesOf(admission.DefaultJob(&c.job, c.defaultQueue, c.ownerQueued)); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%v; want %v", got, c.want)
 			}
 		})
@@ -100,8 +100,8 @@ func TestPodsThatAreCreated(t *testing.T) {
 			"/metadata/finalizers":  []string{"f", kueue.PodFinalizer},
 			"/spec/schedulingGates": gates("mine", kueue.AdmissionGate, kueue.TopologyGate),
 		}
-		if err != nil || roleErr != nil || !reflect.DeepEqual(told(patch), want) {
-			t.Errorf("%v, %v; want %v", told(patch), err, want)
+		if err != nil || roleErr != nil || !reflect.DeepEqual(valuesOf(patch), want) {
+			t.Errorf("%v, %v; want %v", valuesOf(patch), err, want)
 		}
 		if len(pod.Spec.SchedulingGates) != 2 || len(pod.Labels) != 1 {
 			t.Error("the pod itself was changed")

@@ -21,7 +21,7 @@ type Group struct {
 	Pods            []*corev1.Pod
 }
 
-// A GroupError says why a group has no workload; Event says that users are told by an event on the first pod.
+// A GroupError is the reason why a group has no workload; Event means that it is recorded as an event on the first pod.
 type GroupError struct {
 	Message string
 	Event   bool

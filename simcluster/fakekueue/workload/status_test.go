@@ -17,8 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
-// told is a workload's conditions as a line each, in the order of types.
-func told(w *kueue.Workload) string {
+// conditionsOf is a workload's conditions as a line each, in the order of types.
+func conditionsOf(w *kueue.Workload) string {
 	var lines []string
 	for _, kind := range []string{
 		kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted, kueue.WorkloadPodsReady, kueue.WorkloadPreempted, kueue.WorkloadEvicted,
@@ -33,7 +33,7 @@ func told(w *kueue.Workload) string {
 
 func wants(t *testing.T, w *kueue.Workload, lines ...string) {
 	t.Helper()
-	if got := told(w); got != strings.Join(lines, "\n") {
+	if got := conditionsOf(w); got != strings.Join(lines, "\n") {
 		t.Errorf("conditions are\n%s\nwant\n%s", got, strings.Join(lines, "\n"))
 	}
 }
@@ -213,11 +213,11 @@ func TestEvictionsThatHoldAWorkloadBackUntilTheyHavePassed(t *testing.T) {
 		w := evicted(reason)
 		follow(w, c.during, noon)
 		if workload.HeldFor(w) != reason || workload.Queued(w, noon) {
-			t.Errorf("%s: %s", reason, told(w))
+			t.Errorf("%s: %s", reason, conditionsOf(w))
 		}
 		follow(w, c.after, noon)
 		if got := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); got.Reason != c.want || !workload.Queued(w, noon) {
-			t.Errorf("%s: %s", reason, told(w))
+			t.Errorf("%s: %s", reason, conditionsOf(w))
 		}
 	}
 	t.Run("a backoff", func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestEvictionsThatHoldAWorkloadBackUntilTheyHavePassed(t *testing.T) {
 		}
 		follow(w, queues(aClusterQueue()), noon.Add(time.Minute))
 		if got := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); got.Reason != kueue.WorkloadBackoffFinished || w.Status.RequeueState != nil {
-			t.Errorf("%s, %+v", told(w), w.Status.RequeueState)
+			t.Errorf("%s, %+v", conditionsOf(w), w.Status.RequeueState)
 		}
 	})
 	t.Run("a deactivation", func(t *testing.T) {
@@ -266,8 +266,8 @@ func TestPodsReadyTellsOfTheStartOfALossAndOfTheRecovery(t *testing.T) {
 	}
 	workload.Reserve(w, admission(w, "default", 3), nil, noon)
 	for _, step := range steps {
-		if !workload.NotePodsReady(w, step.ready, noon) || workload.NotePodsReady(w, step.ready, noon) || !strings.Contains(told(w), step.want) {
-			t.Errorf("%s; want %s", told(w), step.want)
+		if !workload.NotePodsReady(w, step.ready, noon) || workload.NotePodsReady(w, step.ready, noon) || !strings.Contains(conditionsOf(w), step.want) {
+			t.Errorf("%s; want %s", conditionsOf(w), step.want)
 		}
 	}
 }

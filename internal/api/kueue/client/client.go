@@ -1,6 +1,6 @@
-// Package client reads and writes Kueue's objects, typed. Its resources are client-go's own (gentype) over a REST client for
-// the one group and version, so that nothing is asked of the server before it is needed: no discovery, and a CRD that is
-// installed later is no obstacle.
+// Package client reads and writes Kueue's objects, typed. Its resources are client-go's own (gentype) over a REST
+// client for the one group and version, so that nothing is asked of the server before it is needed: no discovery, and a
+// CRD that is installed later is no obstacle.
 package client
 
 import (
@@ -61,7 +61,7 @@ func New(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	return &Client{rest: restClient, scheme: scheme, parameters: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// Kinds tells the group, version and kind of this client's Go types.
+// Kinds returns the group, version and kind of this client's Go types.
 func (c *Client) Kinds() runtime.ObjectTyper { return c.scheme }
 
 // AdmissionChecks are cluster-wide.

@@ -3,9 +3,9 @@
 //
 // It guarantees: an error's field is the path of what is wrong in the API's words, such as
 // spec.resourceGroups[0].flavors[1].resources[0].borrowingLimit, and its detail says what to do; an error's Origin
-// tells who would refuse it; fields that are left out are judged by the value that the API server gives them; an object
-// without errors is accepted by Kueue's CRDs and webhooks (with their default feature gates), and one with errors is
-// refused, unless all of them are of rules that are ours.
+// states who would reject it; fields that are left out are judged by the value that the API server gives them; an
+// object without errors is accepted by Kueue's CRDs and webhooks (with their default feature gates), and one with
+// errors is refused, unless all of them are of rules that are ours.
 //
 // Each Validate function is for creating; the one with Update in its name is for changing existing into updated, which
 // has to be valid too. What refers to other objects is not looked at: Kueue accepts references to what is not there

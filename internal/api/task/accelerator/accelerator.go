@@ -192,7 +192,7 @@ func (t *Table) Labels(name string) (map[string][]string, error) {
 
 // Of are the names of the accelerators that a node with these labels may have, in order: those that at least one label
 // names and none contradicts. A label may name several (GFD calls an H100 and an H100-MEGA-80GB the same), and then
-// another one may tell them apart.
+// another one may distinguish them.
 func (t *Table) Of(node map[string]string) []string {
 	var out []string
 	for _, name := range t.Names() {

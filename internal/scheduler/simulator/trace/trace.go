@@ -1,4 +1,4 @@
-// Package trace turns recorded clusters into scenarios: their jobs, and where a trace tells of them their nodes, by the
+// Package trace turns recorded clusters into scenarios: their jobs, and their nodes if a trace has them, by the
 // policy that the scenario states. The files are read where the user has put them; none are here.
 //
 // The formats, as published:

@@ -66,7 +66,7 @@ func writeFiles(text *strings.Builder, ds *data.Dataset) {
 	table.Flush() //nolint:errcheck // a strings.Builder does not fail
 }
 
-// describeRecords says what the first records are, with their labels where they can be told.
+// describeRecords describes the first records, with their labels if these are known.
 func describeRecords(ds *data.Dataset, spec data.Spec, first [][]byte) string {
 	sizes := fmt.Sprintf("first record %d bytes", len(first[0]))
 	if shape, ok := ds.Pixels(); ok {

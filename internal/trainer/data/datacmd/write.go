@@ -72,7 +72,7 @@ func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
 // ours recognizes the names that a converter gives.
 var ours = regexp.MustCompile(`^data-\d{4,}(\.tfrecord(\.gz|\.zlib)?)?$`)
 
-// tfrecordEnds are the ends of names by which a reader tells the format.
+// tfrecordEnds are the file name suffixes of the format.
 var tfrecordEnds = map[tfrecord.Compression]string{tfrecord.None: ".tfrecord", tfrecord.Gzip: ".tfrecord.gz", tfrecord.Zlib: ".tfrecord.zlib"}
 
 // checkDir refuses a directory in which the new files would replace others, or be mixed with those of an earlier run.

@@ -59,7 +59,7 @@ func write(t T, w interface {
 	}
 }
 
-// RecordIOChunk is a chunk that says what it is told to of its payload.
+// RecordIOChunk is a chunk with the given header, which need not match its payload.
 func RecordIOChunk(compressor, records uint32, payload []byte) []byte {
 	var b []byte
 	for _, v := range []uint32{0x01020304, crc32.ChecksumIEEE(payload), compressor, uint32(len(payload)), records} {

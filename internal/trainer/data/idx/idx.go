@@ -32,7 +32,7 @@ const (
 // MaxPairBytes is the largest pair whose records are read into memory at once, which gzip-compressed files need.
 const MaxPairBytes = 1 << 30
 
-// Errors that callers can tell apart with errors.Is; the text around them names file, offset and finding.
+// Errors to match with errors.Is; their messages name file, offset and finding.
 var (
 	// ErrDamaged is a file that ends early, or late, or does not decompress.
 	ErrDamaged = errors.New("the file is damaged or incomplete; copy it again")

@@ -49,7 +49,7 @@ type world struct{ table uint32 }
 // worldSeed is that of the hidden numbers' stream, whose third index word is not 0 as that of records is.
 const worldSeed = 20191121
 
-// between is a hidden number of a category, uniform over −most … most; kind tells its several numbers apart.
+// between is a hidden number of a category, uniform over −most … most; kind selects one of its several numbers.
 func (w world) between(kind, category uint32, most int64) int64 {
 	random := philox.NewStream(worldSeed, philox.Synth, philox.Index{category, w.table, 1 + kind})
 	return int64(random.Below(uint32(2*most+1))) - most

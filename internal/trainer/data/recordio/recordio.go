@@ -29,7 +29,7 @@ const DefaultMaxChunkBytes = 32 << 20
 // chunk. Of a compressed one it also accepts no more than expand.Limit.
 const MaxDecodedChunkBytes = 512 << 20
 
-// Errors that callers can tell apart with errors.Is; the text around them names file, offset and finding.
+// Errors to match with errors.Is; their messages name file, offset and finding.
 var (
 	// ErrDamaged is a file that was RecordIO and is not whole any more.
 	ErrDamaged = errors.New("the file is damaged or incomplete; copy it again")

@@ -17,7 +17,7 @@ type colour [3]int64
 // Shape draws record index of a seed into pixels (ShapePixels bytes) and returns its label: 0 disc, 1 ring, 2 square,
 // 3 triangle, 4 cross, 5 horizontal bars, 6 vertical bars, 7 chequers, 8 frame, 9 diagonal cross. The shape has a
 // random colour on a background of another, which runs from light to dark in some direction; its place, size and slant
-// are random, and all is covered with noise. No colour and no pixel tells the label: what does is the form.
+// are random, and all is covered with noise. The label follows from the shape alone, not from any color or pixel.
 func Shape(seed uint64, index uint32, pixels []byte) (label byte) {
 	random := philox.NewStream(seed, philox.Synth, philox.Index{index, 1})
 	label = byte(random.Below(uint32(len(forms))))

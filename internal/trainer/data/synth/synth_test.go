@@ -105,7 +105,7 @@ func TestShape(t *testing.T) {
 			}
 		})
 	})
-	t.Run("every shape is drawn about equally often, and its label cannot be told from its colour", func(t *testing.T) {
+	t.Run("every shape is drawn about equally often, and its label does not follow from its color", func(t *testing.T) {
 		const records = 3000
 		var count [10]int
 		var sum [10]float64
@@ -118,7 +118,8 @@ func TestShape(t *testing.T) {
 			}
 		}
 		for label, n := range count {
-			// Five standard deviations of a binomial distribution around 300, and of the mean of colours between 20 and 235.
+			// Five standard deviations of a binomial distribution around 300, and of the mean of colours between 20 and
+			// 235.
 			mean := sum[label] / float64(n) / synth.ShapePixels
 			if n < 218 || n > 382 || mean < 115 || mean > 140 {
 				t.Errorf("label %d: %d of %d, %.1f on average", label, n, records, mean)

@@ -16,11 +16,11 @@ import (
 
 // Options say what the header and the model's schema do not.
 type Options struct {
-	// Columns are the columns of a feature, one for each of its elements in order, by the feature's name. A feature that
-	// is not named is the column of its name, and one of n elements the columns NAME_0 to NAME_n−1.
+	// Columns are the columns of a feature, one for each of its elements in order, by the feature's name. A feature
+	// that is not named is the column of its name, and one of n elements the columns NAME_0 to NAME_n−1.
 	Columns map[string][]string
-	// Words are the words of a column in the order of their numbers, by the column's name: such a cell holds one of them
-	// and stands for its position, 0 for the first.
+	// Words are the words of a column in the order of their numbers, by the column's name: such a cell holds one of
+	// them and stands for its position, 0 for the first.
 	Words map[string][]string
 }
 
@@ -97,7 +97,7 @@ func (o Options) column(name string, position int) column {
 	return c
 }
 
-// check refuses options that name what is not there, and words that are not told apart.
+// check rejects options that name missing columns, and words that are equal.
 func (o Options) check(columns []string) error {
 	for column, words := range o.Words {
 		if !slices.Contains(columns, column) {
@@ -123,7 +123,7 @@ func list(columns []string) string {
 	return fmt.Sprintf("%q", columns)
 }
 
-// Infer makes a feature of each that Options.Columns names, and of every other column by itself. It tells their types
+// Infer makes a feature of each that Options.Columns names, and of every other column by itself. It infers their types
 // from all rows: int64 where every cell is a whole number (or one of the words of Options), float32 where every one is
 // a number, else text.
 func Infer(r io.ReaderAt, index Index, file string, o Options) (*Schema, error) {

@@ -3,7 +3,7 @@
 //
 // A row becomes a record of package example, the names of which are the model's features: rows feed models as records
 // of the codec tf_example do. What type a cell has is said by the feature that it feeds; where there is no model, the
-// types are told from all rows.
+// types are inferred from all rows.
 //
 // It guarantees random access: an index of where every few hundred rows begin, so that no row before a range has to be
 // read, and errors that name file, line and column. A cell that is empty or of another type is an error, never a zero.
@@ -30,7 +30,7 @@ const (
 	maxRowBytes = 16 << 20
 )
 
-// Errors that callers can tell apart with errors.Is; the text around them names file, line and finding.
+// Errors to match with errors.Is; their messages name file, line and finding.
 var (
 	// ErrMalformed is a file that is not CSV, or a row that does not fit the header.
 	ErrMalformed = errors.New("this is not CSV as RFC 4180 has it, with a header row")

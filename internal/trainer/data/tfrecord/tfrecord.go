@@ -28,7 +28,7 @@ const (
 // MaxRecordBytes is the largest record that is read or written.
 const MaxRecordBytes = 512 << 20
 
-// Errors that callers can tell apart with errors.Is; the text around them names file, offset and finding.
+// Errors to match with errors.Is; their messages name file, offset and finding.
 var (
 	// ErrDamaged is a file that was TFRecord and is not whole any more.
 	ErrDamaged = errors.New("the file is damaged or incomplete; copy it again")

@@ -3,7 +3,7 @@
 // metrics are counts. So the result depends on the state, the records and the ranges, and neither on the size of
 // minibatches nor on who computed what.
 //
-// Where the ranges are dealt, and to whom, is left to others.
+// It does not assign the ranges to workers.
 package evaluation
 
 import (

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // Exp is eˣ in float64 from + − × ÷ only, each rounded by itself, so that it has the same bits on every platform, which
-// math.Exp does not promise. Below −708 it is 0 and above 709 it is +Inf: subnormal results are not needed here.
+// math.Exp does not guarantee. Below −708 it is 0 and above 709 it is +Inf: subnormal results are not needed here.
 // The method and coefficients are FreeBSD's e_exp.c; the error is below 1 ulp.
 func Exp(x float64) float64 {
 	const (

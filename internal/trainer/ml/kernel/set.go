@@ -36,9 +36,9 @@ type Set struct {
 	// Adam is m ← m + ((g − m) × rest1); v ← v + (((g × g) − v) × rest2); w ← w − ((m × rate) ÷ (√v + ε)). Keras' Adam
 	// without amsgrad (ResourceApplyAdam): its ε is added to the root of the v that has not been corrected.
 	Adam func(w, m, v, g []float32, s AdamStep)
-	// AdamRows is, for the whole table, m ← m × β₁ and v ← v × β₂; for the rows m ← m + (g × rest1) and v ← v + ((g × g) ×
-	// rest2); then for the whole table w ← w − ((m × rate) ÷ (√v + ε)): rows that no record looked up go on moving. Keras'
-	// Adam (_resource_apply_sparse), which costs a walk over the table in every step.
+	// AdamRows is, for the whole table, m ← m × β₁ and v ← v × β₂; for the rows m ← m + (g × rest1) and v ← v + ((g ×
+	// g) × rest2); then for the whole table w ← w − ((m × rate) ÷ (√v + ε)): rows that no record looked up keep moving.
+	// Keras' Adam (_resource_apply_sparse), which costs a walk over the table in every step.
 	AdamRows func(w, m, v []float32, index []int32, g []float32, s AdamStep)
 	// Finite reports whether no element is an infinity or a NaN.
 	Finite func(x []float32) bool
@@ -61,8 +61,8 @@ type Set struct {
 	// MaxPoolBack is its gradient: one row of outputs' windows in dx, which do not overlap: arg = position ? dy : +0.
 	MaxPoolBack func(p Pool, dx, dy []float32, arg []int32)
 
-	// BatchNormMaxPool is one row of outputs of a MaxPool of BatchNorm's output, which is not stored: dst and arg as for
-	// MaxPool, and at receives the x that was the largest.
+	// BatchNormMaxPool is one row of outputs of a MaxPool of BatchNorm's output, which is not stored: dst and arg as
+	// for MaxPool, and at receives the x that was the largest.
 	BatchNormMaxPool func(p Pool, dst []float32, arg []int32, at, x, mean, scale, shift []float32)
 	// PooledProducts is ColumnProducts over what such a MaxPool's gradient dy is to BatchNorm's output, in the order of
 	// the pixels it came from: for every row of outputs, row of the window and output, v = arg is in that row of the

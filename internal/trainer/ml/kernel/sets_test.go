@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/philox"
 )
 
-// values makes arrays of the numbers that tell implementations apart: ordinary ones, zeros of both signs, subnormal and
+// values makes arrays of the numbers on which implementations differ: ordinary ones, zeros of both signs, subnormal and
 // huge ones, and equal neighbours for comparisons.
 type values struct {
 	rng  *rand.Rand

@@ -2,7 +2,7 @@ package modelfile
 
 import "fmt"
 
-// foreign are programs that are no model files, by what tells them: the names that follow one another.
+// foreign are programs that are not model files, with what identifies them: a sequence of names.
 var foreign = []struct {
 	tokens []string
 	what   string

@@ -82,7 +82,7 @@ func bundleOf(modules map[string]string) string {
 	return text
 }
 
-// checkModel checks what every model promises to its compiler.
+// checkModel checks what the compiler requires of every model.
 func checkModel(t *testing.T, m *graph.Model) {
 	t.Helper()
 	names := map[string]bool{}

@@ -117,7 +117,7 @@ func convLayer(name string) starlark.Value {
 			"activity_regularizer": none, "kernel_constraint": none, "bias_constraint": none,
 		},
 	}
-	// A data_format given in its place cannot be told from a dilation; both are checked by their lists above.
+	// A data_format in its place looks like a dilation; both are checked by their lists above.
 	return constructor(sig, "conv2d", func(a *arguments, l *layer) {
 		c := &graph.Conv2DAttrs{Filters: a.integer("filters", 1, maxDimension), Padding: a.text("padding", "valid"), UseBias: a.boolean("use_bias")}
 		if !a.has("kernel_size") {

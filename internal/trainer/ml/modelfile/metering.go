@@ -31,7 +31,7 @@ func insertMeters(f *syntax.File) {
 }
 
 func meterStmts(stmts []syntax.Stmt) []syntax.Stmt {
-	if stmts == nil { // an if without else, which the parser tells from an empty one
+	if stmts == nil { // an if without else, which the parser distinguishes from an empty one
 		return nil
 	}
 	out := make([]syntax.Stmt, 0, len(stmts))

@@ -29,7 +29,7 @@ const implementedMetrics = "accuracy as tf.equal(tf.argmax(predictions, 1), labe
 	"tf.keras.metrics.SparseCategoricalAccuracy(), BinaryAccuracy(threshold=0.0), AUC(from_logits=True) and MeanSquaredError()"
 
 // metricFunctions are the metrics of tf.keras.metrics. Outputs are logits here, so that what Keras takes for
-// probabilities unless it is told otherwise must be told so.
+// probabilities by default needs the argument that says otherwise.
 func metricFunctions() map[string]starlark.Value {
 	values := map[string]starlark.Value{}
 	add := func(name string, sig signature, of func(a *arguments) (graph.Metric, error)) {

@@ -251,7 +251,7 @@ func (l *loader) subclassed(model starlark.Callable, early bool) (*kerasModel, e
 	return m, nil
 }
 
-// takesTraining is 1 for a call that is to be told whether it trains; objects and Sequential pass it on themselves.
+// takesTraining is 1 for a call that takes the argument training; objects and Sequential pass it on themselves.
 func takesTraining(model starlark.Callable) int {
 	if o, ok := model.(*object); ok {
 		if f, ok := o.class.find("call"); ok {

@@ -155,7 +155,7 @@ func (b *modelBuilder) dense(units int) *modelBuilder {
 	return b.add("dense", graph.Node{Op: graph.Dense, Shape: []int{units}, Dense: &graph.DenseAttrs{Units: units, UseBias: true}})
 }
 
-// ids adds an integer input, from which to go on.
+// ids adds an integer input, to which further layers are added.
 func (b *modelBuilder) ids(lookups int) *modelBuilder {
 	b.add("ids", graph.Node{Op: graph.Input, Shape: []int{lookups}, Integer: true})
 	b.m.Nodes[b.head].Inputs = nil

@@ -10,7 +10,8 @@ import (
 )
 
 // optimizer is an update rule made ready. Its slots are arrays as long as the trainable variables, which stand behind
-// the moving statistics in the state, and behind each table arrays as long as that: whoever has the state can go on.
+// the moving statistics in the state, and behind each table arrays as long as that: with the state alone training can
+// resume.
 type optimizer struct {
 	slots []slot
 	rates *graph.LearningRates // nil: the rate stays as it is

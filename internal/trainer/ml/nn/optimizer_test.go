@@ -81,7 +81,7 @@ func TestOptimizers(t *testing.T) {
 				}
 			}
 		})
-		t.Run(o.String()+": steps have one hash with any kernel, and a state is all that it takes to go on", func(t *testing.T) {
+		t.Run(o.String()+": steps have one hash with any kernel, and training resumes from a state alone", func(t *testing.T) {
 			m := small()
 			m.Optimizer = o
 			want := ""

@@ -99,7 +99,7 @@ func TestTheExamplesAndTheBuiltInModelsAreTheSameNetworks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if builtIn := load(t, name); string(graph.Canonical(builtIn)) != string(graph.Canonical(example)) {
-			t.Errorf("%s: %s and the built-in model differ: a job with the one would not go on from a checkpoint of the other", name, path)
+			t.Errorf("%s: %s and the built-in model differ: a job with the one would not resume from a checkpoint of the other", name, path)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestAWorkerHasOneMarkForEachTimeThatItWasTakenAway(t *testing.T) {
 		want                []history.Kind
 		preemptions, losses int64
 	}{
-		"preempted: told by its pod, then its stream ends, then its pod": {
+		"preempted: reported by its pod, then its stream ends, then its pod": {
 			events: []coordinator.Event{
 				coordinator.PodChanged{Worker: 1, State: coordinator.PodRunning, Terminating: true, Preempted: true},
 				coordinator.Left{Worker: 1},
@@ -228,7 +228,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 }
 
 func TestTheStoryHasWhatRunsHave(t *testing.T) {
-	h := historytest.Tell(4, 5*time.Minute).Succeed()
+	h := historytest.NewRun(4, 5*time.Minute).Succeed()
 	if h.Preemptions < 2 || h.Losses < 4 || h.Steps < 700 || h.Goodput() == nil || *h.Goodput() < 0.5 {
 		t.Errorf("%d preemptions, %d losses, %d steps, goodput %v", h.Preemptions, h.Losses, h.Steps, h.Goodput())
 	}

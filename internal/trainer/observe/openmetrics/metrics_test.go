@@ -30,11 +30,11 @@ func scrape(t *testing.T, h *history.History) string {
 }
 
 func histories() map[string]*history.History {
-	h := historytest.Tell(4, 5*time.Minute).Succeed()
+	h := historytest.NewRun(4, 5*time.Minute).Succeed()
 	h.Received, h.Sent = 1000, 2000
 	return map[string]*history.History{
 		"a run that has ended":      h,
-		"a run that continues":      historytest.Tell(2, time.Minute).History,
+		"a run that continues":      historytest.NewRun(2, time.Minute).History,
 		"one that has just begun":   historytest.Begin("job", 1).History,
 		"one with a name of quotes": historytest.Begin("a\"b\\c\nd", 1).History,
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 func TestTheReportSaysHowTheRunWent(t *testing.T) {
-	report := string(page.Report(historytest.Tell(4, 5*time.Minute).Succeed(), historytest.Began.Add(time.Hour)))
+	report := string(page.Report(historytest.NewRun(4, 5*time.Minute).Succeed(), historytest.Began.Add(time.Hour)))
 	for _, want := range []string{
 		"low-prio-job", "succeeded", "step 6,000 of 6,000", "3 epochs of 60,000 records", "goodput", "records per second", "loss while training, and of the validation data (dots), logarithmic", "Evaluations",
 		"worker 0 was preempted after 40 s: preempted by default/high-prio-job-worker-0 on node node-1", "worker 1 was lost: connection reset by peer at step",
@@ -41,7 +41,7 @@ func TestTheReportSaysHowTheRunWent(t *testing.T) {
 func TestEachWorkerHasALaneOfItsOwnUntilThereAreTooMany(t *testing.T) {
 	for workers, lanes := range map[int]int{2: 8, 16: 22, 40: 40} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
-			h := historytest.Tell(workers, 4*time.Minute).History
+			h := historytest.NewRun(workers, 4*time.Minute).History
 			got := strings.Count(page.Body(h, h.Began.Add(h.Now)), `<rect class="lane"`) / 2 // two pictures
 			if got != lanes {
 				t.Errorf("%d workers, of which %d at a time, have %d lanes, want %d", len(h.Workers), workers, got, lanes)
@@ -51,7 +51,7 @@ func TestEachWorkerHasALaneOfItsOwnUntilThereAreTooMany(t *testing.T) {
 }
 
 func TestALivePageMayRunItsOwnScriptAndNothingElse(t *testing.T) {
-	h := historytest.Tell(2, time.Minute).History
+	h := historytest.NewRun(2, time.Minute).History
 	live := string(page.Live(h, h.Began.Add(h.Now)))
 	if n := strings.Count(live, "<script"); n != 1 {
 		t.Errorf("%d scripts", n)

@@ -37,12 +37,12 @@ func TestFramesAreAsInTheGoldenFile(t *testing.T) {
 	}{
 		{"before anything", historytest.Begin("job", 2).History, 100},
 		{"waiting for the first worker", waiting.History, 100},
-		{"two workers", historytest.Tell(2, 30*time.Second).History, 120},
-		{"one was just preempted", historytest.Tell(2, 41*time.Second).History, 120},
-		{"a narrow terminal", historytest.Tell(2, 41*time.Second).History, 60},
-		{"a very narrow one", historytest.Tell(2, 41*time.Second).History, 24},
-		{"forty workers", historytest.Tell(40, 65*time.Second).History, 120},
-		{"the end", historytest.Tell(2, 2*time.Minute).Succeed(), 120},
+		{"two workers", historytest.NewRun(2, 30*time.Second).History, 120},
+		{"one was just preempted", historytest.NewRun(2, 41*time.Second).History, 120},
+		{"a narrow terminal", historytest.NewRun(2, 41*time.Second).History, 60},
+		{"a very narrow one", historytest.NewRun(2, 41*time.Second).History, 24},
+		{"forty workers", historytest.NewRun(40, 65*time.Second).History, 120},
+		{"the end", historytest.NewRun(2, 2*time.Minute).Succeed(), 120},
 	} {
 		fmt.Fprintf(&got, "# %s, %d columns\n%s\n\n", c.what, c.width, strings.Join(Frame(c.h, c.h.Now, c.width, false), "\n"))
 	}
@@ -64,7 +64,7 @@ func TestFramesAreAsInTheGoldenFile(t *testing.T) {
 func TestAFrameNeverIsWiderThanItsTerminalAndHoldsNoForeignCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		foreign := rapid.SampledFrom([]string{"accuracy", "\x1b[2J\x07evil\r\n", "精度の指標", strings.Repeat("long ", 60)}).Draw(t, "text")
-		s := historytest.Tell(rapid.IntRange(1, 30).Draw(t, "workers"), time.Duration(rapid.IntRange(0, 60).Draw(t, "seconds"))*time.Second)
+		s := historytest.NewRun(rapid.IntRange(1, 30).Draw(t, "workers"), time.Duration(rapid.IntRange(0, 60).Draw(t, "seconds"))*time.Second)
 		status := s.History.Status
 		status.Message, status.Phase = foreign, rapid.SampledFrom([]trainingjob.Phase{trainingjob.PhaseWaiting, trainingjob.PhaseRunning, trainingjob.PhaseCannotSave}).Draw(t, "phase")
 		status.Metrics = map[string]float64{foreign: 1}

@@ -113,7 +113,7 @@ func (v *View) draw(above string) {
 		width = defaultWidth
 	}
 	h := v.recorder.Snapshot()
-	frame := Frame(h, max(h.Now, time.Since(h.Began)), width-1, v.colour) // the last column makes some terminals go on to the next line
+	frame := Frame(h, max(h.Now, time.Since(h.Began)), width-1, v.colour) // the last column makes some terminals wrap to the next line
 	if above == "" && same(frame, v.shown) {
 		return
 	}

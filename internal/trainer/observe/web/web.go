@@ -235,7 +235,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-s.closing:
-			_ = send(w, "end", s.last()) // nobody is left to be told
+			_ = send(w, "end", s.last()) // the client may have gone
 			return
 		}
 	}

@@ -65,8 +65,8 @@ func (c *Coordinator) gradient(e Gradient) {
 	c.emit(Accept{Worker: e.Worker, Step: e.Step, Lo: e.Lo, Hi: e.Hi, Payload: e.Payload})
 }
 
-// completeStep publishes the update of the current step, once all results have come. The same message tells every ready
-// member what it computes next, which saves a round trip per step.
+// completeStep publishes the update of the current step, once all results have come. The same message assigns every
+// ready member its next work, which saves a round trip per step.
 func (c *Coordinator) completeStep() {
 	if !c.training() || c.exitReason != "" || !c.work.complete() || c.awaitsBackup() {
 		return

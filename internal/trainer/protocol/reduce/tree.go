@@ -1,5 +1,5 @@
 // Package reduce adds the gradients of a step along one fixed binary tree, so that the sum has the same bits
-// however the virtual workers were dealt out and in whatever order their gradients arrive. The worker that computes
+// however the virtual workers were assigned and in whatever order their gradients arrive. The worker that computes
 // several virtual workers and the master that gathers them walk the same tree with the same type.
 //
 // The tree over v = 0…n−1 splits a node at the largest power of two below its length. A node's sum is left + right,

@@ -1,6 +1,6 @@
-// Package arm64test lets tests on other processors run programs for arm64, under qemu's user-mode emulator. It promises
-// that a test is skipped, with a sentence, where there is none, and on arm64 itself, whose ordinary tests run its
-// kernels.
+// Package arm64test lets tests on other processors run programs for arm64, under qemu's user-mode emulator. It
+// guarantees that a test is skipped, with a sentence, where there is none, and on arm64 itself, whose ordinary tests
+// run its kernels.
 package arm64test
 
 import (

@@ -17,7 +17,7 @@ type processor interface {
 	addressOf(a address, to gpr)
 
 	jump(to label)
-	// countDown: r ← r − 1, and go on at a label unless it is 0. countDownArgument does so with an argument in memory.
+	// countDown: r ← r − 1, and jump to a label unless it is 0. countDownArgument does so with an argument in memory.
 	countDown(r gpr, to label)
 	countDownArgument(name string, to label)
 	ifZero(r gpr, to label)
@@ -76,8 +76,9 @@ type processor interface {
 	loadMask(lanes address, m vec)
 	loadMasked(from address, to, m vec)
 
-	// multiplyWords makes the 64-bit products of the 32-bit lanes of a and b; highWords and lowWords are their halves, in
-	// the order of the lanes. beginProducts is once before all of them; t is scratch or, of highWords, the destination.
+	// multiplyWords makes the 64-bit products of the 32-bit lanes of a and b; highWords and lowWords are their halves,
+	// in the order of the lanes. beginProducts is once before all of them; t is scratch or, of highWords, the
+	// destination.
 	beginProducts()
 	multiplyWords(a, b vec, to products)
 	highWords(p products, t vec)

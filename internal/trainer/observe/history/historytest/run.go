@@ -1,4 +1,4 @@
-// Package historytest makes histories as runs have them, for tests of what is made of them.
+// Package historytest simulates the histories of runs, for tests of what shows them.
 package historytest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// Began is when every story begins.
+// Began is when every run begins.
 var Began = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
 const (
@@ -20,13 +20,13 @@ const (
 	perStep      = 3 * beat // with all workers
 	startsFor    = 600 * time.Millisecond
 	joinsFor     = 400 * time.Millisecond
-	roomAfter    = 25 * time.Second // for who replaces a worker that was preempted
+	roomAfter    = 25 * time.Second // for the replacement of a preempted worker
 	disturbances = 40 * time.Second // between two of them
 )
 
-// Story is a run with so many workers, told up to a time. One after the other they are preempted, lost, or fail, and
-// are replaced; each forty seconds one of them.
-type Story struct {
+// Run is a simulated run with so many workers, up to a time. One after the other they are preempted, lost, or fail, and
+// are replaced: one of them every forty seconds.
+type Run struct {
 	History *history.History
 	job     history.Job
 	want    int
@@ -45,8 +45,8 @@ type worker struct {
 	gradients int64
 }
 
-// Tell tells a run with workers up to a time, or its last step.
-func Tell(workers int, until time.Duration) *Story {
+// NewRun simulates a run with workers up to a time, or its last step.
+func NewRun(workers int, until time.Duration) *Run {
 	s := Begin("low-prio-job", workers)
 	for s.now < until && s.done < stepsTotal {
 		s.Beat()
@@ -54,26 +54,26 @@ func Tell(workers int, until time.Duration) *Story {
 	return s
 }
 
-// Begin is a story of which nothing has been told.
-func Begin(name string, workers int) *Story {
+// Begin is a run before its first moment.
+func Begin(name string, workers int) *Run {
 	job := history.Job{
 		Name: name, Model: "mnist_functional_api", Epochs: 3, Records: 60000, Minibatch: 10, GradsToWait: workers,
 		Digest: "15e64d5f87a3367a27c01f94f37fc45992e81b5454403117af9cd6347502e7f6", Kernel: "avx512",
 	}
-	s := &Story{History: history.New(job, Began), job: job, want: workers, status: trainingjob.Status{Phase: trainingjob.PhaseWaiting, Generation: 1, StepsTotal: stepsTotal}}
+	s := &Run{History: history.New(job, Began), job: job, want: workers, status: trainingjob.Status{Phase: trainingjob.PhaseWaiting, Generation: 1, StepsTotal: stepsTotal}}
 	for range workers {
 		s.create(time.Duration(s.next) * beat)
 	}
 	return s
 }
 
-func (s *Story) create(room time.Duration) {
+func (s *Run) create(room time.Duration) {
 	s.workers = append(s.workers, &worker{id: s.next, created: s.now, room: s.now + room})
 	s.next++
 }
 
 // Beat continues for a tenth of a second.
-func (s *Story) Beat() {
+func (s *Run) Beat() {
 	s.now += beat
 	at := Began.Add(s.now)
 	if s.now%disturbances == 0 {
@@ -104,7 +104,7 @@ func (s *Story) Beat() {
 	s.train(at, ready)
 }
 
-func (s *Story) state(w *worker) (state history.State, reason string) {
+func (s *Run) state(w *worker) (state history.State, reason string) {
 	switch since := s.now - w.room; {
 	case since < 0:
 		return history.Pending, "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."
@@ -117,7 +117,7 @@ func (s *Story) state(w *worker) (state history.State, reason string) {
 }
 
 // train publishes the steps of a beat: fewer workers share the same virtual workers.
-func (s *Story) train(at time.Time, ready int) {
+func (s *Run) train(at time.Time, ready int) {
 	if ready == 0 {
 		return
 	}
@@ -146,7 +146,7 @@ func (s *Story) train(at time.Time, ready int) {
 }
 
 // disturb takes the worker that has been there longest, each time in another way.
-func (s *Story) disturb(at time.Time) {
+func (s *Run) disturb(at time.Time) {
 	w := s.workers[0]
 	s.workers = s.workers[1:]
 	s.taken++
@@ -169,12 +169,12 @@ func (s *Story) disturb(at time.Time) {
 	s.create(room)
 }
 
-func (s *Story) notice(at time.Time, warning bool, reason, format string, args ...any) {
+func (s *Run) notice(at time.Time, warning bool, reason, format string, args ...any) {
 	s.History.OnNotice(at, coordinator.Notice{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // Succeed ends the run well.
-func (s *Story) Succeed() *history.History {
+func (s *Run) Succeed() *history.History {
 	at := Began.Add(s.now)
 	s.status.Phase, s.status.Message = trainingjob.PhaseSucceeded, ""
 	s.status.StepsDone, s.status.Epoch = s.status.StepsTotal, s.job.Epochs-1

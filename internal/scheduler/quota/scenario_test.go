@@ -17,7 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// TestTheEngineDecidesAsTheStoriesTell plays testdata/*.txt, a story for each rule; -rewrite writes them anew.
+// TestTheEngineDecidesAsInTheScenarios plays testdata/*.txt, a scenario for each rule; -rewrite writes them anew.
 //
 //	flavor NAME [label=KEY:VALUE] [taint=KEY]
 //	cohort NAME [parent=NAME] [quota=…]
@@ -27,14 +27,14 @@ import (
 //	finish NAME, delete NAME, fair (before everything else), pending QUEUE, usage QUEUE, why NAME, explain NAME, whatif NAME … (as workload)
 //
 // Each answers with the decisions that were made. Every command is a second later than the one before.
-func TestTheEngineDecidesAsTheStoriesTell(t *testing.T) {
+func TestTheEngineDecidesAsInTheScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		s := &story{t: t, engine: New(Config{}), specs: map[string]Workload{}, decided: map[string]Decision{}}
+		s := &scenario{t: t, engine: New(Config{}), specs: map[string]Workload{}, decided: map[string]Decision{}}
 		datadriven.RunTest(t, path, s.run)
 	})
 }
 
-type story struct {
+type scenario struct {
 	t       *testing.T
 	engine  *Engine
 	now     int
@@ -42,7 +42,7 @@ type story struct {
 	decided map[string]Decision
 }
 
-func (s *story) run(t *testing.T, d *datadriven.TestData) string {
+func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	s.t = t
 	s.now++
 	a := arguments{d}
@@ -91,10 +91,10 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	return s.rest()
 }
 
-func (s *story) at() time.Time { return start.Add(time.Duration(s.now) * time.Second) }
+func (s *scenario) at() time.Time { return start.Add(time.Duration(s.now) * time.Second) }
 
-// rest runs cycles until nothing changes, and tells what was decided.
-func (s *story) rest() string {
+// rest runs cycles until nothing changes, and returns the decisions.
+func (s *scenario) rest() string {
 	var b strings.Builder
 	for range 10_000 {
 		r := s.engine.Cycle(s.at())
