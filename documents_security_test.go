@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The sentences of SECURITY.md on what to count on are a list; each ends with what demonstrates it.
+// The sentences of SECURITY.md under Guarantees are a list; each ends with what demonstrates it.
 func TestEverySentenceOfTheSecurityPolicyNamesWhatShowsIt(t *testing.T) {
 	text, err := os.ReadFile("SECURITY.md")
 	if err != nil {
@@ -17,7 +17,7 @@ func TestEverySentenceOfTheSecurityPolicyNamesWhatShowsIt(t *testing.T) {
 	_, claims, found := strings.Cut(string(text), "\n## Guarantees\n")
 	claims, _, ended := strings.Cut(claims, "\n## ")
 	if !found || !ended {
-		t.Fatal("there is no section "Guarantees" with another one after it")
+		t.Fatal("there is no section \"Guarantees\" with another one after it")
 	}
 	listed, err := exec.CommandContext(t.Context(), "git", "grep", "--untracked", "-hoE", `^func (Test|Fuzz)[A-Za-z0-9_]+`, "--", "*_test.go").Output()
 	if err != nil {
