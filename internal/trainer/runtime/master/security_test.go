@@ -48,7 +48,7 @@ func TestAWorkerOfAnotherJobOrWithoutTheTokenIsRefusedAndLogged(t *testing.T) {
 	}{
 		"one with a wrong token": {
 			visit: func(ctx context.Context, s *site) error {
-				made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "countingNetwork-master")
+				made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "tally-master")
 				if err != nil {
 					return err
 				}

@@ -74,7 +74,7 @@ func (countingNetwork) Evaluate(state []float32, b *graph.Batch) (nn.Result, err
 }
 
 func (countingNetwork) Export(state []float32) []safetensors.Tensor {
-	return []safetensors.Tensor{safetensors.Float32("countingNetwork", []int{len(state)}, state)}
+	return []safetensors.Tensor{safetensors.Float32("tally", []int{len(state)}, state)}
 }
 
 func (n countingNetwork) Snapshot(state []float32) []safetensors.Tensor { return n.Export(state) }
@@ -111,7 +111,7 @@ func newSite(t *testing.T, epochs int) *site {
 	}
 	s.options = job.Options{Threads: 1, Kernel: "portable", Compile: func(*graph.Model, nn.Options) (job.Network, error) { return countingNetwork{&s.step}, nil }}
 	s.spec = trainingjob.Job{
-		Name: "countingNetwork", Namespace: "default", Model: trainingjob.Model{File: "model.py"},
+		Name: "tally", Namespace: "default", Model: trainingjob.Model{File: "model.py"},
 		Data:     trainingjob.Data{Training: "synthetic://digits?records=1200&seed=1", Format: "recordio", Codec: "bytes", RecordsPerTask: 50},
 		Training: trainingjob.Training{Epochs: epochs, MinibatchSize: 10, GradsToWait: virtualWorkers, Seed: 1},
 	}
@@ -135,7 +135,7 @@ func (s *site) prepare() {
 			t.Error(err)
 		}
 	})
-	made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "countingNetwork-master")
+	made, err := trainingjob.NewCredentials(rand.Reader, time.Now(), "tally-master")
 	if err != nil {
 		t.Fatal(err)
 	}
