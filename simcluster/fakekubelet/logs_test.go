@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -72,6 +73,14 @@ func FuzzParseLogLine(f *testing.F) {
 	})
 }
 
+// countingWriter counts what is written to it.
+type countingWriter struct{ bytes atomic.Int64 }
+
+func (w *countingWriter) Write(b []byte) (int, error) {
+	w.bytes.Add(int64(len(b)))
+	return len(b), nil
+}
+
 func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
 	log, err := createContainerLog(filepath.Join(t.TempDir(), "0.log"))
 	if err != nil {
@@ -79,7 +88,7 @@ func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
 	}
 	lines := 3 * maxLogBytes / maxLineBytes
 	line := bytes.Repeat([]byte("x"), maxLineBytes-10)
-	var out bytes.Buffer
+	var out countingWriter
 	done := make(chan error, 1)
 	caughtUp := make(chan struct{}, 2*lines)
 	go func() {
@@ -88,13 +97,14 @@ func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
 	<-caughtUp
 	for i := range lines {
 		log.write("stdout", tagFull, line)
-		if i%100 == 0 {
-			<-caughtUp // one generation is kept; who reads more slowly than that loses lines, as with a kubelet
+		// One generation is kept: a reader that is slower than that loses lines, as with a kubelet.
+		for i%100 == 0 && out.bytes.Load() < int64((i+1)*(len(line)+1)) {
+			<-caughtUp
 		}
 	}
 	log.close()
-	if err := <-done; err != nil || out.Len() != lines*(len(line)+1) {
-		t.Errorf("%d bytes were followed, of %d: %v", out.Len(), lines*(len(line)+1), err)
+	if err := <-done; err != nil || out.bytes.Load() != int64(lines*(len(line)+1)) {
+		t.Errorf("%d bytes were followed, of %d: %v", out.bytes.Load(), lines*(len(line)+1), err)
 	}
 	for _, path := range []string{log.path, log.path + ".1"} {
 		if info, err := os.Stat(path); err != nil || info.Size() > maxLogBytes+2*maxLineBytes {
