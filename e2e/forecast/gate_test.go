@@ -58,7 +58,7 @@ func TestAGateRefusesWhatCanNeverRunAndLetsTheRestPass(t *testing.T) {
 	if printed, code := terminal.Run(t, gate+fmt.Sprintf(aTinyTask, ""), "plan"); code != 0 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	} else {
-		providertest.ExpectSays(t, printed, "Warning: tiny will start, and evict nobody")
+		providertest.ExpectSays(t, printed, "Warning: tiny will start without evicting any pods")
 	}
 }
 

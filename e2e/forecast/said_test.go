@@ -25,7 +25,7 @@ type said struct {
 
 var (
 	victimLine = regexp.MustCompile(`^  (?:evicts  |        or )(.+?) \(priority -?\d+\)`)
-	startText  = regexp.MustCompile(`^(.+?) on (.+?) (at once|once .+)$`)
+	startText  = regexp.MustCompile(`^(.+?) on (.+?) (immediately|after .+)$`)
 	rowOfRoles = regexp.MustCompile(`^(\w+) (\d+) to (\d+)$`)
 )
 
@@ -36,7 +36,7 @@ func saidOf(t *testing.T, printed, job string) said {
 	if begin < 0 {
 		t.Fatalf("the plan says nothing of %s:\n%s", job, printed)
 	}
-	text, _, complete := strings.Cut(printed[begin:], "not a reservation.")
+	text, _, complete := strings.Cut(printed[begin:], "nothing is reserved.")
 	if !complete {
 		t.Fatalf("what the plan says has no end:\n%s", printed)
 	}
@@ -58,17 +58,17 @@ func saidOf(t *testing.T, printed, job string) said {
 		for part := range strings.SplitSeq(rest, "; ") {
 			if match := startText.FindStringSubmatch(part); isStarts && match != nil {
 				for _, role := range roles(match[1]) {
-					s.starts[role] = strings.Split(strings.TrimSuffix(match[2], " (equal)"), " or ")
+					s.starts[role] = strings.Split(strings.TrimSuffix(match[2], " (tie)"), " or ")
 				}
 			}
 		}
 		if rest, ok := strings.CutPrefix(line, "  perhaps "); ok {
 			text, _, _ := strings.Cut(rest, ", or it waits")
 			if match := startText.FindStringSubmatch(text); match != nil {
-				s.perhaps[match[1]] = strings.Split(strings.TrimSuffix(match[2], " (equal)"), " or ")
+				s.perhaps[match[1]] = strings.Split(strings.TrimSuffix(match[2], " (tie)"), " or ")
 			}
 		}
-		if who, ok := strings.CutSuffix(line, " are alike, and may change places"); ok {
+		if who, ok := strings.CutSuffix(line, " are interchangeable"); ok {
 			row := roles(strings.TrimSpace(who))
 			for _, role := range row {
 				s.alike[role] = row
@@ -202,12 +202,12 @@ Warning: ns/j will preempt
   with elastic_task.j,
 
   queue   admitted by ClusterQueue c with quota of f
-  evicts  ns/a (priority 5) on n-1: it is gone: nothing makes it again
-  evicts  ns/b (priority 5) on n-2: it is gone: nothing makes it again
-          or ns/c (priority 5) on n-3: it is gone: nothing makes it again (equal)
-  starts  master and worker 0 to 3 on n-1 at once; worker 5 on n-2 or n-3 (equal) once its victim there has stopped (grace 1s)
+  evicts  ns/a (priority 5) on n-1: it is lost: nothing recreates it
+  evicts  ns/b (priority 5) on n-2: it is lost: nothing recreates it
+          or ns/c (priority 5) on n-3: it is lost: nothing recreates it (tie)
+  starts  master and worker 0 to 3 on n-1 immediately; worker 5 on n-2 or n-3 (tie) after its victim there has terminated (grace period 1s)
   waits   worker 6 and worker 7: n-1: Insufficient cpu
-A feasibility check of the cluster as it was at 10:04:07Z, not a reservation.`, "ns/j")
+Based on the cluster state at 10:04:07Z; nothing is reserved.`, "ns/j")
 	got := fmt.Sprint(s.certain, s.either, s.starts["master"], s.starts["worker 2"], s.starts["worker 5"], s.waits, s.queued)
 	if want := "[ns/a] [ns/b ns/c] [n-1] [n-1] [n-2 n-3] [worker 6 worker 7] false"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -80,7 +80,7 @@ func TestTheFirstTutorialsPlanNamesTheWorkerThatGoes(t *testing.T) {
 	if want := []string{"default/low-prio-job-worker-1"}; !slices.Equal(said.certain, want) || len(said.either) > 0 {
 		t.Errorf("the plan names %v and %v, not %v:\n%s", said.certain, said.either, want, said.text)
 	}
-	providertest.ExpectSays(t, said.text, "job low-prio-job continues with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" once its victim has stopped (grace 30s)")
+	providertest.ExpectSays(t, said.text, "job low-prio-job continues with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" after its victim has terminated (grace period 30s)")
 	after := places(t, "high-prio-job")
 	var evicted []string
 	low := places(t, "low-prio-job")
@@ -117,7 +117,7 @@ func TestTheSecondTutorialsPlanNamesTheWorkloadThatGoes(t *testing.T) {
 	variables := func(more ...string) []string { return append([]string{"image=host"}, more...) }
 	t.Cleanup(func() { apply(t, terminal, "destroy", variables()...) })
 	printed := apply(t, terminal, "apply", variables("submit_low=true", "submit_high=false")...)
-	providertest.ExpectSays(t, printed, "Warning: low will start, and evict nobody", "admitted by ClusterQueue team with quota of t4", "the pod on gpu-1 at once")
+	providertest.ExpectSays(t, printed, "Warning: low will start without evicting any pods", "admitted by ClusterQueue team with quota of t4", "the pod on gpu-1 immediately")
 	low := workloadOf(t, "low")
 
 	said := saidOf(t, apply(t, terminal, "apply", variables("submit_low=true", "submit_high=true")...), "high")

@@ -115,7 +115,7 @@ func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 	if printed, code := r.Run(t, onlyLow, "apply", "-auto-approve"); code != 0 || strings.Count(printed, "Warning: ") != 1 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	} else {
-		providertest.ExpectSays(t, printed, "Warning: "+ns+"/low will start, and evict nobody")
+		providertest.ExpectSays(t, printed, "Warning: "+ns+"/low will start without evicting any pods")
 	}
 	uid := job(t, ns, "low").UID
 	r.ExpectNoChanges(t, onlyLow)

@@ -40,9 +40,9 @@ const maxForecastPods = 10_000
 
 func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What would become of a job, and of others for its sake, if it were made now: whether it fits, where it stands in its queue, where its pods start and when, " +
-			"and whom they evict. It is a feasibility check of the cluster as it is, not a reservation. It is read anew at every plan, and an output of it may be a change at every plan. " +
-			"Where no forecast can be made `available` is false, `reason` says why, and everything else is null, so that a check that compares it fails rather than passes.",
+		MarkdownDescription: "Forecast of a job that is not created: whether it fits, its position in its queue, where and when its pods start, and which pods they evict. " +
+			"It is based on the state of the cluster and reserves nothing. It is read again at every plan, so an output of it may change at every plan. " +
+			"If no forecast is possible, `available` is false, `reason` says why, and everything else is null, so that a check that compares it fails rather than passes.",
 		Attributes: map[string]schema.Attribute{
 			// What is asked about.
 			"name": schema.StringAttribute{

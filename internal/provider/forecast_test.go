@@ -135,7 +135,7 @@ func TestAForecastIsAWarning(t *testing.T) {
 	c := planning(s.URL, forecastWarn, time.Minute)
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityWarning, "high-prio-job will preempt",
 		"evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers",
-		"A feasibility check of the cluster as it was at", "not a reservation.")
+		"Based on the cluster state at", "nothing is reserved.")
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "next", "high"), ""), diag.SeverityWarning, "next will preempt", "low-prio-job-worker-0", "counting high-prio-job, planned before it")
 	count := map[string]int{}
 	for _, path := range s.queries {

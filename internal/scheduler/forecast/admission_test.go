@@ -75,16 +75,16 @@ func TestWhatBecomesOfAJobInAQueue(t *testing.T) {
 		says   string
 	}{
 		"that has quota: it is admitted, and starts": {team(nil), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "4", 1)), `
-high will start, and evict nobody
+high will start without evicting any pods
   queue   admitted by ClusterQueue team with quota of any
-  starts  the pod on node-1 at once`},
+  starts  the pod on node-1 immediately`},
 
 		"that preempts: the workload is named, and where it stands then": {
 			team([]*kueue.Workload{low}, lowPod), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "4", 1)), `
 high will preempt
   queue   admitted by ClusterQueue team with quota of any
   evicts  workload default/job-low (priority 100): task low is queued again, first in line
-  starts  the pod on node-1 once default/low-pod has stopped (grace 30s)`,
+  starts  the pod on node-1 after default/low-pod has terminated (grace period 30s)`,
 		},
 
 		"in which everybody is as important: it waits behind who came before": {
@@ -114,7 +114,7 @@ second will wait
 second will preempt
   queue   admitted by ClusterQueue team with quota of any
   evicts  workload first (planned) (priority 100): task first is queued again, first in line
-  starts  the pod on node-1 once the pod of first has stopped (grace 30s)
+  starts  the pod on node-1 after the pod of first has terminated (grace period 30s)
           counting first, planned before it`,
 		},
 
@@ -129,7 +129,7 @@ high will wait
 high will preempt
   queue   admitted by ClusterQueue team with quota of any, borrowed from its cohort
   evicts  workload default/job-first (priority 1000): task first is queued again, first in line
-  starts  the pod on node-1 once default/first-pod has stopped (grace 30s)
+  starts  the pod on node-1 after default/first-pod has terminated (grace period 30s)
           approximate: Kueue shares fairly here, and is taken to preempt by its default strategies`,
 		},
 
@@ -143,15 +143,15 @@ low-too will wait
 
 		"that is elastic: the floor goes through it as one, the others one by one": {
 			team(nil), nil, job(t, elastic("elastic", 1, 2)), `
-elastic will start, and evict nobody
+elastic will start without evicting any pods
   queue   master and worker 0 admitted by ClusterQueue team with quota of any
   queue   worker 1 waits in ClusterQueue team, first in line: couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor any, 3 more needed
-  starts  master and worker 0 on node-1 at once`,
+  starts  master and worker 0 on node-1 immediately`,
 		},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			answer := forecast.Make(c.on, c.before, c.job)
-			want := strings.TrimPrefix(c.says, "\n") + "\nA feasibility check of the cluster as it was at 10:04:07Z, not a reservation."
+			want := strings.TrimPrefix(c.says, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
 			if diff := cmp.Diff(want, answer.Summary()+"\n"+answer.Text()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

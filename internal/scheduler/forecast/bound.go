@@ -59,7 +59,7 @@ func (f *forecast) noteBound(runs []*run, pod *placement.Pod) {
 		note("it may evict others for so critical a pod")
 	case job.Noun == "pod":
 	case job.Noun != aJob:
-		note("it rejects the pod as long as there is no room, and its controller makes it again and again")
+		note("it rejects the pod as long as there is no room, and its controller recreates it repeatedly")
 	case f.failures(runs) > retriesOf(job) && f.starts(runs):
 		note("its Job may fail, with its other pods, after so many rejections")
 	}

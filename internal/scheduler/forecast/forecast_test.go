@@ -96,7 +96,7 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 		"of the tutorial: it takes the worker that started last": {tutorial, nil, high(t), `
 high-prio-job will preempt
   evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
-  starts  master on node-3 at once; worker 0 on node-2 once its victim has stopped (grace 30s)`},
+  starts  master on node-3 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)`},
 
 		"whose victim is one of two that are equal: both are named": {func() *forecast.Snapshot {
 			s := tutorial()
@@ -105,8 +105,8 @@ high-prio-job will preempt
 		}, nil, high(t), `
 high-prio-job will preempt
   evicts  default/low-prio-job-worker-0 (priority 1000) on node-1: job low-prio-job continues with 1 of 2 workers
-          or default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers (equal)
-  starts  master on node-3 at once; worker 0 on node-1 or node-2 (equal) once its victim there has stopped (grace 30s)`},
+          or default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers (tie)
+  starts  master on node-3 immediately; worker 0 on node-1 or node-2 (tie) after its victim there has terminated (grace period 30s)`},
 
 		"whose victim is a job's last worker: that job waits": {func() *forecast.Snapshot {
 			s := tutorial()
@@ -117,15 +117,15 @@ high-prio-job will preempt
 		}, nil, high(t), `
 high-prio-job will preempt
   evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job waits with 1 of 4 workers, below its floor of 2
-  starts  master on node-3 at once; worker 0 on node-2 once its victim has stopped (grace 30s)`},
+  starts  master on node-3 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)`},
 
 		"on as many nodes as there are pods: nobody is evicted": {func() *forecast.Snapshot {
 			s := tutorial()
 			s.Nodes = append(s.Nodes, forecasttest.Node("node-4", "3.92"), forecasttest.Node("node-5", "3.92"))
 			return s
 		}, nil, high(t), `
-high-prio-job will start, and evict nobody
-  starts  master on node-4 or node-5 (equal) at once; worker 0 on node-5 or node-4 (equal) at once`},
+high-prio-job will start without evicting any pods
+  starts  master on node-4 or node-5 (tie) immediately; worker 0 on node-5 or node-4 (tie) immediately`},
 
 		"that gets its master a node that a worker needs: a worker is evicted, though there is room enough": {func() *forecast.Snapshot {
 			s := tutorial()
@@ -134,18 +134,18 @@ high-prio-job will start, and evict nobody
 		}, nil, high(t), `
 high-prio-job will preempt
   evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
-  starts  master on node-4 at once; worker 0 on node-2 once its victim has stopped (grace 30s)`},
+  starts  master on node-4 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)`},
 
 		"without anybody less important: it waits, and is told why": {func() *forecast.Snapshot {
 			return oneNode("4", forecasttest.Pod("busy", "node-1", "2", 1000000, 0))
 		}, nil, high(t), `
 high-prio-job will wait
-  starts  master on node-1 at once
+  starts  master on node-1 immediately
   waits   worker 0: node-1: Insufficient cpu (requested 3, free 1)`},
 
 		"whose pods fit on no node: they never run": {func() *forecast.Snapshot { return oneNode("2") }, nil, high(t), `
 high-prio-job can never run
-  starts  master on node-1 at once
+  starts  master on node-1 immediately
   never   worker 0 fits on no node, even an empty one: 1 has too little cpu (it requests 3, the node has 2)`},
 
 		"whose master waits: its workers are not made": {func() *forecast.Snapshot {
@@ -162,24 +162,24 @@ high-prio-job will wait
 			return s
 		}, []forecast.Job{job(t, forecasttest.TrainingJob("low-prio-job", "high", "low", 1, 2))}, high(t), `
 high-prio-job will preempt, and still wait
-  evicts  worker 0 of low-prio-job (priority 1000) on node-2: job low-prio-job waits with 0 of 2 workers, below its floor of 1 (perhaps: an equal choice spares it)
-  starts  master on node-1 or node-2 (equal) at once
-  perhaps worker 0 on node-2 or node-1 (equal) once its victim has stopped (grace 30s), or it waits: that is equal to the scheduler
+  evicts  worker 0 of low-prio-job (priority 1000) on node-2: job low-prio-job waits with 0 of 2 workers, below its floor of 1 (perhaps: a tie may spare it)
+  starts  master on node-1 or node-2 (tie) immediately
+  perhaps worker 0 on node-2 or node-1 (tie) after its victim has terminated (grace period 30s), or it waits: the scheduler breaks a tie
   waits   worker 0: node-1: Insufficient cpu (requested 3, free 2.92); node-2: Insufficient cpu (requested 3, free 2.92); node-3: Insufficient cpu (requested 3, free 1.92)
           counting low-prio-job, planned before it`},
 
 		"in the place of the one of its name: the old pods are gone": {func() *forecast.Snapshot {
 			return oneNode("4", forecasttest.Worker(forecasttest.Pod("high-prio-job-worker-0", "node-1", "3", 1000000, 0), "high-prio-job", 0))
 		}, nil, high(t), `
-high-prio-job will start, and evict nobody
-  starts  master and worker 0 on node-1 at once`},
+high-prio-job will start without evicting any pods
+  starts  master and worker 0 on node-1 immediately`},
 
 		"that takes a pod of its own: it is gone": {func() *forecast.Snapshot {
 			return oneNode("4", forecasttest.Pod("busy", "node-1", "4", 5, 0))
 		}, nil, high(t), `
 high-prio-job will preempt
-  evicts  default/busy (priority 5) on node-1: it is gone: nothing makes it again
-  starts  master on node-1 once its victim has stopped (grace 30s); worker 0 on node-1 once default/busy has stopped (grace 30s)`},
+  evicts  default/busy (priority 5) on node-1: it is lost: nothing recreates it
+  starts  master on node-1 after its victim has terminated (grace period 30s); worker 0 on node-1 after default/busy has terminated (grace period 30s)`},
 
 		"whose victim is made again, and finds another node": {func() *forecast.Snapshot {
 			s := oneNode("4", forecasttest.OfJob(forecasttest.Pod("cheap", "node-1", "4", 5, 0), "cheap"))
@@ -188,8 +188,8 @@ high-prio-job will preempt
 			return s
 		}, nil, onlyOn(high(t), "fast"), `
 high-prio-job will preempt
-  evicts  default/cheap (priority 5) on node-1: Job cheap makes it again, and it starts on node-2
-  starts  master on node-1 once its victim has stopped (grace 30s); worker 0 on node-1 once default/cheap has stopped (grace 30s)`},
+  evicts  default/cheap (priority 5) on node-1: Job cheap recreates it, and it starts on node-2
+  starts  master on node-1 after its victim has terminated (grace period 30s); worker 0 on node-1 after default/cheap has terminated (grace period 30s)`},
 
 		"that pushes others down: who is evicted for its victim is named too": {func() *forecast.Snapshot {
 			s := oneNode("4", forecasttest.OfJob(forecasttest.Pod("middle", "node-1", "4", 500, 0), "middle"))
@@ -199,17 +199,17 @@ high-prio-job will preempt
 			return s
 		}, nil, onlyOn(high(t), "fast"), `
 high-prio-job will preempt
-  evicts  default/middle (priority 500) on node-1: Job middle makes it again, and it starts on node-2
-  evicts  default/cheap (priority 5) on node-2: it is gone: nothing makes it again
-  starts  master on node-1 once its victim has stopped (grace 30s); worker 0 on node-1 once default/middle has stopped (grace 30s)`},
+  evicts  default/middle (priority 500) on node-1: Job middle recreates it, and it starts on node-2
+  evicts  default/cheap (priority 5) on node-2: it is lost: nothing recreates it
+  starts  master on node-1 after its victim has terminated (grace period 30s); worker 0 on node-1 after default/middle has terminated (grace period 30s)`},
 
 		"while a pod stops: it starts when that has stopped": {func() *forecast.Snapshot {
 			going := forecasttest.Pod("going", "node-1", "3", 1000000, 0)
 			going.DeletionTimestamp, going.DeletionGracePeriodSeconds = &going.CreationTimestamp, new(int64(5))
 			return oneNode("4", going)
 		}, nil, high(t), `
-high-prio-job will start, and evict nobody
-  starts  master on node-1 at once; worker 0 on node-1 once default/going has stopped (grace 5s)`},
+high-prio-job will start without evicting any pods
+  starts  master on node-1 immediately; worker 0 on node-1 after default/going has terminated (grace period 5s)`},
 
 		"while another, as important, waits longer: that one comes first": {func() *forecast.Snapshot {
 			going := forecasttest.Pod("going", "node-1", "3", 1000000, 0)
@@ -217,7 +217,7 @@ high-prio-job will start, and evict nobody
 			return oneNode("4", going, forecasttest.Pod("longer", "", "2", 1000000, 0))
 		}, nil, high(t), `
 high-prio-job will wait
-  starts  master on node-1 at once
+  starts  master on node-1 immediately
   waits   worker 0: node-1: Insufficient cpu (requested 3, free 1)`},
 
 		"where budgets may not be read: it says what that means": {func() *forecast.Snapshot {
@@ -227,12 +227,12 @@ high-prio-job will wait
 		}, nil, high(t), `
 high-prio-job will preempt
   evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
-  starts  master on node-3 at once; worker 0 on node-2 once its victim has stopped (grace 30s)
+  starts  master on node-3 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)
           approximate: PodDisruptionBudgets could not be read (list poddisruptionbudgets.policy), and may spare some of the victims`},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			answer := forecast.Make(c.on(), c.before, c.job)
-			want := strings.TrimPrefix(c.says, "\n") + "\nA feasibility check of the cluster as it was at 10:04:07Z, not a reservation."
+			want := strings.TrimPrefix(c.says, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
 			if diff := cmp.Diff(want, answer.Summary()+"\n"+answer.Text()); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, answer.Text())
 			}

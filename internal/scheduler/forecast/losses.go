@@ -132,14 +132,14 @@ func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
 func (l loss) fate(s staff, floor int) string {
 	name := shortName(l.owner.namespace, l.owner.name)
 	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
-		return fmt.Sprintf("%s %s makes it again, and it starts on %s", l.owner.kind, name, strings.Join(l.again, ", "))
+		return fmt.Sprintf("%s %s recreates it, and it starts on %s", l.owner.kind, name, strings.Join(l.again, ", "))
 	}
 	if l.fails != "" && l.owner.kind != aTrainingJob {
 		return fmt.Sprintf("%s %s fails: %s", l.owner.kind, name, l.fails)
 	}
 	switch l.owner.kind {
 	case "":
-		return "it is gone: nothing makes it again"
+		return "it is lost: nothing recreates it"
 	case aTrainingJob:
 		left := max(s.running-l.workers, 0)
 		switch {
@@ -153,9 +153,9 @@ func (l loss) fate(s staff, floor int) string {
 	case aTask:
 		return fmt.Sprintf("task %s starts again when there is room", name)
 	case "DaemonSet":
-		return fmt.Sprintf("DaemonSet %s makes it again on its node", name)
+		return fmt.Sprintf("DaemonSet %s recreates it on its node", name)
 	default:
-		return fmt.Sprintf("%s %s makes it again, and it waits for room", l.owner.kind, name)
+		return fmt.Sprintf("%s %s recreates it, and it waits for capacity", l.owner.kind, name)
 	}
 }
 

@@ -100,7 +100,7 @@ template:
   spec:
     containers: [{name: main, resources: {requests: {cpu: 1}}}]
     affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [run]}]}}
-`, []string{"will start, and evict nobody"}},
+`, []string{"will start without evicting any pods"}},
 		"devices of a driver are an extended resource of their node": {func(s *forecast.Snapshot) {
 			s.Devices = placement.Devices{
 				Classes: []*resourcev1.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "tpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: new("example.com/tpu")}}},
@@ -108,7 +108,7 @@ template:
 					Driver: "tpu.example.com", NodeName: new("node-2"), Pool: resourcev1.ResourcePool{Name: "node-2", ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "d0"}},
 				}}},
 			}
-		}, "{template: {spec: {containers: [{name: main, resources: {limits: {example.com/tpu: 1}}}]}}}", []string{"the pod on node-2 at once"}},
+		}, "{template: {spec: {containers: [{name: main, resources: {limits: {example.com/tpu: 1}}}]}}}", []string{"the pod on node-2 immediately"}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			s := full()
@@ -134,7 +134,7 @@ func TestAJobBeyondItsBackoffLimitFailsWithAllItsPods(t *testing.T) {
 	s.BatchJobs[0].Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
 	}}}
-	says(t, forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail makes it again")
+	says(t, forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
 }
 
 func TestAGangMayEvictMoreThanABudgetAllowsWhenItsControllerIsLate(t *testing.T) {

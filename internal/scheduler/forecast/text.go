@@ -36,7 +36,7 @@ func (a Answer) Summary() string {
 		}
 		return name + " will preempt"
 	default:
-		return name + " will start, and evict nobody"
+		return name + " will start without evicting any pods"
 	}
 }
 
@@ -51,11 +51,11 @@ func (a Answer) Text() string {
 	t.starts(a.Pods)
 	for _, pod := range a.Pods {
 		if pod.State == Waits && len(pod.Nodes) > 0 {
-			t.line("perhaps", pod.Role+" "+pod.where()+", or it waits: that is equal to the scheduler")
+			t.line("perhaps", pod.Role+" "+pod.where()+", or it waits: the scheduler breaks a tie")
 		}
 	}
 	for _, row := range a.Alike {
-		t.line("", join(runs(row))+" are alike, and may change places")
+		t.line("", join(runs(row))+" are interchangeable")
 	}
 	for _, group := range a.grouped(Waits) {
 		t.line("waits", join(group.roles)+": "+group.why)
@@ -91,7 +91,7 @@ func (a Answer) Text() string {
 	for _, note := range a.Approximate {
 		t.line("", "approximate: "+note.Text)
 	}
-	t.lines = append(t.lines, fmt.Sprintf("A feasibility check of the cluster as it was at %s, not a reservation.", clock(a.AsOf)))
+	t.lines = append(t.lines, fmt.Sprintf("Based on the cluster state at %s; nothing is reserved.", clock(a.AsOf)))
 	return strings.Join(t.lines, "\n")
 }
 
@@ -163,12 +163,12 @@ func (t *text) evictions(all []Eviction, maySpareAll bool) {
 			}
 			names = append(names, e.text())
 		}
-		note := " (equal)"
+		note := " (tie)"
 		switch {
 		case maySpareAll && len(names) > 1:
-			note = " (equal), or none of them"
+			note = " (tie), or none of them"
 		case len(names) == 1:
-			note = " (perhaps: an equal choice spares it)"
+			note = " (perhaps: a tie may spare it)"
 		}
 		lines = append(lines, strings.Join(names, "\n          or ")+note)
 	}
@@ -234,21 +234,21 @@ func (p PodForecast) where() string {
 	case all > maxEqual:
 		nodes = fmt.Sprintf("%s or another of %d equal nodes", p.Nodes[0], all)
 	case all > 1:
-		nodes = strings.Join(p.Nodes, " or ") + " (equal)"
+		nodes = strings.Join(p.Nodes, " or ") + " (tie)"
 	}
 	switch {
 	case len(p.After) == 0:
-		return fmt.Sprintf("on %s at once", nodes)
+		return fmt.Sprintf("on %s immediately", nodes)
 	case p.Victims && len(p.After) == 1:
-		return fmt.Sprintf("on %s once its victim has stopped (grace %s)", nodes, p.Grace)
+		return fmt.Sprintf("on %s after its victim has terminated (grace period %s)", nodes, p.Grace)
 	case p.Victims && len(p.Nodes) > 1: // one or the other
-		return fmt.Sprintf("on %s once its victim there has stopped (grace %s)", nodes, p.Grace)
+		return fmt.Sprintf("on %s after its victim there has terminated (grace period %s)", nodes, p.Grace)
 	case p.Victims:
-		return fmt.Sprintf("on %s once its %d victims have stopped (grace %s)", nodes, len(p.After), p.Grace)
+		return fmt.Sprintf("on %s after its %d victims have terminated (grace period %s)", nodes, len(p.After), p.Grace)
 	case len(p.After) == 1:
-		return fmt.Sprintf("on %s once %s has stopped (grace %s)", nodes, p.After[0], p.Grace)
+		return fmt.Sprintf("on %s after %s has terminated (grace period %s)", nodes, p.After[0], p.Grace)
 	default:
-		return fmt.Sprintf("on %s once %s have stopped (grace %s)", nodes, some(p.After, maxEqual), p.Grace)
+		return fmt.Sprintf("on %s after %s have terminated (grace period %s)", nodes, some(p.After, maxEqual), p.Grace)
 	}
 }
 

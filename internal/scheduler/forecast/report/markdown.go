@@ -19,7 +19,7 @@ const (
 
 // headlines are what the first line says of the worst outcome.
 var headlines = map[forecast.Outcome]string{
-	forecast.Fits:     "all start at once, and nobody is evicted",
+	forecast.Fits:     "all start immediately, without evictions",
 	forecast.Preempts: "others are evicted",
 	forecast.Pends:    "not all start before others end",
 	forecast.Never:    "not all can ever run",
