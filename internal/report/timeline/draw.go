@@ -7,6 +7,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/picture"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 const (
@@ -27,6 +28,7 @@ type drawing struct {
 	id      string // sets this picture's pattern names apart from the other's
 	width   float64
 	scale   scale
+	image   bool // stands alone, without the page around it: it has a legend, and no chart of the loss
 	*picture.Markup
 }
 
@@ -56,6 +58,9 @@ func (d *drawing) draw() (svg picture.Raw, caption string) {
 	d.Markup = &whole
 	d.Put(`<svg class=%q viewBox="0 0 %g %g" role="img" aria-label="Timeline: pods by node">`, d.id, d.width, y+footHeight)
 	d.patterns()
+	if d.image {
+		d.legend()
+	}
 	d.stageLines(bottom)
 	d.Put(`%s%s</svg>`, lanes.Markup(), charts.Markup())
 	return whole.Markup(), caption
@@ -89,6 +94,23 @@ func (d *drawing) patterns() {
 			`<rect class="tint" width="7" height="7"/><rect class="solid" width="2.6" height="7"/></pattern>`, d.id, i, i)
 	}
 	d.Put(`</defs>`)
+}
+
+// legend names the jobs by their colours, above the lanes. It adds which job's model was compared with that of an
+// undisturbed run, and is equal.
+func (d *drawing) legend() {
+	x := 8.0
+	for _, name := range d.history.JobNames() {
+		text := name
+		for _, r := range d.history.Results {
+			if r.Job == name && r.SHA256 != "" && r.SHA256 == r.UndisturbedSHA256 {
+				text += ": same model as an undisturbed run, SHA-256 " + wording.Hash(r.SHA256)
+			}
+		}
+		d.Put(`<g class="job%d"><rect class="run" x="%.1f" y="6" width="22" height="14" rx="3"/></g>`, d.colours[name], x)
+		d.Put(`<text class="label" x="%.1f" y="17.5">%s</text>`, x+28, text)
+		x += 28 + float64(len([]rune(text)))*charWidth + 24
+	}
 }
 
 // stageLines are numbered at the top and run through all lanes.
@@ -223,7 +245,7 @@ const lossWeight = 0.3
 
 // charts are progress and loss, each where there is something to show.
 func (d *drawing) charts() []curves {
-	progress := curves{title: "steps done, in % of each job's", format: "%.0f %%", top: 100}
+	progress := curves{title: "steps done (% of the job)", format: "%.0f %%", top: 100}
 	loss := curves{title: "loss while training, smoothed, logarithmic", format: "%.2g", logarithmic: true, bottom: math.Inf(1)}
 	for _, job := range d.history.Jobs {
 		p, l := curve{job: job.Name}, curve{job: job.Name}
@@ -253,7 +275,11 @@ func (d *drawing) charts() []curves {
 		loss.jobs = append(loss.jobs, l)
 	}
 	var charts []curves
-	for _, chart := range []curves{progress, loss} {
+	shown := []curves{progress, loss}
+	if d.image {
+		shown = shown[:1]
+	}
+	for _, chart := range shown {
 		for _, c := range chart.jobs {
 			if len(c.values) > 1 {
 				charts = append(charts, chart)

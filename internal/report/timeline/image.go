@@ -51,7 +51,7 @@ func image(h *eventlog.History) (picture.Raw, error) {
 	for i, summary := range h.Summarize() {
 		colours[summary.Job] = i % jobColours
 	}
-	d := &drawing{history: h, colours: colours, id: "wide", width: wide}
+	d := &drawing{history: h, colours: colours, id: "wide", width: wide, image: true}
 	d.scale = scale{from: from, to: to, x0: 2, x1: wide - 2}
 	svg, _ := d.draw()
 	return svg, nil

@@ -34,6 +34,11 @@ func TestAnImageIsOneWellFormedFileOfOneColourScheme(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range eventlog.Replay(events).JobNames() {
+		if !strings.Contains(images[Light], ">"+name) {
+			t.Errorf("the image does not name job %s", name)
+		}
+	}
 	if images[Light] == images[Dark] {
 		t.Error("the images of both colour schemes are equal")
 	}

@@ -107,7 +107,7 @@ type bar struct {
 // nodes' order.
 func lay(h *eventlog.History, s scale) []lane {
 	lanes := layQueues(h, s)
-	waiting := lane{title: "waiting for room", waiting: true}
+	waiting := lane{title: "waiting for capacity", waiting: true}
 	away := takenAway(h)
 	nodes := map[string]*lane{}
 	var order []string

@@ -32,7 +32,7 @@ func render(t *testing.T, events []eventlog.Event) string {
 func TestThePageShowsEveryPodNodeAndPreemption(t *testing.T) {
 	page := render(t, eventlogtest.ElasticScheduling())
 	for _, text := range []string{
-		"waiting for room", "node-0 · 3.92 CPU", "node-2 · 3.92 CPU", "worker 0 waited", "worker 2 waited 11 s",
+		"waiting for capacity", "node-0 · 3.92 CPU", "node-2 · 3.92 CPU", "worker 0 waited", "worker 2 waited 11 s",
 		`class="taken"`, "preempted", "1,000 of 1,000", "97.2 %", "is the same, bit for bit, as",
 	} {
 		if !strings.Contains(page, text) {
