@@ -1,12 +1,23 @@
 package provider
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
+
+func TestAnEmptyLogIsReportedAsEmpty(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": {"(the container wrote nothing)"}, "\n": {"(the container wrote nothing)"}, "one\ntwo\n": {"one", "two"},
+	} {
+		if got := logLines(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
 
 func TestAQueueFromWhichNothingIsAdmittedIsNamed(t *testing.T) {
 	queue := func(conditions ...metav1.Condition) []*kueue.LocalQueue {

@@ -107,7 +107,16 @@ func (c *jobCluster) lastLines(ctx context.Context, pod *corev1.Pod, container s
 	if err != nil {
 		return []string{fmt.Sprintf("(the log of pod %s cannot be read: %v)", pod.Name, err)}
 	}
-	return strings.Split(strings.TrimSpace(string(text)), "\n")
+	return logLines(string(text))
+}
+
+// logLines are the lines of a log, for a section that is never empty.
+func logLines(text string) []string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return []string{"(the container wrote nothing)"}
+	}
+	return strings.Split(text, "\n")
 }
 
 func section(b *strings.Builder, title string, lines []string) {
