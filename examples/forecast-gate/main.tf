@@ -1,5 +1,5 @@
-# A training job behind a gate: the plan fails when it would evict somebody else's pod, when it can never run, and when
-# nobody can say. The guide "Will my job preempt anyone?" explains it.
+# A training job behind a gate: the plan fails when it would evict another job's pod, when it can never run, and when
+# no certain forecast is possible. The guide "Will my job preempt anyone?" explains it.
 
 terraform {
   required_version = ">= 1.8"
@@ -10,7 +10,10 @@ terraform {
 
 provider "elastic" {
   config_path = var.config_path
-  forecast    = "error" # "warn" says the same and lets it pass
+  forecast    = "error" # "warn" only warns
+
+  # Reasons for which an approximate forecast passes this gate.
+  forecast_accepted_reasons = ["too-many-choices", "autoscaler"]
 }
 
 resource "elastic_training_job" "nightly" {
@@ -32,7 +35,7 @@ resource "elastic_training_job" "nightly" {
   }
 }
 
-# What may be evicted, and what may not, said in the configuration: production never makes room, and batch jobs may.
+# Defines what may be evicted: batch jobs, but never production.
 data "elastic_forecast" "urgent" {
   name = "urgent"
   pods = [

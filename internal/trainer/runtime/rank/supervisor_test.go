@@ -37,6 +37,7 @@ code=$(cat end); rm end; exit $code
 func startRank(t *testing.T, s *server, number int, pod string) *rank {
 	t.Helper()
 	r := &rank{t: t, dir: t.TempDir(), result: make(chan int, 1)}
+	ended := make(chan struct{})
 	uid := s.addPod(pod)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.stop = cancel
@@ -51,8 +52,12 @@ func startRank(t *testing.T, s *server, number int, pod string) *rank {
 			t.Error(err)
 		}
 		r.result <- code
+		close(ended)
 	}()
-	t.Cleanup(cancel)
+	t.Cleanup(func() { // its command writes into the directory, which is removed after this
+		cancel()
+		<-ended
+	})
 	return r
 }
 
