@@ -102,6 +102,8 @@ resource "elastic_cluster_queue" "team" {
 		beside: "variable \"config_path\" {}\n", besideBecause: "where the kubeconfig is differs",
 		example: example{variables: map[string]string{"config_path": ""}},
 	},
+	`templates/guides/will-my-job-preempt-anyone.md: provider "elastic" (2)`: notApplied("the example forecast-gate has this attribute, and is applied"),
+
 	`templates/guides/will-my-job-preempt-anyone.md: data "elastic_forecast" "urgent"`: {
 		example: example{before: classes, beforeBecause: ofUser},
 	},

@@ -14,7 +14,7 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 		MarkdownDescription: "A ClusterQueue of Kueue: quota for flavors of nodes, and the rules by which workloads get it. Users do not name it; their jobs name a LocalQueue, which leads here.\n\n" +
 			"With the defaults nothing is ever preempted: `preemption.within_cluster_queue` is `Never`, so that a workload of high priority is next in the queue and still waits until there is room. " +
 			"And with the default `namespace_selector` no namespace may use the queue: `{}` lets all.\n\n" +
-			"A queue whose flavor or admission check is missing is made all the same, and is inactive until it exists; `wait_for = \"active\"` tells. " +
+			"A queue with a missing flavor or admission check is created, and is inactive until they exist; see `wait_for = \"active\"`. " +
 			"Everything but the name changes in place. A queue is deleted once no workload holds its quota.",
 		Attributes: kueueAttributes(ctx, "Name of the queue, as in a LocalQueue's `cluster_queue`.", map[string]schema.Attribute{
 			"resource_groups": resourceGroupsAttribute(

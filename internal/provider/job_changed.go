@@ -25,7 +25,7 @@ import (
 func changedFieldsAttribute(word string) schema.Attribute {
 	return schema.ListAttribute{
 		MarkdownDescription: fmt.Sprintf("What others have changed in the objects of a %[1]s that has not ended and no attribute says, such as `Job default/low: spec.parallelism`. "+
-			"A plan says who has written it, and an apply sets it back: the list is empty then.", word),
+			"The plan names the client, and apply restores the fields: the list is empty then.", word),
 		ElementType: types.StringType,
 		Computed:    true,
 		Default:     listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),

@@ -28,7 +28,7 @@ import (
 func missingObjectsAttribute(word string) schema.Attribute {
 	return schema.ListAttribute{
 		MarkdownDescription: fmt.Sprintf("What somebody has deleted of the objects that a %[1]s needs until it has ended, such as `ConfigMap default/low-%[1]s`. "+
-			"A plan says what fails without them, and an apply creates them again: the list is empty then.", word),
+			"The plan reports what fails without them, and apply creates them again: the list is empty then.", word),
 		ElementType: types.StringType,
 		Computed:    true,
 		Default:     listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),

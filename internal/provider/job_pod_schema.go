@@ -35,8 +35,8 @@ func resourcesAttribute(description string) schema.Attribute {
 		MarkdownDescription: description,
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
-			"requests": amounts("What the scheduler counts with, by resource: `{ cpu = \"1\", memory = \"4Gi\" }`."),
-			"limits":   amounts("What the container cannot exceed, by resource."),
+			"requests": amounts("Requests by resource, which the scheduler reserves: `{ cpu = \"1\", memory = \"4Gi\" }`."),
+			"limits":   amounts("Limits by resource."),
 		},
 	}
 }
@@ -110,15 +110,15 @@ func initContainersAttribute(beside string) schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"name":    schema.StringAttribute{MarkdownDescription: "Name of the container in the pod.", Required: true},
 			"image":   nonEmptyText("Image of the container; that of " + beside + " by default."),
-			"command": words("Program of the container, and its first arguments, in place of the image's entrypoint: `[\"sh\", \"-c\"]`."),
-			"args":    words("Arguments, in place of those of the image."),
+			"command": words("Entrypoint of the container, in place of the image's: `[\"sh\", \"-c\"]`."),
+			"args":    words("Arguments, in place of the image's."),
 			"env": schema.MapAttribute{
-				MarkdownDescription: "Environment of the container. It stands in the state as it is: no place for secrets.",
+				MarkdownDescription: "Environment of the container. It is stored in the state in plain text: do not use it for secrets.",
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
 			"volume_mounts": schema.ListNestedAttribute{
-				MarkdownDescription: "Which of `volumes` the container has, and where.",
+				MarkdownDescription: "Which of `volumes` the container mounts, and where.",
 				Optional:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":       schema.StringAttribute{MarkdownDescription: "Name of a volume in `volumes`.", Required: true},
@@ -127,7 +127,7 @@ func initContainersAttribute(beside string) schema.Attribute {
 					"read_only":  schema.BoolAttribute{MarkdownDescription: "Whether it is mounted read-only; false by default.", Optional: true},
 				}},
 			},
-			"resources": resourcesAttribute("What the container requests and is limited to; CPU and memory as " + beside + " by default, which adds nothing to what the pod needs."),
+			"resources": resourcesAttribute("Requests and limits of the container; CPU and memory as " + beside + " by default, which adds nothing to what the pod needs."),
 		}},
 	}
 }

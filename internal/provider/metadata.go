@@ -21,7 +21,7 @@ import (
 // labelsAttribute, annotationsAttribute, uidAttribute and timeoutsAttribute are the same in every resource.
 func labelsAttribute() schema.MapAttribute {
 	return schema.MapAttribute{
-		MarkdownDescription: "Labels of the object. Labels that others put on it are left alone and are no difference.",
+		MarkdownDescription: "Labels of the object. Labels set by other clients are ignored.",
 		ElementType:         types.StringType,
 		Optional:            true,
 		Validators:          []validator.Map{labels{}},
@@ -30,7 +30,7 @@ func labelsAttribute() schema.MapAttribute {
 
 func annotationsAttribute() schema.MapAttribute {
 	return schema.MapAttribute{
-		MarkdownDescription: "Annotations of the object. Annotations that others put on it are left alone and are no difference.",
+		MarkdownDescription: "Annotations of the object. Annotations set by other clients are ignored.",
 		ElementType:         types.StringType,
 		Optional:            true,
 		Validators:          []validator.Map{annotations{}},

@@ -54,7 +54,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			Computed:            true,
 		},
 		"env": schema.MapAttribute{
-			MarkdownDescription: "Environment of the commands. It stands in the state as it is: no place for secrets. It is added to that of the file.",
+			MarkdownDescription: "Environment of the commands. It is stored in the state in plain text: do not use it for secrets. It is added to that of the file.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
@@ -182,7 +182,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 // at the last refresh, so that a plan shows only what the user changes.
 func taskObservedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"phase":       observedText("`Queued`, `Suspended` (somebody has suspended its Job, or in a queue has deactivated its Workload), `Starting`, `Running`, `Succeeded` or `Failed`."),
+		"phase":       observedText("`Queued`, `Suspended` (its Job was suspended or, in a queue, its Workload was deactivated), `Starting`, `Running`, `Succeeded` or `Failed`."),
 		"reason":      observedText("Why it waits or has failed, in a sentence; null while there is nothing to say."),
 		"restarts":    observedInteger("Runs that failed and were followed by another one."),
 		"preemptions": observedInteger("How often Kueue took its place away and queued it again."),

@@ -52,7 +52,7 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 		"name":          name,
 		"generate_name": generateName,
 		"master": presentObject(ctx, schema.SingleNestedAttribute{
-			MarkdownDescription: "The master's pod. Its priority should be above the workers': it is the one pod that the job cannot spare for long. Changing it replaces the job.",
+			MarkdownDescription: "The master's pod. Its priority should be higher than the workers': without its master the job stops. Changing it replaces the job.",
 			Attributes:          podAttributes("100m", "1024Mi"),
 		}),
 		"output": schema.StringAttribute{
@@ -65,10 +65,11 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 		"evaluation": trainingJobEvaluationAttribute(),
 		"volumes":    trainingJobVolumesAttribute(),
 		"queue":      trainingJobQueueAttribute(),
-		"active_deadline_seconds": activeDeadlineAttribute("How long the job may take: so many seconds after it was created, or resumed last, Kubernetes fails it (`DeadlineExceeded`). " +
-			"The time in which it waits for room or for its queue counts; that in which it is suspended does not. The master writes a checkpoint before it ends, and the workers leave within two minutes. Changes in place."),
+		"active_deadline_seconds": activeDeadlineAttribute("Seconds after creation, or after the last resume, at which Kubernetes fails the job (`DeadlineExceeded`). " +
+			"Time spent waiting for capacity or in a queue counts; time spent suspended does not. " +
+			"The master writes a checkpoint before it ends, and the workers leave within two minutes. Changes in place."),
 		"service_account_name": nameAttribute("ServiceAccount of the master. Without it the job gets one of its own, with a Role that allows only what the master does; " +
-			"whoever applies this must hold these verbs too. With it no RBAC object is made. Changing it replaces the job."),
+			"the account that applies this needs the same permissions. If it is set, no RBAC object is created. Changing it replaces the job."),
 	}
 	maps.Copy(attributes, jobAttributes(ctx, "job", waitForRunning, waitForSucceeded))
 	maps.Copy(attributes, observedAttributes())
@@ -86,12 +87,14 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 // refresh, so that a plan shows only what the user changes.
 func observedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"phase":           observedText("`Pending`, `Queued` (its queue has not admitted it), `Suspended` (somebody has suspended its Job, or in a queue has deactivated its Workload), `Waiting` (fewer workers than the minimum), `Running`, `Evaluating`, `CannotSave` (the model cannot be written, which is tried again), `Succeeded` or `Failed`."),
+		"phase": observedText("`Pending`, `Queued` (its queue has not admitted it), `Suspended` (its Job was suspended or, in a queue, " +
+			"its Workload was deactivated), `Waiting` (fewer workers than the minimum), `Running`, `Evaluating`, " +
+			"`CannotSave` (the model cannot be written; the master retries), `Succeeded` or `Failed`."),
 		"steps_done":      observedInteger("Model updates done."),
 		"steps_total":     observedInteger("Model updates of the whole run."),
-		"workers_running": observedInteger("Workers that are connected and in step."),
+		"workers_running": observedInteger("Workers that are connected and up to date."),
 		"workers_pending": observedInteger("Workers that wait to be scheduled or started."),
-		"preemptions":     observedInteger("Workers that were taken away."),
+		"preemptions":     observedInteger("Number of preempted workers."),
 		"model_sha256":    observedText("SHA-256 of the final model, in hexadecimal."),
 		"loss": schema.Float64Attribute{
 			MarkdownDescription: "Loss of the last step; at the end that of the validation data where there is any. As of the last refresh.", Computed: true,
@@ -112,30 +115,35 @@ func observedAttributes() map[string]schema.Attribute {
 
 func trainingJobModelAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "What is trained: a model file, or a built-in model. Changing it replaces the job.",
+		MarkdownDescription: "The model: a model file, or a built-in model. Changing it replaces the job.",
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
 			"content": nonEmptyText("Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`."),
-			"name":    nonEmptyText("A built-in model, instead of `file`: `" + strings.Join(zoo.Names(), "`, `") + "`. `elastic-trainer model NAME` shows its layers and what its records hold, and with `--source` its file."),
+			"name": nonEmptyText("A built-in model, instead of `content`: `" + strings.Join(zoo.Names(), "`, `") + "`. " +
+				"`elastic-trainer model NAME` shows its layers and what its records hold, and with `--source` its file."),
 		},
 	}
 }
 
 func trainingJobDataAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "What it is trained on. Changing it replaces the job.",
+		MarkdownDescription: "The data sets. Changing it replaces the job.",
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
 			"training": schema.StringAttribute{
-				MarkdownDescription: "A directory or file, in the image or in a volume; `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`, with a trainer image that was built with `make image TAGS=objectstores`, which makes it 1.5 MB larger; `synthetic://digits?records=10000&seed=1` (`shapes` is a set of coloured images, `frappe` and `census` are those of the tabular models); or, with `workers.command`, `indices://NAME?records=60000`: the numbers of a data set that the script has itself. " +
-					"Master and workers find the credentials of a store as the cloud's own tools do: by the identity of their ServiceAccounts (EKS's roles, GKE's workload identity; the master's is the job's own or `service_account_name`, the workers' the namespace's `default`), or from a Secret, " +
+				MarkdownDescription: "A directory or file, in the image or in a volume; `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`, " +
+					"with a trainer image that was built with `make image TAGS=objectstores`, " +
+					"which makes it 1.5 MB larger; `synthetic://digits?records=10000&seed=1` (`shapes` is a set of coloured images, " +
+					"`frappe` and `census` are those of the tabular models); or, with `workers.command`, `indices://NAME?records=60000`: the numbers of a data set that the script has itself. " +
+					"Master and workers find the credentials of a store as the cloud's own tools do: by the identity of their ServiceAccounts (EKS's roles, " +
+					"GKE's workload identity; the master's is the job's own or `service_account_name`, the workers' the namespace's `default`), or from a Secret, " +
 					"which `pod_overrides` gives to the `workers`, and with the name `master` to the `master`, without a value in the state: " +
 					"`jsonencode({ spec = { containers = [{ name = \"worker\", envFrom = [{ secretRef = { name = \"s3\" } }] }] } })`. " +
 					"The Secret has `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`; a store that speaks S3 and is not Amazon's is named by `AWS_ENDPOINT_URL` in `env`.",
 				Required: true,
 			},
 			"validation": schema.StringAttribute{
-				MarkdownDescription: "As `training`: what the model is evaluated on at the end.",
+				MarkdownDescription: "Validation data, in the same form as `training`; the model is evaluated on them at the end.",
 				Optional:            true,
 			},
 			"format": schema.StringAttribute{
@@ -153,23 +161,23 @@ func trainingJobDataAttribute() schema.Attribute {
 				Default:             stringdefault.StaticString(dataset.BytesCodec),
 			},
 			"csv": schema.SingleNestedAttribute{
-				MarkdownDescription: "What the header row of CSV files does not say. A feature of the model is the column of its name, and one of several elements the columns `NAME_0`, `NAME_1`, …",
+				MarkdownDescription: "Columns of CSV files, where the header row is not enough. A feature of the model is the column of its name, and one of several elements the columns `NAME_0`, `NAME_1`, …",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"columns": schema.MapAttribute{
-						MarkdownDescription: "The columns of features that are called otherwise, one for each of a feature's elements: `{ label = [\"species\"] }`.",
+						MarkdownDescription: "Columns of features whose names differ, one for each element of a feature: `{ label = [\"species\"] }`.",
 						Optional:            true,
 						ElementType:         types.ListType{ElemType: types.StringType},
 					},
 					"vocabularies": schema.MapAttribute{
-						MarkdownDescription: "Columns whose cells are words, which stand for their position in the list, 0 for the first: `{ species = [\"setosa\", \"versicolor\", \"virginica\"] }`.",
+						MarkdownDescription: "Categories of text columns, in index order from 0: `{ species = [\"setosa\", \"versicolor\", \"virginica\"] }`.",
 						Optional:            true,
 						ElementType:         types.ListType{ElemType: types.StringType},
 					},
 				},
 			},
 			"records_per_task": schema.Int64Attribute{
-				MarkdownDescription: "Records that are shuffled and handed out together; best a multiple of `minibatch_size`.",
+				MarkdownDescription: "Records that are shuffled and assigned together; best a multiple of `minibatch_size`.",
 				Required:            true,
 				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxRecordsPerTask)},
 			},
@@ -179,7 +187,7 @@ func trainingJobDataAttribute() schema.Attribute {
 
 func trainingJobTrainingAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "The numbers of a run. Changing them replaces the job.",
+		MarkdownDescription: "Hyperparameters of the run. Changing them replaces the job.",
 		Required:            true,
 		Attributes: map[string]schema.Attribute{
 			"minibatch_size": schema.Int64Attribute{
@@ -195,27 +203,29 @@ func trainingJobTrainingAttribute() schema.Attribute {
 				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxEpochs)},
 			},
 			"grads_to_wait": schema.Int64Attribute{
-				MarkdownDescription: "Virtual workers: gradients that are averaged for one step, whatever number of workers lives; 1 by default.",
+				MarkdownDescription: "Virtual workers: gradients that are averaged for one step, whatever the number of running workers; 1 by default.",
 				Optional:            true,
 				Computed:            true,
 				Default:             int64default.StaticInt64(trainingjob.DefaultGradsToWait),
 				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxGradsToWait)},
 			},
 			"seed": schema.Int64Attribute{
-				MarkdownDescription: "Seed of everything random: initial weights, order of the records, dropout; 1 by default.",
+				MarkdownDescription: "Random seed of initial weights, order of records and dropout; 1 by default.",
 				Optional:            true,
 				Computed:            true,
 				Default:             int64default.StaticInt64(1),
 				Validators:          []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"learning_rate": schema.Float64Attribute{
-				MarkdownDescription: "Learning rate, instead of the one that the model file says.",
+				MarkdownDescription: "Learning rate in place of the model file's.",
 				Optional:            true,
 			},
 			"aggregation": schema.StringAttribute{
-				MarkdownDescription: "Where the gradients of a step are added: at the `master` (the default), by `allreduce` between the workers, each of which finishes a slice of the sum, or where it takes less time (`auto`: by the model's size and the number of workers). The model is the same, bit for bit. Between the workers, they connect to each other on ports of their own choice: a NetworkPolicy must let a job's workers reach each other.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.OneOf(trainingjob.Aggregations...)},
+				MarkdownDescription: "Where the gradients of a step are added: at the `master` (the default), by `allreduce` between the workers, " +
+					"each of which finishes a slice of the sum, or where it takes less time (`auto`: by the model's size and the number of workers). " +
+					"The model is the same, bit for bit. Between the workers, they connect to each other on ports of their own choice: a NetworkPolicy must let a job's workers reach each other.",
+				Optional:   true,
+				Validators: []validator.String{stringvalidator.OneOf(trainingjob.Aggregations...)},
 			},
 		},
 	}
@@ -224,12 +234,12 @@ func trainingJobTrainingAttribute() schema.Attribute {
 func trainingJobWorkersAttribute() schema.Attribute {
 	attributes := podAttributes("1000m", "4096Mi")
 	attributes["max"] = schema.Int64Attribute{
-		MarkdownDescription: "The job grows to this many workers when there is room.",
+		MarkdownDescription: "Maximum number of workers; the job grows to it when there is capacity.",
 		Required:            true,
 		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
 	}
 	attributes["min"] = schema.Int64Attribute{
-		MarkdownDescription: "The minimum: with fewer workers the job waits; 1 by default.",
+		MarkdownDescription: "Minimum number of workers; with fewer the job waits; 1 by default.",
 		Optional:            true,
 		Computed:            true,
 		Default:             int64default.StaticInt64(1),
@@ -237,14 +247,16 @@ func trainingJobWorkersAttribute() schema.Attribute {
 	}
 	attributes["min_priority_class_name"] = nameAttribute("Priority class of the first `min` workers; should be above `priority_class_name`.")
 	attributes["command"] = schema.ListAttribute{
-		MarkdownDescription: "Compute with a framework of your own, such as PyTorch: `model.content` is a script then, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
-			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master's pod runs the same in a container of its own, `script`, without the master's credentials. The job has the same schedule, membership and restarts, and the bits that the framework promises. The root file system is read-only; `TMPDIR` and `HOME` name a directory that can be written to. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+		MarkdownDescription: "Train with a framework such as PyTorch: `model.content` is a script, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
+			"`image` must hold the command, the framework and `elastic-trainer` as its entrypoint; the master's pod runs the same in a container of its own, `script`, " +
+			"without the master's credentials. The job has the same schedule, membership and restarts, and the bits that the framework promises. " +
+			"The root file system is read-only; `TMPDIR` and `HOME` name a directory that can be written to. See the guide *Elastic PyTorch*. Changing it replaces the job.",
 		ElementType: types.StringType,
 		Optional:    true,
 		Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
 	}
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "How many workers, and their pods. Changes in place: pods that exist keep what they have, those to come get the new.",
+		MarkdownDescription: "Number of workers, and their pods. Changes in place: existing pods keep their settings, new pods get the new ones.",
 		Required:            true,
 		Attributes:          attributes,
 	}
@@ -252,17 +264,23 @@ func trainingJobWorkersAttribute() schema.Attribute {
 
 func trainingJobQueueAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Where the job waits for quota under Kueue. The master and the first `workers.min` workers are admitted, and evicted, together; every worker above them is queued by itself, so that the queue takes workers one by one and the job shrinks instead of being evicted. " +
-			"When the queue evicts master and minimum workers, the other workers leave too, and the job continues when it is admitted again. Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.min_priority_class_name` replaces the job; the minimum keeps the pods' settings that the job was made with. Changing it replaces the job.",
+		MarkdownDescription: "Where the job waits for quota under Kueue. " +
+			"The master and the first `workers.min` workers are admitted, and evicted, together; every worker above them is queued by itself, " +
+			"so that the queue takes workers one by one and the job shrinks instead of being evicted. " +
+			"When the queue evicts master and minimum workers, the other workers leave too, and the job continues when it is admitted again. " +
+			"Under a queue the name has at most 48 characters, and a change of `workers.min` or `workers.min_priority_class_name` replaces the job; the minimum keeps the pods' settings that the job was made with. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				MarkdownDescription: "LocalQueue in the job's namespace: refer to `elastic_local_queue.NAME.name`. Not `default`, and not in a namespace with a LocalQueue of that name: Kueue would queue the job's Jobs there, and not its pods.",
-				Required:            true,
-				Validators:          []validator.String{subdomain{}},
+				MarkdownDescription: "LocalQueue in the job's namespace: refer to `elastic_local_queue.NAME.name`. " +
+					"Not `default`, and not in a namespace with a LocalQueue of that name: Kueue would queue the job's Jobs there, and not its pods.",
+				Required:   true,
+				Validators: []validator.String{subdomain{}},
 			},
-			"workload_priority_class":     nameAttribute("WorkloadPriorityClass of the workers above the minimum: refer to `elastic_workload_priority_class.NAME.name`. Without it the pods' own priority counts."),
-			"min_workload_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `workload_priority_class` by default. It should be above that, or Kueue may evict the minimum where it could take a worker above it."),
+			"workload_priority_class": nameAttribute("WorkloadPriorityClass of the workers above the minimum: refer to `elastic_workload_priority_class.NAME.name`. " +
+				"Without it the pods' own priority counts."),
+			"min_workload_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `workload_priority_class` by default. " +
+				"It should be above that, or Kueue may evict the minimum where it could take a worker above it."),
 		},
 	}
 }
@@ -278,8 +296,9 @@ func trainingJobEvaluationAttribute() schema.Attribute {
 		}
 	}
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "When the validation data are evaluated besides after the last step: every so many steps, every so many epochs, or both. Training waits meanwhile, and the workers share the data among them. " +
-			"The model does not depend on it. Each result is an Event; all are in the job's status and in `model.json`. Needs `data.validation`. Changing it replaces the job.",
+		MarkdownDescription: "When the validation data are evaluated, in addition to after the last step: every N steps, every N epochs, or both. " +
+			"Training pauses meanwhile, and the workers share the data. The model does not depend on it. " +
+			"Each result is an Event; all are in the job's status and in `model.json`. Needs `data.validation`. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"interval_steps":  between("Steps between two evaluations (ElasticDL's `--evaluation_steps`).", "interval_epochs"),
@@ -290,8 +309,10 @@ func trainingJobEvaluationAttribute() schema.Attribute {
 
 func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "When the whole state is written, and where: an interrupted job continues from its newest checkpoint, to the same bits as if it had not been interrupted. " +
-			"While a worker lives nothing is lost that checkpoints could bring back. One is written besides when the master is asked to stop, and after the last step, so that a job with more epochs can follow. Changing it replaces the job, and the new one continues from the checkpoints that it finds.",
+		MarkdownDescription: "When and where the whole state is written: an interrupted job resumes from its newest checkpoint, " +
+			"with the same result as an uninterrupted one. As long as a worker is alive, no checkpoint is needed. " +
+			"A checkpoint is also written when the master is stopped, and after the last step, so that a job with more epochs can continue from it. " +
+			"Changing it replaces the job, and the new one continues from the checkpoints that it finds.",
 		Attributes: map[string]schema.Attribute{
 			"interval_steps": schema.Int64Attribute{
 				MarkdownDescription: "Steps between two checkpoints (ElasticDL's `--checkpoint_steps`). By default there is one at the end of each epoch.",
@@ -304,9 +325,10 @@ func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 				Validators:          []validator.Int64{int64validator.Between(0, math.MaxInt32)},
 			},
 			"directory": schema.StringAttribute{
-				MarkdownDescription: "Directory for them (`--checkpoint_dir`), in a volume that the master mounts. By default `checkpoints` below `output`; jobs with the same model, data and training find each other's there, whatever their number of epochs.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				MarkdownDescription: "Directory for them (`--checkpoint_dir`), in a volume that the master mounts. " +
+					"By default `checkpoints` below `output`; jobs with the same model, data and training find each other's there, whatever their number of epochs.",
+				Optional:   true,
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 		},
 	}
@@ -316,12 +338,12 @@ func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 func podAttributes(cpu, memory string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"priority_class_name": nameAttribute("PriorityClass of the pod, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),
-		"resources":           resourcesAttribute("What the container requests and is limited to; `" + cpu + "` CPU and `" + memory + "` memory by default, as in ElasticDL."),
-		"node_selector":       nodeSelectorAttribute("Labels of the nodes that it may run on."),
-		"tolerations":         tolerationsAttribute("Taints that it tolerates, besides `not-ready` and `unreachable` for 15 s."),
-		"affinity":            jsonAttribute("The pod's affinity in the API's own words: `jsonencode({ nodeAffinity = … })`."),
+		"resources":           resourcesAttribute("Requests and limits of the container; `" + cpu + "` CPU and `" + memory + "` memory by default, as in ElasticDL."),
+		"node_selector":       nodeSelectorAttribute("Node labels that the pod requires."),
+		"tolerations":         tolerationsAttribute("Taints that the pod tolerates, in addition to `not-ready` and `unreachable` for 15 s."),
+		"affinity":            jsonAttribute("Affinity of the pod as in the Kubernetes API: `jsonencode({ nodeAffinity = … })`."),
 		"env": schema.MapAttribute{
-			MarkdownDescription: "Environment of the container. It stands in the state as it is: no place for secrets.",
+			MarkdownDescription: "Environment of the container. It is stored in the state in plain text: do not use it for secrets.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
@@ -334,7 +356,7 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 		},
 		"runtime_class_name": nameAttribute("RuntimeClass of the pod."),
 		"security_context": securityContextAttribute("Without an attribute: user, group and `fs_group` 65532, not root, a read-only root file system, no privilege escalation, all capabilities dropped, " +
-			"and seccomp's `RuntimeDefault`, which is what the Pod Security Standard *restricted* wants."),
+			"and seccomp's `RuntimeDefault`, as the Pod Security Standard *restricted* requires."),
 		"init_containers": initContainersAttribute("the pod's own container"),
 		"pod_overrides":   podOverridesAttribute(),
 	}
