@@ -70,7 +70,7 @@ func TestWhatKubectlListsIsWhatTheGuideSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := map[string]map[string]string{} // verbs by role and resource
-	for _, row := range regexp.MustCompile("(?m)^\\| `(elastic-[a-z]+)` \\| ([a-z./0-9-]+(?: `[a-z-]+`)?) \\| ([a-z, ]+) \\|$").FindAllStringSubmatch(string(guide), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(elastic-[a-z-]+)` \\| ([a-z./0-9-]+(?: `[a-z-]+`)?) \\| ([a-z, -]+) \\|$").FindAllStringSubmatch(string(guide), -1) {
 		if said[row[1]] == nil {
 			said[row[1]] = map[string]string{}
 		}

@@ -13,16 +13,14 @@ type ClusterQueueReference string
 
 // ClusterQueue is a pool of quota and the rules by which workloads get it.
 //
-// +kubebuilder:object:root=true +kubebuilder:storageversion +kubebuilder:resource:scope=Cluster,shortName={cq}
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope=Cluster,shortName={cq}
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Cohort",JSONPath=".spec.cohortName",type=string,description="Cohort that this
-// ClusterQueue belongs to"
-// +kubebuilder:printcolumn:name="Strategy",JSONPath=".spec.queueingStrategy",type=string,description="The queueing
-// strategy used to prioritize workloads",priority=1 +kubebuilder:printcolumn:name="Pending
-// Workloads",JSONPath=".status.pendingWorkloads",type=integer,description="Number of pending workloads"
-// +kubebuilder:printcolumn:name="Admitted
-// Workloads",JSONPath=".status.admittedWorkloads",type=integer,description="Number of admitted workloads that haven't
-// finished yet",priority=1
+// +kubebuilder:printcolumn:name="Cohort",JSONPath=".spec.cohortName",type=string,description="Cohort that this ClusterQueue belongs to"
+// +kubebuilder:printcolumn:name="Strategy",JSONPath=".spec.queueingStrategy",type=string,description="The queueing strategy used to prioritize workloads",priority=1
+// +kubebuilder:printcolumn:name="Pending Workloads",JSONPath=".status.pendingWorkloads",type=integer,description="Number of pending workloads"
+// +kubebuilder:printcolumn:name="Admitted Workloads",JSONPath=".status.admittedWorkloads",type=integer,description="Number of admitted workloads that haven't finished yet",priority=1
 type ClusterQueue struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -37,21 +35,23 @@ type ClusterQueue struct {
 }
 
 // ClusterQueueSpec is the quota of a ClusterQueue and the rules by which workloads get it.
-// +kubebuilder:validation:XValidation:rule="!has(self.cohortName) && has(self.resourceGroups) ?
-// self.resourceGroups.all(rg, rg.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit)))) : true",
-// message="borrowingLimit must be nil when cohort is empty"
+// +kubebuilder:validation:XValidation:rule="!has(self.cohortName) && has(self.resourceGroups) ? self.resourceGroups.all(rg, rg.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit)))) : true", message="borrowingLimit must be nil when cohort is empty"
 type ClusterQueueSpec struct {
-	// resourceGroups is the quota, in at most 16 groups of resources that are given from one flavor together. A
-	// resource or flavor is in one group only; all groups together have at most 256 flavors. +listType=atomic
-	// +kubebuilder:validation:MaxItems=16 +optional
+	// resourceGroups is the quota, in at most 16 groups of resources that are given from one flavor together. A resource or
+	// flavor is in one group only; all groups together have at most 256 flavors.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
 	ResourceGroups []ResourceGroup `json:"resourceGroups,omitempty"`
 
-	// cohortName is the cohort whose members lend this queue unused quota, and get its own. It need not exist as an
-	// object. +optional
+	// cohortName is the cohort whose members lend this queue unused quota, and get its own. It need not exist as an object.
+	// +optional
 	CohortName CohortReference `json:"cohortName,omitempty"`
 
-	// queueingStrategy is StrictFIFO (the oldest workload of the highest priority blocks all behind it) or
-	// BestEffortFIFO (others that fit may go first). +optional +kubebuilder:default=BestEffortFIFO
+	// queueingStrategy is StrictFIFO (the oldest workload of the highest priority blocks all behind it) or BestEffortFIFO (others
+	// that fit may go first).
+	// +optional
+	// +kubebuilder:default=BestEffortFIFO
 	// +kubebuilder:validation:Enum=StrictFIFO;BestEffortFIFO
 	QueueingStrategy QueueingStrategy `json:"queueingStrategy,omitempty"`
 
@@ -73,15 +73,17 @@ type ClusterQueueSpec struct {
 	// +optional
 	AdmissionChecksStrategy *AdmissionChecksStrategy `json:"admissionChecksStrategy,omitempty"`
 
-	// stopPolicy is None, Hold (nothing new is admitted, reservations are cancelled) or HoldAndDrain (what runs is
-	// evicted too). +kubebuilder:validation:Enum=None;Hold;HoldAndDrain +kubebuilder:default="None" +optional
+	// stopPolicy is None, Hold (nothing new is admitted, reservations are cancelled) or HoldAndDrain (what runs is evicted too).
+	// +kubebuilder:validation:Enum=None;Hold;HoldAndDrain
+	// +kubebuilder:default="None"
+	// +optional
 	StopPolicy *StopPolicy `json:"stopPolicy,omitempty"`
 
 	// fairSharing is how the queue competes in its cohort, when Kueue is configured for fair sharing.
 	// +optional
 	FairSharing *FairSharing `json:"fairSharing,omitempty"`
 
-	// admissionScope reports whether the LocalQueues' past use counts.
+	// admissionScope says whether the LocalQueues' past use counts.
 	// +optional
 	AdmissionScope *AdmissionScope `json:"admissionScope,omitempty"`
 }
@@ -96,11 +98,14 @@ const (
 )
 
 // ResourceGroup is a set of resources that a workload is given from one flavor together.
-// +kubebuilder:validation:XValidation:rule="self.flavors.all(x, size(x.resources) == size(self.coveredResources))",
-// message="flavors must have the same number of resources as the coveredResources"
+// +kubebuilder:validation:XValidation:rule="self.flavors.all(x, size(x.resources) == size(self.coveredResources))", message="flavors must have the same number of resources as the coveredResources"
 type ResourceGroup struct {
-	// coveredResources are the names of the resources, such as cpu, memory, nvidia.com/gpu: 1 to 64, and at most 256 in
-	// all groups. +kubebuilder:validation:MinItems=1 +kubebuilder:validation:MaxItems=64 +listType=atomic +required
+	// coveredResources are the names of the resources, such as cpu, memory, nvidia.com/gpu: 1 to 64, and at most 256 in all
+	// groups.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +required
 	CoveredResources []corev1.ResourceName `json:"coveredResources,omitempty"`
 
 	// flavors are tried in this order, 1 to 64. Each lists the covered resources, all of them and in the same order.
@@ -137,12 +142,13 @@ type ResourceQuota struct {
 	// +required
 	NominalQuota resource.Quantity `json:"nominalQuota,omitempty"`
 
-	// borrowingLimit is how much more the queue may take from its cohort; absent: no limit. It needs a cohort and is
-	// not negative. +optional
+	// borrowingLimit is how much more the queue may take from its cohort; absent: no limit. It needs a cohort and is not
+	// negative.
+	// +optional
 	BorrowingLimit *resource.Quantity `json:"borrowingLimit,omitempty"`
 
-	// lendingLimit is how much of the nominal quota others may use; absent: all of it. It needs a cohort and is not
-	// negative. +optional
+	// lendingLimit is how much of the nominal quota others may use; absent: all of it. It needs a cohort and is not negative.
+	// +optional
 	LendingLimit *resource.Quantity `json:"lendingLimit,omitempty"`
 }
 

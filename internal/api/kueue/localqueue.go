@@ -14,7 +14,7 @@ type LocalQueueName string
 // DefaultLocalQueueName is the LocalQueue that jobs without a queue are put into, where it exists.
 const DefaultLocalQueueName LocalQueueName = "default"
 
-// StopPolicy reports whether a queue is stopped, and how.
+// StopPolicy says whether a queue is stopped, and how.
 type StopPolicy string
 
 // The stop policies.
@@ -29,13 +29,13 @@ const (
 
 // LocalQueue is a namespace's door to a ClusterQueue; jobs name it in their label kueue.x-k8s.io/queue-name.
 //
-// +kubebuilder:object:root=true +kubebuilder:storageversion +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="ClusterQueue",JSONPath=".spec.clusterQueue",type=string,description="Backing
-// ClusterQueue" +kubebuilder:printcolumn:name="Pending
-// Workloads",JSONPath=".status.pendingWorkloads",type=integer,description="Number of pending workloads"
-// +kubebuilder:printcolumn:name="Admitted
-// Workloads",JSONPath=".status.admittedWorkloads",type=integer,description="Number of admitted workloads that haven't
-// finished yet." +kubebuilder:resource:shortName={queue,queues,lq}
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ClusterQueue",JSONPath=".spec.clusterQueue",type=string,description="Backing ClusterQueue"
+// +kubebuilder:printcolumn:name="Pending Workloads",JSONPath=".status.pendingWorkloads",type=integer,description="Number of pending workloads"
+// +kubebuilder:printcolumn:name="Admitted Workloads",JSONPath=".status.admittedWorkloads",type=integer,description="Number of admitted workloads that haven't finished yet."
+// +kubebuilder:resource:shortName={queue,queues,lq}
 type LocalQueue struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -56,12 +56,15 @@ type LocalQueueSpec struct {
 	// +optional
 	ClusterQueue ClusterQueueReference `json:"clusterQueue,omitempty"`
 
-	// stopPolicy is None, Hold (nothing new is admitted, reservations are cancelled) or HoldAndDrain (what runs is
-	// evicted too). +optional +kubebuilder:validation:Enum=None;Hold;HoldAndDrain +kubebuilder:default="None"
+	// stopPolicy is None, Hold (nothing new is admitted, reservations are cancelled) or HoldAndDrain (what runs is evicted too).
+	// +optional
+	// +kubebuilder:validation:Enum=None;Hold;HoldAndDrain
+	// +kubebuilder:default="None"
 	StopPolicy *StopPolicy `json:"stopPolicy,omitempty"`
 
-	// fairSharing is how the queue competes with the others of its ClusterQueue, when Kueue is configured for admission
-	// fair sharing. +optional
+	// fairSharing is how the queue competes with the others of its ClusterQueue, when Kueue is configured for admission fair
+	// sharing.
+	// +optional
 	FairSharing *FairSharing `json:"fairSharing,omitempty"`
 }
 

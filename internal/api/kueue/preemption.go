@@ -1,19 +1,21 @@
 package kueue
 
 // ClusterQueuePreemption says who may be evicted for a workload of a ClusterQueue.
-// +kubebuilder:validation:XValidation:rule="!(self.reclaimWithinCohort == 'Never' && has(self.borrowWithinCohort) &&
-// self.borrowWithinCohort.policy != 'Never')", message="reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"
+// +kubebuilder:validation:XValidation:rule="!(self.reclaimWithinCohort == 'Never' && has(self.borrowWithinCohort) &&  self.borrowWithinCohort.policy != 'Never')", message="reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"
 type ClusterQueuePreemption struct {
-	// reclaimWithinCohort reports whether a workload that fits the queue's own quota may evict workloads of other
-	// queues that borrow: Never, LowerPriority or Any. +optional +kubebuilder:default=Never
+	// reclaimWithinCohort says whether a workload that fits the queue's own quota may evict workloads of other queues that
+	// borrow: Never, LowerPriority or Any.
+	// +optional
+	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Never;LowerPriority;Any
 	ReclaimWithinCohort PreemptionPolicy `json:"reclaimWithinCohort,omitempty"`
 
-	// borrowWithinCohort reports whether a workload that has to borrow may evict workloads of other queues. Not with
-	// fair sharing. +kubebuilder:default={} +optional
+	// borrowWithinCohort says whether a workload that has to borrow may evict workloads of other queues. Not with fair sharing.
+	// +kubebuilder:default={}
+	// +optional
 	BorrowWithinCohort *BorrowWithinCohort `json:"borrowWithinCohort,omitempty"`
 
-	// withinClusterQueue reports whether a workload may evict others of its own queue: Never, LowerPriority, or
+	// withinClusterQueue says whether a workload may evict others of its own queue: Never, LowerPriority, or
 	// LowerOrNewerEqualPriority (lower, or equal and newer).
 	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Never;LowerPriority;LowerOrNewerEqualPriority
@@ -32,7 +34,7 @@ const (
 	PreemptionPolicyLowerOrNewerEqualPriority PreemptionPolicy = "LowerOrNewerEqualPriority"
 )
 
-// BorrowWithinCohort reports whether a workload that has to borrow may evict workloads of other queues.
+// BorrowWithinCohort says whether a workload that has to borrow may evict workloads of other queues.
 type BorrowWithinCohort struct {
 	// policy is Never or LowerPriority.
 	// +kubebuilder:default=Never
@@ -54,9 +56,8 @@ const (
 	BorrowWithinCohortPolicyLowerPriority BorrowWithinCohortPolicy = "LowerPriority"
 )
 
-// FlavorFungibility says when the next flavor is tried. +kubebuilder:validation:XValidation:rule="!has(self.preference)
-// || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",message="preference can only be
-// set when both whenCanBorrow and whenCanPreempt are TryNextFlavor"
+// FlavorFungibility says when the next flavor is tried.
+// +kubebuilder:validation:XValidation:rule="!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",message="preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor"
 type FlavorFungibility struct {
 	// whenCanBorrow is MayStopSearch (a flavor that fits by borrowing is taken) or TryNextFlavor.
 	// +kubebuilder:validation:Enum={MayStopSearch,TryNextFlavor}
@@ -70,13 +71,14 @@ type FlavorFungibility struct {
 	// +optional
 	WhenCanPreempt FlavorFungibilityPolicy `json:"whenCanPreempt,omitempty"`
 
-	// preference decides between flavors that all need borrowing or preemption: BorrowingOverPreemption, which is what
-	// is done without it, or PreemptionOverBorrowing. It needs TryNextFlavor for both of the others.
-	// +kubebuilder:validation:Enum={BorrowingOverPreemption,PreemptionOverBorrowing} +optional
+	// preference decides between flavors that all need borrowing or preemption: BorrowingOverPreemption, which is what is done
+	// without it, or PreemptionOverBorrowing. It needs TryNextFlavor for both of the others.
+	// +kubebuilder:validation:Enum={BorrowingOverPreemption,PreemptionOverBorrowing}
+	// +optional
 	Preference *FlavorFungibilityPreference `json:"preference,omitempty"`
 }
 
-// FlavorFungibilityPolicy reports whether the search ends at a flavor.
+// FlavorFungibilityPolicy says whether the search ends at a flavor.
 type FlavorFungibilityPolicy string
 
 // The policies of the search.
