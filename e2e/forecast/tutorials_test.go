@@ -124,7 +124,7 @@ func TestTheSecondTutorialsPlanNamesTheWorkloadThatGoes(t *testing.T) {
 	if want := []string{"workload default/" + low.Name}; !slices.Equal(said.certain, want) || len(said.either) > 0 {
 		t.Errorf("the plan names %v and %v, not %v:\n%s", said.certain, said.either, want, said.text)
 	}
-	providertest.ExpectSays(t, said.text, "task low is queued again, first in line", "the pod on gpu-1 once")
+	providertest.ExpectSays(t, said.text, "task low is queued again, first in line", "the pod on gpu-1 after")
 	if now := workloadOf(t, "low"); !meta.IsStatusConditionTrue(now.Status.Conditions, kueue.WorkloadEvicted) {
 		t.Errorf("low was not evicted: %+v", now.Status.Conditions)
 	}
