@@ -360,7 +360,7 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 	}
 }
 
-// excludesOthers says whether what is beside a value goes with no other one: a profile of the node with Localhost, and
+// excludesOthers reports whether what is beside a value goes with no other one: a profile of the node with Localhost, and
 // csv with its format.
 func excludesOthers(path string, value any) bool {
 	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv"

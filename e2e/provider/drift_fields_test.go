@@ -269,7 +269,7 @@ func TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected(t *t
 	}
 }
 
-// isAttribute says whether a field of the Job is named by its attribute.
+// isAttribute reports whether a field of the Job is named by its attribute.
 func isAttribute(path string) bool {
 	return slices.Contains([]string{"spec.backoffLimit", "spec.ttlSecondsAfterFinished", "spec.activeDeadlineSeconds"}, path)
 }

@@ -62,7 +62,7 @@ func remainder(amount, used resource.Quantity) resource.Quantity {
 	return left
 }
 
-// isReady says whether a node's kubelet reports that it can run pods.
+// isReady reports whether a node's kubelet reports that it can run pods.
 func isReady(node *corev1.Node) bool {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {

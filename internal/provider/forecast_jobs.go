@@ -58,7 +58,7 @@ func workersToCome(ctx context.Context, state *trainingJobModel, d trainingjob.D
 	}
 }
 
-// asksForMore says whether workers ask for more of something than before.
+// asksForMore reports whether workers ask for more of something than before.
 func asksForMore(was, will trainingjob.Definition) bool {
 	before, errBefore := was.WorkerTemplate()
 	after, errAfter := will.WorkerTemplate()

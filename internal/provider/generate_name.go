@@ -145,7 +145,7 @@ func settledNames(config, state, plan tftypes.Value) (tftypes.Value, path.Paths)
 	return tftypes.NewValue(plan.Type(), map[string]tftypes.Value(planned)), replaces
 }
 
-// isNamedLater says whether a plan replaces an object by one whose name is generated. Terraform then plans it once
+// isNamedLater reports whether a plan replaces an object by one whose name is generated. Terraform then plans it once
 // more, as a new object.
 func isNamedLater(config, state tftypes.Value, replaced bool) bool {
 	return replaced && !state.IsNull() && valuesOf(config)["name"].IsNull()

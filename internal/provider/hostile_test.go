@@ -321,7 +321,7 @@ func withoutKey(at *tftypes.AttributePath) string {
 	return where(&tfprotov6.Diagnostic{Attribute: tftypes.NewAttributePathWithSteps(named)})
 }
 
-// hasErrors says whether Terraform would go on.
+// hasErrors reports whether Terraform would go on.
 func hasErrors(diagnostics []*tfprotov6.Diagnostic) bool {
 	return slices.ContainsFunc(diagnostics, func(d *tfprotov6.Diagnostic) bool { return d.Severity == tfprotov6.DiagnosticSeverityError })
 }

@@ -94,7 +94,7 @@ func resume(ctx context.Context, client *cluster.Client, job *batchv1.Job, tell 
 	return nil
 }
 
-// letRun says whether a job may run: in a queue to its Workload, and to the Job itself elsewhere.
+// letRun reports whether a job may run: in a queue to its Workload, and to the Job itself elsewhere.
 func letRun(ctx context.Context, client *cluster.Client, job *batchv1.Job, may bool) error {
 	if queued := job.Labels[kueue.QueueLabel] != "" || trainingjob.GroupOf(job.Spec.Template.Labels) != ""; !queued {
 		return cluster.Merge(ctx, client, client.Kubernetes().BatchV1().Jobs(job.Namespace), job.Name, specOf("suspend", !may))

@@ -51,15 +51,15 @@ func (m *jobModel) setChanged(changed []changedObject) []drift.Writer {
 	return writers
 }
 
-// wasChanged says whether the field was among those that others had changed when the state was read.
+// wasChanged reports whether the field was among those that others had changed when the state was read.
 func (m *jobModel) wasChanged(name string) bool {
 	return slices.ContainsFunc(m.ChangedFields.Elements(), func(v attr.Value) bool { return v.Equal(types.StringValue(name)) })
 }
 
-// isChanged says whether others had changed anything of that kind.
+// isChanged reports whether others had changed anything of that kind.
 func (m *jobModel) isChanged() bool { return len(m.ChangedFields.Elements()) > 0 }
 
-// hasChanged says whether others had changed an object of a kind.
+// hasChanged reports whether others had changed an object of a kind.
 func (m *jobModel) hasChanged(kind string) bool {
 	return slices.ContainsFunc(m.ChangedFields.Elements(), func(v attr.Value) bool {
 		text, _ := v.(types.String)
@@ -92,7 +92,7 @@ type changedObject struct {
 	fields             []cluster.Overwritten
 }
 
-// ofAttributes says whether a field of one of a job's objects is none that changed_fields is about: an attribute says
+// ofAttributes reports whether a field of one of a job's objects is none that changed_fields is about: an attribute says
 // it, the job's pods or Kueue write it, or it cannot be changed as the Job is.
 func (k jobKind) ofAttributes(job *batchv1.Job, object trainingjob.Object, field cluster.Overwritten) bool {
 	kind, path := refOfPart(object).Kind, strings.Join(field.Path, ".")

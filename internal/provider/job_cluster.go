@@ -27,7 +27,7 @@ type jobKind struct {
 	label   string // key of the label with the job's name that every pod has
 	account string // why the job gets a ServiceAccount of its own, in a sentence
 	lossOf  func(job string, part trainingjob.Object) trainingjob.Loss
-	// reserved says whether a label is no user's, and fields are those of the Job that attributes say.
+	// reserved reports whether a label is no user's, and fields are those of the Job that attributes say.
 	reserved func(label string) bool
 	fields   []string
 }

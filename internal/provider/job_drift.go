@@ -26,7 +26,7 @@ type jobDrift struct {
 	attributesOf func(field string) []path.Path
 }
 
-// isOfCluster says whether an attribute is something that the cluster holds and the configuration sets.
+// isOfCluster reports whether an attribute is something that the cluster holds and the configuration sets.
 func (d jobDrift) isOfCluster(attribute string) bool {
 	switch attribute {
 	case "yaml", "secrets_wo", "secrets_wo_version", "wait_for", "fail_on_error", "on_finished", "timeouts":

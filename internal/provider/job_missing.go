@@ -44,7 +44,7 @@ func (m *jobModel) setMissing(parts []trainingjob.Object) {
 	m.MissingObjects = types.ListValueMust(types.StringType, names)
 }
 
-// lacks says whether objects were missing when the state was read.
+// lacks reports whether objects were missing when the state was read.
 func (m *jobModel) lacks() bool { return len(m.MissingObjects.Elements()) > 0 }
 
 // warnMissing says of each object that was missing when the state was read what fails without it, and what an apply
@@ -148,7 +148,7 @@ func isAmong(parts []trainingjob.Object, object trainingjob.Object) bool {
 	return slices.ContainsFunc(parts, func(part trainingjob.Object) bool { return refOfPart(part) == refOfPart(object) })
 }
 
-// isSecret says whether a part is a Secret, whose values the state does not have.
+// isSecret reports whether a part is a Secret, whose values the state does not have.
 func isSecret(part trainingjob.Object) bool {
 	_, is := part.(*corev1.Secret)
 	return is

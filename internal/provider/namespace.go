@@ -49,7 +49,7 @@ func (c *connection) checkNamespace(ctx context.Context, namespace, what string)
 	return diags
 }
 
-// isFirst says whether something was not asked for before in this plan.
+// isFirst reports whether something was not asked for before in this plan.
 func (p *planned) isFirst(object reference) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

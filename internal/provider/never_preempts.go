@@ -106,7 +106,7 @@ func (c *connection) firstWord(about reference) bool {
 	return !said
 }
 
-// differ says whether two classes are known to have different values; no class is a priority of 0.
+// differ reports whether two classes are known to have different values; no class is a priority of 0.
 func (c *connection) differ(ctx context.Context, a, b reference) bool {
 	values := [2]int32{}
 	for i, class := range []reference{a, b} {

@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
-// isOfCluster says whether an attribute is something that the cluster holds and the configuration sets.
+// isOfCluster reports whether an attribute is something that the cluster holds and the configuration sets.
 func isOfCluster(attribute string) bool {
 	return isField(attribute) || attribute == "labels" || attribute == "annotations" || attribute == "generate_name"
 }

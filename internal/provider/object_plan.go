@@ -79,7 +79,7 @@ func (k *kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagno
 	return diag.NewAttributeErrorDiagnostic(at, summary, fmt.Sprintf("%s: %s.", at, detail))
 }
 
-// isDecided says whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the
+// isDecided reports whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the
 // same object or list, and what the kind says it concerns besides.
 func (k *kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
 	around := at

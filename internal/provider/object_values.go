@@ -59,7 +59,7 @@ func (v values) timeout(operation string) time.Duration {
 	return objectTimeout
 }
 
-// isField says whether an attribute is a field of the object; the others are metadata and what Terraform is to do.
+// isField reports whether an attribute is a field of the object; the others are metadata and what Terraform is to do.
 func isField(attribute string) bool {
 	switch attribute {
 	case "name", "generate_name", "namespace", "labels", "annotations", "uid", "wait_for", "timeouts":
@@ -151,7 +151,7 @@ func (k *kind[T]) expand(v values) (T, error) {
 	return object, err
 }
 
-// same says whether two values of the resource make the same object, and whether an apply does the same about it.
+// same reports whether two values of the resource make the same object, and whether an apply does the same about it.
 func (k *kind[T]) same(ctx context.Context) func(a, b tftypes.Value) bool {
 	isObject := map[string]bool{"name": true, "generate_name": true, "namespace": true, "labels": true, "annotations": true}
 	for name := range k.laidOut(ctx).fields {

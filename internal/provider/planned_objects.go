@@ -107,7 +107,7 @@ func (p *planned) markUnreachable() {
 	p.silent = true
 }
 
-// isSilent says whether the cluster was asked before and has not answered.
+// isSilent reports whether the cluster was asked before and has not answered.
 func (p *planned) isSilent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -45,7 +45,7 @@ func withoutRepetition(ctx context.Context, s schema.Schema, config tftypes.Valu
 	return kept
 }
 
-// schemaRefuses says whether the schema itself has an error at this attribute: a required one that is missing, or a
+// schemaRefuses reports whether the schema itself has an error at this attribute: a required one that is missing, or a
 // value that the type or a validator refuses.
 func schemaRefuses(ctx context.Context, s schema.Schema, config tftypes.Value, at path.Path) bool {
 	attributes, value, walked := s.Attributes, config, path.Empty()

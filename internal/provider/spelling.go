@@ -142,7 +142,7 @@ func observedAsBefore(attributes map[string]schema.Attribute, prior, plan tftype
 	return tftypes.NewValue(plan.Type(), after)
 }
 
-// sameTimeouts says whether two values of attribute timeouts bound every operation by the same time. A text that is no
+// sameTimeouts reports whether two values of attribute timeouts bound every operation by the same time. A text that is no
 // duration is only equal to itself.
 func sameTimeouts(a, b tftypes.Value, byDefault time.Duration) bool {
 	was, is := attributesIn(a), attributesIn(b)

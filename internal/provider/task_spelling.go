@@ -40,7 +40,7 @@ func (r *taskResource) respell(ctx context.Context, req *resource.ModifyPlanRequ
 	return diags
 }
 
-// same says whether two values of the resource make the same task, and whether an apply does the same about it.
+// same reports whether two values of the resource make the same task, and whether an apply does the same about it.
 func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 	kind := taskSchema(ctx)
 	of := func(raw tftypes.Value) (task.Task, bool) {

@@ -76,7 +76,7 @@ func attributeOrFile(config tftypes.Value, field string) path.Path {
 	return pathOf(field)
 }
 
-// onlyAbout says whether all errors are about one attribute, which is known then.
+// onlyAbout reports whether all errors are about one attribute, which is known then.
 func onlyAbout(diags diag.Diagnostics, at path.Path) bool {
 	return !slices.ContainsFunc(diags.Errors(), func(d diag.Diagnostic) bool {
 		with, ok := d.(diag.DiagnosticWithPath)

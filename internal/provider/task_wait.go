@@ -75,7 +75,7 @@ func (c *taskCluster) follow(ctx context.Context, ref task.JobRef, goal string) 
 	return seen, err
 }
 
-// reachedGoal says whether a wait is over. A task that has ended is as far as it gets.
+// reachedGoal reports whether a wait is over. A task that has ended is as far as it gets.
 func reachedGoal(phase, goal string) bool {
 	switch goal {
 	case waitForAdmitted:

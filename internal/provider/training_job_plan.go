@@ -147,7 +147,7 @@ func settlePullPolicy(ctx context.Context, config tfsdk.Config, plan *tfsdk.Plan
 	return append(diags, plan.SetAttribute(ctx, path.Root("image_pull_policy"), policy)...)
 }
 
-// sameTrainingJob says whether two values of the resource make the same job, and whether an apply does the same about
+// sameTrainingJob reports whether two values of the resource make the same job, and whether an apply does the same about
 // it.
 func sameTrainingJob(ctx context.Context) func(a, b tftypes.Value) bool {
 	kind := trainingJobSchema(ctx)

@@ -88,10 +88,10 @@ func (s observation) phase() trainingjob.Phase {
 	}
 }
 
-// isSuspended says whether the Job controller makes no pods of a Job because somebody, or Kueue, has suspended it.
+// isSuspended reports whether the Job controller makes no pods of a Job because somebody, or Kueue, has suspended it.
 func isSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-// isInactive says whether somebody has deactivated a Workload, which is how a job in a queue is suspended.
+// isInactive reports whether somebody has deactivated a Workload, which is how a job in a queue is suspended.
 func isInactive(w *kueue.Workload) bool { return standingOf(w).phase == workloadInactive }
 
 func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {

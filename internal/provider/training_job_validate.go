@@ -70,7 +70,7 @@ func pathOf(field string) path.Path {
 	return at
 }
 
-// isKnown says whether all of the configuration at a field is known, and everything it is in.
+// isKnown reports whether all of the configuration at a field is known, and everything it is in.
 func isKnown(config tftypes.Value, field string) bool { return valueAt(config, field).IsFullyKnown() }
 
 // valueAt is the value at a field, of the form that pathOf takes; of what it is in where that is unknown or absent.

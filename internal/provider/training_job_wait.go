@@ -56,7 +56,7 @@ func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) 
 	return diags
 }
 
-// reached says whether a wait for goal is over. A status alone may be old: its Job may have been suspended since, or
+// reached reports whether a wait for goal is over. A status alone may be old: its Job may have been suspended since, or
 // its group deactivated, so that a job counts as running only once both have been observed.
 func (s observation) reached(goal string) bool {
 	if !s.phase().Finished() && (s.job == nil || s.groupPending) {

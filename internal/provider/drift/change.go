@@ -72,10 +72,10 @@ func orNull(value, other tftypes.Value) tftypes.Value {
 	return value
 }
 
-// overlap says whether one path is the other, or a part of it.
+// overlap reports whether one path is the other, or a part of it.
 func overlap(a, b string) bool { return covers(a, b) || covers(b, a) }
 
-// covers says whether a path is another one, or holds it.
+// covers reports whether a path is another one, or holds it.
 func covers(outer, inner string) bool {
 	rest, ok := strings.CutPrefix(inner, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

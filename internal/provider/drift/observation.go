@@ -67,7 +67,7 @@ func Digest(value string) string {
 	return base64.RawStdEncoding.EncodeToString(sum[:12])
 }
 
-// isEntryOfMetadata says whether an attribute is a label or an annotation.
+// isEntryOfMetadata reports whether an attribute is a label or an annotation.
 func isEntryOfMetadata(attribute string) bool {
 	return strings.HasPrefix(attribute, `labels["`) || strings.HasPrefix(attribute, `annotations["`)
 }

@@ -17,37 +17,37 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 )
 
-// maxCycles bounds the cycles that are run for one workload: those before it in its queue may be decided first, one in
-// each.
+// maxCycles bounds the scheduling cycles for one workload: Kueue may decide about the workloads before it in its queue
+// first, one in each cycle.
 const maxCycles = 1000
 
-// queues is Kueue's half of a forecast: the engine, kept at what is decided so far.
+// queues is Kueue's half of a forecast: the quota engine, with the state after all decisions so far.
 type queues struct {
 	engine     *quota.Engine
 	objects    *Queues
 	namespaces []*corev1.Namespace
 	classes    map[string]int32 // values of WorkloadPriorityClasses
 	flavors    map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor
-	now        time.Time // later than any workload was made
-	asked      int       // how many planned workloads the engine has got
+	now        time.Time // later than the creation of any workload
+	asked      int       // number of planned workloads that the engine has received
 	known      map[types.NamespacedName]*kueue.Workload
 	planned    map[types.NamespacedName]plannedPart
 	fair       bool // Kueue is configured for fair sharing
 	notes      *notes
 }
 
-// plannedPart is whose a planned workload is.
+// plannedPart identifies the job and the part that a planned workload belongs to.
 type plannedPart struct {
 	number int // of the job
 	job    Job
 	part   Part
 }
 
-// admission is what a queue decides about a part.
+// admission is a queue's decision about a part.
 type admission struct {
 	queue    string // the ClusterQueue; "" where there is none
 	admitted bool
-	// Of an admitted part: how many of its pods start, the flavors of their quota and the checks that are to be awaited.
+	// Of an admitted part: how many of its pods start, the flavors of their quota and the admission checks to wait for.
 	count   map[string]int32    // by pod set
 	given   map[string][]string // flavors by pod set
 	sets    []podSet
@@ -57,12 +57,12 @@ type admission struct {
 	evicted []evictedWorkload
 	// others are evicted for workloads that were ahead of it.
 	others   []evictedWorkload
-	why      string // of one that waits
+	why      string // the reason of a part that waits
 	ahead    []types.NamespacedName
 	hopeless bool // not even an empty queue would admit it
 }
 
-// evictedWorkload is one that loses its quota.
+// evictedWorkload is a workload that loses its quota.
 type evictedWorkload struct {
 	name     types.NamespacedName
 	priority int32
@@ -71,7 +71,7 @@ type evictedWorkload struct {
 	ahead int
 }
 
-// podSet is pods of a part that are alike to Kueue, and what being admitted adds to them.
+// podSet is a set of pods of a part that Kueue does not distinguish, and what admission adds to them.
 type podSet struct {
 	name string
 	pods []int // their indices in the part
@@ -82,7 +82,7 @@ func newQueues(s *Snapshot, n *notes) *queues {
 		return nil
 	}
 	var config quota.Config
-	// How Kueue is configured is not for everybody to read; that it shares fairly is seen by what it writes.
+	// Not every account may read Kueue's configuration; the conditions that Kueue writes show fair sharing.
 	fair := slices.ContainsFunc(s.Queues.ClusterQueues, func(q *kueue.ClusterQueue) bool { return q.Status.FairSharing != nil })
 	if fair {
 		config.FairSharing = &quota.FairSharing{}
@@ -130,7 +130,7 @@ func newQueues(s *Snapshot, n *notes) *queues {
 	return q
 }
 
-// forget takes the workloads of Jobs out that are gone when the planned one starts.
+// forget removes the workloads of Jobs that are gone when the planned job starts.
 func (q *queues) forget(gone func(*kueue.Workload) bool) {
 	for name, w := range q.known {
 		if gone(w) {
@@ -140,7 +140,7 @@ func (q *queues) forget(gone func(*kueue.Workload) bool) {
 	}
 }
 
-// admit gives a part to its queue, and keeps what is decided.
+// admit submits a part to its queue, and keeps the decision.
 func (q *queues) admit(number int, job Job, part Part, priority int32) admission {
 	w, sets := q.workload(job, part, priority)
 	q.planned[w.NamespacedName] = plannedPart{number, job, part}
@@ -171,7 +171,7 @@ func (q *queues) admit(number int, job Job, part Part, priority int32) admission
 	return a
 }
 
-// cycle runs cycles until nothing is left to decide, or one in which somebody has seen enough.
+// cycle runs scheduling cycles until no workload is left to decide about, or until a caller's function ends it.
 func (q *queues) cycle(see func(quota.Decision) (enough bool)) {
 	now := q.now
 	for range maxCycles {
@@ -188,13 +188,13 @@ func (q *queues) cycle(see func(quota.Decision) (enough bool)) {
 			if !more {
 				return
 			}
-			now = again // what was given back is offered again a moment later
+			now = again // Kueue offers released quota again a moment later
 		}
 	}
 }
 
-// noteFollowers says whom the queues admit when they have decided about all planned jobs: what was evicted, or waited,
-// may find quota that is left over. It decides for good, and so comes last.
+// noteFollowers notes the workloads that the queues admit after all planned jobs: evicted or waiting workloads may get
+// the remaining quota. Its decisions are final, so it runs last.
 func (q *queues) noteFollowers() {
 	q.cycle(func(d quota.Decision) bool {
 		if d.Kind == quota.Admit {
@@ -212,7 +212,7 @@ func (q *queues) noteFollowers() {
 	})
 }
 
-// hopeless says whether a workload would not even be admitted if it were the only one.
+// hopeless reports whether a workload would not even be admitted if it were the only one.
 func (q *queues) hopeless(w quota.Workload) bool {
 	objects := *q.objects
 	objects.Workloads = nil
@@ -221,7 +221,7 @@ func (q *queues) hopeless(w quota.Workload) bool {
 	return answer.Kind == quota.Wait && answer.Cause == quota.NoFit
 }
 
-// take is a decision about the part itself.
+// take applies a decision about the part itself.
 func (a *admission) take(d quota.Decision) {
 	if d.Kind != quota.Admit {
 		return
@@ -241,7 +241,8 @@ func (a *admission) take(d quota.Decision) {
 	a.flavors = slices.Compact(a.flavors)
 }
 
-// evict notes who loses quota, and gives it back at once: what is evicted stops, and nothing else is decided meanwhile.
+// evict notes which workloads lose quota, and releases it immediately: an evicted workload stops, and no other decision
+// happens in between.
 func (a *admission) evict(q *queues, d quota.Decision, ours bool) {
 	to := &a.others
 	if ours {
@@ -262,14 +263,14 @@ func (a *admission) evict(q *queues, d quota.Decision, ours bool) {
 	}
 }
 
-// podsAreWorkloads are the nouns of jobs whose pods Kueue admits by itself: one by one, or as a group.
+// podsAreWorkloads are the nouns of jobs whose pods Kueue admits separately: one by one, or as a group.
 var podsAreWorkloads = map[string]bool{
 	aTrainingJob: true, "job": true, "pod": true, "pod group": true, "Deployment": true, "ReplicaSet": true,
 	"StatefulSet": true, "LeaderWorkerSet": true,
 }
 
-// holdsUntilStopped says of a workload that it gives its quota back when its pods have stopped, as a Job does; a pod
-// that is a workload, or in the group of one, gives it back when it begins to stop.
+// holdsUntilStopped reports whether a workload releases its quota only after its pods have stopped, as a Job does. A
+// pod that is a workload, or belongs to a pod group, releases it when it begins to stop.
 func (q *queues) holdsUntilStopped(name types.NamespacedName) bool {
 	if p, ok := q.planned[name]; ok {
 		return !podsAreWorkloads[p.job.Noun]
@@ -278,7 +279,7 @@ func (q *queues) holdsUntilStopped(name types.NamespacedName) bool {
 	return w != nil && !ownedByPods(w)
 }
 
-// workload is a part as Kueue would see it: the youngest of all.
+// workload is a part as Kueue would see it: the youngest of all workloads.
 func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, []podSet) {
 	q.asked++
 	name := job.Name
@@ -293,9 +294,9 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 		}
 	}
 	w := quota.Workload{
-		// Not the name of any that is there: those are names of objects, and have no blanks.
+		// The blanks keep the name apart from those of existing workloads: names of objects have no blanks.
 		NamespacedName: types.NamespacedName{Namespace: job.Namespace, Name: name + " (planned)"},
-		UID:            fmt.Sprintf("~%09d", q.asked), // after every other in what UIDs decide
+		UID:            fmt.Sprintf("~%09d", q.asked), // sorts after every other where UIDs decide
 		Created:        q.now.Add(time.Duration(q.asked) * time.Second),
 		Priority:       priority, Queue: part.Queue,
 	}
@@ -315,8 +316,8 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 	return w, sets
 }
 
-// sets groups a part's pods by their pod set, in the order of the Workload's, or by their role's word: a master and its
-// floor are two sets, the pods of a task are one.
+// sets groups a part's pods by their pod set, in the order of the Workload's pod sets, or by the word of their role: a
+// master and its minimum workers are two sets, the pods of a task are one.
 func (p Part) sets() []podSet {
 	byName := map[string]*podSet{}
 	var named []string
@@ -349,8 +350,8 @@ func (p Part) sets() []podSet {
 	return sets
 }
 
-// started are the pods of an admitted part as its admission lets them start: with the flavors' node labels and
-// tolerations, and as many as were admitted.
+// started returns the pods of an admitted part that its admission lets start: as many as were admitted, with the node
+// labels and tolerations of their flavors.
 func (q *queues) started(part Part, a admission) []Pod {
 	var pods []Pod
 	for _, set := range a.sets {
@@ -384,7 +385,8 @@ func admitTo(pod *corev1.PodSpec, flavor *kueue.ResourceFlavor) {
 	pod.Tolerations = append(slices.Clip(pod.Tolerations), flavor.Spec.Tolerations...)
 }
 
-// noteUnmodelled says what of Kueue's is not looked at, and may have decided otherwise about a workload.
+// noteUnmodelled notes features of Kueue that the engine does not model and that may change the decision about a
+// workload.
 func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
 	if q.fair && (!a.admitted || len(a.evicted) > 0) {
 		q.notes.add(FairSharing, "", "Kueue shares fairly here, and is taken to preempt by its default strategies")

@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// bind puts a pod on the node that its specification names: no scheduler is asked, and nobody is evicted. Where the
-// node's kubelet rejects it, the pod has failed. The scheduler may see it on its node for a moment all the same.
+// bind places a pod on the node that its specification names, without scheduling or preemption. If the node's kubelet
+// rejects the pod, it has failed. The scheduler may still count it on its node for a moment.
 func (r *run) bind(pod *placement.Pod, f *fate, node string) []*run {
 	if f.bound != "" || f.state == NotAdmitted {
 		return []*run{r}
@@ -40,7 +40,7 @@ func (r *run) bind(pod *placement.Pod, f *fate, node string) []*run {
 // systemCritical is the least priority for which a kubelet evicts others.
 const systemCritical = 2_000_000_000
 
-// noteBound says what is not known of a pod that names its node.
+// noteBound notes what the forecast does not know about a pod that names its node.
 func (f *forecast) noteBound(runs []*run, pod *placement.Pod) {
 	node := pod.Object().Spec.NodeName
 	if node == "" || !f.cluster.Knows(node) {
@@ -65,7 +65,7 @@ func (f *forecast) noteBound(runs []*run, pod *placement.Pod) {
 	}
 }
 
-// failures is how many pods of the job are rejected at most.
+// failures is the largest number of pods of the job that kubelets reject.
 func (f *forecast) failures(runs []*run) (most int) {
 	for _, r := range runs {
 		count := 0
@@ -79,7 +79,7 @@ func (f *forecast) failures(runs []*run) (most int) {
 	return most
 }
 
-// starts says whether a pod of the job starts, in some run.
+// starts reports whether a pod of the job starts in any run.
 func (f *forecast) starts(runs []*run) bool {
 	for _, r := range runs {
 		for pod, fate := range r.fates {
@@ -91,7 +91,7 @@ func (f *forecast) starts(runs []*run) bool {
 	return false
 }
 
-// retriesOf is how many of its pods a Job may lose without failing; fewer than none where its policy decides.
+// retriesOf is the number of pods that a Job may lose without failing; negative if its pod failure policy decides.
 func retriesOf(job Job) int {
 	const standard = 6
 	switch object := job.Object.(type) {

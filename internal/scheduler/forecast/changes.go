@@ -16,8 +16,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// With is the cluster after objects that decide about pods were applied to it, as a file or a plan does with its jobs.
-// Objects of kinds that no forecast looks at are passed over.
+// With returns the cluster after the creation of objects that affect pods, such as those that a file or a plan creates
+// together with its jobs. It ignores objects of kinds that no forecast reads.
 func (s *Snapshot) With(objects []runtime.Object) *Snapshot {
 	after := *s
 	queues := Queues{}
@@ -59,7 +59,7 @@ func withStorage(s placement.Storage, object runtime.Object) placement.Storage {
 	case *corev1.PersistentVolumeClaim:
 		s.Claims = put(s.Claims, o)
 	case *corev1.PersistentVolume:
-		if o.Status.Phase == "" && o.Spec.ClaimRef == nil { // as its controller says at once
+		if o.Status.Phase == "" && o.Spec.ClaimRef == nil { // its controller sets this immediately
 			o = o.DeepCopy()
 			o.Status.Phase = corev1.VolumeAvailable
 		}
@@ -82,7 +82,7 @@ func withDevices(d placement.Devices, object runtime.Object) placement.Devices {
 	return d
 }
 
-// admitsPods says whether the API server admits pods by an object.
+// admitsPods reports whether the API server admits pods by an object.
 func admitsPods(object runtime.Object) bool {
 	switch object.(type) {
 	case *corev1.Namespace, *corev1.LimitRange, *schedulingv1.PriorityClass, *nodev1.RuntimeClass:
@@ -91,7 +91,7 @@ func admitsPods(object runtime.Object) bool {
 	return false
 }
 
-// put applies one of Kueue's objects, and says whether it is one.
+// put applies one of Kueue's objects, and reports whether the object is of Kueue.
 func (q *Queues) put(object runtime.Object) bool {
 	switch o := object.(type) {
 	case *kueue.ClusterQueue:
@@ -112,7 +112,7 @@ func (q *Queues) put(object runtime.Object) bool {
 	return true
 }
 
-// put is a list with an object added, or in the place of the one with its name.
+// put returns a list with an object added, or with the object of the same name replaced.
 func put[T metav1.Object](list []T, object T) []T {
 	list = slices.Clone(list)
 	if at := indexOf(list, object.GetNamespace(), object.GetName()); at >= 0 {
@@ -126,8 +126,8 @@ func indexOf[T metav1.Object](list []T, namespace, name string) int {
 	return slices.IndexFunc(list, func(o T) bool { return o.GetNamespace() == namespace && o.GetName() == name })
 }
 
-// Without is the cluster after objects were deleted from it: the pods and Workloads that are there for them are gone
-// when planned jobs start, and what they decide about pods is not decided any more.
+// Without returns the cluster after the deletion of objects: their pods and Workloads are gone when planned jobs start,
+// and objects that affect pods no longer do.
 func (s *Snapshot) Without(deletions []Deletion) *Snapshot {
 	after := *s
 	after.Deletions = append(slices.Clip(s.Deletions), deletions...)

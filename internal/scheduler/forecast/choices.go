@@ -6,10 +6,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// maxPossible bounds how many victims of choices that are not followed are remembered.
+// maxPossible bounds how many victims the forecast keeps of choices that it does not follow.
 const maxPossible = 64
 
-// possible remembers whom a choice that is not followed would evict.
+// possible notes the pods that a choice would evict which the forecast does not follow.
 func (r *run) possible(c choice, by *fate) {
 	for _, pod := range c.victims {
 		if len(r.others) == maxPossible {
@@ -21,22 +21,22 @@ func (r *run) possible(c choice, by *fate) {
 	}
 }
 
-// choice is one of equal decisions.
+// choice is one of several equal decisions.
 type choice struct {
 	node    string
 	victims []*placement.Pod
-	view    int // of the budgets
+	view    int // the index of the budgets' view
 }
 
 func (c choice) equal(other choice) bool {
 	return c.node == other.node && slices.Equal(c.victims, other.victims)
 }
 
-// alwaysAll is up to how many nodes kube-scheduler compares all that a pod fits on (minFeasibleNodesToFind).
+// alwaysAll is the number of nodes up to which kube-scheduler compares all feasible nodes (minFeasibleNodesToFind).
 const alwaysAll = 100
 
-// laggingChoices adds the decisions that the scheduler makes when it has not read yet what evictions have left of
-// budgets.
+// laggingChoices adds the decisions that the scheduler makes before it observes the new status of disruption budgets
+// after evictions.
 func (r *run) laggingChoices(pod *placement.Pod, choices []choice) []choice {
 	for view, budgets := range r.views[:len(r.views)-1] {
 		lagging := r.cluster.At(budgets)
@@ -53,8 +53,8 @@ func (r *run) laggingChoices(pod *placement.Pod, choices []choice) []choice {
 	return choices
 }
 
-// unnoticed are the decisions that the scheduler makes when its cache does not have yet that victims are stopping,
-// which are evicted beside its next decisions; mayWait says that then it may find none.
+// unnoticed returns the decisions that the scheduler makes before its cache shows that victims are stopping. Those
+// victims stop in addition to the victims of its next decisions; with mayWait it may find no node then.
 func (r *run) unnoticed(pod *placement.Pod, noticed placement.Decision) (early []choice, mayWait bool) {
 	if r.fates[pod] == nil || !r.evicting() {
 		return nil, false
@@ -73,12 +73,12 @@ func (r *run) unnoticed(pod *placement.Pod, noticed placement.Decision) (early [
 	return r.choices(before, pod, d, len(r.views)-1), false
 }
 
-// evicting says whether victims of the scheduler are stopping.
+// evicting reports whether victims of the scheduler are stopping.
 func (r *run) evicting() bool {
 	return slices.ContainsFunc(r.lost, func(v victim) bool { return !v.stopped && v.evicted() })
 }
 
-// choices are a decision and all that are equal to it.
+// choices returns a decision and all decisions that are equal to it.
 func (r *run) choices(cluster *placement.Cluster, pod *placement.Pod, d placement.Decision, view int) []choice {
 	choices := []choice{{node: d.Node, victims: d.Victims, view: view}}
 	add := func(c choice) {
@@ -107,7 +107,7 @@ func (r *run) choices(cluster *placement.Cluster, pod *placement.Pod, d placemen
 	return choices
 }
 
-// maxNodesNamed bounds how many equal nodes are named.
+// maxNodesNamed bounds how many equal nodes an answer names.
 const maxNodesNamed = 64
 
 func namesOf(c choice, equal []choice) (nodes []string, others int) {

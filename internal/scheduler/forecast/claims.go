@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
-// asks says whether some pod of the job that is asked about is of a kind.
+// asks reports whether any pod of the forecast job meets a condition.
 func (f *forecast) asks(kind func(*corev1.Pod) bool) bool {
 	for _, stage := range f.jobs[f.number].Stages {
 		for _, part := range stage {
@@ -20,12 +20,12 @@ func (f *forecast) asks(kind func(*corev1.Pod) bool) bool {
 	return false
 }
 
-// hasClaims says whether a pod has volume claims.
+// hasClaims reports whether a pod has volume claims.
 func hasClaims(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
 
-// unoffered says whether a pod requests a resource that no node has by a device plugin.
+// unoffered reports whether a pod requests a resource that no node offers through a device plugin.
 func (f *forecast) unoffered(pod *corev1.Pod) bool {
 	for name := range scheduler.PodRequests(&pod.Spec) {
 		if !slices.ContainsFunc(f.snapshot.Nodes, func(node *corev1.Node) bool { _, has := node.Status.Allocatable[name]; return has }) {
@@ -35,7 +35,7 @@ func (f *forecast) unoffered(pod *corev1.Pod) bool {
 	return false
 }
 
-// claimNames are the claims of a pod, by which it differs from others of its part.
+// claimNames are the claims of a pod, which distinguish it from other pods of its part.
 func claimNames(pod *corev1.Pod) (names []string) {
 	for i := range pod.Spec.Volumes {
 		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
@@ -45,7 +45,7 @@ func claimNames(pod *corev1.Pod) (names []string) {
 	return names
 }
 
-// volumeHosts are the values that volumes select nodes by, among which may be the names of some.
+// volumeHosts are the values that volumes select nodes by, which may include names of nodes.
 func volumeHosts(volumes []*corev1.PersistentVolume) (values []string) {
 	for _, pv := range volumes {
 		if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {

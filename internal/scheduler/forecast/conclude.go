@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// conclude puts together what all runs say.
+// conclude combines the results of all runs.
 func (f *forecast) conclude(runs []*run) Answer {
 	number := f.number
 	job := f.jobs[number]
@@ -52,7 +52,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	return a
 }
 
-// noteFreedQuota says that pods which a quota rejects may be created when evictions have freed some of it.
+// noteFreedQuota notes that evictions may free a ResourceQuota which rejects pods now.
 func (f *forecast) noteFreedQuota(runs []*run, a Answer) {
 	if !slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State == Rejected && p.passing }) {
 		return
@@ -67,7 +67,7 @@ func (f *forecast) noteFreedQuota(runs []*run, a Answer) {
 	}
 }
 
-// spread adds to a pod's nodes those that are alike.
+// spread adds to a pod's nodes those that are equivalent.
 func (f *forecast) spread(pod *PodForecast) {
 	all := slices.Clone(pod.Nodes)
 	for _, node := range pod.Nodes {
@@ -81,7 +81,8 @@ func (f *forecast) spread(pod *PodForecast) {
 	pod.Nodes = all[:min(len(all), maxNodesNamed)]
 }
 
-// noteSpecial says what of a planned pod is for others than kube-scheduler to decide, or not modelled.
+// noteSpecial notes decisions about a planned pod that components other than kube-scheduler make, or that the engine
+// does not model.
 func (f *forecast) noteSpecial(pod *placement.Pod) {
 	of := f.podName(pod)
 	spec := &pod.Object().Spec
@@ -93,7 +94,7 @@ func (f *forecast) noteSpecial(pod *placement.Pod) {
 	}
 }
 
-// noteUnread says where the answer depends on what could not be read.
+// noteUnread notes where the answer depends on objects that could not be read.
 func (f *forecast) noteUnread(a Answer, job Job) {
 	for _, unread := range f.snapshot.Unread {
 		switch {
@@ -121,7 +122,7 @@ func (f *forecast) noteUnread(a Answer, job Job) {
 	}
 }
 
-// dependsOn says whether what becomes of a victim depends on objects of a kind.
+// dependsOn reports whether the outcome for a victim depends on objects of a kind.
 func dependsOn(e Eviction, kind Kind) bool {
 	switch kind {
 	case ReplicaSets:
@@ -159,10 +160,10 @@ func (f *forecast) standings(job int) []Standing {
 	return standings
 }
 
-// podForecasts join what the runs say of each planned pod. The first run's choices come first.
+// podForecasts combines the results of the runs for each planned pod. The first run's choices come first.
 func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 	var pods []PodForecast
-	whys := map[string]string{} // by the word of a role: what is said of a worker holds for the others
+	whys := map[string]string{} // by the word of a role: what holds for a worker holds for the others
 	for _, step := range f.steps {
 		if step.job != job {
 			continue
@@ -176,7 +177,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 					pod.State, pod.Others = theirs.state, theirs.others
 				}
 				if theirs.state != Starts {
-					pod.State = theirs.state // in some way it waits
+					pod.State = theirs.state // in some run it waits
 					pod.Why, pod.passing = f.why(r, placed, theirs, whys), theirs.passing
 					continue
 				}
@@ -209,7 +210,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 	return pods
 }
 
-// alike are the pods of a stage that only their numbers tell apart, where not the same becomes of all of them.
+// alike returns the pods of a stage that differ only in their numbers and that have different outcomes.
 func (f *forecast) alike(pods []PodForecast, job int) [][]string {
 	type row struct {
 		roles  []string
@@ -243,7 +244,7 @@ func (f *forecast) alike(pods []PodForecast, job int) [][]string {
 	return alike
 }
 
-// why says what a planned pod waits for, in a run.
+// why returns the reason for which a planned pod waits in a run.
 func (f *forecast) why(r *run, pod *placement.Pod, its *fate, known map[string]string) string {
 	if its.state != Waits || its.why != "" {
 		return its.why
@@ -256,7 +257,7 @@ func (f *forecast) why(r *run, pod *placement.Pod, its *fate, known map[string]s
 	return known[word]
 }
 
-// maxNodesExplained bounds for how many nodes each is given its reason.
+// maxNodesExplained bounds the number of nodes for which a text gives separate reasons.
 const maxNodesExplained = 4
 
 func whyNot(e placement.Explanation) string {
@@ -270,7 +271,7 @@ func whyNot(e placement.Explanation) string {
 	return strings.Join(lines, "; ")
 }
 
-// nameOf is what a workload stands for, as people know it.
+// nameOf is the name of the object that a workload belongs to, as users know it.
 func (f *forecast) nameOf(workload types.NamespacedName) string {
 	if p, ok := f.queues.planned[workload]; ok {
 		return p.job.String()
@@ -281,7 +282,7 @@ func (f *forecast) nameOf(workload types.NamespacedName) string {
 	return "workload " + shortName(workload.Namespace, workload.Name)
 }
 
-// podName is namespace/name, and of a planned pod what it is of its job.
+// podName is namespace/name, or, for a planned pod, its role in its job.
 func (f *forecast) podName(pod *placement.Pod) string {
 	if p, ok := f.planned[pod]; ok {
 		return p.Role + " of " + f.jobs[p.job].String()

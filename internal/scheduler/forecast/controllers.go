@@ -11,18 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// defaultBackoffLimit is that of Jobs that set none (pkg/apis/batch/v1/defaults.go).
+// defaultBackoffLimit is the backoffLimit of Jobs that set none (pkg/apis/batch/v1/defaults.go).
 const defaultBackoffLimit = 6
 
-// jobLoss is what a Job makes of pods that were evicted (pkg/controller/job).
+// jobLoss is the reaction of a Job to the eviction of its pods (pkg/controller/job).
 type jobLoss struct {
-	// fails says why the Job fails for good: its other pods are deleted, and none is made again. "" where it continues.
+	// fails is the reason why the Job fails for good: its controller deletes the other pods and creates none. "" if the
+	// Job continues.
 	fails string
-	// number is the planned job for which it loses the first of them.
+	// number is the planned job for which the Job loses the first of its pods.
 	number int
 }
 
-// batchJobOf is the Job that a pod belongs to; nil for none, or one that was not read.
+// batchJobOf is the Job that a pod belongs to; nil if there is none, or if it was not read.
 func (f *forecast) batchJobOf(pod *corev1.Pod) *batchv1.Job {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil || controller.Kind != aJob {
@@ -37,7 +38,7 @@ func (f *forecast) batchJobOf(pod *corev1.Pod) *batchv1.Job {
 	return f.batchJobs[controller.UID]
 }
 
-// jobLosses are the Jobs that lose pods to the scheduler in a run.
+// jobLosses are the Jobs that lose pods to preemption in a run.
 func (f *forecast) jobLosses(r *run) map[types.UID]jobLoss {
 	lost, first := map[types.UID][]*corev1.Pod{}, map[types.UID]int{}
 	for _, v := range r.lost {
@@ -56,8 +57,8 @@ func (f *forecast) jobLosses(r *run) map[types.UID]jobLoss {
 	return losses
 }
 
-// failureOf says why a Job fails that loses pods to the scheduler; "" where it continues without them, or makes them
-// again.
+// failureOf is the reason why a Job fails when preemption removes its pods; "" if it continues without them, or creates
+// new ones.
 func failureOf(job *batchv1.Job, pods []*corev1.Pod) string {
 	counted := 0
 	for _, pod := range pods {
@@ -87,7 +88,7 @@ func failureOf(job *batchv1.Job, pods []*corev1.Pod) string {
 	return ""
 }
 
-// indexFailure is the reason why a Job fails when one of its indexes does: it may allow for some.
+// indexFailure is the reason why a Job fails when one of its indexes does; maxFailedIndexes may allow for some.
 func indexFailure(job *batchv1.Job, why string) string {
 	if job.Spec.MaxFailedIndexes == nil || *job.Spec.MaxFailedIndexes > 0 {
 		return ""
@@ -95,8 +96,8 @@ func indexFailure(job *batchv1.Job, why string) string {
 	return why + ", and its maxFailedIndexes is 0"
 }
 
-// onDisruption is what the Job's policy says of a pod with the condition DisruptionTarget. Rules for exit codes are
-// passed over: a pod that is stopped may end with any.
+// onDisruption is the action of the Job's pod failure policy for a pod with the condition DisruptionTarget. It ignores
+// rules for exit codes: a pod that is stopped may end with any.
 func onDisruption(job *batchv1.Job) batchv1.PodFailurePolicyAction {
 	if job.Spec.PodFailurePolicy == nil {
 		return batchv1.PodFailurePolicyActionCount
@@ -116,7 +117,7 @@ func indexFailures(pod *corev1.Pod) int {
 	return n
 }
 
-// remade says whether a pod is made again at once that the scheduler evicted, by whoever it belongs to.
+// remade reports whether the controller of an evicted pod creates a new one immediately.
 func (f *forecast) remade(pod *corev1.Pod, losses map[types.UID]jobLoss) bool {
 	if !ownerOf(pod).replaces(pod) {
 		return false
@@ -131,13 +132,14 @@ func (f *forecast) remade(pod *corev1.Pod, losses map[types.UID]jobLoss) bool {
 	return losses[job.UID].fails == "" && !suspended && !indexFailed && job.DeletionTimestamp == nil
 }
 
-// backsOff says whether whoever makes a pod again counts its loss as a failure, and waits for ten seconds or more.
+// backsOff reports whether the controller of a pod counts its loss as a failure, and waits for ten seconds or more
+// before it creates a new one.
 func (f *forecast) backsOff(pod *corev1.Pod) bool {
 	job := f.batchJobOf(pod)
 	return job != nil && onDisruption(job) == batchv1.PodFailurePolicyActionCount
 }
 
-// stopFailed lets the other pods of Jobs stop that fail because they lost some, and says whether there were any.
+// stopFailed stops the remaining pods of Jobs that fail because they lost some, and reports whether there were any.
 func (f *forecast) stopFailed(r *run) bool {
 	stopped := false
 	for uid, loss := range f.jobLosses(r) {

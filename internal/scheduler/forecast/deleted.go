@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deletion is an object that a plan deletes, with all pods that are created for it: "Deployment", "JobSet", and of our
-// own "training job" and "task".
+// Deletion is an object that a plan deletes with all pods that are created for it, such as a Deployment, a JobSet, or
+// this provider's "training job" and "task".
 type Deletion struct {
 	Kind, Namespace, Name string
 }
 
-// kindLabels are the labels by which controllers mark the pods of their objects, however long the chain of owners is.
+// kindLabels are the labels with which controllers mark the pods of their objects, however long the chain of owners is.
 var kindLabels = map[string][]string{
 	"jobset.sigs.k8s.io/jobset-name":    {"JobSet", "TrainJob"}, // the JobSet of a TrainJob has its name
 	"ray.io/cluster":                    {"RayCluster"},
@@ -26,14 +26,14 @@ var kindLabels = map[string][]string{
 }
 
 var (
-	// A Job of a CronJob is named by the minute of its schedule.
+	// The name of a CronJob's Job ends with the minute of its schedule.
 	ofCronJob = regexp.MustCompile(`^(.+)-\d+$`)
-	// A RayCluster of a RayJob is named by five random characters.
+	// The name of a RayJob's RayCluster ends with five random characters.
 	ofRayJob = regexp.MustCompile(`^(.+?)(?:-raycluster)?-[a-z0-9]{5}$`)
 )
 
-// ownersOf are all objects that a pod is there for, as far as it tells: itself, its controller, and those that its
-// labels name.
+// ownersOf returns all objects that a pod belongs to, as far as the pod shows them: itself, its controller, and those
+// that its labels name.
 func ownersOf(pod *corev1.Pod) []owner {
 	owners := []owner{{kind: "Pod", namespace: pod.Namespace, name: pod.Name}}
 	add := func(kind, name string) {

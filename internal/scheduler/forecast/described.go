@@ -10,19 +10,20 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// Group is pods that are alike, of a job that is described rather than planned.
+// Group is a set of identical pods of a job that is described rather than planned.
 type Group struct {
 	Name  string // "worker"
 	Count int
-	// Least is how many of them the job cannot do without; the others come and go one by one.
+	// Least is the number of pods that the job cannot run without; the others start and stop one by one.
 	Least int
-	// Follows says that they are made when all pods of the groups before them run, as a master makes its workers.
+	// Follows is true if the pods are created after all pods of the groups before them run, as a master creates its
+	// workers.
 	Follows  bool
 	Template corev1.PodTemplateSpec
 }
 
-// OfGroups is a job of such groups. A queue admits what is made together and cannot be done without as one workload,
-// and every other pod by itself.
+// OfGroups is a job of such groups. A queue admits the required pods that are created together as one workload, and
+// every other pod as a workload of its own.
 func OfGroups(namespace, name, queue, class string, groups []Group) Job {
 	job := Job{Noun: "job", Namespace: namespace, Name: name}
 	var stage Stage
@@ -57,7 +58,7 @@ func OfGroups(namespace, name, queue, class string, groups []Group) Job {
 	return job
 }
 
-// OfBatchJob is the pods of a Job: as many as run at the same time.
+// OfBatchJob is a job with the pods of a Job: as many as run at the same time.
 func OfBatchJob(of *batchv1.Job) Job {
 	pods := 1
 	if of.Spec.Parallelism != nil {
@@ -78,7 +79,7 @@ func OfBatchJob(of *batchv1.Job) Job {
 	return job
 }
 
-// OfPod is one pod.
+// OfPod is a job of one pod.
 func OfPod(pod *corev1.Pod) Job {
 	part := Part{
 		Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel],

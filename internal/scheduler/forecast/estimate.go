@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// maxEnds bounds how many ends of running jobs are looked at, and asked for.
+	// maxEnds bounds the number of ends of running jobs that are considered and requested.
 	maxEnds = 16
-	// maxEstimateNodes bounds the clusters for which a time is estimated: every end that is looked at is a forecast.
+	// maxEstimateNodes bounds the size of clusters with estimates: each end that is considered takes a forecast.
 	maxEstimateNodes = 1000
 )
 
-// end is when a running job, or a pod, is expected to end.
+// end is the expected end of a running job or pod.
 type end struct {
 	at   time.Time
 	from string
 	pods map[types.UID]bool
 }
 
-// estimate is when a job that waits is expected to start: after the first of the running jobs whose ends are known, and
-// those that end before it. nil where none of them helps.
+// estimate is the expected start of a job that waits: the first known end of a running job after which it starts, given
+// that all earlier ends have happened too. nil if no known end helps.
 func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
 	ends := endsOf(s)
 	if len(ends) == 0 || len(s.Nodes) > maxEstimateNodes {
@@ -48,8 +48,8 @@ func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
 	return &Estimate{At: ends[n].at, From: ends[n].from}
 }
 
-// endsOf are the ends that are known of what runs, the earliest first: those of training jobs by their progress since
-// they began, and those of pods with a deadline.
+// endsOf returns the known ends of running jobs and pods, the earliest first: of training jobs by their progress since
+// they began, and of pods with a deadline.
 func endsOf(s *Snapshot) []end {
 	var ends []end
 	jobs := map[types.NamespacedName]*end{}
@@ -78,7 +78,7 @@ func endsOf(s *Snapshot) []end {
 	for name, e := range jobs {
 		status := s.Jobs[name].Status
 		since, known := began[name]
-		// A master that was started again has not done all of the steps itself.
+		// A restarted master has not done all of the steps itself.
 		if !known || status.Phase != trainingjob.PhaseRunning || status.Generation > 1 || status.StepsDone == 0 || !since.Before(s.AsOf) {
 			continue
 		}
@@ -91,7 +91,7 @@ func endsOf(s *Snapshot) []end {
 	return ends[:min(len(ends), maxEnds)]
 }
 
-// without is the cluster when some of what runs has ended.
+// without is the cluster after some of the running jobs and pods have ended.
 func without(s *Snapshot, ended []end) *Snapshot {
 	gone := map[types.UID]bool{}
 	for _, e := range ended {
@@ -114,7 +114,7 @@ func without(s *Snapshot, ended []end) *Snapshot {
 	return &rest
 }
 
-// unknownEnds are training jobs that run and of which no status is known, for a forecast of what waits.
+// unknownEnds are running training jobs without a known status, for a forecast of a job that waits.
 func unknownEnds(s *Snapshot) []types.NamespacedName {
 	found := map[types.NamespacedName]bool{}
 	for _, pod := range s.Pods {

@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// evictions are who stops for the job in some run. Those of the first run come first. none says that in some run none
-// of those stops that are not certain.
+// evictions are the pods and workloads that stop for the job in any run. Those of the first run come first. none is
+// true if there is a run in which none of the uncertain ones stops.
 func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName]bool) (all []Eviction, none bool) {
 	for _, step := range f.steps {
 		for _, r := range step.rulings {
@@ -71,8 +71,8 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 	return all, none
 }
 
-// possible are the pods that may stop for a job as well as those that do in a run: by choices that were not followed,
-// or because they are alike.
+// possible are the pods that may stop for a job besides the victims of its runs: by choices that the forecast did not
+// follow, or because they are equivalent to victims.
 func (f *forecast) possible(r *run, job int) []victim {
 	var found []victim
 	for _, v := range slices.Concat(r.lost, r.others) {
@@ -91,7 +91,8 @@ func (f *forecast) possible(r *run, job int) []victim {
 	return found
 }
 
-// spares says whether a run leaves a pod alone that is like a victim: then it may as well be the other way round.
+// spares reports whether a run leaves a pod alone that is equivalent to a victim: then the scheduler may exchange the
+// two.
 func (f *forecast) spares(r *run, v victim) bool {
 	return slices.ContainsFunc(f.symmetry.images(v), func(other victim) bool {
 		return !slices.ContainsFunc(r.lost, func(l victim) bool { return l.pod == other.pod })
@@ -138,13 +139,13 @@ func (f *forecast) workloadEviction(r *run, w evictedWorkload, asks map[types.Na
 	return e
 }
 
-// burst says whether a workload is one worker of a training job, above its floor.
+// burst reports whether a workload is one worker of a training job, above its minimum.
 func (f *forecast) burst(name types.NamespacedName) bool {
 	w := f.queues.known[name]
 	return w != nil && len(w.OwnerReferences) == 1 && ownedByPods(w)
 }
 
-// ownerOfWorkload is whose a workload is: the owner of its pods where it has some, else the Job that owns it.
+// ownerOfWorkload is the owner of a workload: the owner of its pods if it has some, else the Job that owns it.
 func (f *forecast) ownerOfWorkload(name types.NamespacedName) owner {
 	w := f.queues.known[name]
 	if w == nil {

@@ -1,11 +1,11 @@
-// Package forecast says, before a job is made, what would become of it and of others: whether its queue would admit it,
-// where its pods would start and when, whom they would evict and what becomes of those. It joins the two halves of the
-// engine, quota (Kueue) and placement (kube-scheduler), over one snapshot of a cluster.
+// Package forecast predicts, before a job is created, what happens to it and to other jobs: whether its queue admits
+// it, where and when its pods start, which pods they evict and what happens to the evicted jobs. It combines the two
+// halves of the engine, quota (Kueue) and placement (kube-scheduler), over one snapshot of a cluster.
 //
-// It is pure: what a snapshot holds and which jobs are planned comes in, an answer goes out, as data and as text. It
-// promises that what then happens is one of the alternatives that the answer names, as long as the cluster is as it was
-// and nothing is named as approximate: where kube-scheduler chooses at random between equals, all of them are named.
-// It leaves to others how a snapshot is read (package snapshot) and what is made of an answer (package provider).
+// The package is pure: it takes a snapshot and the planned jobs, and returns an answer as data and as text. Its
+// guarantee: what happens is one of the alternatives in the answer, as long as the cluster does not change after the
+// snapshot and the answer names nothing as approximate. If kube-scheduler chooses at random between equals, the answer
+// names all of them. Package snapshot reads the cluster, and package provider presents the answer.
 package forecast
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
 )
 
-// mostRuns is in how many ways equal choices are followed at a time: enough for every small tie, and for the first of a
-// long row of them. Every run works on a copy of a large cluster, so that larger ones get fewer.
+// mostRuns is the number of ways of breaking ties that the forecast follows at a time: enough for every small tie, and
+// for the first of many consecutive ones. Every run works on a copy of the cluster, so that large clusters get fewer.
 func mostRuns(nodes int) int {
 	switch {
 	case nodes <= 20:
@@ -39,13 +39,12 @@ func mostRuns(nodes int) int {
 	}
 }
 
-// Make says what becomes of a job on a cluster. The jobs before it are planned as well, and come first.
+// Make returns the forecast for a job on a cluster. The jobs before it are planned too, and start first.
 func Make(s *Snapshot, before []Job, job Job) Answer {
 	return of(s, append(slices.Clip(before), job), len(before))
 }
 
-// All says what becomes of each of some jobs that are made together: one after the other, or all at about the same
-// time.
+// All returns the forecasts for jobs that are created together: one after the other, or all at about the same time.
 func All(s *Snapshot, jobs []Job) []Answer {
 	answers := make([]Answer, 0, len(jobs))
 	for number := range jobs {
@@ -54,7 +53,7 @@ func All(s *Snapshot, jobs []Job) []Answer {
 	return answers
 }
 
-// of says what becomes of one of some jobs.
+// of returns the forecast for one of several jobs.
 func of(s *Snapshot, jobs []Job, number int) Answer {
 	a := decide(s, jobs, number)
 	if a.Outcome == Pends && len(s.Nodes) <= maxEstimateNodes {
@@ -68,7 +67,7 @@ func of(s *Snapshot, jobs []Job, number int) Answer {
 	return a
 }
 
-// decide is an answer without a time.
+// decide returns an answer without an estimated time.
 func decide(s *Snapshot, jobs []Job, number int) Answer {
 	f := newForecast(s, jobs, number)
 	f.ask()
@@ -79,7 +78,7 @@ func decide(s *Snapshot, jobs []Job, number int) Answer {
 	starts := []*run{start}
 	var together []*run
 	if first, rest := f.simultaneous(); len(first) > 1 {
-		// Jobs of one plan are made at about the same time, or one waits for the other: both may be.
+		// Terraform creates the jobs of one plan at about the same time, or one after the other: both are possible.
 		together = f.take(starts[0].fork(), first...)
 		if len(rest) > 0 && slices.ContainsFunc(together, (*run).evicts) {
 			f.notes.add(CreationOrder, f.jobs[rest[0].job].String(), "%s creates its pods one after another, and which of them come while victims "+
@@ -91,12 +90,12 @@ func decide(s *Snapshot, jobs []Job, number int) Answer {
 	return f.conclude(runs)
 }
 
-// evicts says whether somebody stops for planned pods.
+// evicts reports whether any pod stops for planned pods.
 func (r *run) evicts() bool {
 	return slices.ContainsFunc(r.lost, func(v victim) bool { return v.job != noJob })
 }
 
-// through goes through steps, one after the other.
+// through executes steps, one after the other.
 func (f *forecast) through(runs []*run, steps []step) []*run {
 	for _, step := range steps {
 		var next []*run
@@ -108,7 +107,7 @@ func (f *forecast) through(runs []*run, steps []step) []*run {
 	return runs
 }
 
-// simultaneous are the first steps of the jobs, and all others.
+// simultaneous returns the first steps of the jobs, and all other steps.
 func (f *forecast) simultaneous() (first, rest []step) {
 	seen := map[int]bool{}
 	for _, step := range f.steps {
@@ -122,25 +121,25 @@ func (f *forecast) simultaneous() (first, rest []step) {
 	return first, rest
 }
 
-// forecast is the making of one answer.
+// forecast is the state of one computation of an answer.
 type forecast struct {
 	snapshot *Snapshot
 	jobs     []Job
-	number   int // of the job that is asked about
+	number   int // the index of the job that is forecast
 	notes    *notes
 	queues   *queues
-	pods     []*corev1.Pod // those that are not gone when the jobs start
+	pods     []*corev1.Pod // the pods that are not gone when the jobs start
 	cluster  *placement.Cluster
 	symmetry *symmetry
 	// apiServer admits the planned pods, one after the other.
 	apiServer *podadmission.Controller
-	started   time.Time             // when planned pods start, for the scheduler that compares pods by it
-	at        map[types.UID]located // where the cluster's pods are
+	started   time.Time             // the start time of planned pods, by which the scheduler compares pods
+	at        map[types.UID]located // the positions of the cluster's pods
 	stopping  []victim              // pods that are being deleted
 	planned   map[*placement.Pod]planned
 	staff     map[types.NamespacedName]staff
-	batchJobs map[types.UID]*batchv1.Job             // of the snapshot, once somebody asks
-	workloads map[types.NamespacedName][]*corev1.Pod // pods by what admitted them, once somebody asks
+	batchJobs map[types.UID]*batchv1.Job             // of the snapshot, computed on first use
+	workloads map[types.NamespacedName][]*corev1.Pod // pods by the workload that admitted them, computed on first use
 	steps     []step
 }
 
@@ -150,7 +149,7 @@ type located struct {
 	node string
 }
 
-// planned is a planned pod, and which job and part it is of.
+// planned identifies the job and the part of a planned pod.
 type planned struct {
 	job int
 	Pod
@@ -198,8 +197,8 @@ func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	return f
 }
 
-// startOf is when planned pods start, as the scheduler sees it; zero for later than any other pod. Start times are
-// whole seconds: a pod that started in the second of the snapshot may be as young as one that is planned.
+// startOf is the start time of planned pods, as the scheduler sees it; zero means later than any other pod. Start times
+// are whole seconds: a pod that started in the second of the snapshot may have the same start time as a planned one.
 func startOf(s *Snapshot) (started time.Time) {
 	for _, pod := range s.Pods {
 		if start := pod.Status.StartTime; start != nil && !start.Time.Before(s.AsOf.Truncate(time.Second)) && start.After(started) {
@@ -212,7 +211,7 @@ func startOf(s *Snapshot) (started time.Time) {
 	return started
 }
 
-// gone are the pods of jobs that planned ones take the place of.
+// gone are the pods of jobs that planned jobs replace.
 func (f *forecast) gone() map[types.UID]bool {
 	gone := map[types.UID]bool{}
 	for _, pod := range f.snapshot.Pods {
@@ -223,7 +222,7 @@ func (f *forecast) gone() map[types.UID]bool {
 	return gone
 }
 
-// makes says whether a planned job takes the place of an owner of pods. Training jobs, tasks and Jobs share their
+// makes reports whether a planned job replaces an owner of pods. Training jobs, tasks and Jobs share one namespace of
 // names.
 func (f *forecast) makes(o owner) bool {
 	shared := o.kind == aTrainingJob || o.kind == aTask || o.kind == aJob
@@ -232,18 +231,19 @@ func (f *forecast) makes(o owner) bool {
 	})
 }
 
-// deletes says whether the plan deletes an owner of pods.
+// deletes reports whether the plan deletes an owner of pods.
 func (f *forecast) deletes(o owner) bool {
 	return slices.Contains(f.snapshot.Deletions, Deletion{Kind: o.kind, Namespace: o.namespace, Name: o.name})
 }
 
 const (
 	noJob = -1
-	// maxCompetitors bounds how many pods that wait already are tried whenever there is room.
+	// maxCompetitors bounds the number of pending pods that are tried whenever there is room.
 	maxCompetitors = 200
 )
 
-// competitors are the pods of the cluster that wait for room and are as important as the planned ones: they come first.
+// competitors are the cluster's pending pods of at least the priority of the planned ones: the scheduler tries them
+// first.
 func (f *forecast) competitors() []*placement.Pod {
 	least := int32(math.MaxInt32)
 	for pod := range f.planned {
@@ -263,11 +263,11 @@ func (f *forecast) competitors() []*placement.Pod {
 	return found
 }
 
-// maxLesser bounds how many pods of the cluster that wait and are less important are tried beside planned ones.
+// maxLesser bounds the number of the cluster's pending pods of lower priority that are tried beside planned ones.
 const maxLesser = 4
 
-// lesser are the pods of the cluster that wait for room and are less important than the planned ones: they may take
-// what an eviction frees while a planned pod is not tried, and be evicted for it.
+// lesser are the cluster's pending pods of lower priority than the planned ones: they may take freed room while a
+// planned pod backs off, and be evicted for it later.
 func (f *forecast) lesser() []*placement.Pod {
 	least := int32(math.MaxInt32)
 	for pod := range f.planned {
@@ -283,8 +283,8 @@ func (f *forecast) lesser() []*placement.Pod {
 	return found
 }
 
-// ask gives every part that has a queue to it, and makes the steps. What is made by a master that its queue does not
-// let start never comes to its own queue.
+// ask submits every part that has a queue to that queue, and builds the steps. Pods that a master creates never reach
+// their own queue if the master's queue does not let it start.
 func (f *forecast) ask() {
 	for number, job := range f.jobs {
 		for _, note := range job.Approximate {
@@ -330,7 +330,7 @@ func (f *forecast) ask() {
 	}
 }
 
-// create gives a pod to the API server, and to a step what becomes of it there.
+// create submits a pod to the API server, and notes the result in a step.
 func (f *forecast) create(job int, pod Pod, into *step) {
 	placed, refusal := f.enter(job, pod, true)
 	into.order = append(into.order, placed)
@@ -341,7 +341,7 @@ func (f *forecast) create(job int, pod Pod, into *step) {
 	f.reject(placed, refusal, into)
 }
 
-// createObject gives the object of a job to the API server, as far as quotas count such objects; nil where it is
+// createObject submits the object of a job to the API server, as far as quotas count such objects; nil if it is
 // created.
 func (f *forecast) createObject(job Job) *podadmission.Refusal {
 	if _, isJob := job.Object.(*batchv1.Job); !isJob && job.Noun != aJob && job.Noun != aTask && job.Noun != aTrainingJob || job.Grows {
@@ -350,7 +350,7 @@ func (f *forecast) createObject(job Job) *podadmission.Refusal {
 	return f.apiServer.ChargeObject(job.Key().Namespace, "jobs.batch")
 }
 
-// reject keeps a pod that is not created.
+// reject notes a pod that the API server rejects.
 func (f *forecast) reject(pod *placement.Pod, refusal *podadmission.Refusal, into *step) {
 	if !slices.Contains(into.order, pod) {
 		into.order = append(into.order, pod)
@@ -361,7 +361,7 @@ func (f *forecast) reject(pod *placement.Pod, refusal *podadmission.Refusal, int
 	}
 }
 
-// admit asks a part's queue, and returns the pods that it lets start.
+// admit submits a part to its queue, and returns the pods that the queue lets start.
 func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 	if f.queues == nil {
 		step.rulings = append(step.rulings, ruling{part, admission{why: "the cluster has no queues"}})
@@ -380,8 +380,8 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 	return f.queues.started(part, a)
 }
 
-// enter makes a planned pod ready for scheduling, as the API server stores it. One that is created counts in its
-// namespace's quotas; the refusal says why it cannot be created.
+// enter prepares a planned pod for scheduling, as the API server stores it. A created pod counts in its namespace's
+// quotas; the refusal is the reason why it cannot be created.
 func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
 	object, refusal := f.apiServer.Complete(f.withPresent(pod))
 	if pod.Answered && (pod.Refusal != nil || !f.snapshot.RulesPlanned) {
@@ -397,8 +397,7 @@ func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podad
 	return placed, refusal
 }
 
-// withPresent is the pod without the classes and the namespace that are not there, where somebody else may make them
-// before it.
+// withPresent is the pod without classes and namespace that do not exist, if others may create them before it.
 func (f *forecast) withPresent(pod Pod) *corev1.Pod {
 	object := *pod.Pod
 	if f.snapshot.RuntimeClasses == nil && object.Spec.RuntimeClassName != nil {
@@ -419,8 +418,8 @@ func (f *forecast) withPresent(pod Pod) *corev1.Pod {
 	return &object
 }
 
-// namespaces are those of the cluster and, where somebody else may make them before the jobs, those of the jobs. nil
-// where they could not be read.
+// namespaces are those of the cluster and, if others may create them before the jobs, those of the jobs. nil if they
+// could not be read.
 func (f *forecast) namespaces() []*corev1.Namespace {
 	namespaces := f.snapshot.Namespaces
 	if namespaces == nil || !f.snapshot.Open {
@@ -435,7 +434,7 @@ func (f *forecast) namespaces() []*corev1.Namespace {
 	return namespaces
 }
 
-// withControllers is the snapshot with what the jobs bring along that spreads pods.
+// withControllers is the snapshot with the jobs' own objects that spread pods.
 func withControllers(s *Snapshot, jobs []Job) *Snapshot {
 	with := *s
 	for _, job := range jobs {
@@ -451,8 +450,8 @@ func withControllers(s *Snapshot, jobs []Job) *Snapshot {
 	return &with
 }
 
-// priorityOf is a part's, where no class of its queue says it: that of the first pod set which names a class, else that
-// of its first pods.
+// priorityOf is the priority of a part without a class of its queue: that of the first pod set that names a class, else
+// that of its first pods.
 func (f *forecast) priorityOf(part Part) int32 {
 	if len(part.Pods) == 0 {
 		return 0

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxRefusals bounds how many evictions a refusal names.
+// maxRefusals bounds the number of evictions that a refusal names.
 const maxRefusals = 5
 
-// Refusals are what a gate for changes that must evict nobody has against the job, in a phrase each: that another job's
-// pod or workload would, or may, be evicted; that it can never run; and that the answer is approximate, for a reason
-// that is not accepted. That it waits is no reason: it harms nobody.
+// Refusals are the objections of a gate for changes that must not evict anything, one phrase each: that another job's
+// pod or workload is or may be evicted, that the job can never run, and that the answer is approximate for a reason
+// that is not accepted. Waiting is no objection: it affects no other job.
 func (a Answer) Refusals(accepted ...ReasonCode) []string {
 	var reasons []string
 	evicts := 0
@@ -47,7 +47,7 @@ func (a Answer) Refusals(accepted ...ReasonCode) []string {
 	return reasons
 }
 
-// Unaccepted are the codes of why the answer is approximate, each once, but those that are accepted.
+// Unaccepted returns, without repetition, the reason codes of an approximate answer that are not accepted.
 func (a Answer) Unaccepted(accepted ...ReasonCode) []string {
 	var codes []string
 	for _, reason := range a.Approximate {

@@ -11,10 +11,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// autoscalers are the programs that add nodes for pods that wait, as their images are called.
+// autoscalers are the names of images of programs that add nodes for pending pods.
 var autoscalers = []string{"cluster-autoscaler", "karpenter"}
 
-// autoscaler is the one that runs in the cluster; "" for none that is seen.
+// autoscaler is the autoscaler that runs in the cluster; "" if none is visible.
 func (f *forecast) autoscaler() string {
 	for _, pod := range f.snapshot.Pods {
 		for i := range pod.Spec.Containers {
@@ -30,13 +30,13 @@ func (f *forecast) autoscaler() string {
 	return ""
 }
 
-// groupLabels say which group of nodes, which grows and shrinks, a node is of.
+// groupLabels are labels that name a node's group, which grows and shrinks.
 var groupLabels = []string{
 	"karpenter.sh/nodepool", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
 	"kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup",
 }
 
-// noteGrowth says that nodes may be added for pods that wait, and in which groups they would help.
+// noteGrowth notes that an autoscaler may add nodes for pending pods, and the groups in which they would help.
 func (f *forecast) noteGrowth(a Answer) {
 	name := ""
 	for _, step := range f.steps {
@@ -63,7 +63,7 @@ func (f *forecast) noteGrowth(a Answer) {
 	}
 }
 
-// groupsFor are the groups of nodes, on an empty one of which a pod would fit.
+// groupsFor are the groups of nodes in which a pod would fit on an empty node.
 func (f *forecast) groupsFor(pod *placement.Pod) []string {
 	var groups []string
 	for _, node := range f.snapshot.Nodes {
@@ -88,7 +88,7 @@ const (
 	provisioningRequest = "kueue.x-k8s.io/provisioning-request"
 )
 
-// noteChecks says what Kueue leaves to others once it has reserved quota.
+// noteChecks notes the decisions that Kueue leaves to other controllers after it has reserved quota.
 func (f *forecast) noteChecks(a Answer) {
 	if f.queues == nil {
 		return
@@ -112,8 +112,8 @@ func (f *forecast) noteChecks(a Answer) {
 	}
 }
 
-// readyTimeout says whether Kueue is configured to wait for pods to be ready, as far as its workloads show: some were
-// evicted because theirs were not.
+// readyTimeout reports whether Kueue is configured to wait for pods to be ready, as far as its workloads show: it
+// evicted some because their pods were not ready.
 func (f *forecast) readyTimeout() bool {
 	return slices.ContainsFunc(f.queues.objects.Workloads, func(w *kueue.Workload) bool {
 		evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)

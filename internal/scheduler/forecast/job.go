@@ -19,51 +19,52 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
 )
 
-// Job is one that is planned: the pods that it will consist of.
+// Job is a planned job: the pods that it will consist of.
 type Job struct {
 	Noun            string // "training job", "task"
 	Namespace, Name string
-	// Stages follow one another: what is in a stage is made when all pods of those before it run.
+	// Stages follow one another: the pods of a stage are created after all pods of the stages before it run.
 	Stages []Stage
-	// Grows says that its pods are added to the job of this name that is there. A job that is made takes the place of
-	// one that has its name: the pods and workloads of that are gone when it starts.
+	// Grows is true if its pods are added to the existing job of this name. Otherwise a new job replaces one of the
+	// same name: the pods and workloads of that job are gone when it starts.
 	Grows bool
-	// Services, ReplicaSets and StatefulSets are made with the job, and spread its pods.
+	// Services, ReplicaSets and StatefulSets are created with the job, and spread its pods.
 	Services     []*corev1.Service
 	ReplicaSets  []*appsv1.ReplicaSet
 	StatefulSets []*appsv1.StatefulSet
-	// Claims are made with the job, where they are not there yet.
+	// Claims are created with the job, if they do not exist yet.
 	Claims []*corev1.PersistentVolumeClaim
-	// Suspended says that it is made suspended: without a queue it makes no pods until somebody resumes it.
+	// Suspended is true for a job that is created suspended: without a queue it has no pods until a user resumes it.
 	Suspended bool
-	// Object is what a user applies to create the job, as it was read; nil for a job that is only described.
+	// Object is what a user applies to create the job, as it was read; nil for a described job.
 	Object runtime.Object
-	// Approximate says, in a sentence each, what of the object is not known well enough to be exact about its pods.
+	// Approximate lists, in a sentence each, what is not known well enough of the object to be exact about its pods.
 	Approximate []string
 }
 
-// Stage is what comes into being together.
+// Stage is a list of parts that are created together.
 type Stage []Part
 
-// Part is pods that go one way: through a queue, which admits all of them or none, or straight to the scheduler, which
-// takes them one by one in their order.
+// Part is a list of pods that are admitted together: by a queue, which admits all of them or none, or without a queue
+// by the scheduler, which places them one by one in their order.
 type Part struct {
 	Pods []Pod
 	// Queue is the LocalQueue, "" for none, and Class the WorkloadPriorityClass, "" for the pods' own priority.
 	Queue, Class string
-	// Least is how many of the pods the queue may admit them with (partial admission); 0 is all of them.
+	// Least is the smallest number of pods with which the queue may admit the part (partial admission); 0 means all of
+	// them.
 	Least int
-	// PriorityClassName is the PriorityClass whose value is the Workload's priority, where Kueue does not take it from
-	// the first pod set that names one, and Class is empty.
+	// PriorityClassName is the PriorityClass whose value is the Workload's priority, if Class is empty and Kueue does
+	// not take the priority from the first pod set that names a class.
 	PriorityClassName string
-	// Sets are the names of the Workload's pod sets in their order, where that is not the order of the pods.
+	// Sets are the names of the Workload's pod sets in their order, if that differs from the order of the pods.
 	Sets []string
 }
 
-// Pod is one that is planned, and what it is called in an answer.
+// Pod is a planned pod, with its name in an answer.
 type Pod struct {
 	Role string // "master", "worker 0"
-	// Optional is a pod that its job can do without: a worker above the floor.
+	// Optional is true for a pod that its job can run without: a worker above the minimum.
 	Optional bool
 	// Set is the name of the Workload's pod set that counts the pod. Where it is empty, the first word of Role is.
 	Set string
@@ -100,7 +101,7 @@ func MapPods(jobs []Job, change func(Pod) Pod) []Job {
 	return jobs
 }
 
-// optional says whether a job can do without a part.
+// optional reports whether a job can do without a part.
 func (p Part) optional() bool {
 	return !slices.ContainsFunc(p.Pods, func(pod Pod) bool { return !pod.Optional })
 }
@@ -245,7 +246,7 @@ func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod 
 	}
 }
 
-// Queued says whether some of the job goes through a queue.
+// Queued reports whether some of the job goes through a queue.
 func (j Job) Queued() bool {
 	return slices.ContainsFunc(j.Stages, func(s Stage) bool {
 		return slices.ContainsFunc(s, func(p Part) bool { return p.Queue != "" })
@@ -286,7 +287,7 @@ func queuedByDefault(queues *Queues, jobs []Job) []Job {
 	return jobs
 }
 
-// answered says whether the API server was asked about all pods of the job.
+// answered reports whether the API server was asked about all pods of the job.
 func (j Job) answered() bool {
 	all := true
 	MapPods([]Job{j}, func(pod Pod) Pod {

@@ -99,7 +99,7 @@ func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned 
 	return s, floor, true
 }
 
-// single says whether a pod is a workload by itself: its quota is taken away without anybody else's.
+// single reports whether a pod is a workload by itself: its quota is taken away without anybody else's.
 func (f *forecast) single(pod *placement.Pod) bool {
 	return isWorker(pod.Object()) && pod.Object().Labels[kueue.PodGroupNameLabel] == ""
 }

@@ -53,7 +53,7 @@ func ownerOf(pod *corev1.Pod) owner {
 	return o
 }
 
-// replaces says whether it makes a pod again that the scheduler evicted, and that then waits for room at once. The pods
+// replaces reports whether it makes a pod again that the scheduler evicted, and that then waits for room at once. The pods
 // that Kueue manages one by one wait for quota first.
 func (o owner) replaces(pod *corev1.Pod) bool {
 	return o.kind != "" && o.kind != "Node" && !trainingjob.Managed(pod)

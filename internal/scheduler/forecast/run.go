@@ -60,7 +60,7 @@ type victim struct {
 	stopped bool
 }
 
-// evicted says whether the scheduler evicts it.
+// evicted reports whether the scheduler evicts it.
 func (v victim) evicted() bool { return !v.queue && !v.failed && v.job != noJob }
 
 // splitter is how runs split and join.

@@ -9,12 +9,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// spared says whether some of equal choices leaves a pod alone.
+// spared reports whether some of equal choices leaves a pod alone.
 func spared(pod *placement.Pod, equal []choice) bool {
 	return slices.ContainsFunc(equal, func(c choice) bool { return !slices.Contains(c.victims, pod) })
 }
 
-// stops says whether a pod is stopping, or has stopped.
+// stops reports whether a pod is stopping, or has stopped.
 func (r *run) stops(pod *placement.Pod) bool {
 	return slices.ContainsFunc(r.lost, func(v victim) bool { return v.pod == pod && !v.stopped })
 }
@@ -79,7 +79,7 @@ func (r *run) afterQueues(pods []*placement.Pod) []*run {
 	return append(r.clearings(pods, r.most), still)
 }
 
-// orderMatters says whether a pod that waits for its victims could go to another node if others stop before them:
+// orderMatters reports whether a pod that waits for its victims could go to another node if others stop before them:
 // beside all pods that wait for room as well, each on the node that is kept for it.
 func (r *run) orderMatters(pods []*placement.Pod) bool {
 	then := r.cluster.Clone()

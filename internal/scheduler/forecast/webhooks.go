@@ -43,7 +43,7 @@ func (f *forecast) noteWebhooks(pod Pod) {
 	}
 }
 
-// forPods says whether rules mean pods that are created.
+// forPods reports whether rules mean pods that are created.
 func forPods(rules []admissionv1.RuleWithOperations) bool {
 	has := func(list []string, value string) bool {
 		return slices.Contains(list, value) || slices.Contains(list, "*")
@@ -55,7 +55,7 @@ func forPods(rules []admissionv1.RuleWithOperations) bool {
 	})
 }
 
-// selects says whether a selector matches; none matches everything.
+// selects reports whether a selector matches; none matches everything.
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	if selector == nil {
 		return true

@@ -55,5 +55,5 @@ func outOf(s *slots, pod *Pod, n *node) *Rejection {
 	return nil
 }
 
-// WantsClaims says whether a pod has volume claims or asks for devices, which the scheduler would have bound for it.
+// WantsClaims reports whether a pod has volume claims or asks for devices, which the scheduler would have bound for it.
 func (c *Cluster) WantsClaims(pod *Pod) bool { return pod.wants != nil || c.mounts(pod) != nil }

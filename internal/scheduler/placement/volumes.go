@@ -239,19 +239,19 @@ func (m *mounts) read(c *Cluster, key string, claim *corev1.PersistentVolumeClai
 	}
 }
 
-// ofPod says whether a claim is for one pod only, as those of StatefulSets and of ephemeral volumes are.
+// ofPod reports whether a claim is for one pod only, as those of StatefulSets and of ephemeral volumes are.
 func (m *mounts) ofPod(key string, claim *corev1.PersistentVolumeClaim) bool {
 	return slices.Contains(m.exclusive, key) || claim.UID == ""
 }
 
-// migrated says whether a CSI driver may have taken over what an in-tree plugin did, which changes where the volume is.
+// migrated reports whether a CSI driver may have taken over what an in-tree plugin did, which changes where the volume is.
 func migrated(pv *corev1.PersistentVolume) bool {
 	s := &pv.Spec.PersistentVolumeSource
 	return s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.AzureDisk != nil || s.AzureFile != nil || s.Cinder != nil ||
 		s.VsphereVolume != nil || s.PortworxVolume != nil
 }
 
-// uses says whether a pod has one of the claims that only one pod may have.
+// uses reports whether a pod has one of the claims that only one pod may have.
 func (m *mounts) uses(pod *Pod) bool {
 	if len(m.exclusive) == 0 {
 		return false
@@ -289,7 +289,7 @@ func (cy *cycle) mountable(t *trial) verdict {
 	return feasible
 }
 
-// inUse says whether a pod on a node has a claim that only one pod may have, beside those of a node that are gone.
+// inUse reports whether a pod on a node has a claim that only one pod may have, beside those of a node that are gone.
 func (cy *cycle) inUse(t *trial) bool {
 	for _, key := range cy.mounts.exclusive {
 		users := cy.c.volumes.users[key]
@@ -305,7 +305,7 @@ func (cy *cycle) inUse(t *trial) bool {
 	return false
 }
 
-// overLimit says whether a node can have no more volumes of a driver.
+// overLimit reports whether a node can have no more volumes of a driver.
 func (cy *cycle) overLimit(t *trial) bool {
 	limits := cy.c.storage.limits[t.name]
 	if len(limits) == 0 {
@@ -399,7 +399,7 @@ func (c *Cluster) bindings(m *mounts, n *node) (list []binding, ok bool) {
 	return list, true
 }
 
-// inTopologies says whether a node is in one of a StorageClass' topologies, where it has any.
+// inTopologies reports whether a node is in one of a StorageClass' topologies, where it has any.
 func inTopologies(terms []corev1.TopologySelectorTerm, labels map[string]string) bool {
 	if len(terms) == 0 {
 		return true

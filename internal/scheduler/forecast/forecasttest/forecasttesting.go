@@ -1,4 +1,4 @@
-// Package forecasttest builds snapshots for tests: nodes, classes, and the pods of jobs that run.
+// Package forecasttest builds snapshots for tests: nodes, classes, and the pods of running jobs.
 package forecasttest
 
 import (
@@ -22,7 +22,7 @@ import (
 // AsOf is the time of every snapshot.
 var AsOf = time.Date(2026, 11, 21, 10, 4, 7, 0, time.UTC)
 
-// Node has CPUs, and more of everything else than any test needs.
+// Node has the given CPUs, and more of every other resource than any test needs.
 func Node(name, cpu string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
@@ -37,7 +37,7 @@ func Class(name string, value int32) *schedulingv1.PriorityClass {
 	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 }
 
-// Pod runs on a node ("" for one that waits) with a priority, since so many seconds after midnight.
+// Pod runs on a node ("" for a pending pod) with a priority, since the given number of seconds after midnight.
 func Pod(name, node, cpu string, priority int32, since int) *corev1.Pod {
 	at := metav1.NewTime(AsOf.Truncate(24 * time.Hour).Add(time.Duration(since) * time.Second))
 	pod := &corev1.Pod{
@@ -54,12 +54,12 @@ func Pod(name, node, cpu string, priority int32, since int) *corev1.Pod {
 	return pod
 }
 
-// CPU is a request of so many.
+// CPU is a request of the given number of CPUs.
 func CPU(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// Worker makes a pod the worker of a training job.
+// Worker turns a pod into the worker of a training job.
 func Worker(pod *corev1.Pod, job string, id int) *corev1.Pod {
 	pod.Labels = map[string]string{
 		trainingjob.LabelJobName: job, trainingjob.LabelRole: trainingjob.RoleWorker,
@@ -69,13 +69,13 @@ func Worker(pod *corev1.Pod, job string, id int) *corev1.Pod {
 	return pod
 }
 
-// Master makes a pod the master of a training job.
+// Master turns a pod into the master of a training job.
 func Master(pod *corev1.Pod, job string) *corev1.Pod {
 	pod.Labels = map[string]string{trainingjob.LabelJobName: job, trainingjob.LabelRole: trainingjob.RoleMaster}
 	return OfJob(pod, job)
 }
 
-// OfJob makes a pod that of a batch/v1 Job.
+// OfJob turns a pod into one of a batch/v1 Job.
 func OfJob(pod *corev1.Pod, job string) *corev1.Pod {
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
@@ -85,7 +85,7 @@ func OfJob(pod *corev1.Pod, job string) *corev1.Pod {
 	return pod
 }
 
-// TrainingJob describes one: a master of one CPU and workers of three.
+// TrainingJob is a training job with a master of one CPU and workers of three.
 func TrainingJob(name, masterClass, workerClass string, least, most int) trainingjob.Definition {
 	resources := func(cpu string) *corev1.ResourceRequirements {
 		return &corev1.ResourceRequirements{Requests: CPU(cpu), Limits: CPU(cpu)}
@@ -100,7 +100,7 @@ func TrainingJob(name, masterClass, workerClass string, least, most int) trainin
 	}
 }
 
-// Task is one of n pods that ask for CPUs, in a queue where that is not "".
+// Task is a task of n pods that request the given CPUs, in a queue unless that is "".
 func Task(name, queue, class, cpus string, n int) task.Task {
 	return task.Task{
 		Name: name, Namespace: corev1.NamespaceDefault, Run: "true", NumNodes: n, Image: "image", TrainerImage: "trainer", CPUs: cpus,
@@ -134,8 +134,8 @@ func Queues(cpus string, workloads ...*kueue.Workload) *forecast.Queues {
 	}
 }
 
-// Workload is what stands for a Job (kind "Job") or a pod (kind "Pod") in queue user-queue: with quota since so many
-// seconds after midnight, or, since a negative number of seconds, waiting.
+// Workload is the Workload of a Job (kind "Job") or a pod (kind "Pod") in queue user-queue: with quota since the given
+// number of seconds after midnight, or, if the number is negative, waiting.
 func Workload(kind, name string, uid types.UID, template *corev1.Pod, priority int32, since int) *kueue.Workload {
 	at := metav1.NewTime(AsOf.Truncate(24 * time.Hour).Add(time.Duration(max(since, -since)) * time.Second))
 	w := &kueue.Workload{

@@ -159,7 +159,7 @@ func (s *Set) daemonSet(object *unstructured.Unstructured) ([]forecast.Job, erro
 	return []forecast.Job{job}, nil
 }
 
-// runsDaemon says whether the DaemonSet controller creates a pod for a node (NodeShouldRunDaemonPod).
+// runsDaemon reports whether the DaemonSet controller creates a pod for a node (NodeShouldRunDaemonPod).
 func runsDaemon(pod *corev1.Pod, node *corev1.Node) bool {
 	if name := pod.Spec.NodeName; name != "" && name != node.Name {
 		return false

@@ -98,7 +98,7 @@ func sortedKeys(of map[string]any) []string {
 	return keys
 }
 
-// changesPods says whether an update changes more than what no scheduler looks at.
+// changesPods reports whether an update changes more than what no scheduler looks at.
 func changesPods(change resourceChange) bool {
 	before, after := objectsOf(change.Type, change.Change.Before), objectsOf(change.Type, change.Change.After)
 	if len(before) == 0 || len(before) != len(after) {
