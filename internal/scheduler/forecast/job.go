@@ -75,14 +75,14 @@ type Pod struct {
 	Wave int
 	// Ends is set for a pod that has to end before the next wave is created, as an initializer does.
 	Ends bool
-	// Answered says that the API server was asked about the pod, by a dry run: Pod is what it would store, or Refusal
-	// says why it would not.
+	// Answered is true if the API server answered a dry run of the pod: Pod is then what it would store, or Refusal the
+	// reason why it would not.
 	Answered bool
 	Refusal  *podadmission.Refusal
 	*corev1.Pod
 }
 
-// MapPods is jobs with their pods changed. The jobs given stay as they are.
+// MapPods returns the jobs with each pod changed. It does not modify its argument.
 func MapPods(jobs []Job, change func(Pod) Pod) []Job {
 	jobs = slices.Clone(jobs)
 	for i := range jobs {
@@ -101,12 +101,12 @@ func MapPods(jobs []Job, change func(Pod) Pod) []Job {
 	return jobs
 }
 
-// optional reports whether a job can do without a part.
+// optional reports whether a job can run without a part.
 func (p Part) optional() bool {
 	return !slices.ContainsFunc(p.Pods, func(pod Pod) bool { return !pod.Optional })
 }
 
-// String names the job as others read it: its namespace is said unless it is the default one.
+// String is the job's name, with the namespace unless that is the default one.
 func (j Job) String() string { return shortName(j.Namespace, j.Name) }
 
 func shortName(namespace, name string) string {
@@ -121,8 +121,8 @@ func (j Job) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
 }
 
-// OfTrainingJob is the job that a definition describes: its master first and, when that runs, its workers; under a
-// queue the floor with the master, and every other worker by itself.
+// OfTrainingJob is the job of a definition: its master first and, when that runs, its workers. In a queue the minimum
+// workers are admitted with the master, and every other worker by itself.
 func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 	job := Job{Noun: aTrainingJob, Namespace: d.Job.Namespace, Name: d.Job.Name}
 	master, err := d.MasterTemplate()
@@ -150,8 +150,8 @@ func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 	return job, nil
 }
 
-// WorkersToCome are the workers from number `from` on that a running job makes when it may have more of them, or
-// needs new ones.
+// WorkersToCome are the workers with numbers from `from` on. A running job creates them when its maximum grows, or to
+// replace workers.
 func WorkersToCome(d trainingjob.Definition, from int) (Job, error) {
 	job := Job{Noun: aTrainingJob, Namespace: d.Job.Namespace, Name: d.Job.Name, Grows: true}
 	workers, err := ofWorkers(d)
@@ -186,10 +186,10 @@ func ofWorkers(d trainingjob.Definition) ([]Pod, error) {
 	return workers, nil
 }
 
-// OfTask is a task's pods, all at once. flavors are those of its queue; see task.Given.
+// OfTask is the pods of a task, which start together. flavors are those of its queue; see task.Given.
 func OfTask(t task.Task, flavors []map[string]string) (Job, error) {
 	job := Job{Noun: aTask, Namespace: t.Namespace, Name: t.Name}
-	t.SecretValues = nil // they decide nothing here, and their values are not known
+	t.SecretValues = nil // secrets do not affect the forecast, and their values are not known
 	objects, err := task.Render(t, task.Given{Flavors: flavors})
 	if err != nil {
 		return job, err
@@ -246,14 +246,14 @@ func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod 
 	}
 }
 
-// Queued reports whether some of the job goes through a queue.
+// Queued reports whether any part of the job goes through a queue.
 func (j Job) Queued() bool {
 	return slices.ContainsFunc(j.Stages, func(s Stage) bool {
 		return slices.ContainsFunc(s, func(p Part) bool { return p.Queue != "" })
 	})
 }
 
-// QueueIn puts every part of the job into a queue, each by itself.
+// QueueIn puts every part of the job into a queue, as a workload of its own.
 func (j *Job) QueueIn(queue string) {
 	stages := make([]Stage, len(j.Stages))
 	for i, stage := range j.Stages {
@@ -287,7 +287,7 @@ func queuedByDefault(queues *Queues, jobs []Job) []Job {
 	return jobs
 }
 
-// answered reports whether the API server was asked about all pods of the job.
+// answered reports whether the API server answered a dry run for all pods of the job.
 func (j Job) answered() bool {
 	all := true
 	MapPods([]Job{j}, func(pod Pod) Pod {

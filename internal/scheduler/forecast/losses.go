@@ -13,18 +13,18 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// loss is what an owner loses to others.
+// loss describes the pods that an owner loses to other jobs.
 type loss struct {
 	owner   owner
 	master  bool
 	workers int
 	pods    int
-	again   []string // the nodes on which its pods were made again
-	fails   string   // why it fails for good, of a Job
+	again   []string // the nodes on which replacements of its pods run
+	fails   string   // why it fails for good, if it is a Job
 }
 
-// losses are what owners lose to the scheduler for a job, in one run: a pod that was made again, and has found a place,
-// is not lost.
+// losses are the pods that owners lose to preemption for a job, in one run. A pod whose replacement has found a node is
+// not lost.
 func (f *forecast) losses(r *run, job int) map[owner]loss {
 	again := map[*placement.Pod]string{}
 	for _, one := range r.fates {
@@ -58,7 +58,7 @@ func (f *forecast) losses(r *run, job int) map[owner]loss {
 	return losses
 }
 
-// fate says what becomes of an owner in a run, and asks for what is not known of it.
+// fate describes the outcome for an owner in a run, and requests the ConfigMaps that it needs for this.
 func (f *forecast) fate(r *run, l loss, asks map[types.NamespacedName]bool) string {
 	if l.owner.kind != aTrainingJob {
 		return l.fate(staff{}, 0)
@@ -78,7 +78,7 @@ func (f *forecast) fate(r *run, l loss, asks map[types.NamespacedName]bool) stri
 	return l.fate(s, floor)
 }
 
-// plannedStaff is the workers of a job that is planned itself, as they are in a run, and its floor.
+// plannedStaff counts the workers of a planned job in a run, and returns its minimum too.
 func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned bool) {
 	at := slices.IndexFunc(f.jobs, func(job Job) bool { return !job.Grows && job.Noun == aTrainingJob && job.Key() == o.key() })
 	if at < 0 {
@@ -99,18 +99,18 @@ func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned 
 	return s, floor, true
 }
 
-// single reports whether a pod is a workload by itself: its quota is taken away without anybody else's.
+// single reports whether a pod is a workload by itself: Kueue evicts it without other pods.
 func (f *forecast) single(pod *placement.Pod) bool {
 	return isWorker(pod.Object()) && pod.Object().Labels[kueue.PodGroupNameLabel] == ""
 }
 
-// staff is the workers that a training job has.
+// staff counts the workers of a training job.
 type staff struct {
 	running, all int
 }
 
-// staffOf counts the workers of each training job: those that have a place, and all that are wanted, which includes
-// those that wait for one. A pod that is being deleted is not wanted any more.
+// staffOf counts the workers of each training job: those that have a node, and all that are wanted, which includes
+// pending ones. A pod that is being deleted is not wanted.
 func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
 	found := map[types.NamespacedName]staff{}
 	for _, pod := range pods {
@@ -128,7 +128,7 @@ func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
 	return found
 }
 
-// fate says what becomes of an owner that loses pods. A training job has a staff, and needs the floor of it.
+// fate describes the outcome for an owner that loses pods. staff and floor are those of a training job.
 func (l loss) fate(s staff, floor int) string {
 	name := shortName(l.owner.namespace, l.owner.name)
 	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
@@ -159,7 +159,7 @@ func (l loss) fate(s staff, floor int) string {
 	}
 }
 
-// requeued says what becomes of a workload that its queue has evicted.
+// requeued describes the outcome for a workload that its queue has evicted.
 func requeued(what string, ahead int) string {
 	place := "first in line"
 	if ahead > 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// merged joins runs that have come to the same state by different choices: the same pods have stopped, and pods that
-// are alike are on the same nodes, whichever is on which. What happens next is the same in all of them. The pods'
-// possible nodes are those of all runs that are joined.
+// merged joins runs that have reached the same state by different choices: the same pods have stopped, and equivalent
+// pods are on the same nodes, whichever pod is on which. All of them continue in the same way. The possible nodes of a
+// pod are those of all joined runs.
 func (f *forecast) merged(runs []*run) []*run {
 	if len(runs) == 1 {
 		return runs
@@ -30,7 +30,7 @@ func (f *forecast) merged(runs []*run) []*run {
 	return kept
 }
 
-// state describes a run by what decides about all that follows. Nodes that are alike may have changed places.
+// state describes a run by everything that affects what follows. Equivalent nodes may have exchanged places.
 func (f *forecast) state(r *run) string {
 	var lines []string
 	for pod, fate := range r.fates {
@@ -58,7 +58,7 @@ func (f *forecast) state(r *run) string {
 	return strings.Join(lines, "\n")
 }
 
-// changes are what has become of nodes in a run, in an order that is the same for the same.
+// changes are the changes of nodes in a run, in a canonical order.
 func (f *forecast) changes(r *run) map[string][]string {
 	changes := map[string][]string{}
 	for pod, fate := range r.fates {
@@ -80,7 +80,7 @@ func (f *forecast) changes(r *run) map[string][]string {
 	return changes
 }
 
-// lookOf is equal for pods that are alike to the scheduler.
+// lookOf is equal for pods that the scheduler does not distinguish.
 func (f *forecast) lookOf(pod *placement.Pod) string {
 	if _, ok := f.planned[pod]; ok {
 		return f.kindOf(pod, nil)
@@ -88,7 +88,7 @@ func (f *forecast) lookOf(pod *placement.Pod) string {
 	return f.symmetry.podLook(pod)
 }
 
-// distinct are choices of which no two differ in more than which of several nodes, or pods, that are alike they take.
+// distinct returns one of each set of choices that differ only in which of several equivalent nodes or pods they take.
 func (f *forecast) distinct(r *run, choices []choice) []choice {
 	if len(choices) == 1 {
 		return choices
@@ -111,8 +111,7 @@ func (f *forecast) distinct(r *run, choices []choice) []choice {
 	return distinct
 }
 
-// kindOf is equal for pods that are alike: those of one part of a job by their role, and those made again by their
-// owner.
+// kindOf is equal for equivalent pods: planned pods by their part and role, and replacements of victims by their owner.
 func (f *forecast) kindOf(pod *placement.Pod, fate *fate) string {
 	if p, ok := f.planned[pod]; ok {
 		word, _, _ := strings.Cut(p.Role, " ")
@@ -124,13 +123,13 @@ func (f *forecast) kindOf(pod *placement.Pod, fate *fate) string {
 	return fmt.Sprintf("%s %d %t", ownerOf(pod.Object()), pod.Priority, fate.instead != nil)
 }
 
-// join takes over what another run that is in the same state says of pods.
+// join adds the results of another run in the same state.
 func (r *run) join(other *run) {
 	r.cut = r.cut || other.cut
 	for pod, theirs := range other.fates {
 		ours := r.fates[pod]
 		if ours == nil {
-			continue // made again in the place of another pod that is alike
+			continue // the replacement of another pod that is equivalent
 		}
 		for _, node := range theirs.nodes {
 			if !slices.Contains(ours.nodes, node) {
@@ -147,7 +146,7 @@ func (r *run) join(other *run) {
 		if at := slices.IndexFunc(r.lost, func(l victim) bool { return l.pod == v.pod }); at >= 0 {
 			r.lost[at].chosen = r.lost[at].chosen || v.chosen
 		} else {
-			r.others = append(r.others, v) // one that is alike stops here
+			r.others = append(r.others, v) // an equivalent pod stops here
 		}
 	}
 	for _, v := range other.others {

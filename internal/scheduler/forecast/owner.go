@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// owner is what a pod belongs to.
+// owner is the object that a pod belongs to.
 type owner struct {
 	kind            string // "training job", "task", "Job", "ReplicaSet"; "" for a pod of its own
 	namespace, name string
@@ -36,7 +36,7 @@ func (o owner) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.namespace, Name: o.name}
 }
 
-// ownerOf tells by labels and owner references what a pod belongs to.
+// ownerOf determines the owner of a pod from labels and owner references.
 func ownerOf(pod *corev1.Pod) owner {
 	o := owner{namespace: pod.Namespace}
 	controller := metav1.GetControllerOfNoCopy(pod)
@@ -53,8 +53,8 @@ func ownerOf(pod *corev1.Pod) owner {
 	return o
 }
 
-// replaces reports whether it makes a pod again that the scheduler evicted, and that then waits for room at once. The pods
-// that Kueue manages one by one wait for quota first.
+// replaces reports whether the owner creates a new pod for one that preemption evicted, and the new pod waits for room
+// immediately. Pods that Kueue manages one by one wait for quota first.
 func (o owner) replaces(pod *corev1.Pod) bool {
 	return o.kind != "" && o.kind != "Node" && !trainingjob.Managed(pod)
 }

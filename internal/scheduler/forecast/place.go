@@ -9,9 +9,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// place gives pods to the scheduler at one time, those of each list in their order and the lists in any, and continues
-// until nothing changes any more: what stops is gone, what waits has been tried again. It returns the runs into which
-// this one splits.
+// place submits pods to the scheduler at one time, those of each list in their order and the lists in any order, and
+// continues until nothing changes: stopping pods are gone, and waiting pods have been tried again. It returns the runs
+// into which this one splits.
 func (r *run) place(lists ...[]*placement.Pod) []*run {
 	pods := slices.Concat(lists...)
 	r.view()
@@ -45,8 +45,8 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 	return runs
 }
 
-// retries are the pods to try again: for how long each of them backs off is open, and so whether those for which room
-// is kept come before others. That makes a difference only where one of the others finds something.
+// retries are the pods to try again. Their back-off times are not known, and so neither is whether pods with a
+// nominated node come before others. That makes a difference only if one of the others finds a node.
 func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
 	waiting := byPriority(r.waiting(pods))
 	var kept, others []*placement.Pod
@@ -69,7 +69,7 @@ func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
 }
 
 // opportunists are pods of the cluster, each in a list of its own, that find room now though they are less important
-// than a planned pod that waits: which of them is tried first is open, as room may be kept elsewhere than it is found.
+// than a planned pod that waits. Their order is not known, as room may be reserved on other nodes than theirs.
 func (r *run) opportunists(pods []*placement.Pod) (lists [][]*placement.Pod) {
 	exposed := slices.ContainsFunc(pods, func(pod *placement.Pod) bool {
 		f := r.fates[pod]
@@ -86,14 +86,14 @@ func (r *run) opportunists(pods []*placement.Pod) (lists [][]*placement.Pod) {
 	return lists
 }
 
-// byPriority are pods in the order of the scheduling queue.
+// byPriority sorts pods in the order of the scheduling queue.
 func byPriority(pods []*placement.Pod) []*placement.Pod {
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(a, b *placement.Pod) int { return cmp.Compare(b.Priority, a.Priority) })
 	return pods
 }
 
-// each tries what is in the queues of some runs, until they are empty.
+// each tries the pods in the queues of runs, until the queues are empty.
 func (s splitter) each(runs []*run) []*run {
 	for {
 		var next []*run
@@ -116,13 +116,13 @@ func (s splitter) each(runs []*run) []*run {
 	}
 }
 
-// way is a run in which a pod is tried next.
+// way is a run together with the pod to try next.
 type way struct {
 	*run
 	pod *placement.Pod
 }
 
-// nexts are the ways in which a run continues: by the first pod of each of its queues, in at most so many.
+// nexts are the possible continuations of a run: with the first pod of each of its queues, at most the given number.
 func (r *run) nexts(most int) []way {
 	r.queues = slices.DeleteFunc(r.queues, func(queue []*placement.Pod) bool { return len(queue) == 0 })
 	if len(r.queues) == 0 {
@@ -140,7 +140,7 @@ func (r *run) nexts(most int) []way {
 	return ways
 }
 
-// schedule tries one pod, in as many runs as there are equal choices, and at most so many.
+// schedule tries one pod, in one run for each equal choice, up to a maximum number of runs.
 func (r *run) schedule(pod *placement.Pod, most int) []*run {
 	f := r.fates[pod]
 	if why := unscheduled(pod.Object()); f != nil && why != "" {
@@ -166,7 +166,7 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 	return r.follow(pod, d, early, most)
 }
 
-// follow carries a decision out, and those that may be made instead, in as many runs as there are, and at most so many.
+// follow applies a decision and its alternatives, in one run each, up to a maximum number of runs.
 func (r *run) follow(pod *placement.Pod, d placement.Decision, early []choice, most int) []*run {
 	f := r.fates[pod]
 	var choices []choice
@@ -203,7 +203,7 @@ func (r *run) follow(pod *placement.Pod, d placement.Decision, early []choice, m
 	return runs
 }
 
-// unscheduled says why kube-scheduler does not try a pod; "" where it does.
+// unscheduled is the reason why kube-scheduler does not try a pod; "" if it does.
 func unscheduled(pod *corev1.Pod) string {
 	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
 		return "the scheduler " + name + " places it, which is not known here"
@@ -218,10 +218,10 @@ func unscheduled(pod *corev1.Pod) string {
 	return "its scheduling gates have to be removed first: " + join(gates)
 }
 
-// take carries a decision out: the pod is bound, or its victims begin to stop and the node is kept for it.
+// take applies a decision: it binds the pod, or its victims begin to stop and the pod is nominated for the node.
 func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	f := r.fates[pod]
-	if f == nil { // a pod of the cluster that waited for room: what it does is nobody's of the planned jobs
+	if f == nil { // a pending pod of the cluster, which belongs to no planned job
 		f = &fate{job: noJob}
 	}
 	f.nodes, f.others = namesOf(c, equal)
@@ -244,7 +244,7 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	r.views = slices.Clone(r.views[c.view:])
 	r.view()
 	for _, v := range c.victims {
-		if r.stops(v) { // for another pod already, or because it is being deleted
+		if r.stops(v) { // for another pod already, or because of its deletion
 			continue
 		}
 		r.lost = append(r.lost, victim{pod: v, node: c.node, job: f.job, by: f.role, chosen: spared(v, equal)})

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Reason is why an answer is approximate: something that it depends on is not known, or not looked at to the end.
+// Reason is a reason for an approximate answer: something that it depends on is unknown, or was not fully considered.
 type Reason struct {
-	// Code is stable: gates select by it which reasons they accept.
+	// Code is stable: gates select the reasons that they accept by it.
 	Code ReasonCode `json:"code"`
-	// Object is what the reason is about, "PodDisruptionBudget", "ClusterQueue team-a"; "" for the forecast itself.
+	// Object is the subject of the reason, "PodDisruptionBudget", "ClusterQueue team-a"; "" for the forecast itself.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"` // a sentence without its full stop
 }
@@ -52,7 +52,7 @@ func ReasonCodes() []ReasonCode {
 	}
 }
 
-// ParseReasonCodes reads codes that a gate accepts. One that does not exist is an error: it may be misspelt.
+// ParseReasonCodes parses codes that a gate accepts. An unknown code is an error: it may be misspelt.
 func ParseReasonCodes(texts []string) ([]ReasonCode, error) {
 	var codes []ReasonCode
 	for _, text := range texts {
@@ -72,7 +72,7 @@ func codesAsTexts() []string {
 	return texts
 }
 
-// notes collects what makes an answer approximate, each once.
+// notes collects, without repetition, the reasons why an answer is approximate.
 type notes struct {
 	reasons []Reason
 }

@@ -7,82 +7,82 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// maxRounds bounds how often pods are tried again after others have stopped: in each round some pod is bound or
-// evicted.
+// maxRounds bounds how often pods are tried again after others have stopped: each round binds or evicts a pod.
 const maxRounds = 20
 
-// run is one way in which pods may come to their places. Where kube-scheduler chooses at random between equals, a run
+// run is one possible sequence of scheduling decisions. If kube-scheduler chooses at random between equals, a run
 // splits: one continues with each choice.
 type run struct {
 	cluster *placement.Cluster
-	// views are what PodDisruptionBudgets allowed since pods were given to the scheduler together, the latest last: their
-	// controller follows the evictions, and the scheduler may read any of them, though none from before what it has read.
+	// views are the states of PodDisruptionBudgets since pods were last submitted together, the latest last: their
+	// controller observes evictions with a delay, and the scheduler may read any of the states, but none that is older
+	// than one that it has read.
 	views []placement.Budgets
 	cut   bool
 	splitter
 	fates  map[*placement.Pod]*fate
 	lost   []victim
-	others []victim // who may stop as well, by choices that were not followed
-	// competitors are pods of the cluster that wait for room and come before planned ones: they are tried again
-	// whenever some is made.
+	others []victim // pods that may stop too, by choices that were not followed
+	// competitors are pending pods of the cluster that come before planned ones: they are tried again whenever room
+	// becomes free.
 	competitors []*placement.Pod
-	lesser      []*placement.Pod // less important pods of the cluster that wait for room
-	seated      []located        // pods of the cluster that waited for room, and have found it
-	// queues are what is still to be tried in this round, each in its order; which comes next is open.
+	lesser      []*placement.Pod // pending pods of the cluster with lower priority
+	seated      []located        // pods of the cluster that were pending and have found a node
+	// queues are the pods still to try in this round, each queue in its order; which queue comes next is open.
 	queues [][]*placement.Pod
 	job    int // the number of the job whose pods are being placed
 }
 
-// fate is what becomes of a pod that is planned, or that is made again in the place of a victim.
+// fate is the outcome for a planned pod, or for the replacement of a victim.
 type fate struct {
 	job     int
 	role    string
 	state   State
-	nodes   []string // where it may go, the likeliest first
-	others  int      // how many nodes more are equal to those
-	after   []victim // who has to stop first
-	why     string   // it waits, or is rejected
-	passing bool     // it is rejected only as long as a quota is used up
-	bound   string   // where it is; "" while it waits
-	// instead is the victim that it is made in the place of; nil for a planned pod.
+	nodes   []string // where it may start, the most likely first
+	others  int      // number of further nodes that are equal to those
+	after   []victim // pods that have to stop first
+	why     string   // the reason why it waits, or is rejected
+	passing bool     // it is rejected only while a quota is exhausted
+	bound   string   // its node; "" while it waits
+	// instead is the victim that it replaces; nil for a planned pod.
 	instead *placement.Pod
 }
 
-// victim is a pod that stops, or is gone, so that others can start.
+// victim is a pod that is stopping or gone, so that others can start.
 type victim struct {
 	pod     *placement.Pod
 	node    string
-	job     int    // for whom
+	job     int    // the job that it stops for
 	by      string // the role of the pod that evicts it; "" for one that stops for other reasons
 	queue   bool   // its queue evicts it, not the scheduler
-	failed  bool   // its Job fails for the loss of another pod, and deletes it
+	failed  bool   // its Job fails because of the loss of another pod, and deletes it
 	chosen  bool   // there were equal choices without it
 	stopped bool
 }
 
-// evicted reports whether the scheduler evicts it.
+// evicted reports whether the scheduler evicts the pod.
 func (v victim) evicted() bool { return !v.queue && !v.failed && v.job != noJob }
 
-// splitter is how runs split and join.
+// splitter decides how runs split and join.
 type splitter struct {
-	most int // so many runs are followed at a time
+	most int // number of runs that are followed at a time
 	// merge joins runs that have come to the same state.
 	merge func([]*run) []*run
-	// distinct leaves out choices that lead to the same as others.
+	// distinct removes choices that lead to the same state as others.
 	distinct func(*run, []choice) []choice
 }
 
-// share is into how many runs each of some may split.
+// share is the number of runs into which each of several may split.
 func (s splitter) share(runs int) int { return max(s.most/runs, 1) }
 
-// view notes what budgets allow now, if that is another than before.
+// view notes the current state of the budgets, if it differs from the last one.
 func (r *run) view() {
 	if now := r.cluster.Budgets(); len(r.views) == 0 || !now.Equal(r.views[len(r.views)-1]) {
 		r.views = append(r.views, now)
 	}
 }
 
-// waiting are the pods to try again: those that have waited for longer come first.
+// waiting are the pods to try again, those with the longest wait first.
 func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 	queue := slices.Clone(r.competitors)
 	for _, pod := range pods {
@@ -93,8 +93,8 @@ func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 	return queue
 }
 
-// unbound are the pods that the scheduler may try again, in the order of their making: planned ones, and those made
-// again.
+// unbound are the pods that the scheduler may try again, in the order of their creation: planned ones, and replacements
+// of victims.
 func (r *run) unbound() []*placement.Pod {
 	var pods []*placement.Pod
 	for pod, f := range r.fates {

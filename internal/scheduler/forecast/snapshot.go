@@ -17,47 +17,48 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// Snapshot is a cluster as it was. Nothing in it is changed by a forecast.
+// Snapshot is the state of a cluster at one time. A forecast changes nothing in it.
 type Snapshot struct {
 	AsOf time.Time
-	// Open says that others may make objects before the jobs, as a plan does by other providers: a class or a namespace
-	// that is not there makes an answer approximate. Else it is an error, as it is for the API server.
+	// Open is true if others may create objects before the jobs, as other providers of a plan may: a class or a
+	// namespace that does not exist then makes an answer approximate. Otherwise it is an error, as for the API server.
 	Open            bool
 	Nodes           []*corev1.Node
 	Pods            []*corev1.Pod // those that have not ended
 	PriorityClasses []*schedulingv1.PriorityClass
 	Budgets         []*policyv1.PodDisruptionBudget
 	Namespaces      []*corev1.Namespace
-	// What a pod is given, or rejected for, when it is created.
+	// Objects by which the API server changes or rejects pods when they are created.
 	LimitRanges    []*corev1.LimitRange
 	Quotas         []*corev1.ResourceQuota
 	RuntimeClasses []*nodev1.RuntimeClass
-	// RulesPlanned says that some of what admits pods is planned with the jobs, so that no dry run has met it.
+	// RulesPlanned is true if objects that affect admission are planned with the jobs, so that no dry run has applied
+	// them.
 	RulesPlanned bool
-	// What spreads pods that have no spread constraints of their own.
+	// Objects that spread pods without spread constraints of their own.
 	Services               []*corev1.Service
 	ReplicationControllers []*corev1.ReplicationController
 	ReplicaSets            []*appsv1.ReplicaSet
 	StatefulSets           []*appsv1.StatefulSet
 	// Devices that drivers offer.
 	Devices placement.Devices
-	// Storage is what volumes are bound to.
+	// Storage holds the objects that volumes are bound to.
 	Storage placement.Storage
 	// Webhooks that may be called for pods.
 	Webhooks Webhooks
-	// BatchJobs say whether a pod that is evicted is made again.
+	// BatchJobs determine whether an evicted pod is created again.
 	BatchJobs []*batchv1.Job
-	// Queues are Kueue's objects; nil where they were not read, which is enough for jobs without a queue.
+	// Queues are Kueue's objects; nil if they were not read, which suffices for jobs without a queue.
 	Queues *Queues
-	// Jobs is what is known of running training jobs besides their pods. A forecast goes without; see Answer.Asks.
+	// Jobs is further information about running training jobs. It is optional; see Answer.Asks.
 	Jobs map[types.NamespacedName]TrainingJob
-	// Deletions are what a plan deletes: the pods and Workloads of these owners are gone when the planned jobs start.
+	// Deletions are objects that a plan deletes: their pods and Workloads are gone when the planned jobs start.
 	Deletions []Deletion
-	// Unread are kinds of objects that could not be read and without which a forecast is approximate.
+	// Unread are kinds of objects that could not be read, which makes a forecast approximate.
 	Unread []Unread
 }
 
-// Queues are Kueue's objects. Workloads that have ended may be left out.
+// Queues are Kueue's objects. Workloads that have ended may be missing.
 type Queues struct {
 	ClusterQueues   []*kueue.ClusterQueue
 	LocalQueues     []*kueue.LocalQueue
@@ -68,7 +69,7 @@ type Queues struct {
 	Workloads       []*kueue.Workload
 }
 
-// TrainingJob is what a training job's own ConfigMaps say.
+// TrainingJob is the content of a training job's ConfigMaps.
 type TrainingJob struct {
 	Workers trainingjob.Workers
 	Status  trainingjob.Status
@@ -77,19 +78,19 @@ type TrainingJob struct {
 // Unread is a kind of object that could not be read.
 type Unread struct {
 	Kind Kind
-	Verb string // what is missing to read it: "list poddisruptionbudgets"
+	Verb string // the missing permission: "list poddisruptionbudgets"
 }
 
-// Kind is a kind of object that a forecast can go without, at a price.
+// Kind is a kind of object without which a forecast is possible, but approximate.
 type Kind string
 
-// The kinds that a forecast can go without.
+// The kinds without which a forecast is possible.
 const (
-	Budgets            Kind = "PodDisruptionBudget" // whom preemption spares
-	Namespaces         Kind = "Namespace"           // what affinities and queues select by a namespace's labels, and Pod Security
-	LimitRanges        Kind = "LimitRange"          // what containers are given that say no requests
+	Budgets            Kind = "PodDisruptionBudget" // limits preemption
+	Namespaces         Kind = "Namespace"           // labels for affinities, queues and Pod Security
+	LimitRanges        Kind = "LimitRange"          // default requests of containers
 	ResourceQuotas     Kind = "ResourceQuota"       // how many pods may be created
-	RuntimeClasses     Kind = "RuntimeClass"        // overhead, and the nodes that have it
+	RuntimeClasses     Kind = "RuntimeClass"        // overhead, and node selectors
 	Services           Kind = "Service"             // how pods are spread, as the next three
 	Replications       Kind = "ReplicationController"
 	ReplicaSets        Kind = "ReplicaSet"
@@ -99,17 +100,17 @@ const (
 	ResourceSlices     Kind = "ResourceSlice"
 	ResourceClaims     Kind = "ResourceClaim"
 	ClaimTemplates     Kind = "ResourceClaimTemplate"
-	VolumeClaims       Kind = "PersistentVolumeClaim" // where pods can have their volumes, as those that follow
+	VolumeClaims       Kind = "PersistentVolumeClaim" // where pods can have their volumes, as the following kinds
 	Volumes            Kind = "PersistentVolume"
 	StorageClasses     Kind = "StorageClass"
 	CSINodes           Kind = "CSINode"
 	CSIDrivers         Kind = "CSIDriver"
 	VolumeAttachments  Kind = "VolumeAttachment"
-	MutatingWebhooks   Kind = "MutatingWebhookConfiguration" // what else changes or rejects pods, as the next
+	MutatingWebhooks   Kind = "MutatingWebhookConfiguration" // other changes and rejections of pods, as the next
 	ValidatingWebhooks Kind = "ValidatingWebhookConfiguration"
 )
 
-// ofDevices and ofVolumes say what a kind decides about.
+// ofDevices and ofVolumes describe what a kind affects.
 func (k Kind) ofDevices() bool {
 	return k == DeviceClasses || k == ResourceSlices || k == ResourceClaims || k == ClaimTemplates
 }
@@ -118,7 +119,7 @@ func (k Kind) ofVolumes() bool {
 	return k == VolumeClaims || k == Volumes || k == StorageClasses || k == CSINodes || k == CSIDrivers || k == VolumeAttachments
 }
 
-// devices are those that are known; nil where some of their kinds could not be read.
+// devices are the known devices; nil if some of their kinds could not be read.
 func (s *Snapshot) devices() *placement.Devices {
 	if slices.ContainsFunc(s.Unread, func(u Unread) bool { return u.Kind.ofDevices() }) {
 		return nil
@@ -126,7 +127,7 @@ func (s *Snapshot) devices() *placement.Devices {
 	return &s.Devices
 }
 
-// storage is what decides about volumes; nil where some of it could not be read.
+// storage is what volumes depend on; nil if some of it could not be read.
 func (s *Snapshot) storage() *placement.Storage {
 	if slices.ContainsFunc(s.Unread, func(u Unread) bool { return u.Kind.ofVolumes() }) {
 		return nil
@@ -134,7 +135,7 @@ func (s *Snapshot) storage() *placement.Storage {
 	return &s.Storage
 }
 
-// clusterQueueOf is where a LocalQueue leads; nil where it, or its ClusterQueue, is not there.
+// clusterQueueOf is the ClusterQueue of a LocalQueue; nil if either does not exist.
 func (q *Queues) clusterQueueOf(namespace, name string) *kueue.ClusterQueue {
 	for _, local := range q.LocalQueues {
 		if local.Namespace != namespace || local.Name != name {
@@ -149,8 +150,7 @@ func (q *Queues) clusterQueueOf(namespace, name string) *kueue.ClusterQueue {
 	return nil
 }
 
-// FlavorLabels are the node labels of the flavors that a LocalQueue chooses from, in its order; nil where one of them
-// is not known.
+// FlavorLabels are the node labels of the flavors of a LocalQueue, in its order; nil if one of them is not known.
 func (q *Queues) FlavorLabels(namespace, queue string) []map[string]string {
 	if q == nil {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
 )
 
-// step is a stage of a job, after its queue has been asked.
+// step is a stage of a job after the decision of its queue.
 type step struct {
 	job       int
-	pods      []*placement.Pod // they go to the scheduler
-	held      []*placement.Pod // they stay in their queue
+	pods      []*placement.Pod // submitted to the scheduler
+	held      []*placement.Pod // waiting in their queue
 	rejected  []rejection
-	suspended []*placement.Pod // of a Job that is made suspended
+	suspended []*placement.Pod // of a Job that is created suspended
 	rulings   []ruling
-	order     []*placement.Pod // all, as they are made
+	order     []*placement.Pod // all pods, in the order of their creation
 	ends      []*placement.Pod // pods of earlier steps that have ended when this one begins
 }
 
@@ -31,13 +31,13 @@ type rejection struct {
 	why *podadmission.Refusal
 }
 
-// ruling is what a queue decided about a part.
+// ruling is the decision of a queue about a part.
 type ruling struct {
 	part Part
 	admission
 }
 
-// take goes through steps at one time in one run.
+// take executes steps that happen at the same time in one run.
 func (f *forecast) take(r *run, steps ...step) []*run {
 	var lists [][]*placement.Pod
 	for _, s := range steps {
@@ -53,12 +53,12 @@ func (f *forecast) take(r *run, steps ...step) []*run {
 	return runs
 }
 
-// kinds are pods by what they are: those of one kind are created in their order, and which kind comes first is open.
+// kinds groups pods by their kind: pods of one kind are created in their order, and which kind comes first is open.
 func (f *forecast) kinds(pods []*placement.Pod) [][]*placement.Pod {
 	var lists [][]*placement.Pod
 	at := map[string]int{}
 	for _, pod := range pods {
-		kind, _, _ := strings.Cut(f.planned[pod].Role, " ") // of a master's workers the floor comes first
+		kind, _, _ := strings.Cut(f.planned[pod].Role, " ") // the minimum workers of a master come first
 		if _, known := at[kind]; !known {
 			at[kind] = len(lists)
 			lists = append(lists, nil)
@@ -68,7 +68,7 @@ func (f *forecast) kinds(pods []*placement.Pod) [][]*placement.Pod {
 	return lists
 }
 
-// prepare lets stop who makes room in queues, and returns the pods of a step that go to the scheduler.
+// prepare stops the pods that make room in queues, and returns the pods of a step that go to the scheduler.
 func (f *forecast) prepare(r *run, s step) []*placement.Pod {
 	r.job = s.job
 	mark := func(pod *placement.Pod, as fate) {
@@ -100,7 +100,7 @@ func (f *forecast) prepare(r *run, s step) []*placement.Pod {
 	return s.pods
 }
 
-// blocked says that pods of an earlier stage of the job have not started, without which these are not made.
+// blocked is the reason for a step whose pods are not created, as pods of an earlier stage of the job have not started.
 func (f *forecast) blocked(r *run, s step) bool {
 	for pod, p := range r.fates {
 		if planned, ok := f.planned[pod]; ok && p.job == s.job && !planned.Optional && p.state != Starts {
@@ -110,8 +110,8 @@ func (f *forecast) blocked(r *run, s step) bool {
 	return false
 }
 
-// stopEvicted lets the pods of workloads stop that lose their quota for a part. Where the quota is free only when they
-// have stopped, the part's pods start after them; else they may meet them on their nodes still.
+// stopEvicted stops the pods of workloads that lose their quota to a part. If the quota is free only when they have
+// stopped, the part's pods start after them. Otherwise the part's pods may start while they are still on their nodes.
 func (f *forecast) stopEvicted(r *run, s step, to ruling) {
 	for _, e := range slices.Concat(to.others, to.evicted) {
 		f.noteMissingPods(e.name)
@@ -130,7 +130,7 @@ func (f *forecast) stopEvicted(r *run, s step, to ruling) {
 	}
 }
 
-// podsOf are the pods of a workload that are on nodes, in a run.
+// podsOf are the pods of a workload that have a node in a run.
 func (f *forecast) podsOf(r *run, workload types.NamespacedName) []located {
 	var found []located
 	if p, ok := f.queues.planned[workload]; ok {
@@ -153,8 +153,8 @@ func ownedByPods(w *kueue.Workload) bool {
 	return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" })
 }
 
-// replace makes the pods again that the scheduler has evicted and whose owners make them anew: they may find room
-// elsewhere, and may evict others in turn.
+// replace creates the pods again that preemption has evicted and that have controllers: they may find room elsewhere,
+// and may evict others in turn.
 func (f *forecast) replace(r *run) []*run {
 	runs := []*run{r}
 	for range maxRounds {
@@ -180,8 +180,8 @@ func (f *forecast) replace(r *run) []*run {
 	return runs
 }
 
-// replacements are new pods for victims that have none yet: those that are made at once or, where there are none, those
-// that Jobs make when their back-off is over.
+// replacements are new pods for victims without one: pods that are created immediately or, if there are none, pods that
+// Jobs create after their back-off.
 func (f *forecast) replacements(r *run) []*placement.Pod {
 	replaced := map[*placement.Pod]bool{}
 	for _, one := range r.fates {
@@ -213,7 +213,7 @@ func (f *forecast) replacements(r *run) []*placement.Pod {
 	return pods
 }
 
-// anew is a pod as its owner makes it again.
+// anew is the pod that the owner of a victim creates in its place.
 func anew(pod *corev1.Pod) *corev1.Pod {
 	again := *pod
 	again.UID, again.Spec.NodeName = "", ""

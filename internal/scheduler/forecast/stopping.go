@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// spared reports whether some of equal choices leaves a pod alone.
+// spared reports whether any of several equal choices leaves a pod alone.
 func spared(pod *placement.Pod, equal []choice) bool {
 	return slices.ContainsFunc(equal, func(c choice) bool { return !slices.Contains(c.victims, pod) })
 }
@@ -19,7 +19,7 @@ func (r *run) stops(pod *placement.Pod) bool {
 	return slices.ContainsFunc(r.lost, func(v victim) bool { return v.pod == pod && !v.stopped })
 }
 
-// stoppedOn are the pods that had to stop on a node before this one could start there.
+// stoppedOn are the pods that had to stop on a node before this pod could start there.
 func (r *run) stoppedOn(node string, f *fate) []victim {
 	var found []victim
 	for _, v := range r.lost {
@@ -30,10 +30,10 @@ func (r *run) stoppedOn(node string, f *fate) []victim {
 	return found
 }
 
-// clear takes away what is stopping.
+// clear removes all stopping pods.
 func (r *run) clear() { r.clearNodes(func(string) bool { return true }) }
 
-// clearNodes takes away what is stopping on some nodes.
+// clearNodes removes the stopping pods of some nodes.
 func (r *run) clearNodes(on func(node string) bool) {
 	for i := range r.lost {
 		if v := &r.lost[i]; !v.stopped && on(v.node) {
@@ -43,8 +43,8 @@ func (r *run) clearNodes(on func(node string) bool) {
 	}
 }
 
-// clearings are the ways in which what is stopping may be gone when the scheduler looks again: all of it or, where that
-// makes a difference, that of one node only, as pods take different times to stop. None where nothing is stopping.
+// clearings are the sets of nodes whose stopping pods may be gone when the scheduler runs again: all nodes or, if that
+// makes a difference, only one of them, as pods take different times to stop. None if nothing is stopping.
 func (r *run) clearings(pods []*placement.Pod, most int) []*run {
 	var nodes []string
 	for _, v := range r.lost {
@@ -69,8 +69,8 @@ func (r *run) clearings(pods []*placement.Pod, most int) []*run {
 	return ways
 }
 
-// afterQueues are the ways in which pods that queues have evicted may be on their nodes still when the pods are created
-// that get their quota: Kueue gives it away when they begin to stop.
+// afterQueues are the ways in which pods that queues have evicted may still be on their nodes when the pods that get
+// their quota are created: Kueue releases quota when pods begin to stop.
 func (r *run) afterQueues(pods []*placement.Pod) []*run {
 	if !slices.ContainsFunc(r.lost, func(v victim) bool { return v.queue && !v.stopped }) {
 		return []*run{r}
@@ -79,8 +79,8 @@ func (r *run) afterQueues(pods []*placement.Pod) []*run {
 	return append(r.clearings(pods, r.most), still)
 }
 
-// orderMatters reports whether a pod that waits for its victims could go to another node if others stop before them:
-// beside all pods that wait for room as well, each on the node that is kept for it.
+// orderMatters reports whether a pod that waits for its victims could go to another node if other pods stop before
+// them, given all other nominated pods on their nodes.
 func (r *run) orderMatters(pods []*placement.Pod) bool {
 	then := r.cluster.Clone()
 	for _, v := range r.lost {
@@ -98,7 +98,7 @@ func (r *run) orderMatters(pods []*placement.Pod) bool {
 	return false
 }
 
-// stop lets a pod stop for another reason than the scheduler's.
+// stop stops a pod for another reason than preemption.
 func (r *run) stop(pod *placement.Pod, node string) {
 	gone := func(v victim) bool { return v.pod == pod && v.stopped && r.fates[pod] == nil }
 	if r.stops(pod) || slices.ContainsFunc(r.lost, gone) { // the scheduler has evicted it before its queue does

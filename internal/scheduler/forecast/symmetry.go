@@ -13,24 +13,25 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// symmetry knows which nodes are alike: equal but for their names, with pods on them that are alike, and named by
-// nobody. What may happen on one of them may happen, in just the same way, on any other, so that one stands for all:
-// only that is followed, and what is found of it is said of all of them.
+// symmetry finds equivalent nodes: nodes that differ only in their names, whose pods are equivalent, and that no pod
+// names. What may happen on one of them may happen in the same way on any other. The forecast therefore follows only
+// one of them, and extends the result to all.
 type symmetry struct {
 	nodes  map[string]*corev1.Node
 	pods   func(node string) []*placement.Pod
 	extras func(node string) string
 	named  map[string]bool // nodes that some pod names in its selectors
-	looks  map[string]int  // of each node, as far as somebody asked: equal numbers are equal looks
+	looks  map[string]int  // of each node for which it was computed: equal numbers are equal looks
 	known  map[string]int  // numbers of looks
 	orbits map[int][]string
-	ofPods map[*placement.Pod]string // looks of pods, as far as somebody asked
+	ofPods map[*placement.Pod]string // looks of the pods for which they were computed
 }
 
-// maxAlike bounds the clusters in which alike nodes are looked for: describing one takes some microseconds.
+// maxAlike bounds the size of clusters in which equivalent nodes are searched: to describe a node takes some
+// microseconds.
 const maxAlike = 1000
 
-// newSymmetry looks for nodes that pods name: those that are planned, wait, or may be made again.
+// newSymmetry collects the nodes that pods name: pods that are planned, pending, or may be created again.
 func newSymmetry(s *Snapshot, cluster *placement.Cluster, planned []Job) *symmetry {
 	y := &symmetry{
 		nodes: map[string]*corev1.Node{}, pods: cluster.Clone().PodsOn, extras: cluster.Extras, named: map[string]bool{}, looks: map[string]int{}, known: map[string]int{}, ofPods: map[*placement.Pod]string{},
@@ -71,7 +72,7 @@ func newSymmetry(s *Snapshot, cluster *placement.Cluster, planned []Job) *symmet
 	return y
 }
 
-// namesNodes are the values that a pod selects nodes by, among which may be the names of some.
+// namesNodes are the values that a pod selects nodes by, which may include names of nodes.
 func namesNodes(spec *corev1.PodSpec) []string {
 	values := slices.Collect(maps.Values(spec.NodeSelector))
 	terms := func(selectors ...corev1.NodeSelectorTerm) {
@@ -93,7 +94,7 @@ func namesNodes(spec *corev1.PodSpec) []string {
 	return values
 }
 
-// look is a number for all that counts of a node but its name; two nodes of one look are alike.
+// look is a number for all relevant properties of a node but its name; two nodes of one look are equivalent.
 func (y *symmetry) look(name string) int {
 	if look, seen := y.looks[name]; seen {
 		return look
@@ -126,7 +127,7 @@ func (y *symmetry) describe(name string) string {
 	return look
 }
 
-// podLook is describePod, remembered.
+// podLook is describePod, cached.
 func (y *symmetry) podLook(pod *placement.Pod) string {
 	if look, known := y.ofPods[pod]; known {
 		return look
@@ -136,7 +137,7 @@ func (y *symmetry) podLook(pod *placement.Pod) string {
 	return look
 }
 
-// describePod describes a pod on a node by all that decides about it and others, but its name.
+// describePod describes a pod on a node by all that affects scheduling, but not by its name.
 func describePod(pod *placement.Pod) string {
 	o := pod.Object()
 	var text strings.Builder
@@ -157,7 +158,7 @@ func describePod(pod *placement.Pod) string {
 	return text.String()
 }
 
-// alikes are all nodes that are like one, itself included, in order.
+// alikes are all nodes that are equivalent to one, itself included, in order.
 func (y *symmetry) alikes(name string) []string {
 	if y.orbits == nil {
 		y.orbits = map[int][]string{}
@@ -175,7 +176,7 @@ func (y *symmetry) alikes(name string) []string {
 	return []string{name}
 }
 
-// images are the pods that a victim stands for: those of its look on its node, and on the nodes that are alike.
+// images are the pods that a victim represents: those of its look on its node, and on equivalent nodes.
 func (y *symmetry) images(v victim) []victim {
 	var found []victim
 	look := y.podLook(v.pod)

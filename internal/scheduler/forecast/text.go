@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits of what a text names one by one; a data source has all of it.
+// Limits of the items that a text names; a data source has all of them.
 const (
 	maxLines  = 10 // of evictions
 	maxStarts = 6  // groups of pods
@@ -15,7 +15,7 @@ const (
 	maxAhead  = 5  // workloads ahead in a queue
 )
 
-// Summary says in a few words what becomes of the job. It names the job, so that no two jobs' summaries are equal.
+// Summary describes the outcome for the job in a few words. It names the job, so that no two jobs' summaries are equal.
 func (a Answer) Summary() string {
 	name := shortName(a.Namespace, a.Name)
 	evicts := slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Own })
@@ -40,8 +40,8 @@ func (a Answer) Summary() string {
 	}
 }
 
-// Text is the answer in lines: what its queue does, whom it evicts and what becomes of them, where and when its pods
-// start, what waits and why, and how sure all this is.
+// Text is the answer in lines: the decisions of its queue, the evictions and the outcomes for the evicted jobs, where
+// and when its pods start, what waits and why, and how certain all this is.
 func (a Answer) Text() string {
 	var t text
 	for _, s := range a.Queues {
@@ -143,7 +143,7 @@ func (s Standing) text(several bool) string {
 	return fmt.Sprintf("%s%s %s, %s: %s", of, verb, where, place, s.Why)
 }
 
-// evictions are a line each; those among which the scheduler chooses are in one line.
+// evictions are a line each; the candidates among which the scheduler chooses share one line.
 func (t *text) evictions(all []Eviction, maySpareAll bool) {
 	var uncertain []Eviction
 	var lines []string
@@ -181,7 +181,7 @@ func (t *text) evictions(all []Eviction, maySpareAll bool) {
 	}
 }
 
-// what names a victim: namespace/name, or what it is of its job where it is not there yet.
+// what names a victim: namespace/name, or its role in its job if it does not exist yet.
 func (e Eviction) what() string {
 	if e.Planned {
 		return e.Name
@@ -196,7 +196,7 @@ func (e Eviction) text() string {
 	return fmt.Sprintf("%s (priority %d) on %s: %s", e.what(), e.Priority, e.Node, e.Fate)
 }
 
-// starts are the pods that start, in one line: those with the same place and time are named together.
+// starts are the pods that start, in one line, grouped by place and time.
 func (t *text) starts(pods []PodForecast) {
 	var groups []*group
 	for _, pod := range pods {
@@ -252,7 +252,7 @@ func (p PodForecast) where() string {
 	}
 }
 
-// group is pods of which the same is said.
+// group is a list of pods with the same text.
 type group struct {
 	roles []string
 	why   string
@@ -276,7 +276,7 @@ func (a Answer) grouped(state State) []group {
 	return groups
 }
 
-// runs shortens rows of numbered roles: "worker 0", "worker 1" and "worker 2" are "worker 0 to 2".
+// runs abbreviates consecutive numbered roles: "worker 0", "worker 1" and "worker 2" are "worker 0 to 2".
 func runs(roles []string) []string {
 	var short []string
 	for i := 0; i < len(roles); {

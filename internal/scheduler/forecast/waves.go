@@ -17,7 +17,7 @@ func (w waves) step(job, wave int) *step {
 	return w[wave]
 }
 
-// after are the steps in their order. What has to end before the next wave has ended when that begins.
+// after are the steps in their order. A pod that has to end before the next wave has ended when that wave begins.
 func (w waves) after(first step, planned map[*placement.Pod]planned) []step {
 	steps := []step{first}
 	for _, wave := range slices.Sorted(maps.Keys(w)) {
@@ -32,7 +32,7 @@ func (w waves) after(first step, planned map[*placement.Pod]planned) []step {
 	return steps
 }
 
-// end takes pods that ran and have ended off their nodes.
+// end removes pods that ran and have ended from their nodes.
 func (r *run) end(pods []*placement.Pod) {
 	for _, pod := range pods {
 		if f := r.fates[pod]; f != nil && f.bound != "" {

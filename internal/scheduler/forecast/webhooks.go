@@ -10,17 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Webhooks are what may change or reject pods besides the API server itself. Kueue's are known: they put pods into
-// queues.
+// Webhooks may change or reject pods besides the API server itself. Kueue's are known: they put pods into queues.
 type Webhooks struct {
 	Mutating   []*admissionv1.MutatingWebhookConfiguration
 	Validating []*admissionv1.ValidatingWebhookConfiguration
 }
 
-// kueuesOwn is how the names of Kueue's configurations begin.
+// kueuesOwn is the prefix of the names of Kueue's configurations.
 const kueuesOwn = "kueue-"
 
-// noteWebhooks says which webhooks would be called for a planned pod of which the API server was not asked.
+// noteWebhooks notes the webhooks that apply to a planned pod, unless the API server has called them in a dry run.
 func (f *forecast) noteWebhooks(pod Pod) {
 	if pod.Answered {
 		return
@@ -43,7 +42,7 @@ func (f *forecast) noteWebhooks(pod Pod) {
 	}
 }
 
-// forPods reports whether rules mean pods that are created.
+// forPods reports whether rules apply to the creation of pods.
 func forPods(rules []admissionv1.RuleWithOperations) bool {
 	has := func(list []string, value string) bool {
 		return slices.Contains(list, value) || slices.Contains(list, "*")

@@ -10,12 +10,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// maxOwners bounds how many owners are followed from a pod: a pod of a Job of a JobSet of a TrainJob has three.
+// maxOwners bounds the length of a chain of owners: a pod of a Job of a JobSet of a TrainJob has three.
 const maxOwners = 8
 
 // workloadPods are the pods that a workload admitted, with and without a node. A pod belongs to the Workload that its
-// annotation names, which Kueue sets on all that it admits; else to that which owns it, or the Job or other object
-// above it.
+// annotation names, which Kueue sets on all pods that it admits; else to the Workload that owns the pod, or the Job or
+// other object above it.
 func (f *forecast) workloadPods(name types.NamespacedName) []*corev1.Pod {
 	if f.workloads == nil {
 		f.workloads = f.podsByWorkload()
@@ -50,7 +50,8 @@ func (f *forecast) podsByWorkload() map[types.NamespacedName][]*corev1.Pod {
 	return found
 }
 
-// owners is the controller of every pod, and of every object between pods and what is queued, as far as they were read.
+// owners is the controller of every pod, and of every object between pods and the queued object, as far as they were
+// read.
 func (f *forecast) owners() map[types.UID]types.UID {
 	above := map[types.UID]types.UID{}
 	add := func(object metav1.Object) {
@@ -73,8 +74,8 @@ func (f *forecast) owners() map[types.UID]types.UID {
 	return above
 }
 
-// noteMissingPods says that a workload which loses its quota has more pods than were found: where those are, room is
-// made that is not counted.
+// noteMissingPods notes that a workload which loses its quota has more pods than were found: on their nodes, wherever
+// they are, room becomes free that the forecast does not count.
 func (f *forecast) noteMissingPods(name types.NamespacedName) {
 	w := f.queues.known[name]
 	if w == nil || w.Status.Admission == nil {

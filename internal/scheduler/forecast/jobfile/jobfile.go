@@ -1,7 +1,7 @@
-// Package jobfile reads what a forecast can be asked about: objects of Kubernetes that create pods (package manifest),
-// SkyPilot's task files, and short descriptions of jobs as data.elastic_forecast takes them. Files come from anywhere:
-// what it does not know it refuses, naming the file and the document, and no file makes it allocate more than its own
-// size and a bounded number of pods.
+// Package jobfile reads the input of a forecast: objects of Kubernetes that create pods (package manifest), SkyPilot's
+// task files, and short descriptions of jobs in the format of data.elastic_forecast. Files come from untrusted sources:
+// the package refuses unknown content with the names of file and document, and no file makes it allocate more than its
+// own size and a bounded number of pods.
 package jobfile
 
 import (
@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	// MaxBytes of a file is more than any manifest has that an API server would take.
+	// MaxBytes limits a file. No manifest that an API server accepts is larger.
 	MaxBytes = 4 << 20
-	// MaxPods of one job.
+	// MaxPods limits the pods of one job.
 	MaxPods = manifest.MaxPods
 )
 
-// description is a job as data.elastic_forecast takes it.
+// description is a job in the format of data.elastic_forecast.
 type description struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
@@ -55,21 +55,21 @@ type description struct {
 	} `json:"pods"`
 }
 
-// Given is what a file is read by besides itself.
+// Given is the context in which a file is read.
 type Given struct {
 	manifest.Given
 	// Flavors are the node labels among which a queue chooses, for the accelerators of SkyPilot's tasks; see task.Given.
 	Flavors func(namespace, queue string) []map[string]string
 }
 
-// document is one of a file: an object of Kubernetes, or something else that is read as a job.
+// document is a document of a file: an object of Kubernetes, or another description of a job.
 type document struct {
 	where  string
 	text   []byte
 	object *unstructured.Unstructured
 }
 
-// Read reads the jobs of a file, in their order, and what it has that decides about their pods.
+// Read reads the jobs of a file, in their order, and its objects that affect their pods.
 func Read(file string, text []byte, given Given) (manifest.Contents, error) {
 	var all manifest.Contents
 	documents, err := split(file, text)
@@ -101,7 +101,7 @@ func Read(file string, text []byte, given Given) (manifest.Contents, error) {
 	return all, nil
 }
 
-// split takes a file apart into its documents, and lists of objects into these.
+// split splits a file into its documents, and lists of objects into their items.
 func split(file string, text []byte) ([]document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("%s: %d bytes are more than the %d of the largest file that is read", file, len(text), MaxBytes)
@@ -136,7 +136,7 @@ func split(file string, text []byte) ([]document, error) {
 	}
 }
 
-// isEmpty says that a document has nothing but comments, as Helm leaves them.
+// isEmpty reports whether a document consists of comments only, as Helm leaves some.
 func isEmpty(document []byte) bool {
 	for line := range bytes.Lines(document) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
@@ -146,7 +146,7 @@ func isEmpty(document []byte) bool {
 	return true
 }
 
-// objectsOf are the objects of Kubernetes in a document; nil for a document that says of no kind.
+// objectsOf are the objects of Kubernetes in a document; nil for a document without a kind.
 func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -176,7 +176,7 @@ func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// described reads a document that names no kind.
+// described reads a document without a kind.
 func described(file string, text []byte, given Given) (manifest.Contents, error) {
 	var head struct {
 		Pods any `json:"pods"`
@@ -250,7 +250,7 @@ func ofDescription(document []byte, namespace string) (forecast.Job, error) {
 	return forecast.OfGroups(d.Namespace, d.Name, d.Queue.Name, d.Queue.WorkloadPriorityClass, groups), nil
 }
 
-// skyPilot reads a task file; where it has no name, it is called as its file.
+// skyPilot reads a task file. A task without a name is named after its file.
 func skyPilot(file string, document []byte, namespace string, flavors func(namespace, queue string) []map[string]string) (forecast.Job, error) {
 	t, _, err := skypilot.Parse(file, document, skypilot.Given{AnySecret: true})
 	if err != nil {

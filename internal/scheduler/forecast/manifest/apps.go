@@ -18,10 +18,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// plannedHash stands for a hash of a template, which is not known before the object is created.
+// plannedHash replaces the hash of a template, which is not known before the object is created.
 const plannedHash = "planned"
 
-// deployment has pods that Kueue admits one by one: its webhook copies queue and class to the template.
+// deployment reads a Deployment. Kueue admits its pods one by one: its webhook copies queue and class to the template.
 func (s *Set) deployment(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var deployment appsv1.Deployment
 	if err := decode(object, &deployment); err != nil {
@@ -72,8 +72,8 @@ func (s *Set) replicaSet(object *unstructured.Unstructured) ([]forecast.Job, err
 	return []forecast.Job{job}, err
 }
 
-// statefulSet is one Workload under Kueue, of a single pod set. Unless its pods are created in parallel, each is
-// created when the one before it is ready.
+// statefulSet reads a StatefulSet: one Workload under Kueue, of a single pod set. Unless its pods are created in
+// parallel, each is created when the one before it is ready.
 func (s *Set) statefulSet(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var set appsv1.StatefulSet
 	if err := decode(object, &set); err != nil {
@@ -103,7 +103,7 @@ func (s *Set) statefulSet(object *unstructured.Unstructured) ([]forecast.Job, er
 	return []forecast.Job{job}, err
 }
 
-// finishStateful names a pod by its ordinal, and gives it its own claims.
+// finishStateful names a pod by its ordinal, and adds its own claims.
 func finishStateful(pod *corev1.Pod, set *appsv1.StatefulSet, ordinal int) {
 	pod.Name = set.Name + "-" + strconv.Itoa(ordinal)
 	pod.Labels[appsv1.StatefulSetPodNameLabel] = pod.Name
@@ -131,7 +131,7 @@ func claimsOfOrdinal(set *appsv1.StatefulSet, ordinal int) []*corev1.PersistentV
 	return claims
 }
 
-// daemonSet has a pod on every node that it may run on, each tied to its node by affinity.
+// daemonSet reads a DaemonSet: a pod on every eligible node, tied to the node by affinity.
 func (s *Set) daemonSet(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var set appsv1.DaemonSet
 	if err := decode(object, &set); err != nil {
@@ -202,7 +202,7 @@ func tie(spec *corev1.PodSpec, node string) {
 	}}}
 }
 
-// controlledBy names the controller of a pod, by which ReplicaSets and StatefulSets spread it.
+// controlledBy sets the controller of a pod. The scheduler spreads the pods of ReplicaSets and StatefulSets by it.
 func controlledBy(pod *corev1.Pod, kind, name string) {
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Name: name, UID: plannedHash, Controller: new(true)}}
 }

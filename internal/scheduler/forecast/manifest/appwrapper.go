@@ -14,7 +14,7 @@ import (
 
 const appWrapper = "AppWrapper"
 
-// appWrapper is the pods of all objects that it wraps, which Kueue admits together as one Workload.
+// appWrapper reads the pods of all objects in an AppWrapper, which Kueue admits together as one Workload.
 func (s *Set) appWrapper(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var wrapper struct {
 		Spec struct {
@@ -42,7 +42,7 @@ func (s *Set) appWrapper(object *unstructured.Unstructured) ([]forecast.Job, err
 				if len(part.Pods) == MaxPods {
 					return nil, tooMany(MaxPods + 1)
 				}
-				// Kueue numbers the pod sets of an AppWrapper through.
+				// Kueue numbers the pod sets of an AppWrapper consecutively.
 				if _, known := sets[pod.Set]; !known {
 					sets[pod.Set] = of.Name + "-" + strconv.Itoa(len(part.Sets))
 					part.Sets = append(part.Sets, setName(sets[pod.Set]))

@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// pod is a Pod, or its pod group with the first of its pods.
+// pod reads a Pod, or its whole pod group for the first pod of the group.
 func (s *Set) pod(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	key, grouped := s.groupOf(object)
 	if !grouped {
@@ -47,7 +47,7 @@ func (s *Set) pod(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	return []forecast.Job{job}, nil
 }
 
-// groupOf names the pod group of a pod that Kueue manages.
+// groupOf is the pod group of a pod that Kueue manages.
 func (s *Set) groupOf(pod *unstructured.Unstructured) (objectKey, bool) {
 	labels := pod.GetLabels()
 	name := labels[kueue.PodGroupNameLabel]
@@ -59,12 +59,12 @@ func readPod(object *unstructured.Unstructured) (*corev1.Pod, error) {
 	if err := decode(object, &pod); err != nil {
 		return nil, err
 	}
-	pod.Spec.NodeName, pod.Status = specNodeName(&pod), corev1.PodStatus{} // as it was before it ran
+	pod.Spec.NodeName, pod.Status = specNodeName(&pod), corev1.PodStatus{} // as before it ran
 	pod.UID, pod.ResourceVersion, pod.OwnerReferences = "", "", nil
 	return &pod, nil
 }
 
-// specNodeName is the node that a user gave a pod. One that the scheduler gave it is that of a pod which has run.
+// specNodeName is the node that a user chose for a pod, and not one that the scheduler chose for a pod that has run.
 func specNodeName(pod *corev1.Pod) string {
 	if pod.Status.Phase != "" || pod.UID != "" {
 		return ""
@@ -72,8 +72,8 @@ func specNodeName(pod *corev1.Pod) string {
 	return pod.Spec.NodeName
 }
 
-// groupPart is the Workload of a pod group (Kueue's pkg/controller/jobs/pod): its pods of one shape are one pod set,
-// and it is made when all pods are there, or with the first one if the group asks for fast admission.
+// groupPart is the Workload of a pod group (Kueue's pkg/controller/jobs/pod): its pods of equal shape are one pod set.
+// Kueue creates it when all pods exist, or with the first one if the group asks for fast admission.
 func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
 	first := pods[0]
 	part := forecast.Part{Queue: first.Labels[kueue.QueueLabel], Class: first.Labels[kueue.WorkloadPriorityClassLabel]}
@@ -111,7 +111,7 @@ func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
 	return part, nil
 }
 
-// roleHash tells pods of a group apart by what the scheduler looks at (Kueue's utilpod.GenerateRoleHash).
+// roleHash distinguishes pods of a group by the fields that the scheduler reads (Kueue's utilpod.GenerateRoleHash).
 func roleHash(pod *corev1.Pod) string {
 	if hash := pod.Annotations[kueue.RoleHashAnnotation]; hash != "" {
 		return hash
@@ -133,7 +133,7 @@ func roleHash(pod *corev1.Pod) string {
 		shape["resources"] = spec.Resources.Requests
 	}
 	text, err := json.Marshal(map[string]any{"spec": shape})
-	if err != nil { // what was decoded from JSON can be encoded
+	if err != nil { // data that was decoded from JSON can be encoded
 		panic(err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))[:8]
@@ -153,7 +153,7 @@ func (s *Set) job(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	return []forecast.Job{forecast.OfBatchJob(&job)}, nil
 }
 
-// finite is what the API server checks of a Job and a forecast depends on.
+// finite checks the parts of the API server's validation of Jobs that a forecast depends on.
 func finite(job *batchv1.Job) error {
 	if isIndexed(&job.Spec) && job.Spec.Completions == nil {
 		return fmt.Errorf("spec.completions is missing, which an Indexed Job needs")
@@ -161,7 +161,7 @@ func finite(job *batchv1.Job) error {
 	return nil
 }
 
-// cronJob is one run of a CronJob, as if its time had come.
+// cronJob reads one run of a CronJob, as if its scheduled time had come.
 func (s *Set) cronJob(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var cron batchv1.CronJob
 	if err := decode(object, &cron); err != nil {
@@ -174,7 +174,7 @@ func (s *Set) cronJob(object *unstructured.Unstructured) ([]forecast.Job, error)
 	}
 	job := forecast.OfBatchJob(&run)
 	job.Noun = "CronJob"
-	// Earlier runs go on beside it, unless it takes their place.
+	// Earlier runs continue beside it, unless it replaces them.
 	job.Grows = cron.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent
 	return []forecast.Job{job}, nil
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// errNoPods says of a kind that is not known that nothing in it looks like pods.
+// errNoPods is the error for an unknown kind in which nothing looks like pods.
 var errNoPods = errors.New("a forecast does not know this kind, and finds no pod template in it")
 
-// countFields say how many pods of a template there are, beside it.
+// countFields are the fields beside a pod template that may contain its number of pods.
 var countFields = []string{"replicas", "parallelism", "count", "size", "minReplicas", "numReplicas", "numNodes"}
 
-// generic is an object of an unknown kind: every pod template in it, with the number of pods that is beside it. Its
-// controller may do more than this, so that the forecast is approximate.
+// generic reads an object of an unknown kind: every pod template in it, with the number of pods beside the template.
+// Its controller may do more than this, so that the forecast is approximate.
 func (s *Set) generic(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	spec, isMap := object.Object["spec"].(map[string]any)
 	if !isMap {
@@ -42,11 +42,11 @@ func (s *Set) generic(object *unstructured.Unstructured) ([]forecast.Job, error)
 	return []forecast.Job{job}, err
 }
 
-// maxDepth bounds how deep templates are looked for.
+// maxDepth bounds the depth of the search for templates.
 const maxDepth = 12
 
-// findTemplates walks through an object in the order of its keys. A map with spec.containers is a template; the nearest
-// field that counts is how many pods it has.
+// findTemplates searches an object in the order of its keys. A map with spec.containers is a template; the nearest
+// field of countFields is its number of pods.
 func findTemplates(value any, path []string, count int64, sets *[]podSet) error {
 	if len(path) > maxDepth {
 		return nil
@@ -92,7 +92,7 @@ func findTemplates(value any, path []string, count int64, sets *[]podSet) error 
 	return nil
 }
 
-// templateName is the last word of a path that says something, once.
+// templateName is the last meaningful word of a path, with a number if another pod set has the name.
 func templateName(path []string, others []podSet) string {
 	name := "pod"
 	for _, word := range slices.Backward(path) {

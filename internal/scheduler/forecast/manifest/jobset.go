@@ -15,7 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// jobSetSpec is the part of jobset.x-k8s.io/v1alpha2 that decides about pods.
+// jobSetSpec is the part of jobset.x-k8s.io/v1alpha2 that affects pods.
 type jobSetSpec struct {
 	ReplicatedJobs []replicatedJob `json:"replicatedJobs,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	Network        *struct {
@@ -63,8 +63,8 @@ func (s *Set) jobSet(object *unstructured.Unstructured) ([]forecast.Job, error) 
 	return []forecast.Job{job}, err
 }
 
-// ofJobSet are the pods of a JobSet: those of each replicated job are a pod set of its Workload, its number of Jobs
-// times the pods of each.
+// ofJobSet are the pods of a JobSet: each replicated job is a pod set of its Workload, with its number of Jobs times
+// the pods of each.
 func ofJobSet(kind string, of metav1.ObjectMeta, spec jobSetSpec) (forecast.Job, error) {
 	if len(spec.ReplicatedJobs) == 0 {
 		return forecast.Job{}, fmt.Errorf("spec.replicatedJobs is empty")
@@ -106,7 +106,7 @@ func ofJobSet(kind string, of metav1.ObjectMeta, spec jobSetSpec) (forecast.Job,
 }
 
 // jobSetWaves are the waves in which the Jobs are created: one after the other with startupPolicy InOrder, and after
-// those that they depend on. What others wait for until it is complete ends before.
+// the Jobs that they depend on. A Job that others wait for until it is complete ends before them.
 func jobSetWaves(spec jobSetSpec) (waves map[string]int, ends map[string]bool, err error) {
 	waves, ends = map[string]int{}, map[string]bool{}
 	inOrder := spec.StartupPolicy != nil && spec.StartupPolicy.Order == "InOrder"
@@ -139,7 +139,7 @@ func finishJobSet(pod *corev1.Pod, of metav1.ObjectMeta, spec jobSetSpec, replic
 	for key, value := range own {
 		pod.Annotations = withValue(pod.Annotations, key, value)
 	}
-	// The webhook makes Jobs indexed that do not say otherwise.
+	// The webhook sets completionMode Indexed on Jobs without one.
 	labelsOfJob(pod, jobName, index, replicated.Template.Spec.CompletionMode == nil || isIndexed(&replicated.Template.Spec))
 	if pod.Spec.RestartPolicy == "" {
 		pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -213,9 +213,9 @@ func isExclusiveByAffinity(of metav1.ObjectMeta, replicated *replicatedJob) bool
 	return !all && !own
 }
 
-// placeExclusively gives each Job a topology domain of its own: by labels that somebody gave the nodes, or by affinity.
-// The webhook gives that to the first pod alone and lets the others follow it by a node selector, which comes to the
-// same.
+// placeExclusively gives each Job a topology domain of its own: by labels that a user has put on the nodes, or by
+// affinity. The webhook adds the affinity to the first pod only and lets the others follow it by a node selector, with
+// the same result.
 func placeExclusively(pod *corev1.Pod, of metav1.ObjectMeta, replicated *replicatedJob, jobName string) {
 	topology := of.Annotations[exclusiveTopology]
 	if own := replicated.Template.Annotations[exclusiveTopology]; own != "" {
@@ -234,8 +234,7 @@ func placeExclusively(pod *corev1.Pod, of metav1.ObjectMeta, replicated *replica
 	exclusively(pod, jobSetKey, pod.Labels[jobSetKey], topology)
 }
 
-// exclusively requires a domain of the topology where pods with this value of the label are, and none with another
-// value.
+// exclusively requires a topology domain with pods of this value of the label, and without pods of another value.
 func exclusively(pod *corev1.Pod, label, value, topology string) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}

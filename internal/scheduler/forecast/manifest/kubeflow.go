@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// runPolicy is the part of kubeflow.org's RunPolicy that decides about pods.
+// runPolicy is the part of kubeflow.org's RunPolicy that affects pods.
 type runPolicy struct {
 	Suspend          *bool `json:"suspend,omitempty"`
 	SchedulingPolicy *struct {
@@ -29,7 +29,7 @@ type replicaSpec struct {
 
 const kubeflowLabels = "training.kubeflow.org/"
 
-// kubeflowJob reads a job of the training operator, with its replicas in a field and their types in Kueue's order.
+// kubeflowJob reads a job of the training operator, whose replicas are in a field, with their types in Kueue's order.
 func kubeflowJob(field string, types ...string) reader {
 	return func(_ *Set, object *unstructured.Unstructured) ([]forecast.Job, error) {
 		var job struct {
@@ -75,7 +75,7 @@ func kubeflowJob(field string, types ...string) reader {
 	}
 }
 
-// replicasOf are the replicas of each type. Types are written in any case.
+// replicasOf are the replicas of each type. The spelling of types may be in any case.
 func replicasOf(object *unstructured.Unstructured, field string, types []string) (map[string]*replicaSpec, error) {
 	given, _, err := unstructured.NestedMap(object.Object, "spec", field)
 	if err != nil {
@@ -100,7 +100,7 @@ func replicasOf(object *unstructured.Unstructured, field string, types []string)
 	return replicas, nil
 }
 
-// mpiJob is a launcher, in a Job, and workers, which are created first.
+// mpiJob reads an MPIJob: a launcher, in a Job, and workers, which are created first.
 func (s *Set) mpiJob(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var job struct {
 		Spec struct {

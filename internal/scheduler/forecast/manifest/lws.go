@@ -16,8 +16,8 @@ import (
 
 const lwsGroup = "leaderworkerset.x-k8s.io"
 
-// leaderWorkerSet is groups of a leader and workers, each a Workload of its own. The workers of a group are created
-// when its leader is, or when that is ready.
+// leaderWorkerSet reads a LeaderWorkerSet: groups of a leader and workers, each a Workload of its own. The workers of a
+// group are created when its leader is created or ready.
 func (s *Set) leaderWorkerSet(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var set struct {
 		Spec struct {

@@ -1,11 +1,11 @@
 // Package manifest reads Kubernetes objects as the jobs of a forecast: which pods the controller of an object creates,
-// in which order, and how Kueue counts them. It is pure, and knows each kind from the sources of its controller: the
-// Job, JobSet, Kubeflow Trainer, training operator, MPI operator, KubeRay, LeaderWorkerSet and AppWrapper controllers,
-// and the integrations of Kueue v0.19. Of kinds without a Go module here it decodes the fields that decide about pods
-// and passes over the others; pod templates are read strictly. A kind that it does not know but that has pod templates
-// is read approximately; every other kind is refused by name.
+// in which order, and how Kueue counts them. It is pure, and follows the sources of the controllers: Job, JobSet,
+// Kubeflow Trainer, training operator, MPI operator, KubeRay, LeaderWorkerSet and AppWrapper, and the integrations of
+// Kueue v0.19. For kinds without a Go module here it decodes the fields that affect pods and ignores the others; it
+// reads pod templates strictly. It reads an unknown kind with pod templates approximately, and refuses every other kind
+// by name.
 //
-// Objects come from anywhere: no object makes it allocate more than its own size and MaxPods pods.
+// Objects come from untrusted sources: none makes it allocate more than its own size and MaxPods pods.
 package manifest
 
 import (
@@ -26,24 +26,24 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// MaxPods of one object.
+// MaxPods limits the pods of one object.
 const MaxPods = 10_000
 
-// Given is what objects are read by besides themselves.
+// Given is the context in which objects are read.
 type Given struct {
-	// Namespace is that of objects which name none.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
-	// Nodes are the cluster's: a DaemonSet has a pod on each that it may run on.
+	// Nodes are the cluster's: a DaemonSet has a pod on each eligible node.
 	Nodes []*corev1.Node
 	// Runtime reads a TrainingRuntime, or a ClusterTrainingRuntime (without a namespace), from the cluster; nil where no
 	// cluster is read.
 	Runtime func(kind, namespace, name string) (*unstructured.Unstructured, error)
 }
 
-// Contents is what objects hold.
+// Contents is the result of reading objects.
 type Contents struct {
 	Jobs []forecast.Job
-	// Objects create no pods but decide about them, as a PriorityClass does: they are in the cluster when the jobs start.
+	// Objects create no pods but affect them, as a PriorityClass does: they are in the cluster when the jobs start.
 	// They are of the Go types of Kubernetes and of package kueue.
 	Objects []runtime.Object
 }
@@ -56,10 +56,10 @@ type Set struct {
 	read     map[objectKey]bool // pod groups that were read
 }
 
-// objectKey names an object; the namespace of a cluster's is empty.
+// objectKey names an object; the namespace of a cluster-scoped object is empty.
 type objectKey struct{ kind, namespace, name string }
 
-// NewSet prepares objects for Read. They are not changed.
+// NewSet prepares objects for Read. It does not change them.
 func NewSet(objects []*unstructured.Unstructured, given Given) *Set {
 	s := &Set{
 		given: given, groups: map[objectKey][]*unstructured.Unstructured{}, runtimes: map[objectKey]*unstructured.Unstructured{},
@@ -123,7 +123,7 @@ func (s *Set) Read(object *unstructured.Unstructured) (Contents, error) {
 	return Contents{Jobs: jobs}, nil
 }
 
-// check refuses pods that no API server would take, for reasons that a forecast could not name.
+// check refuses pods that no API server would accept for reasons that a forecast could not name.
 func check(job forecast.Job) error {
 	for _, stage := range job.Stages {
 		for _, part := range stage {
@@ -144,7 +144,7 @@ func check(job forecast.Job) error {
 	return nil
 }
 
-// decode reads an object into a type of Kubernetes, of which every field is known.
+// decode reads an object into a type of Kubernetes that has all fields.
 func decode(object *unstructured.Unstructured, into any) error {
 	unknown, err := decodeFields(object.Object, into)
 	return errors.Join(append(unknown, err)...)
@@ -154,7 +154,7 @@ func decode(object *unstructured.Unstructured, into any) error {
 var inTemplate = regexp.MustCompile(`emplate\.(spec|metadata)\.`)
 
 // decodePart reads an object into a type that has only some of its fields. Unknown fields below a pod template are
-// errors still: they are of types of Kubernetes, and most likely misspelt.
+// errors nevertheless: pod templates are of types of Kubernetes, and the fields are most likely misspelt.
 func decodePart(object *unstructured.Unstructured, into any) error {
 	unknown, err := decodeFields(object.Object, into)
 	unknown = slices.DeleteFunc(unknown, func(field error) bool { return !inTemplate.MatchString(field.Error()) })
@@ -170,7 +170,7 @@ func decodeFields(fields map[string]any, into any) (unknown []error, err error) 
 	return kjson.UnmarshalStrict(text, into)
 }
 
-// counted is a number of pods that an object asks for.
+// counted is a number of pods that an object specifies.
 func counted(field string, n *int32, standard int) (int, error) {
 	if n == nil {
 		return standard, nil

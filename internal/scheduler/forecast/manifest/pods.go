@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// podSet is pods that a controller creates from one template, and that are one pod set of a Workload.
+// podSet is a set of pods that a controller creates from one template, and that is one pod set of a Workload.
 type podSet struct {
 	name     string // of the pod set, as Kueue names it
 	role     string // of the pods in an answer; the pod set's name where it is empty
@@ -22,11 +22,11 @@ type podSet struct {
 	template corev1.PodTemplateSpec
 	wave     int
 	ends     bool // they have to end before the next wave is created
-	// finish completes pod number i as its controller does: its name, and labels of its own.
+	// finish completes pod number i as its controller does: with its name and its own labels.
 	finish func(pod *corev1.Pod, i int)
 }
 
-// pods are those of a pod set.
+// pods are the pods of a pod set.
 func (s podSet) pods(namespace, owner string) []forecast.Pod {
 	role := s.role
 	if role == "" {
@@ -68,7 +68,7 @@ func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod 
 }
 
 // workload is a job whose pods Kueue admits together, in one Workload with the queue and the class of the object. order
-// is that of its pod sets, where the pods are created in another one.
+// is the order of its pod sets, if that differs from the order of creation.
 func workload(kind string, of metav1.ObjectMeta, sets []podSet, order ...string) (forecast.Job, error) {
 	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], Sets: order}
 	roles := map[string]bool{}
@@ -114,7 +114,7 @@ func podByPod(kind string, of metav1.ObjectMeta, set podSet) (forecast.Job, erro
 	return job, nil
 }
 
-// labelsOfJob are those that the Job controller adds to pods. A UID is not known before the Job is created.
+// labelsOfJob are the labels that the Job controller adds to pods. A UID is not known before the Job is created.
 func labelsOfJob(pod *corev1.Pod, job string, index int, indexed bool) {
 	uid := "planned-" + job
 	maps.Copy(pod.Labels, map[string]string{
@@ -134,7 +134,7 @@ func withValue(of map[string]string, key, value string) map[string]string {
 	return of
 }
 
-// podsOfJob is how many pods of a Job run at the same time.
+// podsOfJob is the number of pods of a Job that run at the same time.
 func podsOfJob(spec *batchv1.JobSpec) (int, error) {
 	pods, err := counted("spec.parallelism", spec.Parallelism, 1)
 	if err != nil {
@@ -153,7 +153,7 @@ func isIndexed(spec *batchv1.JobSpec) bool {
 	return spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// setName is a name as Kueue's pod sets have it.
+// setName is the form of a name that Kueue uses for pod sets.
 func setName(name string) string { return strings.ToLower(name) }
 
 func isTrue(value *bool) bool { return value != nil && *value }

@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// rayClusterSpec is the part of ray.io/v1 that decides about pods. What rayStartParams say of CPUs is for Ray alone.
+// rayClusterSpec is the part of ray.io/v1 that affects pods. The CPUs in rayStartParams matter to Ray only.
 type rayClusterSpec struct {
 	Suspend                 *bool `json:"suspend,omitempty"`
 	EnableInTreeAutoscaling *bool `json:"enableInTreeAutoscaling,omitempty"`
@@ -52,7 +52,7 @@ func (s *Set) rayCluster(object *unstructured.Unstructured) ([]forecast.Job, err
 	return rayJobs("RayCluster", meta(object), cluster.Spec, nil)
 }
 
-// rayService is the RayCluster of a service.
+// rayService reads the RayCluster of a RayService.
 func (s *Set) rayService(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var service struct {
 		Spec struct {
@@ -65,7 +65,7 @@ func (s *Set) rayService(object *unstructured.Unstructured) ([]forecast.Job, err
 	return rayJobs("RayService", meta(object), service.Spec.RayClusterConfig, nil)
 }
 
-// rayJob is a RayCluster and, by default, a Job that submits to it once it runs.
+// rayJob reads a RayJob: a RayCluster and, by default, a Job that submits to it once it runs.
 func (s *Set) rayJob(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var job struct {
 		Spec struct {
@@ -94,7 +94,7 @@ func (s *Set) rayJob(object *unstructured.Unstructured) ([]forecast.Job, error) 
 			labelsOfJob(pod, of.Name, 0, false)
 		}
 	}
-	if selects { // it runs on a cluster that is there, and Kueue does not manage it
+	if selects { // it runs on an existing cluster, and Kueue does not manage it
 		var sets []podSet
 		if submitter != nil {
 			submitter.wave = 0
@@ -158,8 +158,8 @@ func rayJobs(kind string, of metav1.ObjectMeta, spec rayClusterSpec, submitter *
 	return []forecast.Job{job}, err
 }
 
-// rayWorkers is how many pods a worker group has (GetWorkerGroupDesiredReplicas): replicas within their bounds, times
-// hosts.
+// rayWorkers is the number of pods of a worker group (GetWorkerGroupDesiredReplicas): replicas within their bounds,
+// times hosts.
 func rayWorkers(i int, group *rayWorkerGroup) (int, error) {
 	field := func(name string) string { return fmt.Sprintf("workerGroupSpecs[%d].%s", i, name) }
 	replicas, err := counted(field("replicas"), group.Replicas, 0) // the CRD's default
@@ -225,7 +225,7 @@ func submitterContainer() corev1.Container {
 	return corev1.Container{Name: "ray-job-submitter", Image: "ray", Resources: corev1.ResourceRequirements{Requests: amounts("500m", "200Mi"), Limits: amounts("1", "1Gi")}}
 }
 
-// submitterTemplate is the given one, or KubeRay's own.
+// submitterTemplate is the RayJob's own template, or KubeRay's default.
 func submitterTemplate(given *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	if given != nil {
 		return *given

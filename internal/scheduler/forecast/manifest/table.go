@@ -25,10 +25,10 @@ const (
 
 type reader func(*Set, *unstructured.Unstructured) ([]forecast.Job, error)
 
-// kinds are those that create pods.
+// kinds are the kinds that create pods.
 var kinds map[schema.GroupKind]reader
 
-func init() { // not a literal: an AppWrapper reads what it wraps by this table
+func init() { // not a literal: an AppWrapper reads its components with this table
 	kinds = map[schema.GroupKind]reader{
 		{Kind: "Pod"}:                                       (*Set).pod,
 		{Kind: "ReplicationController"}:                     (*Set).replicationController,
@@ -54,7 +54,7 @@ func init() { // not a literal: an AppWrapper reads what it wraps by this table
 	}
 }
 
-// dependencies create no pods, and decide about those of others.
+// dependencies create no pods, and affect those of other objects.
 var dependencies = map[schema.GroupKind]func() runtime.Object{
 	{Kind: "Namespace"}:                                       func() runtime.Object { return &corev1.Namespace{} },
 	{Kind: "Service"}:                                         func() runtime.Object { return &corev1.Service{} },
@@ -84,7 +84,7 @@ var clusterScoped = map[string]bool{
 	"ResourceFlavor": true, "Cohort": true, "AdmissionCheck": true, "WorkloadPriorityClass": true, "Topology": true,
 }
 
-// ignored says of a kind that it can be in a file with jobs, and decides about no pod.
+// ignored reports whether a kind may be in a file with jobs without any effect on pods.
 func ignored(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case "":
@@ -98,7 +98,7 @@ func ignored(kind schema.GroupKind) bool {
 	return false
 }
 
-// dependency reads an object that decides about the pods of others.
+// dependency reads an object that affects the pods of others.
 func (s *Set) dependency(object *unstructured.Unstructured, into runtime.Object) (Contents, error) {
 	kind := object.GetKind()
 	if !clusterScoped[kind] {
@@ -114,10 +114,10 @@ func (s *Set) dependency(object *unstructured.Unstructured, into runtime.Object)
 	return Contents{Objects: []runtime.Object{into}}, nil
 }
 
-// ClusterScoped says of a kind of object that decides about pods that it has no namespace.
+// ClusterScoped reports whether a kind that affects pods has no namespace.
 func ClusterScoped(kind string) bool { return clusterScoped[kind] }
 
-// MakesPods says of a kind that pods may be created for its objects: it is known to, or it is not known.
+// MakesPods reports whether pods may be created for objects of a kind, which holds for unknown kinds too.
 func MakesPods(kind schema.GroupKind) bool {
 	return dependencies[kind] == nil && !ignored(kind)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// trainJobSpec is the part of trainer.kubeflow.org/v1alpha1 that decides about pods, of Kubeflow Trainer 2.0 to 2.3.
+// trainJobSpec is the part of trainer.kubeflow.org/v1alpha1 that affects pods, of Kubeflow Trainer 2.0 to 2.3.
 type trainJobSpec struct {
 	RuntimeRef struct {
 		Name string  `json:"name"`
@@ -31,7 +31,7 @@ type trainJobSpec struct {
 			} `json:"template,omitempty"`
 		} `json:"trainingRuntimeSpec,omitempty"`
 	} `json:"runtimePatches,omitempty"`
-	// PodTemplateOverrides were their predecessor, until Trainer 2.1.
+	// PodTemplateOverrides were the predecessor of RuntimePatches, until Trainer 2.1.
 	PodTemplateOverrides []struct {
 		TargetJobs []struct {
 			Name string `json:"name"`
@@ -42,7 +42,7 @@ type trainJobSpec struct {
 	Suspend *bool `json:"suspend,omitempty"`
 }
 
-// trainingRuntimeSpec is what a TrainJob is made by.
+// trainingRuntimeSpec is the runtime from which Kubeflow Trainer builds the JobSet of a TrainJob.
 type trainingRuntimeSpec struct {
 	MLPolicy *struct {
 		NumNodes *int32 `json:"numNodes,omitempty"`
@@ -66,7 +66,7 @@ const (
 	trainerNode     = "node"
 )
 
-// trainJob is the JobSet that Kubeflow Trainer makes of a TrainJob and its runtime.
+// trainJob reads the JobSet that Kubeflow Trainer creates from a TrainJob and its runtime.
 func (s *Set) trainJob(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var train struct {
 		Spec trainJobSpec `json:"spec"`
@@ -125,8 +125,8 @@ func (s *Set) runtimeOf(namespace string, spec trainJobSpec) (*trainingRuntimeSp
 	return &of.Spec, nil
 }
 
-// patchRuntime applies what a TrainJob changes of its runtime's template (mergeRuntimePatches), and keeps the order of
-// its Jobs.
+// patchRuntime applies a TrainJob's changes to the template of its runtime (mergeRuntimePatches), and keeps the order
+// of its Jobs.
 func patchRuntime(spec *jobSetSpec, train trainJobSpec) error {
 	order := map[string]int{}
 	for i, replicated := range spec.ReplicatedJobs {
@@ -180,8 +180,8 @@ func merge[T any](to *T, patch map[string]any, shape T) error {
 	return json.Unmarshal(merged, to)
 }
 
-// countNodes gives the Jobs their numbers of pods, and the trainer its resources (newRuntimeInfo and the plugins'
-// EnforceMLPolicy): each Job is there once, and all its pods run at the same time.
+// countNodes sets the numbers of pods of the Jobs, and the resources of the trainer (newRuntimeInfo and the plugins'
+// EnforceMLPolicy): each Job exists once, and all its pods run at the same time.
 func countNodes(of *trainingRuntimeSpec, train trainJobSpec) error {
 	policy := of.MLPolicy
 	mpi := policy != nil && policy.MPI != nil
@@ -232,7 +232,7 @@ func countNodes(of *trainingRuntimeSpec, train trainJobSpec) error {
 	return nil
 }
 
-// overlaid are amounts, those of the second list before those of the first.
+// overlaid merges amounts; those of the second list take precedence.
 func overlaid(base, over corev1.ResourceList) corev1.ResourceList {
 	merged := maps.Clone(base)
 	if merged == nil && over != nil {

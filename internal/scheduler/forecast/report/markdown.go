@@ -11,13 +11,13 @@ import (
 const (
 	// Marker is the first line of every report in Markdown, by which a workflow finds its own comment.
 	Marker = "<!-- elastic-sim forecast -->"
-	// maxMarkdown bounds a report below the 65,536 characters that a comment on GitHub may have.
+	// maxMarkdown keeps a report below GitHub's limit of 65,536 characters for a comment.
 	maxMarkdown = 60_000
-	// maxRows of the table; the others are counted.
+	// maxRows limits the rows of the table; the report counts the others.
 	maxRows = 100
 )
 
-// headlines are what the first line says of the worst outcome.
+// headlines are the first lines for each worst outcome.
 var headlines = map[forecast.Outcome]string{
 	forecast.Fits:     "all start immediately, without evictions",
 	forecast.Preempts: "others are evicted",
@@ -103,10 +103,10 @@ func (e Entry) outcome() string {
 	}
 }
 
-// maxNamed bounds how many victims a row names.
+// maxNamed bounds the number of victims that a row names.
 const maxNamed = 5
 
-// evicted names who stops for a job.
+// evicted names the pods and workloads that stop for a job.
 func evicted(a forecast.Answer) string {
 	var names []string
 	for _, e := range a.Evicts {
@@ -128,7 +128,7 @@ func evicted(a forecast.Answer) string {
 	return strings.Join(names, ", ")
 }
 
-// escape writes a text so that Markdown shows it as it is: no column, link, mention or tag comes of it.
+// escape escapes a text so that Markdown shows it unchanged, without columns, links, mentions or tags.
 func escape(text string) string {
 	var escaped strings.Builder
 	for _, c := range text {

@@ -15,7 +15,8 @@ import (
 type Entry struct {
 	// Address and Action are those of a plan: "kubernetes_job_v1.train", "replace".
 	Address, Action string
-	// Unknown says what is not known of the job until the plan is applied; it has no forecast then, but a name.
+	// Unknown lists the attributes that are not known until the plan is applied; such a job has a name, but no
+	// forecast.
 	Unknown string
 	forecast.Answer
 }
@@ -23,11 +24,11 @@ type Entry struct {
 // Report is the forecasts of a file or a plan.
 type Report struct {
 	Entries []Entry
-	// Skipped are resources that may create pods and that are not understood, with the reason.
+	// Skipped are resources that may create pods and that the report does not understand, with the reason.
 	Skipped []string
 }
 
-// worse are the outcomes in their order.
+// worse are the outcomes in ascending order of severity.
 var worse = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts: 1, forecast.Pends: 2, forecast.Never: 3}
 
 // Worst is the worst outcome of all.
@@ -75,7 +76,7 @@ func (r Report) Text(out io.Writer) error {
 	return err
 }
 
-// JSON writes a line for each job, and for each resource that is not understood.
+// JSON writes a line for each job, and for each resource that was skipped.
 func (r Report) JSON(out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

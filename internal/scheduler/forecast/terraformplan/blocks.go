@@ -51,7 +51,7 @@ func fieldsOf(value any, kind reflect.Type) any {
 			if item := fieldsOf(item, kind.Elem()); item != nil {
 				items = append(items, item)
 			} else if kind.Elem().Kind() == reflect.Struct {
-				items = append(items, map[string]any{}) // an empty block says something: an empty_dir, a selector of all
+				items = append(items, map[string]any{}) // an empty block has a meaning: an empty_dir, a selector of all
 			}
 		}
 		return items
@@ -109,7 +109,7 @@ type field struct {
 	kind reflect.Type
 }
 
-// fieldNamed finds the field that an attribute stands for: by its name without regard to case, in the singular or not.
+// fieldNamed finds the field of an attribute: by its name without regard to case, in singular or plural.
 func fieldNamed(kind reflect.Type, attribute string) (field, bool) {
 	plain := strings.ToLower(strings.ReplaceAll(attribute, "_", ""))
 	for _, name := range []string{plain, plain + "s", plain + "es"} {
@@ -137,7 +137,7 @@ func lookUp(kind reflect.Type, lower string) (field, bool) {
 	return field{}, false
 }
 
-// scalarOf is a text, number or truth value as the field's type has it; nil for an empty text, which is an unset one.
+// scalarOf is a string, number or boolean of the field's type; nil for an empty string, which means unset.
 func scalarOf(value any, kind reflect.Type) any {
 	text, isText := value.(string)
 	if isText && text == "" {

@@ -64,7 +64,7 @@ func order(changes []resourceChange, root module) {
 	})
 }
 
-// collect notes what each resource, output and module of a configuration refers to, by addresses without indexes.
+// collect notes the references of each resource, output and module of a configuration, by addresses without indexes.
 func collect(m module, prefix string, into map[string][]string) {
 	inherit := []string{}
 	if prefix != "" {
@@ -95,7 +95,7 @@ func collect(m module, prefix string, into map[string][]string) {
 			to = append(to, target(on, prefix)...)
 		}
 		into[address] = to
-		// Who waits for a module waits for all in it; see target.
+		// A dependency on a module is one on all of its resources; see target.
 		for _, resource := range call.Module.Resources {
 			into[address+".*"] = append(into[address+".*"], address+"."+resource.Address)
 		}
@@ -106,7 +106,7 @@ func collect(m module, prefix string, into map[string][]string) {
 	}
 }
 
-// referencesIn are the references of an expression, however deep they are in it.
+// referencesIn are the references in an expression, at any depth.
 func referencesIn(expression json.RawMessage, prefix string) []string {
 	var value any
 	if len(expression) == 0 || json.Unmarshal(expression, &value) != nil {
@@ -138,7 +138,7 @@ func referencesIn(expression json.RawMessage, prefix string) []string {
 	return found
 }
 
-// target is what a reference leads to: a resource, or an output of a module, or all of a module.
+// target is the target of a reference: a resource, an output of a module, or all of a module.
 func target(reference, prefix string) []string {
 	words := strings.Split(configAddress(reference), ".")
 	switch {
@@ -149,7 +149,7 @@ func target(reference, prefix string) []string {
 	case words[0] == "data" && len(words) > 2:
 		return []string{prefix + strings.Join(words[:3], ".")}
 	case words[0] == "var" || words[0] == "local" || words[0] == "each" || words[0] == "count" || words[0] == "path" || words[0] == "terraform" || len(words) < 2:
-		return nil // values of a module come by its call, which resources in it refer to as a whole
+		return nil // the call passes values to a module, and resources in the module refer to the call as a whole
 	default:
 		return []string{prefix + words[0] + "." + words[1]}
 	}

@@ -1,7 +1,7 @@
-// Package terraformplan reads a plan of Terraform, as terraform show -json prints it, as the jobs of a forecast: what
-// the plan creates, changes, replaces and destroys of the providers elastic, kubernetes, kubectl and helm, in the order
-// in which Terraform may apply it. It is pure. Values of a plan may be secret: nothing but names, kinds and what
-// decides about pods leaves the package, and no error quotes a value.
+// Package terraformplan reads the output of terraform show -json as the jobs of a forecast: what a plan creates,
+// changes, replaces and destroys of the providers elastic, kubernetes, kubectl and helm, in the order in which
+// Terraform may apply it. It is pure. Values of a plan may be secret: only names, kinds and what affects pods leaves
+// the package, and no error quotes a value.
 package terraformplan
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
 )
 
-// MaxBytes of a plan: state and configuration are in it besides the changes.
+// MaxBytes limits a plan, which contains state and configuration besides the changes.
 const MaxBytes = 64 << 20
 
-// Given is what a plan is read by besides itself.
+// Given is the context in which a plan is read.
 type Given struct {
 	manifest.Given
-	// Elastic reads a resource of our own provider from its attributes.
+	// Elastic reads a resource of this provider from its attributes.
 	Elastic func(resourceType string, attributes []byte) (*forecast.Job, runtime.Object, error)
 }
 
@@ -33,16 +33,16 @@ type Job struct {
 	Address string // "module.a.kubernetes_job_v1.train[0]"
 	Action  string // "create", "update" or "replace"
 	forecast.Job
-	// Unknown says what is not known of it until the plan is applied; such a job cannot be forecast.
+	// Unknown lists what is not known until the plan is applied; there is no forecast of such a job.
 	Unknown string
 }
 
-// Contents is what a plan does to a cluster.
+// Contents is the effect of a plan on a cluster.
 type Contents struct {
 	Jobs      []Job
 	Objects   []runtime.Object
 	Deletions []forecast.Deletion
-	// Skipped are resources that may create pods and that are not understood, with the reason.
+	// Skipped are resources that may create pods and that the package does not understand, with the reason.
 	Skipped []string
 }
 
@@ -69,7 +69,7 @@ type resourceChange struct {
 	} `json:"change"`
 }
 
-// action is what becomes of a resource, in a word; "" for nothing.
+// action is the action of a change, in one word; "" for none.
 func (c resourceChange) action() string {
 	switch {
 	case slices.Contains(c.Change.Actions, "create") && slices.Contains(c.Change.Actions, "delete"):
@@ -101,19 +101,19 @@ func Read(text []byte, given Given) (Contents, error) {
 	return r.contents()
 }
 
-// reader collects what a plan does.
+// reader collects the effects of a plan.
 type reader struct {
 	given  Given
 	found  Contents
 	parsed []parsed
 }
 
-// parsed is an object of a change, or our own job.
+// parsed is an object of a change, or a job of this provider.
 type parsed struct {
 	change  resourceChange
 	object  *unstructured.Unstructured
 	job     *forecast.Job
-	before  *forecast.Job // of our own job that changes
+	before  *forecast.Job // the old version of a job of this provider that changes
 	unknown string
 }
 
@@ -123,16 +123,16 @@ func (r *reader) add(change resourceChange) {
 		r.delete(change)
 	case action == "update" && !changesPods(change):
 	case action == "update":
-		r.create(change) // whether its pods stay is decided when both are read
+		r.create(change) // whether its pods stay is decided after both are read
 	default:
 		if action == "replace" {
-			r.delete(change) // what it was makes room for what it will be
+			r.delete(change) // the old object makes room for the new one
 		}
 		r.create(change)
 	}
 }
 
-// delete notes what a resource was.
+// delete notes the old objects of a resource.
 func (r *reader) delete(change resourceChange) {
 	for _, object := range objectsOf(change.Type, change.Change.Before) {
 		namespace := object.GetNamespace()
@@ -147,7 +147,7 @@ func (r *reader) delete(change resourceChange) {
 	}
 }
 
-// create reads what a resource will be.
+// create reads the new objects of a resource.
 func (r *reader) create(change resourceChange) {
 	unknown := unknownOf(change)
 	if kind := elasticKinds[change.Type]; kind != "" {

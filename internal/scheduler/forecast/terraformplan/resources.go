@@ -45,7 +45,7 @@ var typedResources = map[string]typed{
 	"kubernetes_runtime_class":           {"node.k8s.io/v1", "RuntimeClass", reflect.TypeFor[nodev1.RuntimeClass]()},
 }
 
-// elasticKinds are our own resources by what a snapshot calls them.
+// elasticKinds are the kinds of a snapshot for this provider's resources.
 var elasticKinds = map[string]string{
 	"elastic_training_job": "training job", "elastic_task": "task", "elastic_priority_class": "PriorityClass",
 	"elastic_workload_priority_class": "WorkloadPriorityClass", "elastic_resource_flavor": "ResourceFlavor",
@@ -53,7 +53,7 @@ var elasticKinds = map[string]string{
 	"elastic_topology": "Topology", "elastic_admission_check": "AdmissionCheck",
 }
 
-// makesPods says of a resource type that it may create pods, whatever its attributes are.
+// makesPods reports whether resources of a type may create pods, whatever their attributes are.
 func makesPods(resourceType string) bool {
 	switch resourceType {
 	case "kubernetes_manifest", "kubectl_manifest", "helm_release":
@@ -62,7 +62,7 @@ func makesPods(resourceType string) bool {
 	return false
 }
 
-// objectsOf are the objects that a resource stands for; none where it has none, or they are not known.
+// objectsOf are the objects of a resource; none if it has none, or if they are not known.
 func objectsOf(resourceType string, attributes json.RawMessage) []*unstructured.Unstructured {
 	var fields map[string]any
 	if len(attributes) == 0 || utiljson.Unmarshal(attributes, &fields) != nil {
@@ -107,7 +107,7 @@ func objectsOf(resourceType string, attributes json.RawMessage) []*unstructured.
 	return object(converted)
 }
 
-// metadataOf is what a user gives of an object's metadata.
+// metadataOf is the user's part of an object's metadata.
 func metadataOf(attributes map[string]any) map[string]any {
 	metadata := map[string]any{}
 	for attribute, name := range map[string]string{"name": "name", "namespace": "namespace", "generate_name": "generateName", "labels": "labels", "annotations": "annotations"} {
@@ -125,7 +125,7 @@ func metadataOf(attributes map[string]any) map[string]any {
 	return metadata
 }
 
-// dropUnset removes numbers by which the provider's state says that nothing is set.
+// dropUnset removes numbers that mean "unset" in the provider's state.
 func dropUnset(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -143,7 +143,7 @@ func dropUnset(value any) {
 	}
 }
 
-// without is a value without its null fields, which a plan has for what is not set.
+// without is a value without its null fields, which a plan has for unset attributes.
 func without(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -207,7 +207,7 @@ func released(fields map[string]any) []*unstructured.Unstructured {
 	return all
 }
 
-// nameOf is the name and the namespace of one of our own resources.
+// nameOf is the name and the namespace of one of this provider's resources.
 func nameOf(attributes json.RawMessage) (name, namespace string) {
 	var fields struct {
 		Name      string `json:"name"`

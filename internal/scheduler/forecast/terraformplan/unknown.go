@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// decidesNothing are attributes and fields that no scheduler looks at, and those that API server or provider fill in
-// where nobody sets them: that they are not known before the apply changes nothing. All are without underscores and in
-// lower case.
+// decidesNothing are attributes and fields that no scheduler reads, and those with defaults of the API server or the
+// provider. A forecast does not need their values. All are without underscores and in lower case.
 var decidesNothing = words(`
 	id uid generation resourceversion selflink creationtimestamp status object timeouts generatename managedfields
 	image imagepullpolicy imagepullsecrets command args env envfrom value valuefrom workingdir lifecycle livenessprobe readinessprobe
@@ -29,7 +28,7 @@ func words(text string) map[string]bool {
 	return set
 }
 
-// deciding are the attributes that decide about pods, of resources of which the others do not.
+// deciding are the only attributes that affect pods, by resource.
 var deciding = map[string]map[string]bool{
 	"elastic_training_job": words("namespace name queue master workers"),
 	"elastic_task": words(`namespace name yaml num_nodes accelerators accelerator_labels cpus memory queue
@@ -37,7 +36,7 @@ var deciding = map[string]map[string]bool{
 	"helm_release": words("manifest"), "kubectl_manifest": words("yaml_body override_namespace"), "kubernetes_manifest": words("manifest"),
 }
 
-// unknownOf says which attributes of a change decide about pods and are not known until apply, "" for none.
+// unknownOf names the attributes of a change that affect pods and are not known until apply, "" for none.
 func unknownOf(change resourceChange) string {
 	var unknown map[string]any
 	if json.Unmarshal(change.Change.AfterUnknown, &unknown) != nil {
@@ -63,7 +62,7 @@ func unknownOf(change resourceChange) string {
 	return "its " + strings.Join(found, ", ") + verb + " not known until apply"
 }
 
-// unknownIn is the name of an unknown attribute in a value that decides something.
+// unknownIn is the name of an unknown attribute that affects pods.
 func unknownIn(name string, value any) string {
 	if decidesNothing[strings.ToLower(strings.ReplaceAll(name, "_", ""))] {
 		return ""
@@ -98,7 +97,7 @@ func sortedKeys(of map[string]any) []string {
 	return keys
 }
 
-// changesPods reports whether an update changes more than what no scheduler looks at.
+// changesPods reports whether an update changes fields that affect pods.
 func changesPods(change resourceChange) bool {
 	before, after := objectsOf(change.Type, change.Change.Before), objectsOf(change.Type, change.Change.After)
 	if len(before) == 0 || len(before) != len(after) {
@@ -112,7 +111,7 @@ func changesPods(change resourceChange) bool {
 	return false
 }
 
-// comparableJSON is an object's JSON without what decides nothing.
+// comparableJSON is an object's JSON without the fields of decidesNothing.
 func comparableJSON(value any) []byte {
 	text, err := json.Marshal(pruned(value))
 	if err != nil { // of JSON again
@@ -126,7 +125,7 @@ func pruned(value any) any {
 	case map[string]any:
 		fields := map[string]any{}
 		for key, inner := range v {
-			// A new image or command makes new pods, although the scheduler does not look at it.
+			// A new image or command creates new pods, although the scheduler does not read it.
 			if lower := strings.ToLower(key); lower == "status" || lower == "generation" || lower == "resourceversion" || lower == "uid" {
 				continue
 			}

@@ -26,7 +26,7 @@ func (r *reader) changed(change resourceChange, after forecast.Job) {
 	r.found.Jobs = append(r.found.Jobs, Job{Address: change.Address, Action: change.action(), Job: after})
 }
 
-// update is a job that is there and changes: it gets more pods beside those that it has, or new ones in their place.
+// update is an existing job that changes: it gets more pods, or replaces the pods that it has.
 func (r *reader) update(change resourceChange, before, after forecast.Job) {
 	had, has := podsOf(before), podsOf(after)
 	for i := range min(len(had), len(has)) {
