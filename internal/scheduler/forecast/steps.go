@@ -100,7 +100,7 @@ func (f *forecast) prepare(r *run, s step) []*placement.Pod {
 	return s.pods
 }
 
-// blocked is the reason for a step whose pods are not created, as pods of an earlier stage of the job have not started.
+// blocked reports whether the pods of a step are not created because pods of an earlier stage of the job have not started.
 func (f *forecast) blocked(r *run, s step) bool {
 	for pod, p := range r.fates {
 		if planned, ok := f.planned[pod]; ok && p.job == s.job && !planned.Optional && p.state != Starts {
