@@ -26,7 +26,7 @@ func newAcceleratorLabels() function.Function {
 	}
 }
 
-// labelsOf are the labels of the nodes that satisfy a request. A name without a number says nothing of the topology.
+// labelsOf are the labels of the nodes that satisfy a request. A name without a number leaves the topology open.
 func labelsOf(text string) (map[string][]string, error) {
 	request, err := accelerator.ParseRequest(text)
 	if err != nil {

@@ -23,7 +23,7 @@ type onNamed struct {
 	name        string // without the provider's: "job_suspend"
 	description string
 	object      string // what is named, for descriptions
-	// namespace says what the namespace's attribute means.
+	// namespace describes the attribute namespace.
 	namespace string
 	invoke    func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error
 

@@ -103,7 +103,7 @@ func checkFlavors(ctx context.Context, c *connection, groups []kueue.ResourceGro
 // mostHolders bounds how many workloads a diagnostic names.
 const mostHolders = 10
 
-// workloadsReserving are the workloads that hold quota of a ClusterQueue, for whose end Kueue keeps it.
+// workloadsReserving are the workloads that hold quota of a ClusterQueue. Kueue keeps the queue until they end.
 func workloadsReserving(ctx context.Context, client *cluster.Client, name string) ([]string, error) {
 	workloads, err := client.Kueue().Workloads(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {

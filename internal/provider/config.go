@@ -58,7 +58,7 @@ type execModel struct {
 
 func configAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		// Which cluster, and as whom.
+		// The cluster and the credentials.
 		"host": schema.StringAttribute{
 			MarkdownDescription: "Address of the API server, such as `https://203.0.113.7:6443`. Environment: `KUBE_HOST`.",
 			Optional:            true,
@@ -155,7 +155,7 @@ func configAttributes() map[string]schema.Attribute {
 			Optional: true,
 		},
 
-		// What plans say about the future.
+		// Forecasts in plans.
 		"forecast": schema.StringAttribute{
 			MarkdownDescription: "What a plan says of a job or task that it makes: whether it fits, where it stands in its queue, and whom it evicts. `warn` (default) adds a warning, " +
 				"and never makes a plan fail; `error` makes the plan fail when another job's pod or workload would be evicted, when a pod can never run, and when no certain forecast can be made; " +

@@ -23,7 +23,7 @@ import (
 // Environment is what the configuration takes from the process.
 type Environment struct {
 	Variable         func(name string) string // as os.Getenv
-	HomeDirectory    string                   // what ~ stands for
+	HomeDirectory    string                   // replaces ~
 	WorkingDirectory string                   // what relative paths are relative to
 }
 
@@ -274,8 +274,7 @@ func (r *resolver) check(config cluster.Config, model configModel) {
 	}
 }
 
-// hostProblem says what is wrong with an API server's address, or nothing. A bare name:port is accepted, as client-go
-// does.
+// hostProblem is the problem with an API server's address, or "". It accepts a bare name:port, as client-go does.
 func hostProblem(host string) string {
 	if !strings.Contains(host, "://") {
 		host = "https://" + host

@@ -21,7 +21,7 @@ type connection struct {
 	err    error
 
 	planned   *planned   // what the resources of this plan want to know of one another
-	forecasts *forecasts // what becomes of the jobs of this plan
+	forecasts *forecasts // forecasts for the jobs of this plan
 	names     plannedNames
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 )
 
-// absentIsEmpty has the maps and lists of a resource be empty where they are left out: Terraform would plan a change
-// from null to empty, and the cluster does not tell one from the other. See respelled.
+// absentIsEmpty makes omitted maps and lists of a resource empty: otherwise Terraform would plan a change from null to
+// empty, which the cluster does not distinguish. See respelled.
 func absentIsEmpty(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	for name, attribute := range attributes {
 		if !attribute.IsOptional() || attribute.IsComputed() || attribute.IsWriteOnly() {
@@ -44,8 +44,7 @@ func emptyMap(element attr.Type) types.Map {
 
 func emptyList(element attr.Type) types.List { return types.ListValueMust(element, []attr.Value{}) }
 
-// presentObject is an object that is there in any case; where it is left out its attributes have their defaults, or are
-// null.
+// presentObject is an object that always exists; if it is omitted, its attributes have their defaults, or are null.
 func presentObject(ctx context.Context, object schema.SingleNestedAttribute) schema.SingleNestedAttribute {
 	kinds, values := map[string]attr.Type{}, map[string]attr.Value{}
 	for name, attribute := range object.Attributes {

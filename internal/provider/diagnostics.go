@@ -27,8 +27,8 @@ type subject struct {
 	attributes   map[string]schema.Attribute // those that are fields of the API, to point at the one in question
 }
 
-// explain adds an error of the cluster to the diagnostics, in words for who wrote the configuration: a conflict names
-// the attributes, and an object that exists comes with the way to import it.
+// explain adds an error of the cluster to the diagnostics, in the terms of the configuration: a conflict names the
+// attributes, and an existing object comes with the way to import it.
 func (s subject) explain(diags *diag.Diagnostics, err error) {
 	if err == nil {
 		return

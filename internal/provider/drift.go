@@ -28,7 +28,7 @@ type privateData interface {
 func observationIn(ctx context.Context, private privateData) drift.Observation {
 	var o drift.Observation
 	if text, diags := private.GetKey(ctx, observationKey); !diags.HasError() && len(text) > 0 {
-		_ = json.Unmarshal(text, &o) // damaged data say nothing
+		_ = json.Unmarshal(text, &o) // damaged data count as empty
 	}
 	return o
 }
@@ -41,8 +41,8 @@ func keepObservation(ctx context.Context, private privateData, o drift.Observati
 	return private.SetKey(ctx, observationKey, text)
 }
 
-// observationOf is who wrote which attribute of an object, and the labels and annotations that the given state lacks.
-// attributesOf are the attributes that a field means.
+// observationOf is the last writer of each attribute of an object, and the labels and annotations that the given state
+// lacks. attributesOf are the attributes of a field.
 func observationOf(client *cluster.Client, object metav1.Object, state values, attributesOf func(field string) []path.Path) (drift.Observation, error) {
 	written, err := cluster.WrittenByOthers(client, object)
 	o := drift.Observation{Others: map[string]string{}}

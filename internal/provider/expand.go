@@ -141,7 +141,7 @@ func (r *expander) amounts(at path.Path, value types.Map) corev1.ResourceList {
 	return list
 }
 
-// notQuantity is in the words of the quantities' own validation, so that it is told once.
+// notQuantity uses the text of the quantities' own validation, so that the problem is reported once.
 func (r *expander) notQuantity(at path.Path, err error) {
 	r.diags.AddAttributeError(at, "Invalid quantity", fmt.Sprintf("%s: %s", at, err))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// What the provider's attribute forecast may say.
+// The values of the provider's attribute forecast.
 const (
 	forecastOff   = "off"
 	forecastWarn  = "warn"
@@ -49,12 +49,12 @@ type forecasts struct {
 	mu     sync.Mutex
 	jobs   []forecast.Job // in the order in which they were planned; guarded by mu, as what follows
 	vague  []string       // jobs that were planned and are not known well enough to be counted
-	silent bool           // it was said that none can be made
+	silent bool           // the warning that no forecast is possible was given
 	acts   bool           // something is being applied
 	spent  time.Duration  // waiting for the cluster
 }
 
-// sharedRead reads something once for all who want it.
+// sharedRead reads something once for all callers.
 type sharedRead[T any] struct {
 	once  sync.Once
 	value T
@@ -69,12 +69,12 @@ func (s *sharedRead[T]) get(read func() (T, error)) (T, error) {
 // errLate is the cause of a context that ended because a forecast may take no longer.
 var errLate = lateError{}
 
-// lateError is a deadline that has passed: nobody asks the cluster what it is because of it.
+// lateError is the error for a deadline that has passed. No request was made because of it.
 type lateError struct{}
 
 func (lateError) Error() string { return "the cluster has not answered within forecast_timeout" }
 
-// Is says so to errors.Is.
+// Is makes errors.Is find context.DeadlineExceeded.
 func (lateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // applies notes that this process changes the cluster: what is planned again then was forecast before, and what was
@@ -85,10 +85,9 @@ func (c *connection) applies() {
 	c.forecasts.acts = true
 }
 
-// forecast adds to a plan what would become of a job, and of others for its sake. As "warn" it is a warning, where none
-// can be made one for the whole process, and never more than that; as "error" it refuses a job that would evict another
-// job's pod, that can never run, and that nothing certain can be said about. An empty problem means that the job is
-// known well enough; else it says what is not.
+// forecast adds the forecast for a job to a plan. With "warn" it is a warning; if no forecast is possible, there is one
+// warning for the whole process. With "error" it refuses a job that would evict another job's pod, that can never run,
+// or that has no certain forecast. problem is the information about the job that is missing; "" if there is enough.
 func (c *connection) forecast(ctx context.Context, job forecast.Job, problem string) diag.Diagnostics {
 	f := c.forecasts
 	if f.mode == forecastOff {
@@ -124,7 +123,7 @@ func (f *forecasts) learns(job forecast.Job) {
 	}
 }
 
-// dryRun asks the API server about a job's pods, as far as it answers in time.
+// dryRun replaces a job's pods by the API server's answers to dry runs, if it answers in time.
 func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job {
 	client, diags := c.cluster()
 	if diags.HasError() || c.planned.isSilent() {
@@ -135,9 +134,9 @@ func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job 
 	return snapshot.DryRun(ctx, client, []forecast.Job{job})[0]
 }
 
-// addPlanned records a job and returns those that were planned before it, and the names of those of which too little is
-// known. It says again for one that was noted before, as Terraform plans a job twice that it replaces, and for all when
-// something is being applied.
+// addPlanned records a job and returns the jobs that were planned before it, and the names of those with too little
+// information. again is true for a job that was recorded before, as Terraform plans a replaced job twice, and for all
+// jobs during an apply.
 func (f *forecasts) addPlanned(job forecast.Job, known bool) (before []forecast.Job, vague []string, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,8 +171,8 @@ func notCounted(name string) forecast.Reason {
 	return forecast.Reason{Code: forecast.PlannedUnknown, Object: name, Text: name + " is planned before it, not known until apply, and not counted"}
 }
 
-// withTimeBudget returns a context for as long as forecasts may still wait for the cluster, all together; it is not
-// that of the plan that happens to ask, for whose end others would suffer. The time until done counts.
+// withTimeBudget returns a context with the time that is left for all forecasts of the process to wait for the cluster.
+// The end of the current plan does not cancel it, as other callers share the reads. The time until done counts.
 func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context, done func()) {
 	f.mu.Lock()
 	left := f.timeout - f.spent
@@ -188,8 +187,8 @@ func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context
 	}
 }
 
-// forecastPlan reads the cluster, once for all plans, asks the API server about the planned job's pods, which it
-// changes to the answer, and makes the forecast. objects are applied before the jobs.
+// forecastPlan makes the forecast. It reads the cluster, once for all plans, and replaces the planned job's pods by the
+// API server's answers to dry runs. objects are applied before the jobs.
 func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, planned *forecast.Job, objects ...runtime.Object) (forecast.Answer, error) {
 	queued := slices.ContainsFunc(append(slices.Clip(before), *planned), forecast.Job.Queued)
 	s, err := c.snapshot(ctx, queued)
@@ -272,7 +271,7 @@ func patiently[T any](ctx context.Context, c *connection, client *cluster.Client
 	return value, unread(ctx, err)
 }
 
-// unread says why the cluster was not read.
+// unread is the reason why the cluster was not read.
 func unread(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errLate) {
 		return cause
@@ -288,7 +287,7 @@ func unread(ctx context.Context, err error) error {
 	return errors.New(summary + ": " + detail)
 }
 
-// none says that no forecast can be made: once in a process as a warning, and for each job as an error.
+// none reports that no forecast is possible: once in a process as a warning, and for each job as an error.
 func (f *forecasts) none(job forecast.Job, err error) diag.Diagnostics {
 	reason := strings.TrimSuffix(err.Error(), ".") + "."
 	if f.mode == forecastError {
@@ -306,7 +305,7 @@ func (f *forecasts) none(job forecast.Job, err error) diag.Diagnostics {
 		"No forecast can be made for %s: %s The plan is otherwise complete. To plan without forecasts, set forecast = \"off\" in the provider's configuration.", job, reason))}
 }
 
-// says is an answer as a diagnostic.
+// says converts an answer to a diagnostic.
 func (f *forecasts) says(answer forecast.Answer) diag.Diagnostics {
 	if f.mode == forecastError {
 		if reasons := answer.Refusals(f.accepted...); len(reasons) > 0 {

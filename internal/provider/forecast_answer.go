@@ -60,7 +60,7 @@ var (
 	}}
 )
 
-// noForecastAnswer is null everywhere: an empty list of victims would read as "evicts nobody".
+// noForecastAnswer is null everywhere: an empty list of victims would mean that the job evicts nothing.
 func noForecastAnswer() forecastAnswerModel {
 	none := types.ListNull(types.StringType)
 	return forecastAnswerModel{Counting: none, Reasons: none, Approximate: none, Codes: none, Starts: types.ListNull(startType), Victims: types.ListNull(victimType)}

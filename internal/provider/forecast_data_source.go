@@ -44,7 +44,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"It is based on the state of the cluster and reserves nothing. It is read again at every plan, so an output of it may change at every plan. " +
 			"If no forecast is possible, `available` is false, `reason` says why, and everything else is null, so that a check that compares it fails rather than passes.",
 		Attributes: map[string]schema.Attribute{
-			// What is asked about.
+			// The job of the forecast.
 			"name": schema.StringAttribute{
 				MarkdownDescription: "Name of the job, with `pods`. One that has this name already, in the cluster or in the plan, counts as this one.",
 				Optional:            true,
@@ -236,7 +236,7 @@ func (d *forecastData) contents(ctx context.Context, m *forecastDataModel) (mani
 	given.Flavors = func(namespace, queue string) []map[string]string {
 		return d.connection.plannedFlavors(ctx, namespace, queue)
 	}
-	if s, err := d.connection.snapshot(ctx, false); err == nil { // where the cluster cannot be read the answer says so
+	if s, err := d.connection.snapshot(ctx, false); err == nil { // if the cluster cannot be read, the answer contains the reason
 		given.Nodes = s.Nodes
 	}
 	given.Runtime = func(kind, namespace, name string) (*unstructured.Unstructured, error) {

@@ -13,15 +13,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// forecast says what becomes of a job that is made, and of the workers that one gets which may have more of them, or
-// whose workers ask for more.
+// forecast adds the forecast for a new job, and for the workers that an update adds or replaces because the maximum or
+// the workers' requests grow.
 func (r *trainingJob) forecast(ctx context.Context, planRaw tftypes.Value, state, plan *trainingJobModel, made bool) diag.Diagnostics {
 	if r.connection.forecasts.mode == forecastOff {
 		return nil
 	}
 	d, problems := plan.definition(ctx)
 	if problems.HasError() || len(d.Problems()) > 0 {
-		return nil // what is wrong with it was said when it was validated
+		return nil // validation has reported the problem
 	}
 	if problem := unknownOf(planRaw, trainingJobNotForecast); problem != "" {
 		return r.connection.forecast(ctx, forecast.Job{Noun: "training job", Namespace: d.Job.Namespace, Name: d.Job.Name}, problem)
@@ -38,13 +38,13 @@ func (r *trainingJob) forecast(ctx context.Context, planRaw tftypes.Value, state
 		job, err = forecast.WorkersToCome(d, from)
 	}
 	if err != nil {
-		return nil // said when it was validated
+		return nil // validation has reported it
 	}
 	return r.connection.forecast(ctx, job, "")
 }
 
-// workersToCome is the number of the first worker that a change adds: those above the former number or, where workers
-// ask for more than before, the next one that is made.
+// workersToCome is the number of the first worker that a change adds: the former maximum or, if workers request more
+// than before, the number of the next worker.
 func workersToCome(ctx context.Context, state *trainingJobModel, d trainingjob.Definition) (from int, grows bool) {
 	was, diags := state.definition(ctx)
 	phase := trainingjob.Phase(state.Phase.ValueString())
@@ -58,7 +58,7 @@ func workersToCome(ctx context.Context, state *trainingJobModel, d trainingjob.D
 	}
 }
 
-// asksForMore reports whether workers ask for more of something than before.
+// asksForMore reports whether workers request more of any resource than before.
 func asksForMore(was, will trainingjob.Definition) bool {
 	before, errBefore := was.WorkerTemplate()
 	after, errAfter := will.WorkerTemplate()
@@ -74,14 +74,14 @@ func asksForMore(was, will trainingjob.Definition) bool {
 	return false
 }
 
-// forecast says what becomes of a task that is made, perhaps in another's place.
+// forecast adds the forecast for a new task, which may replace another one.
 func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan *taskModel) diag.Diagnostics {
 	if r.connection.forecasts.mode == forecastOff {
 		return nil
 	}
 	a, problems := plan.spec(ctx)
 	if problems.HasError() {
-		return nil // what is wrong with it was said when it was validated
+		return nil // validation has reported the problem
 	}
 	t := a.complete(r.version)
 	job := forecast.Job{Noun: "task", Namespace: t.Namespace, Name: t.Name}

@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 )
 
-// ofText is a function of one text. It is pure: no cluster is asked.
+// ofText is a pure function of one text, without requests to a cluster.
 type ofText struct {
 	name      string // without the provider's: "quantity"
 	summary   string

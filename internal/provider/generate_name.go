@@ -23,7 +23,7 @@ const (
 	generatedLetters = 5
 	// generatedAttempts bounds how many names are tried, as the API server does for generateName.
 	generatedAttempts = 8
-	// exampleLetters stand for the letters of a name that is not known yet. The generator uses no "0".
+	// exampleLetters replace the letters of a name that is not known yet. The generator uses no "0".
 	exampleLetters = "x0000"
 )
 
@@ -151,9 +151,9 @@ func isNamedLater(config, state tftypes.Value, replaced bool) bool {
 	return replaced && !state.IsNull() && valuesOf(config)["name"].IsNull()
 }
 
-// createNamed calls create with the object's name or, where only a prefix is given, with names that begin with it until
-// one is free. The letters are ours and not the API server's: a job's other objects are named after it before it is
-// created, and a creation whose answer is lost is looked up by its name.
+// createNamed calls create with the object's name or, if only a prefix is given, with names that begin with it until
+// one is free. The provider generates the letters, not the API server: a job's other objects are named after it before
+// it is created, and after a lost response the provider finds the object by its name.
 func createNamed[T any](name, prefix string, create func(name string) (T, error)) (T, error) {
 	if name != "" {
 		return create(name)
@@ -167,8 +167,8 @@ func createNamed[T any](name, prefix string, create func(name string) (T, error)
 	}
 }
 
-// plannedNames are names for what has only a prefix until it is created, no two of them equal: forecasts tell the jobs
-// of a plan apart by their names.
+// plannedNames are distinct names for objects that have only a prefix until they are created: forecasts identify the
+// jobs of a plan by their names.
 type plannedNames struct {
 	mu    sync.Mutex
 	given int

@@ -106,7 +106,7 @@ func letRun(ctx context.Context, client *cluster.Client, job *batchv1.Job, may b
 	return cluster.Merge(ctx, client, client.Kueue().Workloads(job.Namespace), workload.Name, specOf("active", may))
 }
 
-// checkpoint asks a job's master for one by an annotation that it watches, and waits for its word in the job's status.
+// checkpoint requests a checkpoint by an annotation that a job's master watches, and waits for it in the job's status.
 func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, tell func(string)) error {
 	maps := client.Kubernetes().CoreV1().ConfigMaps(job.Namespace)
 	status, diags := statusOf(ctx, client, job)

@@ -37,7 +37,7 @@ func changedField(object metav1.Object, field cluster.Overwritten) string {
 	return fmt.Sprintf("%s: %s", refOfPart(object), field.Field())
 }
 
-// setChanged notes the fields that others have changed, and gives who they are.
+// setChanged notes the fields that others have changed, and returns the writers.
 func (m *jobModel) setChanged(changed []changedObject) []drift.Writer {
 	fields, writers := []attr.Value{}, []drift.Writer(nil)
 	for _, object := range changed {
@@ -67,7 +67,7 @@ func (m *jobModel) hasChanged(kind string) bool {
 	})
 }
 
-// warnChanged names the fields that an apply sets back, and who has written them.
+// warnChanged names the fields that an apply sets back, and their writers.
 func (m *jobModel) warnChanged(what string, writers []drift.Writer) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var b strings.Builder
@@ -92,8 +92,8 @@ type changedObject struct {
 	fields             []cluster.Overwritten
 }
 
-// ofAttributes reports whether a field of one of a job's objects is none that changed_fields is about: an attribute says
-// it, the job's pods or Kueue write it, or it cannot be changed as the Job is.
+// ofAttributes reports whether changed_fields does not cover a field of one of a job's objects: an attribute sets it,
+// the job's pods or Kueue write it, or it is immutable for this Job.
 func (k jobKind) ofAttributes(job *batchv1.Job, object trainingjob.Object, field cluster.Overwritten) bool {
 	kind, path := refOfPart(object).Kind, strings.Join(field.Path, ".")
 	switch field.Path[0] {
@@ -108,7 +108,7 @@ func (k jobKind) ofAttributes(job *batchv1.Job, object trainingjob.Object, field
 	}
 	switch kind {
 	case "ConfigMap":
-		return path != "immutable" // who wrote data of attributes is known, and pods write the others
+		return path != "immutable" // the writers of attributes' data are known, and pods write the rest
 	case "Lease":
 		return true
 	case "Job":
@@ -122,8 +122,8 @@ func (k jobKind) ofAttributes(job *batchv1.Job, object trainingjob.Object, field
 
 const queueLabels = "kueue.x-k8s.io/"
 
-// changedIn finds what others have changed in the object as it is live. What is there of it is enough where it is
-// metadata only that name nobody else; otherwise get reads the rest.
+// changedIn finds the changes by others in a live object. Metadata suffices if managedFields name no other writer;
+// otherwise get reads the rest.
 func (c *jobCluster) changedIn(ctx context.Context, job *batchv1.Job, desired trainingjob.Object, found metav1.Object) ([]cluster.Overwritten, error) {
 	taken, err := cluster.Taken(c.client, found, desired)
 	if err != nil {

@@ -20,19 +20,19 @@ type jobCluster struct {
 	subject subject
 }
 
-// jobKind is what tells kinds of jobs apart for who deletes and explains them.
+// jobKind holds what differs between kinds of jobs when they are deleted or explained.
 type jobKind struct {
 	noun    string // "Training job", to begin a sentence
 	word    string // "job", to go on with
 	label   string // key of the label with the job's name that every pod has
 	account string // why the job gets a ServiceAccount of its own, in a sentence
 	lossOf  func(job string, part trainingjob.Object) trainingjob.Loss
-	// reserved reports whether a label is no user's, and fields are those of the Job that attributes say.
+	// reserved reports whether a label is not the user's, and fields are the fields of the Job that attributes set.
 	reserved func(label string) bool
 	fields   []string
 }
 
-// podsOf selects the pods of all jobs of that name; isPodOf tells whose they are.
+// podsOf selects the pods of all jobs of that name; isPodOf identifies the pods of one of them.
 func (k jobKind) podsOf(ref trainingjob.JobRef) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: k.label + "=" + ref.Name}
 }

@@ -27,8 +27,8 @@ type classUse struct {
 	name string
 }
 
-// checkPriorityClasses refuses a class that does not exist before anything is made: the API server takes the Job, and
-// then refuses each of its pods for ever. Who may not read the classes is not checked.
+// checkPriorityClasses refuses a class that does not exist before anything is created: the API server would accept the
+// Job, and then reject each of its pods. It checks nothing if the account may not read classes.
 func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse) diag.Diagnostics {
 	var diags diag.Diagnostics
 	exists := map[string]bool{"": true}
@@ -50,8 +50,8 @@ func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse)
 	return diags
 }
 
-// checkWorkloadPriorityClass refuses a class that does not exist, at the attribute that names it. Without a name, and
-// for who may not read classes, nothing is checked.
+// checkWorkloadPriorityClass refuses a class that does not exist, at the attribute that names it. It checks nothing
+// without a name, or if the account may not read classes.
 func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Path, name string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if name == "" {
@@ -69,8 +69,8 @@ func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Pat
 	return diags
 }
 
-// checkLocalQueue refuses a queue where there is no Kueue, with what would become of the job there, in sentences. Of
-// one that does not exist it warns. Who may not read queues is not checked.
+// checkLocalQueue refuses a queue on a cluster without Kueue, with the effect on the job, in sentences. It warns about
+// a queue that does not exist. It checks nothing if the account may not read queues.
 func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespace, name, withoutKueue string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	_, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(namespace), name)
@@ -124,8 +124,8 @@ func (c *jobCluster) start(ctx context.Context, job trainingjob.JobRef) diag.Dia
 	return diags
 }
 
-// explainPart adds the way out: to what is there already under a part's name, which nobody should import as a job, and
-// to what Kubernetes says when somebody grants more than they may do themselves.
+// explainPart adds the remedy to two errors: another object has the name of a part, which users should not import as a
+// job, or the account may not grant permissions that it does not have.
 func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Object, err error) {
 	summary, detail := cluster.Explain(err)
 	var exists *cluster.AlreadyExistsError
@@ -152,8 +152,8 @@ const (
 	leftoversPause   = 500 * time.Millisecond
 )
 
-// createPart makes one object. One that is there because an earlier Job of this name was deleted by hand is about to
-// be collected, and is waited for.
+// createPart creates one object. If the object of an earlier Job of this name exists, because a user deleted that Job,
+// it waits for the garbage collector.
 func (c *jobCluster) createPart(ctx context.Context, part trainingjob.Object, job trainingjob.JobRef) error {
 	until := time.Now().Add(leftoversTimeout)
 	for {

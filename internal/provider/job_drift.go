@@ -93,7 +93,7 @@ func taskDrift(ctx context.Context) jobDrift {
 	}}
 }
 
-// observation is who wrote what of a job. The ConfigMap with what was asked for counts where it is given.
+// observation is the last writer of each attribute of a job. It includes the ConfigMap with the definition, if given.
 func (d jobDrift) observation(client *cluster.Client, state values, job *batchv1.Job, asked *corev1.ConfigMap) (drift.Observation, error) {
 	o, err := observationOf(client, job, state, d.attributesOf)
 	if err != nil || asked == nil {
@@ -109,8 +109,8 @@ func (d jobDrift) observation(client *cluster.Client, state values, job *batchv1
 	return o, err
 }
 
-// observe keeps what a refresh observed of a job, for the plan that follows it: of the Job, and of the ConfigMap of
-// that name where others can change it. More are the writers of fields that no attribute says.
+// observe keeps the observations of a refresh for the following plan: of the Job, and of the ConfigMap of that name if
+// others can change it. more are the writers of fields without an attribute.
 func (d jobDrift) observe(
 	ctx context.Context, client *cluster.Client, req resource.ReadRequest, resp *resource.ReadResponse, job *batchv1.Job, asked string, more []drift.Writer,
 ) {
@@ -125,7 +125,7 @@ func (d jobDrift) observe(
 	var configMap *corev1.ConfigMap
 	if asked != "" {
 		found, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), asked)
-		if err == nil { // otherwise the refresh itself says that it is missing, or may not be read
+		if err == nil { // otherwise the refresh itself reports that it is missing, or may not be read
 			configMap = found
 		}
 	}
@@ -181,7 +181,7 @@ func (e *unreadableJobError) Error() string {
 	return "what the job was made of cannot be read: " + e.diags.Errors()[0].Detail()
 }
 
-// jobPatchAttempts bounds how often a Job is patched anew because others write it at the same time.
+// jobPatchAttempts bounds how often the patch of a Job is repeated after a conflict with another writer.
 const jobPatchAttempts = 10
 
 // jobPatch is what changes in a Job; null takes a field away.

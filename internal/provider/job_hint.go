@@ -15,9 +15,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// hintTime is how long an apply that waits for nothing looks at the first pods of a job that it has made: the scheduler
-// answers in milliseconds, a registry that has no such image in a second or so, and whatever comes later the next plan
-// says. An apply of a job that starts ends as soon as it has started.
+// hintTime is how long an apply without wait_for watches the first pods of a job that it has created: the scheduler
+// answers in milliseconds, a registry without the image in about a second, and the next plan reports whatever comes
+// later. An apply of a job that starts ends as soon as it has started.
 const hintTime = 2 * time.Second
 
 // hintAtOnce warns, after a job was made, where it can be seen at once that it does not start.
@@ -40,7 +40,8 @@ func (c *jobCluster) hintAtOnce(ctx context.Context, ref trainingjob.JobRef) dia
 	return c.cannotStart(reasons)
 }
 
-// hint warns, when a job is read that has not started yet, of what keeps it from that. Who may not list pods gets none.
+// hint warns, when a job is read that has not started yet, about the reason. It checks nothing if the account may not
+// list pods.
 func (c *jobCluster) hint(ctx context.Context, ref trainingjob.JobRef) diag.Diagnostics {
 	pods, err := c.pods(ctx, ref)
 	if err != nil {

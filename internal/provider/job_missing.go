@@ -47,8 +47,8 @@ func (m *jobModel) setMissing(parts []trainingjob.Object) {
 // lacks reports whether objects were missing when the state was read.
 func (m *jobModel) lacks() bool { return len(m.MissingObjects.Elements()) > 0 }
 
-// warnMissing says of each object that was missing when the state was read what fails without it, and what an apply
-// does.
+// warnMissing reports, for each object that was missing when the state was read, what fails without it, and what an
+// apply does.
 func (m *jobModel) warnMissing(what string, parts []trainingjob.Object, lossOf func(job string, part trainingjob.Object) trainingjob.Loss) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var lines []string
@@ -99,8 +99,8 @@ func (c *jobCluster) missingParts(
 	return missing, there, diags
 }
 
-// readParts notes what a job that has not ended and is not being deleted lacks, and what others have changed in its
-// objects. It gives who they are. desired are these objects as the job was made with them.
+// readParts notes the objects that a job lacks which has not ended and is not being deleted, and the changes by others
+// in its objects. It returns the writers. desired are the objects with which the job was created.
 func (c *jobCluster) readParts(
 	ctx context.Context, m *jobModel, job *batchv1.Job, finished bool, parts []trainingjob.Object, desired func() ([]trainingjob.Object, error),
 ) ([]drift.Writer, diag.Diagnostics) {
@@ -115,7 +115,7 @@ func (c *jobCluster) readParts(
 		return nil, diags
 	}
 	objects, err := desired()
-	if err != nil { // of a state that this release refuses, which the refresh has said
+	if err != nil { // the state is of a version that this release refuses, which the refresh has reported
 		tflog.Debug(ctx, "what others have changed in the job's objects is not known", map[string]any{"error": err.Error()})
 		return nil, diags
 	}

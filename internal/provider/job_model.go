@@ -25,7 +25,7 @@ const (
 	jobReadTimeout = 2 * time.Minute
 )
 
-// jobModel is what is said of training jobs and of tasks alike.
+// jobModel holds the attributes that training jobs and tasks share.
 type jobModel struct {
 	Name               types.String `tfsdk:"name"`
 	GenerateName       types.String `tfsdk:"generate_name"`
@@ -61,8 +61,8 @@ func (m *jobModel) subjectOf(resource string) subject {
 	return subject{resourceType: TypeName + "_" + resource, importID: m.Namespace.ValueString() + "/" + m.Name.ValueString()}
 }
 
-// liveJob is the Job that a state is about; nil where it is not there or cannot be read, which the response says then.
-// The identity is there in any case: Terraform before 1.12 keeps none, and the framework asks for one.
+// liveJob is the Job of a state; nil if it does not exist or cannot be read, in which case the response has the reason.
+// It always sets the identity: Terraform before 1.12 keeps none, and the framework requires one.
 func (m *jobModel) liveJob(ctx context.Context, client *cluster.Client, about subject, finished bool, resp *resource.ReadResponse) *batchv1.Job {
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
 	ref := m.ref()

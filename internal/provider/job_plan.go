@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// replacement is an attribute whose change replaces a job, why it must, and what it says of all that is asked for.
+// replacement is an attribute whose change replaces a job, the reason, and its value in a model.
 type replacement[T any] struct {
 	attribute string
 	why       string
@@ -25,7 +25,7 @@ type reasonToReplace struct {
 	why string
 }
 
-// jobChange is a plan for a job that is there already.
+// jobChange is a plan for an existing job.
 type jobChange struct {
 	what     string // "Training job default/low"
 	plan     jobModel
@@ -38,8 +38,8 @@ type jobChange struct {
 	missing func() diag.Diagnostics
 }
 
-// decide lets the plan replace the job where it must, and says why and what is lost. What is observed of the job it
-// leaves alone, unless the update will wait for more of it.
+// decide marks the job for replacement if necessary, with the reason and what is lost. It keeps observed attributes,
+// unless the update waits for new values of them.
 func (c jobChange) decide(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if c.finished && c.plan.OnFinished.ValueString() == onFinishedRecreate {
 		// A path counts as a reason to replace only where the plan differs.

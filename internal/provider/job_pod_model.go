@@ -50,7 +50,7 @@ type volumeMountModel struct {
 	ReadOnly  types.Bool   `tfsdk:"read_only"`
 }
 
-// securityContext is nil where nothing is said of it: {} means no more than null.
+// securityContext is nil if it is not set: {} means the same as null.
 func (r *expander) securityContext(object types.Object) *trainingjob.SecurityContext {
 	m := into[securityContextModel](r, object)
 	s := trainingjob.SecurityContext{

@@ -16,7 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// activeDeadlineAttribute is how long a Job may be active; the description says from when on.
+// activeDeadlineAttribute is how long a Job may be active; the description names the start of that time.
 func activeDeadlineAttribute(description string) schema.Attribute {
 	return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}}
 }

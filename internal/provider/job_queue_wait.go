@@ -12,19 +12,19 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// queueGrace is how long a wait continues while the queue is missing: this apply, or somebody else, may make it a
+// queueGrace is how long a wait continues while the queue is missing: this apply, or another client, may create it a
 // moment later.
 const queueGrace = 20 * time.Second
 
-// missingQueueError is why nothing will admit a job for as long as nobody makes its queue.
+// missingQueueError is the reason why a job cannot be admitted until its queue is created.
 type missingQueueError struct{ problem string }
 
 func (e *missingQueueError) Error() string { return e.problem }
 
 // whileQueueExists is a context for a wait under a queue, "" for none. It ends, with a missingQueueError as its cause,
 // when the queue or its ClusterQueue has been missing for queueGrace: waiting for the rest of the timeout could not
-// succeed. The wait of somebody who may not read queues continues. The function ends the context and waits until nobody
-// watches any more.
+// succeed. If the account may not read queues, the wait continues. The returned function ends the context and waits
+// until the watch has stopped.
 func (c *jobCluster) whileQueueExists(ctx context.Context, namespace, queue string) (context.Context, func()) {
 	watching, end := context.WithCancelCause(ctx)
 	if queue == "" {
@@ -54,8 +54,8 @@ func (c *jobCluster) whileQueueExists(ctx context.Context, namespace, queue stri
 	}
 }
 
-// queueProblem says why nothing can be admitted from a queue, "" where something may be: of those found, of which there
-// is at most one.
+// queueProblem is the reason why nothing can be admitted from a queue, "" if something may be: of the queues found, of
+// which there is at most one.
 func queueProblem(namespace, queue string, found []*kueue.LocalQueue) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("LocalQueue %s/%s does not exist", namespace, queue)

@@ -21,7 +21,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// What wait_for and on_finished may say.
+// The values of wait_for and on_finished.
 const (
 	waitForCreated   = "created"
 	waitForRunning   = "running"
@@ -31,8 +31,8 @@ const (
 	onFinishedRecreate = "recreate"
 )
 
-// jobAttributes are what is said of training jobs and of tasks. The word is "job" or "task"; goals are what an apply
-// may wait for besides waitForCreated.
+// jobAttributes are the attributes that training jobs and tasks share. The word is "job" or "task"; goals are the
+// values of wait_for besides waitForCreated.
 func jobAttributes(ctx context.Context, word string, goals ...string) map[string]schema.Attribute {
 	last := len(goals) - 1
 	return map[string]schema.Attribute{
@@ -92,8 +92,8 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 	}
 }
 
-// observedInteger and observedText are what the cluster says of a job. An update that does not wait leaves them as they
-// were at the last refresh, so that a plan shows only what the user changes.
+// observedInteger and observedText are attributes that the cluster reports for a job. An update that does not wait
+// leaves them as they were at the last refresh, so that a plan shows only the user's changes.
 func observedInteger(description string) schema.Attribute {
 	return schema.Int64Attribute{
 		MarkdownDescription: description + " As of the last refresh.", Computed: true,
@@ -108,7 +108,7 @@ func observedText(description string) schema.Attribute {
 	}
 }
 
-// jsonAttribute is JSON whose spelling is no change.
+// jsonAttribute is JSON in which another spelling of the same value is no change.
 func jsonAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		MarkdownDescription: description,
@@ -121,7 +121,7 @@ func podOverridesAttribute() schema.StringAttribute {
 	return jsonAttribute("Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsConfig = { options = [{ name = \"ndots\", value = \"2\" }] } } })`.")
 }
 
-// nonEmptyText is text that is not said by "".
+// nonEmptyText is text that must not be "".
 func nonEmptyText(description string) schema.StringAttribute {
 	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
 }
@@ -149,7 +149,7 @@ func tolerationsAttribute(description string) schema.Attribute {
 	}
 }
 
-// volumeAttributes are what can be said of a volume of any kind of job.
+// volumeAttributes are the attributes of a volume of any kind of job.
 func volumeAttributes(readOnly string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},

@@ -20,8 +20,8 @@ func terminatingJob(job *batchv1.Job) *cluster.Terminating {
 	return cluster.TerminatingOf(cluster.Ref{Kind: "Job", Namespace: job.Namespace, Name: job.Name}, job)
 }
 
-// warnTerminating says of a job that it is being deleted: nothing in it differs from the configuration, so that a plan
-// would be silent about it.
+// warnTerminating warns that a job is being deleted: nothing in it differs from the configuration, so that a plan would
+// not show it.
 func (c *jobCluster) warnTerminating(ctx context.Context, diags *diag.Diagnostics, job *batchv1.Job) {
 	if terminating := terminatingJob(job); terminating != nil {
 		diags.AddWarning(c.isBeingDeleted(), c.whyTerminating(ctx, job, terminating)+"\n\n"+goneAndMadeAgain)
@@ -32,7 +32,7 @@ func (c *jobCluster) isBeingDeleted() string {
 	return fmt.Sprintf("%s %s is being deleted", c.noun, c.subject.importID)
 }
 
-// whyTerminating says since when a Job is being deleted, what holds it, and how it can go.
+// whyTerminating describes since when a Job is being deleted, what blocks it, and the remedy.
 func (c *jobCluster) whyTerminating(ctx context.Context, job *batchv1.Job, terminating *cluster.Terminating) string {
 	text := terminating.String()
 	if remedy := terminating.Remedy(); remedy != "" {
@@ -47,8 +47,8 @@ func (c *jobCluster) whyTerminating(ctx context.Context, job *batchv1.Job, termi
 	return text
 }
 
-// podsThatStay says of each pod of a deleted job what holds it, and what to do. It is empty where they cannot be
-// listed.
+// podsThatStay describes, for each pod of a deleted job, what blocks its deletion, and the remedy. It is empty if the
+// pods cannot be listed.
 func (c *jobCluster) podsThatStay(ctx context.Context, ref trainingjob.JobRef) []string {
 	pods, err := c.pods(ctx, ref)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *jobCluster) endedByDeletion(ctx context.Context, goal string, err error
 		return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s was deleted", c.noun, c.subject.importID), fmt.Sprintf(
 			"Its Job was deleted outside of Terraform while the apply waited for it to be %s. The next plan makes it again.", goal)), true
 	default:
-		// A title of its own: Terraform shows only one of several warnings with the same, and the refresh has said this
-		// one's.
+		// A title of its own: Terraform shows only one of several warnings with the same title, and the refresh has
+		// used this one's.
 		return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s will not be %s: it is being deleted", c.noun, c.subject.importID, goal),
 			"It was deleted outside of Terraform. "+c.whyTerminating(ctx, gone.job, terminatingJob(gone.job))+"\n\n"+goneAndMadeAgain), true
 	}

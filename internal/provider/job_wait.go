@@ -18,17 +18,17 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// errTimeIsUp is the cause of a context that ends by the resource's own timeout, to tell it from Ctrl-C.
+// errTimeIsUp is the cause of a context that ends by the resource's own timeout, as opposed to Ctrl-C.
 var errTimeIsUp = errors.New("the time is up")
 
-// How much of what happened a diagnostic tells, and how long gathering it may take after the wait has ended.
+// Limits of the events in a diagnostic, and of the time to gather them after the wait has ended.
 const (
 	lastEvents    = 8
 	lastLogLines  = 15
 	gatherTimeout = 15 * time.Second
 )
 
-// hasFailed says that a run failed while an apply waited for it. It is an error only with fail_on_error.
+// hasFailed reports that a run failed while an apply waited for it. It is an error only with fail_on_error.
 func (c *jobCluster) hasFailed(failOnError bool, why string) diag.Diagnostic {
 	summary, why := fmt.Sprintf("%s %s has failed", c.noun, c.subject.importID), wording.Printable(why)
 	if failOnError {
@@ -37,7 +37,7 @@ func (c *jobCluster) hasFailed(failOnError bool, why string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic(summary, fmt.Sprintf("%s\n\nThe %s stays as it is. With fail_on_error = true this would be an error.", why, c.word))
 }
 
-// isNotYet says that a wait has ended before its goal: err is why, and where says how far the job is.
+// isNotYet reports that a wait has ended before its goal: err is the reason, and where the progress of the job.
 func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, where string) diag.Diagnostic {
 	verb := "is not"
 	if goal == waitForSucceeded {
@@ -47,13 +47,13 @@ func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, wher
 		fmt.Sprintf("Waited %s; %s. The %s continues; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, wording.Printable(where)))
 }
 
-// howToResume is the way out for a job that somebody has suspended.
+// howToResume is the remedy for a suspended job.
 func howToResume(ref trainingjob.JobRef) string {
 	return fmt.Sprintf("Somebody has suspended it, and nothing starts it until it is resumed: by action elastic_job_resume (Terraform 1.14 or later), "+
 		"or outside of a queue by kubectl patch job -n %s %s --type=merge -p '{\"spec\":{\"suspend\":false}}'.", ref.Namespace, ref.Name)
 }
 
-// whyEnded says why a wait has ended before its time, as the end of a sentence.
+// whyEnded is the reason why a wait has ended early, as the end of a sentence.
 func whyEnded(err error) string {
 	var missing *missingQueueError
 	switch {
@@ -68,7 +68,7 @@ func whyEnded(err error) string {
 	return strings.TrimSuffix(detail, ".")
 }
 
-// events are the namespace's about objects with one of the UIDs, or none for who may not read them.
+// events are the namespace's events about objects with one of the UIDs; none if the account may not read them.
 func (c *jobCluster) events(ctx context.Context, ref trainingjob.JobRef, objects map[types.UID]bool) []corev1.Event {
 	list, err := c.client.Kubernetes().CoreV1().Events(ref.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

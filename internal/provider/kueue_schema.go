@@ -15,8 +15,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// kueueAttributes are those of a kind of Kueue's: its own, and what all of them have. The words that an attribute may
-// say are not checked by the schema where package validation does, so that a mistake is reported once.
+// kueueAttributes are the attributes of one of Kueue's kinds: its own, and those that all kinds share. If package
+// validation checks the allowed words of an attribute, the schema does not, so that a mistake is reported once.
 func kueueAttributes(ctx context.Context, nameDescription string, own map[string]schema.Attribute) map[string]schema.Attribute {
 	own["name"], own["generate_name"] = nameAttributes("object", nameDescription, subdomain{})
 	own["labels"] = labelsAttribute()
@@ -26,7 +26,7 @@ func kueueAttributes(ctx context.Context, nameDescription string, own map[string
 	return absentIsEmpty(own)
 }
 
-// waitForAttribute is for kinds that a controller says to be active.
+// waitForAttribute is for kinds whose controller reports the condition Active.
 func waitForAttribute(when string) schema.StringAttribute {
 	return schema.StringAttribute{
 		MarkdownDescription: "What create and update wait for: `created` (default), the API server's answer, or `active`, the condition `Active`, which Kueue sets " + when +
@@ -48,7 +48,7 @@ func wordAttribute[T ~string](description string, byDefault T) schema.StringAttr
 	}
 }
 
-// defaultedAttribute is an object that is there in any case; where it is left out its attributes have their defaults.
+// defaultedAttribute is an object that always exists; if it is omitted, its attributes have their defaults.
 func defaultedAttribute(ctx context.Context, description string, attributes map[string]schema.Attribute) schema.SingleNestedAttribute {
 	return presentObject(ctx, schema.SingleNestedAttribute{MarkdownDescription: description, Attributes: attributes})
 }
@@ -57,7 +57,7 @@ func textAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{MarkdownDescription: description, Optional: true}
 }
 
-// freeText is text that says nothing where it is left out.
+// freeText is optional text; if it is omitted, it is empty.
 func freeText(description string) schema.StringAttribute {
 	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Computed: true, Default: stringdefault.StaticString("")}
 }

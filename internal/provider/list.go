@@ -24,8 +24,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// finder finds what is in the cluster of a kind of resource, for `terraform query`: identities from one list of
-// metadata, and where the whole resource is asked for what an import of each would read.
+// finder lists the objects of a kind of resource in the cluster, for `terraform query`: identities from one list of
+// metadata and, on request, the resources that an import of each would read.
 type finder struct {
 	resource.ResourceWithConfigure
 	namespaced bool

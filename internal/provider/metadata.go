@@ -45,7 +45,7 @@ func uidAttribute() schema.StringAttribute {
 	}
 }
 
-// timeoutsAttribute bounds operations, each by the given time where nothing is said; what it includes ends a sentence.
+// timeoutsAttribute bounds operations, each by the given default; what it includes ends a sentence.
 func timeoutsAttribute(ctx context.Context, byDefault time.Duration, includes string) schema.Attribute {
 	of := func(operation string) string { return "Time for " + operation + ", such as `\"90s\"` or `\"1h30m\"`." }
 	nested, _ := timeouts.Attributes(ctx, timeouts.Opts{
@@ -62,8 +62,8 @@ func timeoutsAttribute(ctx context.Context, byDefault time.Duration, includes st
 	return nested
 }
 
-// ownedEntries is what state says of the map metadata.FIELD: the entries that state had before, as they are now, and
-// those that our field manager owns. All others are somebody else's.
+// ownedEntries is the state of the map metadata.FIELD: the current values of the entries that state had before, and the
+// entries that this provider's field manager owns. All others belong to other writers.
 func ownedEntries(client *cluster.Client, object metav1.Object, field string, prior types.Map) (types.Map, diag.Diagnostics) {
 	owned, diags := ownedTexts(client, object, field, prior.Elements())
 	if diags.HasError() || len(owned) == 0 && prior.IsNull() {

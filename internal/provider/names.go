@@ -76,7 +76,8 @@ func (annotations) ValidateMap(_ context.Context, req validator.MapRequest, resp
 	checkKeys(req, resp, "annotation")
 }
 
-// checkKeys refuses keys the API refuses, and entries without a value, which cannot be told from absent ones.
+// checkKeys refuses keys that the API refuses, and entries without a value, which are indistinguishable from absent
+// ones.
 func checkKeys(req validator.MapRequest, resp *validator.MapResponse, what string) {
 	for key, value := range req.ConfigValue.Elements() {
 		lower := key

@@ -16,13 +16,13 @@ import (
 // aNamespace is a kind that no resource of this provider makes: nothing is known of those that the configuration makes.
 const aNamespace refKind = "Namespace"
 
-// checkNamespace warns, once in a plan, of a namespace in which something will be made and that is not in the cluster.
-// It says nothing where that is not certain: where the namespace is not known, where the account may not read it, and
-// where the cluster does not answer.
+// checkNamespace warns, once in a plan, about a namespace in which something will be created and that does not exist.
+// It is silent if that is not certain: if the namespace is not known, if the account may not read it, and if the
+// cluster does not answer.
 //
-// Another provider may make the namespace in the same apply. Of that nothing can be seen from here: neither depends_on
-// nor what a reference refers to reaches a provider, and a reference to a configured name is known when it is planned.
-// The text says so; a reference to the namespace's id, which is not known before it is made, keeps the plan quiet.
+// Another provider may create the namespace in the same apply. This provider cannot see that: neither depends_on nor
+// the target of a reference reaches a provider, and a reference to a configured name is known when it is planned. The
+// text explains this; a reference to the namespace's id, which is not known before its creation, avoids the warning.
 func (c *connection) checkNamespace(ctx context.Context, namespace, what string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if namespace == "" || namespace == metav1.NamespaceDefault || c.planned.isSilent() || !c.planned.isFirst(reference{kind: aNamespace, name: namespace}) {
@@ -49,7 +49,7 @@ func (c *connection) checkNamespace(ctx context.Context, namespace, what string)
 	return diags
 }
 
-// isFirst reports whether something was not asked for before in this plan.
+// isFirst reports whether this is the first question about an object in this plan.
 func (p *planned) isFirst(object reference) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,9 +16,9 @@ type queued struct {
 	class reference
 }
 
-// plansQueued notes work that is planned to go through a LocalQueue with a WorkloadPriorityClass ("" for none), what
-// being its resource and name ("elastic_task low"). It warns, at the attribute of the queue, when the queue never
-// preempts though work of another class that was planned before shares it: who set priorities expects preemption.
+// plansQueued notes work that is planned to go through a LocalQueue with a WorkloadPriorityClass ("" for none); what is
+// its resource and name ("elastic_task low"). It warns, at the attribute of the queue, when the queue never preempts
+// though work of another class that was planned before shares it: users who set priorities expect preemption.
 func (c *connection) plansQueued(ctx context.Context, at path.Path, what, namespace, queue, class string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	work := queued{
@@ -82,8 +82,8 @@ func (c *connection) differingClasses(ctx context.Context) (low, high string, ok
 	return low, high, low != "" && classes[low] != classes[high]
 }
 
-// neverPreempting are the ClusterQueues planned so far whose workloads never make room for one another, and about which
-// nothing was said yet.
+// neverPreempting are the ClusterQueues planned so far whose workloads never make room for one another, and without a
+// warning yet.
 func (c *connection) neverPreempting() []string {
 	c.planned.mu.Lock()
 	defer c.planned.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *connection) neverPreempting() []string {
 	return names
 }
 
-// firstWord says, once per object, that nothing was said about it yet.
+// firstWord reports whether there was no warning about an object yet, and notes that there is one now.
 func (c *connection) firstWord(about reference) bool {
 	c.planned.mu.Lock()
 	defer c.planned.mu.Unlock()

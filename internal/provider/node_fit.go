@@ -14,14 +14,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// nodeCatalogue is what the cluster said of its nodes; it is asked once, and nothing is known where it does not answer.
+// nodeCatalogue is the cluster's list of nodes; it is requested once, and empty if the cluster does not answer.
 type nodeCatalogue struct {
 	once  sync.Once
 	nodes []*corev1.Node
 }
 
 // checkFits warns, at an attribute, about a pod that could run on no node of the cluster even if nothing else ran
-// there. What names the pod in the sentence: "A worker of low-prio-job". It never fails a plan, and asks for at most
+// there. what names the pod in the sentence: "A worker of low-prio-job". It never fails a plan, and takes at most
 // lookTimeout.
 func (c *connection) checkFits(ctx context.Context, at path.Path, what string, pod *corev1.Pod) diag.Diagnostics {
 	var diags diag.Diagnostics
@@ -48,7 +48,7 @@ func (c *connection) nodes(ctx context.Context) []*corev1.Node {
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
-		// An error is no answer: who may not list nodes plans without this check.
+		// An account that may not list nodes plans without this check.
 		known.nodes, _ = cluster.List[*corev1.Node](ctx, client, client.Kubernetes().CoreV1().Nodes(), metav1.ListOptions{})
 	})
 	return known.nodes

@@ -46,7 +46,7 @@ type kind[T cluster.Object] struct {
 	namespaced bool
 	// below is the field that the attributes' fields are in: "spec", or "" where they are the object's own.
 	below string
-	// madeAnew says what it means that somebody made the object anew, to end a sentence.
+	// madeAnew is the meaning of the object's re-creation by another client, to end a sentence.
 	madeAnew string
 	// problems are the rules by which a creation is refused, and changes those of an update, of which the former are a
 	// part.
@@ -57,14 +57,14 @@ type kind[T cluster.Object] struct {
 	// active is the condition that wait_for = "active" waits for.
 	active func(live T) *metav1.Condition
 	watch  func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]T) (bool, error)) error
-	// fact is what others want to know of the object; kinds that nobody refers to have none.
+	// fact returns the attributes that other resources need; nil for kinds without references to them.
 	fact func(desired T) plannedAttributes
 	// checks compares a planned object that is made or changed with those that it refers to.
 	checks func(ctx context.Context, c *connection, desired T) []check
-	// consequence says in a sentence what it means to set an attribute back that others have changed; "" for nothing
+	// consequence is a sentence about the effect of setting an attribute back that others have changed; "" for nothing
 	// special.
 	consequence func(change drift.Change) string
-	// holders are what keeps a deletion from being completed, each in a phrase, and release says how to let it go.
+	// holders are the causes that block a deletion, in a phrase each, and release is the remedy.
 	holders func(ctx context.Context, client *cluster.Client, name string) ([]string, error)
 	release string
 	// moves are other providers' resources whose state can be taken over, besides kubernetes_manifest.
@@ -130,7 +130,7 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	// Also for an object that is gone: Terraform before 1.12 keeps no identity, and the framework asks for one.
+	// Also for an object that is gone: Terraform before 1.12 keeps no identity, and the framework requires one.
 	resp.Diagnostics.Append(o.setIdentity(ctx, state, resp.Identity)...)
 	live, err := cluster.Get(ctx, client, o.in(client, state.text("namespace")), state.text("name"))
 	switch {

@@ -40,7 +40,7 @@ func (o *object[T]) explainHeld(ctx context.Context, diags *diag.Diagnostics, cl
 	diags.AddError(fmt.Sprintf("%s %s is not deleted yet", o.title, o.importID(v)), b.String())
 }
 
-// warnTerminating says of an object that it is on its way out: a plan would find nothing to change in it.
+// warnTerminating warns that an object is being deleted: a plan would find nothing to change in it.
 func (o *object[T]) warnTerminating(diags *diag.Diagnostics, v values, live T) {
 	ref := cluster.Ref{Kind: o.title, Namespace: v.text("namespace"), Name: v.text("name")}
 	if terminating := cluster.TerminatingOf(ref, live); terminating != nil {
@@ -49,8 +49,8 @@ func (o *object[T]) warnTerminating(diags *diag.Diagnostics, v values, live T) {
 	}
 }
 
-// remedy says how an object that is being deleted can go. What uses one of Kueue's is named when it is destroyed: its
-// finalizer protects that.
+// remedy describes how the deletion of an object can complete. For one of Kueue's objects, the destroy names the users:
+// its finalizer protects them.
 func (k *kind[T]) remedy(terminating *cluster.Terminating) string {
 	if k.holders != nil {
 		return ""
@@ -58,5 +58,5 @@ func (k *kind[T]) remedy(terminating *cluster.Terminating) string {
 	return "\n\n" + terminating.Remedy()
 }
 
-// goneAndMadeAgain is what becomes of an object that is being deleted.
+// goneAndMadeAgain is the consequence of the deletion of an object.
 const goneAndMadeAgain = "Nothing can undo a deletion; where the configuration still has it, the plan after it is gone makes it again."

@@ -58,7 +58,7 @@ func (o *object[T]) checkSincePlan(ctx context.Context, client *cluster.Client, 
 	}
 	read := func(from values) values {
 		v := maps.Clone(from)
-		o.read(ctx, client, v, live) // what it cannot read was said by the refresh
+		o.read(ctx, client, v, live) // the refresh has reported what it cannot read
 		return v
 	}
 	now, err := o.observation(ctx, client, state, live)

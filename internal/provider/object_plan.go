@@ -79,8 +79,8 @@ func (k *kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagno
 	return diag.NewAttributeErrorDiagnostic(at, summary, fmt.Sprintf("%s: %s.", at, detail))
 }
 
-// isDecided reports whether all that a rule about an attribute looks at is known: the attribute, its neighbours in the
-// same object or list, and what the kind says it concerns besides.
+// isDecided reports whether all inputs of a rule about an attribute are known: the attribute, its neighbours in the
+// same object or list, and the other attributes that the kind names for it.
 func (k *kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
 	around := at
 	if parent := at.ParentPath(); len(parent.Steps()) > 0 {
@@ -96,8 +96,8 @@ func (k *kind[T]) isDecided(config tftypes.Value, at path.Path) bool {
 	})
 }
 
-// replacing are the attributes whose change the API refuses, though it would let an object be created like that: the
-// object is replaced. What is not known yet counts as a change.
+// replacing are the attributes whose change the API refuses though an object could be created with the new value: the
+// object is replaced. An unknown value counts as a change.
 func (k *kind[T]) replacing(ctx context.Context, state, plan tftypes.Value) path.Paths {
 	if state.IsNull() || k.changes == nil {
 		return nil
@@ -133,8 +133,8 @@ func (k *kind[T]) replacing(ctx context.Context, state, plan tftypes.Value) path
 	return paths
 }
 
-// someText stands for a text that is not known yet where it matters only that it may be another one. It is a name and a
-// quantity, though an unlikely name.
+// someText replaces a text that is not known yet, if it matters only that it may differ. It is a name and a quantity,
+// though an unlikely name.
 const someText = "0"
 
 // check is something about one field of a planned object that depends on other objects.

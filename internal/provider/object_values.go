@@ -49,7 +49,7 @@ func (v values) setTextOrNull(attribute, text string) {
 	}
 }
 
-// timeout is what timeouts says of an operation, or objectTimeout.
+// timeout is the timeout of an operation, or objectTimeout.
 func (v values) timeout(operation string) time.Duration {
 	texts, _ := apifield.Expand(v["timeouts"]).(map[string]any)
 	text, _ := texts[operation].(string)
@@ -77,7 +77,7 @@ type layout struct {
 	fields map[string]schema.Attribute // the attributes that are fields of the object
 }
 
-// laidOut is the layout of the kind, which nobody may change.
+// laidOut is the layout of the kind, which is shared and must not be changed.
 func (k *kind[T]) laidOut(ctx context.Context) *layout {
 	k.layout.once.Do(func() {
 		k.layout.schema = k.attributes(ctx)
@@ -189,7 +189,7 @@ func (k *kind[T]) flatten(ctx context.Context, v values, live T) error {
 	return nil
 }
 
-// read takes over what the cluster says of an object.
+// read copies the state of an object in the cluster to the attributes.
 func (k *kind[T]) read(ctx context.Context, client *cluster.Client, v values, live T) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if err := k.flatten(ctx, v, live); err != nil {

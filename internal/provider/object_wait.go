@@ -13,17 +13,18 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// waitForActive is the word of wait_for, besides waitForCreated, of objects that a controller says to be active.
+// waitForActive is the value of wait_for, besides waitForCreated, for objects whose controller reports the condition
+// Active.
 const waitForActive = "active"
 
-// silence is how long nobody may have said anything about an object before the wait for it is given up: Kueue answers
-// within a second, and where it does not run nobody ever will.
+// silence is how long a wait continues without any condition of the object: Kueue answers within a second, and if it
+// does not run there will be none.
 const silence = 20 * time.Second
 
 var errNoProgress = errors.New("nobody said anything about it")
 
-// wait waits for the condition Active, where that is asked for. That it does not come is never an error: the object is
-// there, and an error would taint it.
+// wait waits for the condition Active, if requested. A timeout is never an error: the object exists, and an error would
+// taint it.
 func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, made T) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if o.active == nil || v.text("wait_for") != waitForActive {
@@ -53,7 +54,7 @@ func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, 
 	return diags
 }
 
-// notActive says why a wait has ended before its time, and what the last condition was; nil for none.
+// notActive describes why a wait has ended early, and the last condition; nil for none.
 func notActive(title string, last *metav1.Condition, waited time.Duration, err error) string {
 	why := whyEnded(err)
 	if errors.Is(err, errNoProgress) {

@@ -57,24 +57,25 @@ type plannedAttributes struct {
 	value         int32  // of a WorkloadPriorityClass or a PriorityClass
 }
 
-// planned is what is known of the objects of a plan: those that this process has planned so far, and those that are in
-// the cluster. Terraform plans what an object refers to before the object, in the same process, so that only a name
-// that the configuration does not refer to as a resource can be missing here though the configuration makes it.
+// planned is the information about the objects of a plan: those that this process has planned so far, and those in the
+// cluster. Terraform plans the objects that an object refers to before the object, in the same process. Only a name
+// that the configuration does not reference as a resource can therefore be missing here although the configuration
+// creates it.
 //
-// The cluster is asked only for names that were not planned, once per kind and namespace, and never for longer than
-// lookTimeout; where it does not answer, nothing is known to be missing.
+// The provider reads the cluster only for names that were not planned, once per kind and namespace, and never for
+// longer than lookTimeout; if it does not answer, no object counts as missing.
 type planned struct {
 	mu         sync.Mutex
 	facts      map[reference]plannedAttributes
 	objects    map[reference]cluster.Object // those of facts, as planned; guarded by mu
 	queued     []queued                     // guarded by mu
 	catalogues map[reference]*catalogue     // without name: one per kind and namespace; guarded by mu
-	said       map[reference]bool           // ClusterQueues about which something was said; guarded by mu
+	said       map[reference]bool           // ClusterQueues with a warning; guarded by mu
 	silent     bool                         // the cluster does not answer; guarded by mu
 	nodes      nodeCatalogue
 }
 
-// catalogue is what the cluster said of a kind in a namespace.
+// catalogue is the cluster's list of a kind in a namespace.
 type catalogue struct {
 	once  sync.Once
 	facts map[string]plannedAttributes
@@ -107,16 +108,16 @@ func (p *planned) markUnreachable() {
 	p.silent = true
 }
 
-// isSilent reports whether the cluster was asked before and has not answered.
+// isSilent reports whether the cluster has failed to answer an earlier request.
 func (p *planned) isSilent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.silent
 }
 
-// checkReference warns about a name, given by the attribute at, of an object that is neither in the cluster nor was
-// planned before. It never fails, and says nothing where it is not certain. An empty name refers to nothing. What
-// happens without the object is said in a sentence by otherwise, such as "The task waits until it exists.".
+// checkReference warns about the name of an object, given by the attribute at, that is neither in the cluster nor was
+// planned before. It never fails, and is silent if that is not certain. An empty name refers to nothing. otherwise is a
+// sentence about the effect of the missing object, such as "The task waits until it exists.".
 func (c *connection) checkReference(ctx context.Context, at path.Path, to reference, otherwise string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if to.name == "" {
@@ -150,7 +151,7 @@ func (c *connection) findReference(ctx context.Context, object reference) (f pla
 	return f, found, listed.err == nil
 }
 
-// catalogue is what the cluster has of a kind in a namespace; it is asked once.
+// catalogue is the cluster's list of a kind in a namespace; it is requested once.
 func (c *connection) catalogue(ctx context.Context, kind refKind, namespace string) *catalogue {
 	c.planned.mu.Lock()
 	if c.planned.silent {

@@ -15,8 +15,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// PlannedResource is what a resource of a plan stands for: a job, or an object of Kueue's or Kubernetes' that decides
-// about pods. Both are nil for a resource without either.
+// PlannedResource is the content of a resource of a plan: a job, or an object of Kueue or Kubernetes that affects pods.
+// Both are nil for a resource without either.
 type PlannedResource struct {
 	Job    *forecast.Job
 	Object runtime.Object

@@ -10,7 +10,7 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 )
 
-// movedMetadata is what other providers' states say of an object's metadata.
+// movedMetadata is an object's metadata in other providers' states.
 type movedMetadata struct {
 	Name         string            `json:"name"`
 	GenerateName string            `json:"generate_name"`

@@ -1,7 +1,7 @@
-// Package provider is the Terraform surface: schemas, plans and state. It translates between HCL and Kubernetes
-// objects; what goes to the cluster goes through internal/cluster, and what a training job consists of is
-// internal/api/trainingjob's. It promises that a plan needs no cluster where nothing has to be refreshed, that state is
-// written before anything is waited for, and that an error names what to do about it.
+// Package provider is the Terraform provider: schemas, plans and state. It translates between HCL and Kubernetes
+// objects. Package internal/cluster sends objects to the cluster, and internal/api/trainingjob defines the objects of a
+// training job. Three rules hold: a plan needs no cluster unless there is something to refresh, state is written before
+// any wait, and an error names its remedy.
 package provider
 
 import (

@@ -39,7 +39,7 @@ func newQueueRelease() action.Action {
 	}
 }
 
-// stopping sets a queue's stop policy, as a field manager whose name says which action it was.
+// stopping sets a queue's stop policy, with the name of the action as the field manager.
 func stopping(action string, policy kueue.StopPolicy, means string) func(context.Context, *cluster.Client, named, func(string)) error {
 	return func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {
 		ref, stop := cluster.Ref{Kind: "ClusterQueue", Name: on.name}, specOf("stopPolicy", policy)
@@ -57,7 +57,7 @@ func stopping(action string, policy kueue.StopPolicy, means string) func(context
 	}
 }
 
-// releasesQueue is what setting stop_policy back means where somebody has held a queue.
+// releasesQueue is the effect of setting stop_policy back on a queue that was held.
 func releasesQueue(change drift.Change) string {
 	var set string
 	if change.Path.String() != "stop_policy" || change.To.As(&set) != nil || set != string(kueue.None) {

@@ -199,13 +199,13 @@ func nullItems(config tftypes.Value) diag.Diagnostics {
 		switch kind := value.Type().(type) {
 		case tftypes.List:
 			var items []tftypes.Value
-			_ = value.As(&items) // a list, as its type says
+			_ = value.As(&items) // a list, by its type
 			for i, v := range items {
 				item(at.AtListIndex(i), v)
 			}
 		case tftypes.Map:
 			var entries map[string]tftypes.Value
-			_ = value.As(&entries) // a map, as its type says
+			_ = value.As(&entries) // a map, by its type
 			for key, v := range entries {
 				if !kind.ElementType.Is(tftypes.String) {
 					item(at.AtMapKey(key), v)
@@ -213,7 +213,7 @@ func nullItems(config tftypes.Value) diag.Diagnostics {
 			}
 		case tftypes.Object:
 			var fields map[string]tftypes.Value
-			_ = value.As(&fields) // an object, as its type says
+			_ = value.As(&fields) // an object, by its type
 			for name, v := range fields {
 				walk(at.AtName(name), v)
 			}

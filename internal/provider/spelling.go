@@ -13,14 +13,14 @@ import (
 )
 
 // respelled is a planned value in which every attribute that the configuration merely spells differently keeps its
-// prior value: "1000m" for "1", a list without order in another order, a default that is written out. Whether two
-// values of the resource mean the same is for same to say, by what each of them would make in the cluster; nothing here
-// knows any attribute.
+// prior value: "1000m" for "1", a list without order in another order, a default that is written out. The function same
+// decides whether two values of the resource mean the same, by the objects that each of them would create; respelled
+// knows no particular attribute.
 //
 // Terraform accepts a planned value that equals the configuration's or the prior one, provided that neither of the
-// latter is null. So an attribute of the resource that may be left out is given a default that is not null, and all
-// that is inside of an attribute may be left out or written as the user likes: the attribute is kept as a whole, or
-// else each attribute in it that can be.
+// latter is null. Therefore an optional attribute of the resource has a default that is not null. Inside an attribute,
+// anything may be omitted or written: respelled keeps the attribute as a whole, or else each attribute in it that it
+// can.
 func respelled(attributes map[string]schema.Attribute, config, prior, plan tftypes.Value, same func(a, b tftypes.Value) bool) tftypes.Value {
 	r := &respelling{plan: plan, same: same}
 	r.object(tftypes.NewAttributePath(), attributes, config, prior, plan)
@@ -111,8 +111,8 @@ func itemsIn(value tftypes.Value) []tftypes.Value {
 	return items
 }
 
-// withDefaults is a state or plan in which no attribute is null that has a default: what is read of a cluster says as
-// much as what is planned. Computed attributes that are not configured are as in prior, if there is one.
+// withDefaults is a state or plan in which no attribute with a default is null: a state that was read is as complete as
+// a plan. Computed attributes that are not configured have their values of prior, if there is one.
 func withDefaults(ctx context.Context, attributes map[string]schema.Attribute, value tftypes.Value) tftypes.Value {
 	given := attributesIn(value)
 	if given == nil {
@@ -127,8 +127,8 @@ func withDefaults(ctx context.Context, attributes map[string]schema.Attribute, v
 	return tftypes.NewValue(value.Type(), filled)
 }
 
-// observedAsBefore is a plan whose computed attributes are as they were where the framework has them be unknown,
-// because it found a change in what is only spelled differently. What the schema plans for one is a change.
+// observedAsBefore is a plan whose computed attributes keep their values where the framework has made them unknown,
+// because it found a change that is only another spelling. A value that the schema plans for one is a change.
 func observedAsBefore(attributes map[string]schema.Attribute, prior, plan tftypes.Value) tftypes.Value {
 	before, after := attributesIn(prior), maps.Clone(attributesIn(plan))
 	if before == nil || after == nil {
@@ -164,8 +164,8 @@ func sameTimeouts(a, b tftypes.Value, byDefault time.Duration) bool {
 	return true
 }
 
-// sameOtherwise compares the attributes of two values of a resource that say nothing of the objects that it makes, such
-// as what an apply waits for: all that are not among compared, nor computed.
+// sameOtherwise compares the attributes of two values of a resource that do not affect its objects, such as wait_for:
+// all that are not among compared, nor computed.
 func sameOtherwise(attributes map[string]schema.Attribute, a, b tftypes.Value, compared map[string]bool, timeout time.Duration) bool {
 	was, is := attributesIn(a), attributesIn(b)
 	for name, attribute := range attributes {

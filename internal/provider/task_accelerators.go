@@ -43,7 +43,7 @@ func acceleratorTexts(value types.Dynamic) (texts []string, ordered bool, proble
 	return texts, ordered, ""
 }
 
-// acceleratorsValue is how a state that was not configured says them.
+// acceleratorsValue is the value of the attribute in a state without configuration.
 func acceleratorsValue(requests []accelerator.Request, ordered bool) types.Dynamic {
 	switch len(requests) {
 	case 0:

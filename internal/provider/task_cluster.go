@@ -29,8 +29,8 @@ func newTaskCluster(client *cluster.Client, about subject) *taskCluster {
 	}}}
 }
 
-// check refuses, before anything is made, what the API server would take and nobody would ever start. Who may not read
-// what it looks for is not checked. at is the attribute that says something, or the file.
+// check refuses, before anything is created, what the API server would accept but no controller would ever start. It
+// skips what the account may not read. at is the attribute of a value, or the file.
 func (c *taskCluster) check(ctx context.Context, t task.Task, at func(attribute string) path.Path) diag.Diagnostics {
 	diags := c.checkPriorityClasses(ctx, classUse{at("priority_class_name"), t.PriorityClassName})
 	if t.Queue == "" {
@@ -58,7 +58,7 @@ func (c *taskCluster) render(ctx context.Context, t task.Task, secrets map[strin
 	return objects, diags
 }
 
-// flavors are the node labels of the flavors that a queue chooses from; nil where they cannot be told.
+// flavors are the node labels of the flavors that a queue chooses from; nil if they are not known.
 func (c *taskCluster) flavors(ctx context.Context, namespace, queue string) []map[string]string {
 	unknown := func(err error) []map[string]string {
 		tflog.Debug(ctx, "the queue's flavors cannot be read", map[string]any{"queue": namespace + "/" + queue, "error": err.Error()})
@@ -100,9 +100,9 @@ func (c *taskCluster) createParts(ctx context.Context, objects *task.Objects, jo
 	return job, diags
 }
 
-// update makes the cluster hold what is asked for, where it can change while the Job lives. Whether it can was decided
-// by the plan; what has happened since then, the API server, Kueue or check refuses, which is asked about the Job's
-// very version.
+// update changes the task in the cluster, as far as it can change while the Job exists. The plan has decided whether it
+// can. Changes since then are refused by the API server, Kueue or check, which is called with the current version of
+// the Job.
 func (c *taskCluster) update(
 	ctx context.Context, ref task.JobRef, parts []task.Object, before, after task.Task, at func(attribute string) path.Path, check func(*batchv1.Job) error,
 ) diag.Diagnostics {

@@ -58,7 +58,7 @@ type taskModel struct {
 	taskObservedModel
 }
 
-// taskObservedModel is what the cluster says of a task.
+// taskObservedModel holds the attributes that the cluster reports for a task.
 type taskObservedModel struct {
 	Phase       types.String `tfsdk:"phase"`
 	Reason      types.String `tfsdk:"reason"`
@@ -101,9 +101,9 @@ func (m *taskModel) subject() subject { return m.subjectOf("task") }
 // taskSpec is a task as the file and the attributes describe it together.
 type taskSpec struct {
 	task.Task              // without what has a default that a release of the provider may change: images
-	file         task.Task // what the file alone says
+	file         task.Task // the content of the file alone
 	warnings     []skypilot.Problem
-	contradicted []path.Path // attributes that the file says too
+	contradicted []path.Path // attributes that the file sets too
 }
 
 // spec reads the file and puts the attributes on top of it. Unknown values, of which there are some while Terraform
@@ -179,7 +179,7 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	return a, r.diags
 }
 
-// complete is the task with the images that it has where nobody names one.
+// complete is the task with the default images for those that the user omits.
 func (a taskSpec) complete(version string) task.Task {
 	t := a.Task
 	if t.Image == "" {
@@ -191,7 +191,7 @@ func (a taskSpec) complete(version string) task.Task {
 	return t
 }
 
-// overlay puts attributes on top of what the file says, and notes those that the file says too.
+// overlay applies attributes on top of the file's content, and notes those that the file sets too.
 type overlay struct {
 	contradicted []path.Path
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// ModifyPlan looks for the queue and the class that the task names, decides what replaces the task, says what is lost,
-// and leaves what the cluster says of it alone unless the update will wait for more of it.
+// ModifyPlan checks the queue and the class that the task names, decides which changes replace the task, and reports
+// what is lost. It keeps the attributes that the cluster reports, unless the update waits for new values of them.
 func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return // delete
@@ -71,7 +71,7 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 	}
 	a, diags := plan.spec(ctx)
 	if diags.HasError() {
-		return nil // what is wrong with it was said when it was validated
+		return nil // validation has reported the problem
 	}
 	diags = nil
 	if a.Queue == "" && !isNew {

@@ -13,7 +13,7 @@ import (
 // What a task's phase may be.
 const (
 	taskQueued    = "Queued"    // Kueue has suspended it: it waits for quota, or is being stopped after a preemption
-	taskSuspended = "Suspended" // somebody has suspended it: nothing starts it by itself
+	taskSuspended = "Suspended" // a user has suspended it: no controller starts it by itself
 	taskStarting  = "Starting"
 	taskRunning   = "Running"
 	taskSucceeded = "Succeeded"
@@ -22,10 +22,10 @@ const (
 
 func taskFinished(phase string) bool { return phase == taskSucceeded || phase == taskFailed }
 
-// taskProgress is what a task's Job, and its Workload where there is one, say about how it goes.
+// taskProgress is the progress of a task by its Job and, if there is one, its Workload.
 type taskProgress struct {
 	phase    string
-	reason   string // in a sentence; "" while there is nothing to say
+	reason   string // in a sentence; "" if there is none
 	restarts int64
 	// Of the Workload.
 	workload    string
@@ -80,7 +80,7 @@ func whySuspended(job *batchv1.Job, workload *kueue.Workload) (phase, reason str
 	}
 }
 
-// sentenceOf joins a word and what is said about it.
+// sentenceOf joins a reason and its message.
 func sentenceOf(reason, message string) string {
 	message = strings.TrimSuffix(strings.TrimSpace(message), ".")
 	switch {

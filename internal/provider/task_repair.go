@@ -48,7 +48,7 @@ func (c *taskCluster) repair(ctx context.Context, prior *jobModel, t task.Task, 
 				"%s was %s, and neither the state nor the configuration has its value %s. Give it in secrets_wo, or replace the task.", secret, lost, name))
 			return diags
 		}
-		values[name] = "" // of a Secret that is there
+		values[name] = "" // of a Secret that exists
 	}
 	objects, err := task.Render(t, task.Given{Secrets: values})
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *taskCluster) repair(ctx context.Context, prior *jobModel, t task.Task, 
 	return append(diags, c.restore(ctx, prior, job, append([]task.Object{objects.Job}, objects.Parts()...))...)
 }
 
-// madeOf are the objects of a task that is there as they were made, but for the values of its Secret.
+// madeOf are the objects with which an existing task was created, without the values of its Secret.
 func (m *taskModel) madeOf(ctx context.Context, job *batchv1.Job, version string) ([]task.Object, error) {
 	a, diags := m.spec(ctx)
 	if diags.HasError() {

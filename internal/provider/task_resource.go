@@ -56,7 +56,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	var secrets types.Map
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	model.settle(ctx, &config, &taskModel{}, r.version)                                         // a file that the plan did not know says something now
+	model.settle(ctx, &config, &taskModel{}, r.version)                                         // applies a file that was unknown to the plan
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...) // plans do not have it
 	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
 	resp.Diagnostics.Append(diags...)
@@ -122,8 +122,8 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
-// Read costs two requests, the Job and what was asked for, under a queue a third, the Workload, and before its pods
-// run one for these. For a task that has not ended there is one more for each of its parts, all at the same time.
+// Read takes two requests, for the Job and its definition, in a queue a third for the Workload, and before its pods run
+// one for these. For a task that has not ended there is one more for each of its parts, all at the same time.
 func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
@@ -156,8 +156,8 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	}
 }
 
-// checkTask refuses an update that would overwrite what others have changed since its plan was made. Of a task that is
-// its Job: nobody can change its ConfigMap.
+// checkTask refuses an update that would overwrite changes of others since its plan was made. For a task only its Job
+// matters: its ConfigMap is immutable.
 func checkTask(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job) error {
 	return taskDrift(ctx).check(ctx, client, req, job, nil, func(from tftypes.Value) (values, diag.Diagnostics) {
 		var m taskModel
@@ -211,7 +211,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 	case imported:
 		diags.AddError(fmt.Sprintf("Job %s/%s is no task", job.Namespace, job.Name),
 			wrong+". This provider makes every task with one. A Job that it did not make cannot be imported.")
-	case err != nil && apierrors.IsNotFound(err): // readParts says so, unless the task has ended and does not need it
+	case err != nil && apierrors.IsNotFound(err): // readParts reports it, unless the task has ended and does not need it
 	default: // an error would keep the user from replacing or destroying it
 		diags.AddWarning(fmt.Sprintf("Task %s/%s is damaged", job.Namespace, job.Name),
 			wrong+". It says what the task runs; a pod that has to start again cannot without it. Replace the task: terraform apply -replace=ADDRESS.")
@@ -264,7 +264,7 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if model.Phase.IsUnknown() { // the plan says that this update waits
+	if model.Phase.IsUnknown() { // the plan shows that this update waits
 		model.taskObservedModel = prior.taskObservedModel
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 		resp.Diagnostics.Append(c.wait(ctx, &model)...)

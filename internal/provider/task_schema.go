@@ -25,7 +25,7 @@ import (
 // waitForAdmitted is the word of wait_for, besides those of a training job, for a task that may start.
 const waitForAdmitted = "admitted"
 
-// taskSchema is made once, as it is asked for many times in each plan; nobody changes it.
+// taskSchema is built once, as each plan requests it many times; it must not be changed.
 func taskSchema(context.Context) schema.Schema { return theTaskSchema() }
 
 var theTaskSchema = sync.OnceValue(func() schema.Schema { return newTaskSchema(context.Background()) })
@@ -39,7 +39,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		"name":          name,
 		"generate_name": generateName,
 
-		// Optional: the file, and what it may say as well. What the file says is not said by an attribute again.
+		// Optional: the file, and the attributes that it can set too. An attribute that the file sets is omitted.
 		"yaml": schema.StringAttribute{
 			MarkdownDescription: "Text of a SkyPilot task file: `file(\"low.yaml\")`. `resources.labels` may have `kueue.x-k8s.io/queue-name` and `kueue.x-k8s.io/priority-class`. " +
 				"What cannot be done is refused, with its line; what the file does not say may be said by attributes.",
@@ -178,8 +178,8 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 	}
 }
 
-// taskObservedAttributes are what the cluster says of the task. An update that does not wait leaves them as they were
-// at the last refresh, so that a plan shows only what the user changes.
+// taskObservedAttributes are the attributes that the cluster reports for the task. An update that does not wait leaves
+// them as they were at the last refresh, so that a plan shows only the user's changes.
 func taskObservedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"phase":       observedText("`Queued`, `Suspended` (its Job was suspended or, in a queue, its Workload was deactivated), `Starting`, `Running`, `Succeeded` or `Failed`."),
@@ -190,7 +190,7 @@ func taskObservedAttributes() map[string]schema.Attribute {
 	}
 }
 
-// computed is an attribute whose value the plan decides where it is left out; see taskModel.settle.
+// computed is an attribute whose value the plan decides if it is omitted; see taskModel.settle.
 func computed(text schema.StringAttribute) schema.StringAttribute {
 	text.Computed = true
 	return text

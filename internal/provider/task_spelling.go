@@ -13,8 +13,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
-// respell decides what attributes say that are left out, and has those that only spell something differently be as they
-// were.
+// respell decides the values of omitted attributes, and keeps the prior values of attributes that are only spelled
+// differently.
 func (r *taskResource) respell(ctx context.Context, req *resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
 	var config, state, plan taskModel
 	diags := req.Config.Get(ctx, &config)
@@ -68,8 +68,8 @@ func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 	}
 }
 
-// settle gives attributes that are not configured their values: none where the file says it, or their defaults. A state
-// that is made of what a cluster holds has no configuration, so that only what is null there is given a value.
+// settle sets attributes that are not configured: to null if the file sets them, or to their defaults. A state that is
+// read from a cluster has no configuration, so that only its null attributes are set.
 func (m *taskModel) settle(ctx context.Context, config, prior *taskModel, version string) {
 	said, mayBeSaid := task.Task{}, m.YAML.IsUnknown()
 	if !mayBeSaid {

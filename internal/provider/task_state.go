@@ -15,7 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// observe takes over how the task goes. What a Workload said stays known when it is gone: Kueue may remove it some time
+// observe copies the task's progress. The content of a Workload stays when it is gone: Kueue may remove it some time
 // after the end.
 func (m *taskObservedModel) observe(p taskProgress) {
 	m.Phase, m.Reason, m.Restarts = types.StringValue(p.phase), textOrNull(p.reason), types.Int64Value(p.restarts)
@@ -25,8 +25,8 @@ func (m *taskObservedModel) observe(p taskProgress) {
 	}
 }
 
-// withoutLabels is a Job without the labels that the file says, and that are as it says: they are no attribute's,
-// unless the attribute says them too.
+// withoutLabels is a Job without the labels that the file sets and that have the file's values: they belong to no
+// attribute, unless the attribute sets them too.
 func withoutLabels(job *batchv1.Job, file map[string]string, attribute types.Map) *batchv1.Job {
 	job = job.DeepCopy()
 	maps.DeleteFunc(job.Labels, func(key, value string) bool {
@@ -37,8 +37,8 @@ func withoutLabels(job *batchv1.Job, file map[string]string, attribute types.Map
 	return job
 }
 
-// readTask takes over what the cluster holds where it means something else than the state. Where it means the same the
-// state keeps the user's spelling, and what the file says or has a default stays absent.
+// readTask copies what the cluster holds if it differs in meaning from the state. Otherwise the state keeps the user's
+// spelling, and values of the file and defaults stay absent.
 func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool) diag.Diagnostics {
 	a, diags := m.spec(ctx)
 	prior := a.Task
@@ -130,8 +130,8 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 	return diags
 }
 
-// queueSeen is the queue of a task as its user sees it: that Kueue has put one into the namespace's default queue is
-// nobody's change.
+// queueSeen is the queue of a task from the user's view: it is no change if Kueue has put a task into the namespace's
+// default queue.
 func queueSeen(asked, live string) string {
 	if asked == "" && live == trainingjob.DefaultQueue {
 		return ""

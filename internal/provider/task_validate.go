@@ -14,8 +14,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
-// ValidateConfig asks the task itself what is wrong with it. What depends on a value that is not known yet is left to
-// the next time: Terraform validates again when it plans, and Create once more.
+// ValidateConfig validates the task itself. It skips what depends on unknown values: Terraform validates again when it
+// plans, and Create once more.
 func (r *taskResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	if resp.Diagnostics.Append(nullItems(req.Config.Raw)...); resp.Diagnostics.HasError() {
 		return
@@ -65,7 +65,7 @@ func (a taskSpec) problems(config tftypes.Value, version string, included func(t
 	return diags
 }
 
-// attributeOrFile is the attribute that a problem's field names, or the file where only that says it.
+// attributeOrFile is the attribute of a problem's field, or the file if only that sets it.
 func attributeOrFile(config tftypes.Value, field string) path.Path {
 	name, _, _ := strings.Cut(field, ".")
 	name, _, _ = strings.Cut(name, "[")

@@ -19,8 +19,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// wait waits for what wait_for says and takes over what it finds. It is never an error that the wait ends early, and
-// one that the run fails only with fail_on_error.
+// wait waits for the goal of wait_for and copies the result. It is never an error that the wait ends early, and an
+// error that the run fails only with fail_on_error.
 func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnostics {
 	goal := model.WaitFor.ValueString()
 	if goal == waitForCreated {
@@ -55,7 +55,7 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 	return diags
 }
 
-// follow watches the Job until it is as far as the goal says. It returns what it saw last, nil for nothing. Kueue says
+// follow watches the Job until it has reached the goal. It returns the last observation, nil for none. Kueue reports
 // all that matters through the Job.
 func (c *taskCluster) follow(ctx context.Context, ref task.JobRef, goal string) (seen *batchv1.Job, err error) {
 	phase := ""

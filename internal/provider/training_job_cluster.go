@@ -39,7 +39,7 @@ func classesOf(d trainingjob.Definition) []classUse {
 	}
 }
 
-// check refuses, before anything is made, what the API server would take and nobody would ever start.
+// check refuses, before anything is created, what the API server would accept but no controller would ever start.
 func (c *trainingJobCluster) check(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	return append(c.checkPriorityClasses(ctx, classesOf(d)...), c.checkQueue(ctx, d)...)
 }
@@ -74,8 +74,8 @@ func (c *trainingJobCluster) createParts(ctx context.Context, objects *trainingj
 	return append(diags, c.start(ctx, job)...)
 }
 
-// update makes the cluster hold what is asked for, where it can change while the job runs. check is asked about the
-// versions of the Job and of the ConfigMap that are changed then.
+// update changes the job in the cluster, as far as it can change while it runs. check is called with the versions of
+// the Job and of the ConfigMap that the update then changes.
 func (c *trainingJobCluster) update(
 	ctx context.Context, ref trainingjob.JobRef, before, after trainingjob.Definition, check func(*batchv1.Job, *corev1.ConfigMap) error,
 ) diag.Diagnostics {
@@ -101,7 +101,7 @@ func (c *trainingJobCluster) update(
 		return diags
 	}
 	objects.Own(ref)
-	// After the job's end nobody reads its ConfigMap, which may be gone.
+	// After the job's end no program reads its ConfigMap, which may be gone.
 	ended := jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil
 	unread := func(err error) bool { return ended && apierrors.IsNotFound(err) }
 	desired, configMaps := objects.ConfigMap, c.client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace)
@@ -146,8 +146,8 @@ func (c *trainingJobCluster) update(
 	}), labels, annotations)...)
 }
 
-// credentials are those of a job that is there, with which its ConfigMap is signed; none where their Secret is gone,
-// which is made anew then.
+// credentials are those of an existing job, with which its ConfigMap is signed; none if their Secret is gone, which the
+// update then creates again.
 func (c *trainingJobCluster) credentials(ctx context.Context, ref trainingjob.JobRef) (trainingjob.Credentials, error) {
 	secret, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Secrets(ref.Namespace), trainingjob.CredentialsName(ref.Name))
 	if apierrors.IsNotFound(err) {

@@ -149,8 +149,8 @@ type emptyDirModel struct {
 
 func (m *trainingJobModel) subject() subject { return m.subjectOf("training_job") }
 
-// definition is what the model asks for. Unknown values, of which there are some while Terraform validates, are as
-// absent ones; absent ones that have a default have it.
+// definition is the training job that the model describes. Unknown values, of which there are some while Terraform
+// validates, count as absent; absent values with a default have it.
 func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definition, diag.Diagnostics) {
 	r := &expander{ctx: ctx}
 	trained, data, run, workers := into[trainedModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), into[workersModel](r, m.Workers)
@@ -201,7 +201,7 @@ func (r *expander) queue(object types.Object) *trainingjob.Queue {
 	}
 }
 
-// csv is nil where nothing is said of it.
+// csv is nil if the attribute is not set.
 func (r *expander) csv(object types.Object) *trainingjob.CSV {
 	m := into[csvModel](r, object)
 	c := trainingjob.CSV{Columns: r.lists(m.Columns), Words: r.lists(m.Words)}
@@ -211,7 +211,7 @@ func (r *expander) csv(object types.Object) *trainingjob.CSV {
 	return &c
 }
 
-// checkpoint is nil where nothing is said of it: such a job's job.json does not speak of it either.
+// checkpoint is nil if the attribute is not set: job.json then has no such field either.
 func (r *expander) checkpoint(object types.Object) *trainingjob.Checkpoint {
 	m := into[checkpointModel](r, object)
 	c := trainingjob.Checkpoint{Steps: m.Steps.ValueInt64(), Directory: m.Directory.ValueString()}
@@ -224,7 +224,7 @@ func (r *expander) checkpoint(object types.Object) *trainingjob.Checkpoint {
 	return &c
 }
 
-// evaluation is nil where nothing is said of it, as checkpoint is.
+// evaluation is nil if the attribute is not set, as checkpoint is.
 func (r *expander) evaluation(object types.Object) *trainingjob.Evaluation {
 	m := into[evaluationModel](r, object)
 	e := trainingjob.Evaluation{Steps: m.Steps.ValueInt64(), Epochs: m.Epochs.ValueInt64()}

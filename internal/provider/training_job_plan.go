@@ -17,8 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// ModifyPlan decides what replaces the job, says what is lost, leaves what the master reports alone unless the update
-// will wait for more of it, and compares the job with what it refers to.
+// ModifyPlan decides which changes replace the job, reports what is lost, and checks the objects that the job refers
+// to. It keeps the attributes that the master reports, unless the update waits for new values of them.
 func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return // delete

@@ -21,8 +21,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// checkQueue refuses, before anything is made, a queue in which the job could never run. Who may not read Kueue's
-// objects is not checked.
+// checkQueue refuses, before anything is created, a queue in which the job could never run. It checks nothing if the
+// account may not read Kueue's objects.
 func (c *trainingJobCluster) checkQueue(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if d.Queue == nil {
@@ -50,7 +50,7 @@ func defaultQueueDetail(d trainingjob.Definition) string {
 		d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name)
 }
 
-// reach tells the minimum workers where the master's Service is, which has been made before.
+// reach sets the address of the master's Service, which was created before, in the minimum workers.
 func (c *trainingJobCluster) reach(ctx context.Context, objects *trainingjob.Objects) error {
 	service, err := cluster.Get(ctx, c.client, c.client.Kubernetes().CoreV1().Services(objects.Service.Namespace), objects.Service.Name)
 	if err == nil {
@@ -114,7 +114,7 @@ func (c *trainingJobCluster) workloads(ctx context.Context, ref trainingjob.JobR
 	}), nil
 }
 
-// explainQueue says of each of the job's workloads that is not admitted why, in Kueue's words.
+// explainQueue explains, in Kueue's words, why each of the job's pending workloads is not admitted.
 func explainQueue(pods []corev1.Pod, workloads []kueue.Workload) []string {
 	group, queued := "", false
 	for _, pod := range pods {
@@ -142,7 +142,7 @@ func explainQueue(pods []corev1.Pod, workloads []kueue.Workload) []string {
 	return lines
 }
 
-// whyQueued says what a workload waits for, "" for one that does not wait.
+// whyQueued is the reason why a workload waits, "" for one that does not wait.
 func whyQueued(w *kueue.Workload) string {
 	s := standingOf(w)
 	if s.phase == workloadAdmitted || s.phase == workloadFinished {

@@ -12,14 +12,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// checkReferences warns about what the job needs of other objects and will not find: classes, a queue, a node that is
-// large enough. It never fails a plan. Where nothing is planned only the queue is looked at, which others share; made
-// says that the job will be made, perhaps in another's place.
+// checkReferences warns about missing objects that the job needs: classes, a queue, a node that is large enough. It
+// never fails a plan. If nothing is planned, it checks only the queue, which others share; made is true if the job will
+// be created, even as a replacement.
 func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tftypes.Value, plan *trainingJobModel, made bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	d, problems := plan.definition(ctx)
 	if problems.HasError() || plan.Namespace.IsUnknown() {
-		return diags // what is wrong with it was said when it was validated
+		return diags // validation has reported the problem
 	}
 	if made {
 		diags.Append(r.connection.checkNamespace(ctx, d.Job.Namespace, "training job")...)
@@ -115,7 +115,7 @@ func (r *trainingJob) checkRoom(ctx context.Context, d trainingjob.Definition) d
 	}{{"master", "The master of ", d.MasterTemplate}, {"workers", "A worker of ", d.WorkerTemplate}} {
 		template, err := of.template()
 		if err != nil {
-			continue // said when it was validated
+			continue // validation has reported it
 		}
 		diags.Append(r.connection.checkFits(ctx, path.Root(of.attribute), of.what+d.Job.Name, &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})...)
 	}

@@ -92,7 +92,7 @@ func (c *trainingJobCluster) repair(ctx context.Context, prior *jobModel, d trai
 	return append(diags, c.restart(ctx, ref, pods, restarts)...)
 }
 
-// madeOf are the objects of a job that is there as they were made, but for what its Secret holds.
+// madeOf are the objects with which an existing job was created, without the content of its Secret.
 func (m *trainingJobModel) madeOf(ctx context.Context, job *batchv1.Job) ([]trainingjob.Object, error) {
 	d, diags := m.definition(ctx)
 	if diags.HasError() {

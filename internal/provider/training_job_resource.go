@@ -113,9 +113,9 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
-// Read costs three requests: the Job, what was asked for, and what the master reports; under a queue one more, for what
-// the queue says, and before it has done a step one for its pods. For a job that has not ended there is one more for
-// each of its parts, all at the same time.
+// Read takes three requests: for the Job, its definition, and the master's report; in a queue one more for the
+// Workload, and before the first step one for its pods. For a job that has not ended there is one more for each of its
+// parts, all at the same time.
 func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
@@ -181,7 +181,7 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 			"There is no ConfigMap %s/%s, with which this provider makes every training job. A Job that it did not make cannot be imported.",
 			job.Namespace, trainingjob.ConfigMapName(job.Name)))
 		return diags
-	case apierrors.IsNotFound(err): // readParts says so, unless the job has ended and does not need it
+	case apierrors.IsNotFound(err): // readParts reports it, unless the job has ended and does not need it
 	case err != nil:
 		m.subject().explain(&diags, err)
 	default:
@@ -230,7 +230,7 @@ func reportOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) (*c
 	return reported, err
 }
 
-// statusIn is what a report says; Pending where there is none, and where it cannot be read, of which it warns.
+// statusIn is the status in a report; Pending without a report, and with a warning if it cannot be read.
 func statusIn(reported *corev1.ConfigMap) (trainingjob.Status, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	if reported == nil {
@@ -282,7 +282,7 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if model.Phase.IsUnknown() { // the plan says that this update waits
+	if model.Phase.IsUnknown() { // the plan shows that this update waits
 		model.observedModel = prior.observedModel
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 		resp.Diagnostics.Append(c.wait(ctx, &model)...)

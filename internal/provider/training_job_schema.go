@@ -28,7 +28,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 )
 
-// trainingJobSchema is made once, as it is asked for many times in each plan; nobody changes it.
+// trainingJobSchema is built once, as each plan requests it many times; it must not be changed.
 func trainingJobSchema(context.Context) schema.Schema { return theTrainingJobSchema() }
 
 var theTrainingJobSchema = sync.OnceValue(func() schema.Schema { return newTrainingJobSchema(context.Background()) })
@@ -334,7 +334,7 @@ func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 	}
 }
 
-// podAttributes are what can be said of the master's pod and of the workers'.
+// podAttributes are the attributes of the pods of master and workers.
 func podAttributes(cpu, memory string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"priority_class_name": nameAttribute("PriorityClass of the pod, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),

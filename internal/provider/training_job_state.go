@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// observe takes over what the master reports, and what the Job and its queue say where the master cannot.
+// observe copies the master's report, and the state of the Job and its queue where the master cannot report.
 func (m *observedModel) observe(ctx context.Context, seen observation) diag.Diagnostics {
 	w, status := &flattener{ctx: ctx}, seen.status
 	m.Phase = types.StringValue(string(seen.phase()))
@@ -27,14 +27,14 @@ func (m *observedModel) observe(ctx context.Context, seen observation) diag.Diag
 	return w.diags
 }
 
-// hasNotStarted holds for a job whose pods should be there, and that has done nothing yet.
+// hasNotStarted reports whether a job's pods should exist and it has done no step yet.
 func (m *observedModel) hasNotStarted() bool {
 	phase := trainingjob.Phase(m.Phase.ValueString())
 	return (phase == trainingjob.PhasePending || phase == trainingjob.PhaseWaiting) && m.StepsDone.ValueInt64() == 0
 }
 
-// asReported is the status that the state knows; Pending where it knows none. Phases that are not the master's word are
-// seen anew.
+// asReported is the status in the state; Pending if there is none. Phases that the master does not report are
+// determined again.
 func (m *observedModel) asReported() trainingjob.Status {
 	s := trainingjob.Status{
 		Phase: trainingjob.Phase(m.Phase.ValueString()), StepsDone: m.StepsDone.ValueInt64(), StepsTotal: m.StepsTotal.ValueInt64(),
@@ -69,8 +69,9 @@ type observation struct {
 	groupPending bool // the job has a group, whose first observation has not arrived
 }
 
-// phase is the master's word, unless it cannot speak: a Job that has failed by its own rules has failed, whatever the
-// last status was; one that somebody has suspended is suspended, and one that its queue does not let run is queued.
+// phase is the phase that the master reports, unless the master cannot: a Job that has failed by its own rules has
+// failed, whatever the last status was; one that a user has suspended is suspended, and one that its queue does not let
+// run is queued.
 func (s observation) phase() trainingjob.Phase {
 	switch {
 	case s.status.Phase.Finished():
@@ -88,10 +89,10 @@ func (s observation) phase() trainingjob.Phase {
 	}
 }
 
-// isSuspended reports whether the Job controller makes no pods of a Job because somebody, or Kueue, has suspended it.
+// isSuspended reports whether the Job controller creates no pods of a Job because a user, or Kueue, has suspended it.
 func isSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-// isInactive reports whether somebody has deactivated a Workload, which is how a job in a queue is suspended.
+// isInactive reports whether a Workload was deactivated, which is how a user suspends a job in a queue.
 func isInactive(w *kueue.Workload) bool { return standingOf(w).phase == workloadInactive }
 
 func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {

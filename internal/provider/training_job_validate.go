@@ -14,8 +14,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// ValidateConfig asks the job itself what is wrong with it. What depends on a value that is not known yet is left to
-// the next time: Terraform validates again when it plans, and Create once more.
+// ValidateConfig validates the job itself. It skips what depends on unknown values: Terraform validates again when it
+// plans, and Create once more.
 func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	if resp.Diagnostics.Append(nullItems(req.Config.Raw)...); resp.Diagnostics.HasError() {
 		return

@@ -19,8 +19,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// wait waits for what wait_for says and takes over what it finds. It is never an error that the wait ends early, and
-// one that the run fails only with fail_on_error.
+// wait waits for the goal of wait_for and copies the result. It is never an error that the wait ends early, and an
+// error that the run fails only with fail_on_error.
 func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Diagnostics {
 	goal := model.WaitFor.ValueString()
 	if goal == waitForCreated {
@@ -158,7 +158,7 @@ func send[T any](ctx context.Context, to chan<- T, value T) error {
 	}
 }
 
-// situation says where a job is and what holds it up.
+// situation describes the progress of a job and what blocks it.
 func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobRef, seen observation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Its phase is %s", seen.phase())
@@ -191,7 +191,7 @@ func (c *trainingJobCluster) situation(ctx context.Context, ref trainingjob.JobR
 	return strings.TrimSpace(b.String())
 }
 
-// failure says why a run failed.
+// failure is the reason why a run failed.
 func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef, seen observation) string {
 	var b strings.Builder
 	switch {

@@ -197,7 +197,7 @@ func rows(ctx context.Context, found []*kueue.Workload, queue string, places map
 	return models, diags
 }
 
-// row is what a workload says of itself.
+// row converts a workload to a row of the data source.
 func row(ctx context.Context, w *kueue.Workload) (workloadModel, diag.Diagnostics) {
 	s := standingOf(w)
 	model := workloadModel{

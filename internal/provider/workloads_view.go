@@ -34,7 +34,7 @@ type standing struct {
 	message string // in a sentence
 }
 
-// standingOf reads a workload's conditions. A workload that was admitted again is not said to have been evicted before.
+// standingOf reads a workload's conditions. It ignores the eviction of a workload that was admitted again.
 func standingOf(w *kueue.Workload) standing {
 	condition := func(kind string) *metav1.Condition { return apimeta.FindStatusCondition(w.Status.Conditions, kind) }
 	isTrue := func(kind string) bool { return apimeta.IsStatusConditionTrue(w.Status.Conditions, kind) }
@@ -155,8 +155,8 @@ func queueTime(w *kueue.Workload) time.Time {
 	return w.CreationTimestamp.Time
 }
 
-// requestsOf is what all pods of a workload ask for together: what it holds, else what Kueue last reckoned, else what
-// its templates say.
+// requestsOf is the sum of the requests of all pods of a workload: from its admission, else from Kueue's last
+// calculation, else from its templates.
 func requestsOf(w *kueue.Workload) corev1.ResourceList {
 	total := corev1.ResourceList{}
 	add := func(list corev1.ResourceList) {

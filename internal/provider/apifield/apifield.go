@@ -1,11 +1,10 @@
-// Package apifield is the one rule by which attributes stand for fields of the API: an attribute has the field's name
-// in snake case, the same nesting and the same meaning, and nothing is renamed. From a schema alone follow the JSON
-// that the API takes (Expand), the values that Terraform keeps (Flatten), and the attribute that an error's field path
-// means (Path).
+// Package apifield is the one rule that maps attributes to fields of the API: an attribute has the field's name in
+// snake case, the same nesting and the same meaning. From a schema alone the package derives the JSON for the API
+// (Expand), the values for Terraform (Flatten), and the attribute of an error's field path (Path).
 //
-// It promises that a value survives the way to the API server and back: what the server spells or leaves out
-// differently and means the same stays as the user wrote it. What the fields mean, and which values are allowed, is
-// left to the callers.
+// A value survives the way to the API server and back: if the server returns another spelling of the same meaning, or
+// omits a field, the value stays as the user wrote it. The callers decide what the fields mean, and which values are
+// allowed.
 package apifield
 
 import (
@@ -79,7 +78,7 @@ func fields(value tftypes.Value, name func(string) string) map[string]any {
 	return named
 }
 
-// empty stands for an item that is null or unknown.
+// empty is the value of an item that is null or unknown.
 func empty(kind tftypes.Type) any {
 	if kind.Is(tftypes.String) {
 		return ""

@@ -12,10 +12,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// Flatten is what state says of fields: the API's JSON as values of the attributes. Where prior, the value before,
-// means the same as the API's, it is kept: another spelling of a quantity, and empty where the API says nothing. Where
-// the API says nothing and prior neither, the value is the attribute's default. Fields that have no attribute are left
-// out.
+// Flatten converts fields of the API's JSON to values of the attributes. It keeps the prior value if that means the
+// same as the API's: another spelling of a quantity, or an empty value for an absent field. If both are absent, the
+// value is the attribute's default. Flatten ignores fields without an attribute.
 func Flatten(ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value) map[string]tftypes.Value {
 	values := make(map[string]tftypes.Value, len(attributes))
 	for name, attribute := range attributes {
@@ -140,7 +139,7 @@ func defaultList(ctx context.Context, of defaults.List) attr.Value {
 	return resp.PlanValue
 }
 
-// isEmpty holds for values that the API does not tell from absent ones: "", no items, no entries, false.
+// isEmpty reports whether the API does not distinguish a value from an absent one: "", no items, no entries, false.
 func isEmpty(value tftypes.Value) bool {
 	switch expanded := Expand(value).(type) {
 	case string:

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// Path is the attribute that a field path means, and whether there is one: "resourceGroups[0].flavors[1].name" is
-// resource_groups[0].flavors[1].name. It goes as deep as the attributes do: what a path says beyond them, or by another
-// key than an index, is left out, so that the nearest attribute around it is meant. A leading dot is ignored.
+// Path is the attribute of a field path, and whether there is one: "resourceGroups[0].flavors[1].name" is
+// resource_groups[0].flavors[1].name. It ends at the innermost attribute: Path ignores the rest of a field path that
+// goes deeper, or that has another key than an index. It ignores a leading dot.
 func Path(attributes map[string]schema.Attribute, field string) (path.Path, bool) {
 	at, rest := path.Empty(), strings.TrimPrefix(field, ".")
 	found := false

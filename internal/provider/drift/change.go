@@ -1,9 +1,9 @@
-// Package drift decides what becomes of attributes whose fields other field managers of Kubernetes have changed: which
-// of a plan's changes set such fields back, and which fields were changed after the plan was made, so that applying it
-// would overwrite what nobody has seen. It compares values of a resource with one another and with what managedFields
-// say of their writers, and it puts the result in words.
+// Package drift finds attributes whose fields other field managers of Kubernetes have changed: which changes of a plan
+// set such fields back, and which fields were changed after the plan was made, so that applying it would overwrite
+// changes that the plan did not show. It compares values of a resource with one another and with the writers in
+// managedFields, and it describes the result as text.
 //
-// It is pure. What the values are, and which attribute a field of the API means, is left to the resources.
+// The package is pure. The resources decide what the values are, and which attribute a field of the API has.
 package drift
 
 import (

@@ -20,8 +20,8 @@ type Comparison struct {
 // Conflict is an attribute that others have changed after the plan was made, to another value than the plan sets.
 type Conflict struct {
 	Change         // from the value that the plan was made for to the one that it sets
-	Live   *string // the value that is there now, as text; nil where it is not shown
-	Writer Writer  // "" where managedFields name nobody
+	Live   *string // the current value, as text; nil if it is not shown
+	Writer Writer  // "" if managedFields name no writer
 	Ignore string  // what ignore_changes has to name
 }
 

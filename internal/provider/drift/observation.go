@@ -22,15 +22,15 @@ type Observation struct {
 	Lost []string `json:"lost,omitempty"`
 }
 
-// Writer is who wrote an attribute, or a part of it, last.
+// Writer is the last writer of an attribute, or of a part of it.
 type Writer struct {
 	Attribute string    `json:"attribute"` // labels["team"]
 	Manager   string    `json:"manager"`
 	Time      time.Time `json:"time"`
 }
 
-// Observed completes an observation by what a refresh has changed in state: attributes that nobody is known to have
-// written were removed. Those that an earlier refresh has found stay known.
+// Observed completes an observation by the changes of state in a refresh: attributes without a known writer were
+// removed. Results of earlier refreshes stay.
 func (o Observation) Observed(changes []Change, earlier Observation) Observation {
 	lost := slices.Clone(earlier.Lost)
 	for _, change := range changes {
@@ -44,7 +44,7 @@ func (o Observation) Observed(changes []Change, earlier Observation) Observation
 	return o
 }
 
-// writerOf is who wrote an attribute: it itself, a part of it, or what it is a part of.
+// writerOf is the writer of an attribute, of a part of it, or of an attribute that contains it.
 func (o Observation) writerOf(attribute string) (Writer, bool) {
 	var found Writer
 	for _, w := range o.Writers {
@@ -61,7 +61,7 @@ func (o Observation) writerOf(attribute string) (Writer, bool) {
 	return found, found.Manager != ""
 }
 
-// Digest stands for a value that is not the resource's and therefore not kept.
+// Digest replaces a value that is not the resource's and that the state therefore does not keep.
 func Digest(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return base64.RawStdEncoding.EncodeToString(sum[:12])

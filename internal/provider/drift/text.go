@@ -13,8 +13,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// Warning is what a plan says of its changes that set fields back which others have written; none is a plan without
-// such changes. consequence says in a sentence what setting an attribute back does, or nothing.
+// Warning is the warning of a plan about its changes that set back fields which others have written; a plan without
+// such changes has none. consequence is a sentence about the effect of setting an attribute back, or "".
 func Warning(of string, changes []Change, o Observation, config map[string]tftypes.Value, consequence func(Change) string) (summary, detail string, found bool) {
 	var lines, ignored, consequences []string
 	for _, change := range changes {
@@ -71,7 +71,7 @@ func (e *ConflictError) Error() string {
 	return "changed by others after the plan was made: " + strings.Join(attributes, ", ")
 }
 
-// Explain is the error for who applies, with what can be done about it.
+// Explain is the error for the user who applies, with possible remedies.
 func (e *ConflictError) Explain() (summary, detail string) {
 	var lines, ignored []string
 	for _, c := range e.Conflicts {
@@ -92,7 +92,7 @@ func (e *ConflictError) Explain() (summary, detail string) {
 		"\n  3. Set force_conflicts = true in the provider's configuration: applies then overwrite such changes, too."
 }
 
-// String is who wrote it and when, to follow a value.
+// String is the writer and the time, to follow a value.
 func (w Writer) String() string {
 	if w.Time.IsZero() {
 		return fmt.Sprintf("written by %q", w.Manager)

@@ -119,5 +119,5 @@ func valueOf(in tftypes.Value) *big.Float {
 	return value
 }
 
-// textOf is a number as somebody would write it.
+// textOf is a number in the usual notation.
 func textOf(value *big.Float) string { return value.Text('g', 20) }

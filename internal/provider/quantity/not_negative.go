@@ -23,7 +23,7 @@ func (m notNegative) ValidateString(ctx context.Context, req validator.StringReq
 	}
 	amount, err := resource.ParseQuantity(req.ConfigValue.ValueString())
 	if err != nil {
-		return // the type says so already
+		return // the type reports it already
 	}
 	if amount.Sign() < 0 {
 		resp.Diagnostics.AddAttributeError(req.Path, "Quantity out of range",

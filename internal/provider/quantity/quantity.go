@@ -1,8 +1,8 @@
 // Package quantity is Kubernetes' resource.Quantity as a Terraform type: "3000m" and "3" are the same value, both when
 // the API server answers in its canonical form and when a plan is made.
 //
-// The semantic equality of Value keeps the user's spelling when a read yields another one of the same amount. Terraform
-// never asks it at plan time: there the provider compares what each spelling would make.
+// The semantic equality of Value keeps the user's spelling when a read yields another spelling of the same amount.
+// Terraform does not use it at plan time: there the provider compares the objects that each spelling would create.
 package quantity
 
 import (
