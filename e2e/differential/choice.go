@@ -14,8 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
-// choice watches between what the scheduler chooses, without a change to how it chooses: the total scores of nodes are
-// read from its log, and the candidates of a preemption where it asks its plugin for other criteria than the usual.
+// choice records the options of the scheduler, without a change to its choice: it reads the total scores of nodes from
+// the log, and the candidates of a preemption where the scheduler calls its plugin for additional criteria.
 type choice struct {
 	plugin *defaultpreemption.DefaultPreemption
 
@@ -48,7 +48,7 @@ type observed struct {
 	choice *choice
 }
 
-// CandidatesToVictimsMap is asked for when there is more than one candidate.
+// CandidatesToVictimsMap is called when there is more than one candidate.
 func (o observed) CandidatesToVictimsMap(candidates []preemption.Candidate) map[string]*extenderv1.Victims {
 	victims := o.Interface.CandidatesToVictimsMap(candidates)
 	o.choice.mutex.Lock()
@@ -57,9 +57,9 @@ func (o observed) CandidatesToVictimsMap(candidates []preemption.Candidate) map[
 	return victims
 }
 
-// draws is how often the scheduler's own selection is asked which of the candidates it would take. It takes the first
-// of those that are equal in the order of a map, which starts anywhere: that one of eight is never first in so many
-// draws has a chance of 8e-12.
+// draws is how often the scheduler's own selection runs on the candidates. It takes the first of those that are equal
+// in the iteration order of a map, which is random: the chance that one of eight is never first in so many draws is
+// 8e-12.
 const draws = 240
 
 // equals are the decisions between which the scheduler has no preference; nil where there is but one.
@@ -120,7 +120,7 @@ type candidate struct {
 func (c candidate) Name() string                 { return c.name }
 func (c candidate) Victims() *extenderv1.Victims { return c.victims }
 
-// choice is the sink of the scheduler's log: at level 10 it says what every node scored.
+// choice is the sink of the scheduler's log, which contains every node's score at level 10.
 var _ logr.LogSink = (*choice)(nil)
 
 const scoreLevel = 10
@@ -128,7 +128,7 @@ const scoreLevel = 10
 // Init has nothing to prepare.
 func (c *choice) Init(logr.RuntimeInfo) {}
 
-// Enabled is true for the level at which scores are logged, which the scheduler asks before it logs them.
+// Enabled is true for the level at which scores are logged, which the scheduler checks before it logs them.
 func (c *choice) Enabled(level int) bool { return level == scoreLevel }
 
 // Info takes the scores.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// gate keeps a pending pod from the scheduler until everything else of its snapshot is there.
+// gate keeps a pending pod from the scheduler until everything else of its snapshot exists.
 const gate = "differential.example.com/snapshot"
 
 // pollPause is the time between two looks at a pod that the scheduler is deciding on, which takes milliseconds.
@@ -38,7 +38,7 @@ type Cluster struct {
 func NewCluster(config *rest.Config, schedulerPort int) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.WarningHandlerWithContext = rest.NoWarnings{} // snapshots have what nobody should write
+	config.WarningHandlerWithContext = rest.NoWarnings{} // snapshots contain deprecated fields
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -15,18 +15,17 @@ type Difference struct {
 	Engine Decision
 }
 
-// orders is in how many orders of the nodes' pods the scheduler is asked again where the engine has more answers than
-// it had. One of two that are equally likely is not seen in so many with a chance of 2e-18.
+// orders is in how many orders of the nodes' pods the scheduler decides again if the engine has more answers than it
+// had. The chance that one of two equally likely answers is not seen in so many is 2e-18.
 const orders = 60
 
-// Compare has the engine decide on what the real scheduler decided on; nil where it decides the same: where the
-// decisions that are equal to the engine are those that are equal to the scheduler. The order in which a node's pods
-// last changed is not in a snapshot, and decides among pods of equal priority and start: what the scheduler decides in
-// another order is equal too, and Compare adds it to the step's.
+// Compare lets the engine decide on the scheduler's input; nil if it decides the same: if the decisions that are equal
+// to the engine are those that are equal to the scheduler. A snapshot does not have the order in which a node's pods
+// last changed, which decides among pods of equal priority and start: what the scheduler decides in another order is
+// equal too, and Compare adds it to the step's decisions.
 //
-// Where the scheduler looks at some of many nodes only, what it decided must be among the engine's.
-//
-// What they say of a pod that is not bound must be the same too (sameMessage).
+// If the scheduler considers only some of many nodes, its decision must be among the engine's. Their messages for a pod
+// that is not bound must be equal too (sameMessage).
 func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	pod := nameOf(step.Pod).String()
 	engine, err := NewEngine(step.Before).Decide(pod)
@@ -59,9 +58,9 @@ func Compare(ctx context.Context, step *Step) (*Difference, error) {
 	return nil, nil
 }
 
-// sameMessage reports whether the engine says of a pod what the scheduler says. One thing it tells less exactly: of
-// nodes that the pod's affinity does not name, where one is reserved for the pod all the same, the scheduler lists
-// among the filters that named others those that refuse the reserved one.
+// sameMessage reports whether the engine's message for a pod equals the scheduler's. The engine is less exact in one
+// case: if a node is reserved for the pod and the pod's affinity does not name that node, the scheduler adds the
+// filters that reject the reserved node to the message.
 func sameMessage(step *Step, message string) bool {
 	return message == step.Decision.Message ||
 		step.Pod.Status.NominatedNodeName != "" && strings.Contains(step.Decision.Message, "affinity") && strings.Contains(message, "didn't satisfy plugin(s)")

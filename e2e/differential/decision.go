@@ -25,13 +25,13 @@ type Decision struct {
 	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among
 	// them.
 	Victims []string
-	// Message is what the scheduler says of a pod that it does not bind.
+	// Message is the scheduler's message for a pod that it does not bind.
 	Message string
 	// Equals are all decisions between which the scheduler found no difference, this one included, where it had a choice:
 	// which of them it takes is chance. They have no message and no equals.
 	Equals []Decision
-	// Sampled says that only some of the nodes were looked at, and that Equals are all that others might have led to: it
-	// is known of the engine, not of the scheduler.
+	// Sampled is true if only some of the nodes were considered; Equals are then all possible results of other samples.
+	// It is known of the engine, not of the scheduler.
 	Sampled bool
 }
 

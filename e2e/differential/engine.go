@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// mostSets bounds how many sets of victims an option of the engine's may stand for.
+// mostSets bounds the number of sets of victims that an option of the engine may represent.
 const mostSets = 10_000
 
 // An Engine is the engine with a snapshot, and what has happened to it since.
@@ -121,7 +121,8 @@ func (e *Engine) evicted(victims []*placement.Pod) []string {
 	return names
 }
 
-// sets are the sets of pods that victims stand for: every one may be another that is equal to it, none is taken twice.
+// sets are the sets of pods that victims represent: each victim may be replaced by another that is equal to it, and
+// none is taken twice.
 func sets(victims []placement.Victim) [][]*placement.Pod {
 	if len(victims) == 0 {
 		return [][]*placement.Pod{nil}

@@ -6,7 +6,7 @@ import (
 )
 
 // A family is a kind of snapshot. Every family isolates a few rules of the scheduler, so that a difference points to a
-// rule and the count of a family says how well its rules are covered.
+// rule and the count of a family shows how well its rules are covered.
 type family struct {
 	name string
 	// weight is the family's share among all, by the sum of the weights.
@@ -17,8 +17,8 @@ type family struct {
 // A span is a range of counts, both ends included.
 type span struct{ least, most int }
 
-// A shape says what a snapshot is made of. Numbers are probabilities unless they are spans; what they are probabilities
-// of stands with them.
+// A shape describes the contents of a snapshot. Numbers are probabilities of the event beside them unless they are
+// spans.
 type shape struct {
 	nodes   span // nodes of the cluster
 	running span // pods per node, as far as they have room
@@ -49,7 +49,7 @@ type shape struct {
 	resized     float64 // a running pod is being resized
 	bystanders  float64 // there are pods that the scheduler does not try
 	odd         float64 // a container has odd requests
-	overfull    float64 // a running pod is there without room
+	overfull    float64 // a running pod exists without room
 }
 
 // preempting is what every family about preemption has in common.
@@ -101,7 +101,7 @@ func Families() []string {
 	return names
 }
 
-// Generate makes the snapshot of a seed, and says of which family it is.
+// Generate makes the snapshot of a seed, and returns its family.
 func Generate(seed uint64) (snapshot *Snapshot, familyName string) {
 	d := dice{rand.New(rand.NewPCG(seed, 0x656c6173746963))}
 	total := 0

@@ -21,9 +21,8 @@ import (
 // stepPatience bounds one decision, which takes milliseconds unless the machine does something else.
 const stepPatience = time.Minute
 
-// DecideInProcess has kube-scheduler's code decide on the pending pods of s, one after the other, as it would if
-// nothing else happened: no victim ends, nobody else changes anything. after is the cluster
-// that comes of it.
+// DecideInProcess runs kube-scheduler's code on the pending pods of s, one after the other, as if nothing else
+// happened: no victim ends, and no other client changes anything. after is the resulting cluster.
 func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, after *Snapshot, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,9 +89,9 @@ type process struct {
 func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	p := &process{static: s, pods: cloned(s.Pods)}
 	objects := s.Clone()
-	// The scheduler asks the API server for pods that have not ended; the objects in memory know no field selectors.
+	// The scheduler lists pods that have not ended; the objects in memory support no field selectors.
 	objects.Pods = slices.DeleteFunc(objects.Pods, finished)
-	//nolint:staticcheck // What replaces it tracks the owners of fields, at ten times the cost, and nobody here asks for them.
+	//nolint:staticcheck // Its replacement tracks the owners of fields, at ten times the cost, and no test here needs them.
 	p.client = fake.NewSimpleClientset(objects.objects()...)
 	p.client.PrependReactor("create", "pods", p.bind)
 	p.client.PrependReactor("delete", "pods", p.delete)

@@ -168,7 +168,7 @@ func (c *Cluster) clear(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// fresh is a copy of an object as one who creates it would write it.
+// fresh is a copy of an object as a client would create it.
 func fresh[T any, P interface {
 	object[T]
 	metav1.Object

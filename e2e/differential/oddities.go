@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// resize has a running pod be resized in place: its containers have, and are allotted, other resources than it asks
-// for.
+// resize resizes a running pod in place: its containers have, and are allocated, other resources than they request.
 func (g *generator) resize(pod *corev1.Pod) {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]

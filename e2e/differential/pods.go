@@ -136,7 +136,7 @@ func (g *generator) pod(name string, of corev1.ResourceList, most float64) *core
 	return pod
 }
 
-// requests are what a container asks for: part of a node's size.
+// requests are the requests of a container: part of a node's size.
 func (g *generator) requests(of corev1.ResourceList, most float64) corev1.ResourceRequirements {
 	requests := portion(of, g.Float64()*most, g.Float64()*most)
 	if g.chance(0.1) { // to the byte

@@ -24,7 +24,7 @@ func simulator(t *testing.T) string {
 	return path
 }
 
-// TestTheExitCodeOfAForecastIsItsOutcome asks about jobs for nodes on which there is hardly any room.
+// TestTheExitCodeOfAForecastIsItsOutcome forecasts jobs for nodes with hardly any room.
 func TestTheExitCodeOfAForecastIsItsOutcome(t *testing.T) {
 	sim := simulator(t)
 	makeClasses(t)

@@ -19,7 +19,7 @@ type drawn struct {
 	quota  int // CPUs, of a queued task
 }
 
-// drawnPod is there before the job is planned.
+// drawnPod exists before the job is planned.
 type drawnPod struct {
 	name, cpu, class string
 	owned            bool // by a Job, which makes it again

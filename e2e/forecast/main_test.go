@@ -78,7 +78,7 @@ const (
 	pause = 100 * time.Millisecond
 )
 
-// eventually asks until something holds, and fails with what was seen last.
+// eventually polls until a condition holds, and fails with the last observation.
 func eventually(t *testing.T, what string, done func(ctx context.Context) (seen string, ok bool)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// said is what a plan says of one job, read from what terraform prints.
+// said is a plan's forecast for one job, read from the output of terraform.
 type said struct {
 	text    string
 	certain []string            // victims that it names: "seed-1/pod-2", "workload seed-1/job-low-1a2b3"
@@ -29,7 +29,7 @@ var (
 	rowOfRoles = regexp.MustCompile(`^(\w+) (\d+) to (\d+)$`)
 )
 
-// saidOf finds what a plan says of a job.
+// saidOf finds a plan's forecast for a job.
 func saidOf(t *testing.T, printed, job string) said {
 	t.Helper()
 	begin := strings.Index(printed, "Warning: "+job+" ")
@@ -108,7 +108,7 @@ func roles(text string) []string {
 	return found
 }
 
-// differs says how what happened is none of what was said; "" when it is.
+// differs describes how the actual result differs from all forecast ones; "" if it does not.
 func (s said) differs(evicted []string, nodes map[string]string) string {
 	var wrong []string
 	for _, victim := range evicted {
@@ -127,8 +127,8 @@ func (s said) differs(evicted []string, nodes map[string]string) string {
 	return strings.Join(append(wrong, s.misplaced(nodes)...), "\n")
 }
 
-// misplaced are the pods that are where none of those that they may change places with was said to be, and those that
-// were to start and do not.
+// misplaced are the pods on nodes that the forecast named neither for them nor for pods that they may exchange places
+// with, and the pods that do not start though the forecast starts them.
 func (s said) misplaced(nodes map[string]string) []string {
 	var wrong []string
 	rows := map[string]bool{}

@@ -96,7 +96,7 @@ func makeClasses(t *testing.T) {
 	}
 }
 
-// setUp makes what is there before the job, and waits until it has come to rest.
+// setUp creates the objects that exist before the job, and waits until nothing changes.
 func (s *stage) setUp() {
 	ctx, t, kube := s.t.Context(), s.t, client(s.t)
 	must := func(err error) {
@@ -203,14 +203,14 @@ func running(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodRunning
 }
 
-// roomless says that the scheduler has tried a pod in vain.
+// roomless reports whether the scheduler has failed to place a pod.
 func roomless(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "" && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 	})
 }
 
-// waitsInQueue says that a Job's workload was found to have no quota, or comes after one that has none.
+// waitsInQueue reports whether a Job's workload got no quota, or comes after one that got none.
 func (s *stage) waitsInQueue(ctx context.Context, job string) bool {
 	list, err := queues(s.t).Workloads(s.ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -298,7 +298,7 @@ func (s *stage) rest(said said) map[string]string {
 	return nodes
 }
 
-// lacking names a Job whose pod is not there, though the Job was not suspended by its queue.
+// lacking names a Job whose pod is missing, though its queue has not suspended the Job.
 func (s *stage) lacking(ctx context.Context, pods []corev1.Pod) string {
 	for _, p := range s.d.pods {
 		isIts := func(pod corev1.Pod) bool {
@@ -326,7 +326,7 @@ func roleOf(pod *corev1.Pod) string {
 	}
 }
 
-// evicted is who has lost a place since: pods, and workloads in the place of their pods.
+// evicted are the pods that have lost their nodes since, and workloads instead of their pods.
 func (s *stage) evicted(before map[string]corev1.Pod, admitted map[string]bool) []string {
 	ctx, t := s.t.Context(), s.t
 	pods, err := client(t).CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})

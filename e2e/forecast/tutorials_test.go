@@ -133,7 +133,7 @@ func TestTheSecondTutorialsPlanNamesTheWorkloadThatGoes(t *testing.T) {
 	}
 }
 
-// workloadOf is what stands for a Job.
+// workloadOf is the Workload of a Job.
 func workloadOf(t *testing.T, job string) *kueue.Workload {
 	t.Helper()
 	list, err := queues(t).Workloads("default").List(t.Context(), metav1.ListOptions{})

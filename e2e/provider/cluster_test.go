@@ -110,7 +110,7 @@ func TestWaitForSeesChangesThroughWatchesThatEnd(t *testing.T) {
 		if r.URL.Query().Get("watch") != "true" {
 			return false
 		}
-		if watches.Add(1) == 1 { // the first watch says that its version is too old
+		if watches.Add(1) == 1 { // the first watch fails because its version is too old
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}` + "\n"))
 			return true

@@ -67,7 +67,7 @@ func TestWithoutAClusterTheErrorNamesWhatToDo(t *testing.T) {
 }
 
 func TestAServerThatAcceptsAndIsSilentIsNamed(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts; nobody answers
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts; no server answers
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // asked is a training job's definition as the attributes have it: plain values by the attributes' names.
 type asked map[string]any
 
-// definitionOf reads what a job's ConfigMap says.
+// definitionOf reads the definition in a job's ConfigMap.
 func definitionOf(t *testing.T, name string) asked {
 	t.Helper()
 	d, err := trainingjob.ParseDefinition(jobConfig(t, name))
@@ -191,8 +191,7 @@ func with(value any, path string, to any) any {
 	return entries
 }
 
-// otherPlain are values that may stand in the place of one of a definition. Which of them a job can have, the
-// definition says.
+// otherPlain are values that may replace one of a definition. The definition decides which of them a job can have.
 func otherPlain(value any) []any {
 	switch v := value.(type) {
 	case float64:
@@ -242,7 +241,8 @@ const driftingPod = `
 	  resources     = { requests = { cpu = "1", memory = "1Gi" }, limits = { memory = "2Gi" } }
 	}]`
 
-// driftingJobs have, all together, every attribute of a training job in a context in which somebody else can change it.
+// driftingJobs have, all together, every attribute of a training job in a context in which another client can change
+// it.
 var driftingJobs = []string{
 	`
 	image             = "registry.invalid/nobody:0"
@@ -277,12 +277,12 @@ var driftingJobs = []string{
 	queue    = { name = "drift-jobs", workload_priority_class = "drift-jobs", min_workload_priority_class = "drift-jobs" }`,
 }
 
-// ofTheJob are attributes that the Job says itself and no ConfigMap: another test changes them there.
+// ofTheJob are attributes that only the Job contains and no ConfigMap: another test changes them there.
 var ofTheJob = []string{"labels", "annotations", "active_deadline_seconds"}
 
-// TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected has another field manager write what a job's master
-// reads: each value that an attribute says, one at a time and then three at once. What replaces the job, which takes a
-// while, is applied once for each attribute of the resource, and otherwise set back by the other manager.
+// TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected changes the master's input as another field manager:
+// each attribute's value, one at a time and then three at once. A change that replaces the job, which takes a while, is
+// applied once for each attribute of the resource, and otherwise set back by the other manager.
 func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) {
 	t.Parallel()
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
@@ -346,7 +346,7 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 				case !remade[root]:
 					remade[root] = true
 					m.Remake(t)
-				default: // an attribute beside it has made the job anew
+				default: // a neighbouring attribute has replaced the job
 					setAllData(t, name, before)
 				}
 				expectEmptyPlan(t, strings.Join(group, ", "), m)
@@ -366,7 +366,7 @@ func excludesOthers(path string, value any) bool {
 	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv"
 }
 
-// setAllData changes a job's ConfigMap as somebody else does.
+// setAllData changes a job's ConfigMap as another client does.
 func setAllData(t *testing.T, job string, data map[string]string) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"data": data})
@@ -403,7 +403,7 @@ func expectJobPlanned(t *testing.T, m *providertest.Managed, pristine tftypes.Va
 	return planned
 }
 
-// sameConfigured compares what can be configured: the rest is what the cluster says.
+// sameConfigured compares the attributes that can be configured: the cluster reports the others.
 func sameConfigured(a, b tftypes.Value) bool {
 	was, is := entriesOf(a), entriesOf(b)
 	observed := []string{

@@ -22,7 +22,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// partOf reads and changes one object of a job as somebody else does.
+// partOf reads and changes one object of a job as another client does.
 type partOf struct {
 	name string // "Role low"
 	dynamic.ResourceInterface
@@ -55,7 +55,7 @@ func (p partOf) live(t *testing.T) *unstructured.Unstructured {
 	return live
 }
 
-// patch is refused where the API server lets nobody do that.
+// patch fails if the API server allows no client to make the change.
 func (p partOf) patch(t *testing.T, kind types.PatchType, patch any, dry bool) error {
 	t.Helper()
 	text, err := json.Marshal(patch)
@@ -129,10 +129,10 @@ func (p partOf) ownedLeaves(t *testing.T) []leaf {
 func left(part partOf, path string) bool {
 	kind, _, _ := strings.Cut(part.name, " ")
 	switch {
-	case path == "spec.suspend": // kubectl and Kueue suspend a Job and let it go on; its phase says so
+	case path == "spec.suspend": // kubectl and Kueue suspend and resume a Job; its phase shows it
 		return true
 	case strings.HasPrefix(path, "metadata.") && !strings.HasPrefix(path, "metadata.labels") && !strings.HasPrefix(path, "metadata.annotations"):
-		return true // who owns an object, and what its name begins with, is not its contents
+		return true // an object's owner and the prefix of its name are not its contents
 	case kind == "ConfigMap" && strings.HasPrefix(path, "data"):
 		return true // of attributes, which tests of their own change, or written by pods
 	case kind == "Lease" && strings.HasPrefix(path, "spec"):
@@ -141,7 +141,7 @@ func left(part partOf, path string) bool {
 		return true // Kueue's webhooks decide about these
 	case kind == "Job" && path == "spec.template.spec.serviceAccount": // a former name of another one
 		return true
-	case kind == "Job" && path == "spec.manualSelector": // of no effect once the Job is there
+	case kind == "Job" && path == "spec.manualSelector": // without effect once the Job exists
 		return true
 	}
 	return false

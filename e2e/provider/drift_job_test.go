@@ -15,7 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// setData changes a key of a job's ConfigMap as somebody else does.
+// setData changes a key of a job's ConfigMap as another client does.
 func setData(t *testing.T, job, key, text string) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{key: text}})
@@ -29,7 +29,7 @@ func setData(t *testing.T, job, key, text string) {
 	}
 }
 
-// patchJob changes a Job as somebody else does.
+// patchJob changes a Job as another client does.
 func patchJob(t *testing.T, name, patch string) {
 	t.Helper()
 	_, err := adminClient(t).BatchV1().Jobs("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: driftTester})
@@ -38,7 +38,7 @@ func patchJob(t *testing.T, name, patch string) {
 	}
 }
 
-// namedIn are the attributes that a plan says others have written.
+// namedIn are the attributes that a plan names as written by others.
 func namedIn(t *testing.T, planned *providertest.Planned) []string {
 	t.Helper()
 	warnings := ofDrift(planned.Diagnostics)
@@ -64,7 +64,7 @@ func expectEmptyPlan(t *testing.T, when string, m *providertest.Managed) {
 	}
 }
 
-// manage makes a job that nobody runs, which is removed after the test.
+// manage creates a job that nothing runs, which is removed after the test.
 func manage(t *testing.T, server *providertest.Server, resource, attributes string) *providertest.Managed {
 	t.Helper()
 	m := server.Manage(t, resource, attributes)

@@ -26,9 +26,9 @@ import (
 type driftKind struct {
 	kueueKind
 	group schema.GroupVersionResource
-	// configs have, all together, every attribute in a context in which somebody else can change it.
+	// configs have, all together, every attribute in a context in which another client can change it.
 	configs []string
-	// immutable are the attributes that the API server lets nobody change.
+	// immutable are the attributes that the API server allows no client to change.
 	immutable []string
 }
 
@@ -200,7 +200,7 @@ func schemaLeaves(attributes []*tfprotov6.SchemaAttribute, prefix string) []stri
 	return leaves
 }
 
-// others are values that may stand in a value's place. Which of them the API server accepts, it says itself.
+// others are values that may replace a value. The API server decides which of them it accepts.
 func others(value any) []any {
 	switch v := value.(type) {
 	case bool:
@@ -227,7 +227,7 @@ func others(value any) []any {
 // driftTester is the field manager that changes what is not its own.
 const driftTester = "drift-tester"
 
-// set changes fields as somebody else does; dry: only asks whether that is allowed.
+// set changes fields as another client does; dry: only checks whether that is allowed.
 func (k driftKind) set(t *testing.T, name string, dry bool, fields ...leaf) error {
 	t.Helper()
 	patch, err := json.Marshal(fields)

@@ -73,7 +73,7 @@ var driftingTasks = map[string]string{
 	queue = { name = "drift-tasks", workload_priority_class = "drift-tasks" }`,
 }
 
-// ofTheTasksJob are the attributes that the Job says, with what another manager writes there.
+// ofTheTasksJob are the attributes in the Job, with the values that another manager writes there.
 var ofTheTasksJob = map[string]string{
 	"labels":                          `{"metadata":{"labels":{"team":"ops"}}}`,
 	"annotations":                     `{"metadata":{"annotations":{"note":"theirs"}}}`,
@@ -87,15 +87,15 @@ var ofTheTasksJob = map[string]string{
 // textsOfTheTask are the attributes that have a key of their own in the task's ConfigMap.
 var textsOfTheTask = map[string]string{"run": "run.sh", "setup": "setup.sh", "workdir": "file-0"}
 
-// notOfTheTasksObjects are the attributes that no field says in so many words.
+// notOfTheTasksObjects are the attributes without a field of the same value.
 var notOfTheTasksObjects = map[string]string{
 	"yaml":       "what the file says is in the other attributes",
 	"secrets_wo": "TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected changes the Secret",
 }
 
-// TestDriftOfEveryAttributeOfATaskIsPlannedAndCorrected has another field manager change what each attribute of a
-// task's schema became. What the Job says is changed one at a time and three at once, planned and applied; the API
-// server lets nobody change the rest, which is in a ConfigMap that is immutable.
+// TestDriftOfEveryAttributeOfATaskIsPlannedAndCorrected changes the field of each attribute of a task's schema as
+// another field manager. The fields of the Job are changed one at a time and three at once, planned and applied; the
+// API server allows no client to change the rest, which is in a ConfigMap that is immutable.
 func TestDriftOfEveryAttributeOfATaskIsPlannedAndCorrected(t *testing.T) {
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	attributes := server.Schemas.ResourceSchemas["elastic_task"].Block.Attributes

@@ -86,7 +86,7 @@ func (d *drifting) expectCorrected(t *testing.T, attributes ...string) {
 // ignoreChanges finds the remedy in a warning.
 var ignoreChanges = regexp.MustCompile(`ignore_changes = \[(.*)\]`)
 
-// expectNamed checks that one warning names the attributes, who wrote them and when, and how to leave them alone.
+// expectNamed checks that one warning names the attributes, their writers and times, and how to keep the changes.
 func (d *drifting) expectNamed(t *testing.T, diagnostics []*tfprotov6.Diagnostic, attributes []string) {
 	t.Helper()
 	diagnostics = ofDrift(diagnostics)
@@ -110,7 +110,7 @@ func (d *drifting) expectNamed(t *testing.T, diagnostics []*tfprotov6.Diagnostic
 	}
 }
 
-// mutable are the attributes that another manager can change, with two other values each, and those that nobody can.
+// mutable are the attributes that another manager can change, with two other values each, and those that no client can.
 func (d *drifting) mutable(t *testing.T) (leaves []leaf, values [][]any, refused []string) {
 	t.Helper()
 	for _, l := range d.leavesOf(d.pristine) {

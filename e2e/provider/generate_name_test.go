@@ -153,7 +153,7 @@ func TestGeneratedNamesInTerraform(t *testing.T) {
 			},
 		},
 		resource.TestStep{ResourceName: first, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateIdFunc: func(s *terraform.State) (string, error) { return namesOf(s)[0], nil }},
-		resource.TestStep{ // what the API does not let change: the new class is there before the old one goes
+		resource.TestStep{ // a change that the API does not allow: the new class exists before the old one is deleted
 			Config: classes("generate_name = \"tf-\"\n value = 8"),
 			ConfigPlanChecks: resource.ConfigPlanChecks{
 				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(first, plancheck.ResourceActionCreateBeforeDestroy)},

@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
-// What an apply that waits for nothing can see within two seconds, it says; a plan says it as long as it holds.
+// An apply without wait_for reports what it can see within two seconds; a plan reports it as long as it holds.
 func TestAJobThatCannotStartIsAWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines string

@@ -27,7 +27,7 @@ func everyKind(provider, name string, attributes func(k kueueKind) string) strin
 	return b.String()
 }
 
-// What terraform says that it will do.
+// The actions in terraform's output.
 const (
 	willCreate  = "will be created"
 	willUpdate  = "will be updated in-place"
@@ -278,8 +278,8 @@ func managersOf(object *unstructured.Unstructured) []string {
 	return managers
 }
 
-// forbidMarked makes the API server refuse Kueue's objects with the label refuse, for the rest of the test: an
-// admission policy stands for whatever a cluster's administrators forbid.
+// forbidMarked makes the API server refuse Kueue's objects with the label refuse, for the rest of the test: the
+// admission policy is an example of what a cluster's administrators may forbid.
 func forbidMarked(t *testing.T) {
 	t.Helper()
 	const name = "refuse-marked"

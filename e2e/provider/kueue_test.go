@@ -110,7 +110,7 @@ func (k kueueKind) live(t *testing.T, name string) *unstructured.Unstructured {
 	return live
 }
 
-// create makes an object as somebody else does, with the given fields, and removes it after the test.
+// create creates an object as another client does, with the given fields, and removes it after the test.
 func (k kueueKind) create(t *testing.T, name, manager, fields string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -139,7 +139,7 @@ func (k kueueKind) remove(t *testing.T, name string) {
 	}
 }
 
-// patch changes an object as somebody else does.
+// patch changes an object as another client does.
 func (k kueueKind) patch(t *testing.T, name, manager, patch string, subresources ...string) {
 	t.Helper()
 	_, err := k.in(t).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, subresources...)

@@ -26,7 +26,7 @@ func (k kueueKind) report(t *testing.T, name, status, reason, message string, ge
 		status, reason, message, generation), "status")
 }
 
-// untilThere waits until an object is there in the given generation.
+// untilThere waits until an object exists in the given generation.
 func (k kueueKind) untilThere(t *testing.T, name string, generation int64) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

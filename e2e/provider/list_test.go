@@ -25,7 +25,7 @@ func newSearcher(t *testing.T) searcher {
 	return searcher{t, providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})}
 }
 
-// search gives what is found, and of each the UID where the whole resource is asked for.
+// search returns the objects found, each with its UID if whole is set.
 func (s searcher) search(kind string, config map[string]string, whole bool, limit int64) (names, uids []string) {
 	s.Helper()
 	stream, err := s.ListResource(s.Context(), &tfprotov6.ListResourceRequest{

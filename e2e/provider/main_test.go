@@ -1,6 +1,6 @@
 // Package provider_test is the provider's acceptance tests: the real terraform, the provider in this process, and the
-// API server of an embedded cluster. What terraform plans, what it leaves in state, what it sends and what it says
-// when something is wrong are checked from outside.
+// API server of an embedded cluster. The tests check from outside what terraform plans, its state, its requests and its
+// error messages.
 package provider_test
 
 import (

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// createClass makes a class as somebody else does, and removes it after the test.
+// createClass creates a class as another client does, and removes it after the test.
 func createClass(t *testing.T, manager string, object *schedulingv1.PriorityClass) {
 	t.Helper()
 	classes := adminClient(t).SchedulingV1().PriorityClasses()
@@ -197,7 +197,7 @@ func TestWhatWasMadeAnewIsNeitherChangedNorDeleted(t *testing.T) {
 	name := "made-anew"
 	steps(t,
 		resource.TestStep{Config: p.config("") + priorityClass(name, "value = 1")},
-		resource.TestStep{ // between plan and apply somebody deletes the class and makes another one
+		resource.TestStep{ // between plan and apply another client deletes the class and creates it again
 			PreConfig: func() {
 				var reads atomic.Int32
 				p.setFault(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {

@@ -49,7 +49,7 @@ func liveClass(t *testing.T, name string) *schedulingv1.PriorityClass {
 	return live
 }
 
-// patchClass changes a class as somebody else does.
+// patchClass changes a class as another client does.
 func patchClass(t *testing.T, name, manager, patch string) {
 	t.Helper()
 	_, err := adminClient(t).SchedulingV1().PriorityClasses().Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
@@ -315,7 +315,7 @@ func TestPriorityClassOnlyOneGlobalDefault(t *testing.T) {
 	)
 }
 
-// A PriorityClass waits for nothing but the finalizers that somebody has put on it.
+// A PriorityClass waits for nothing but the finalizers that other clients have set.
 func TestPriorityClassTimeoutsBoundADeletionThatAFinalizerHolds(t *testing.T) {
 	const name = "held-by-a-finalizer"
 	r := newTerminal(t)

@@ -72,7 +72,7 @@ func (p *proxy) config(lines string) string {
 	return fmt.Sprintf("provider \"elastic\" {\n  host = %q\n%s\n}\n", p.server.URL, lines)
 }
 
-// setFault makes the proxy ask fault first, which reports whether it has answered.
+// setFault makes the proxy call fault first, which reports whether it has answered.
 func (p *proxy) setFault(fault func(w http.ResponseWriter, r *http.Request, forward http.Handler) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

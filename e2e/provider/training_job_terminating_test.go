@@ -19,7 +19,8 @@ func finalizers(t *testing.T, name, list string) {
 	}
 }
 
-// TestATrainingJobThatIsBeingDeleted has somebody delete a job that a finalizer holds, and make it again.
+// TestATrainingJobThatIsBeingDeleted deletes a job that a finalizer holds, as another client does, and creates it
+// again.
 func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 	name, r := "held", newTerminal(t)
 	config := func(lines string) string {

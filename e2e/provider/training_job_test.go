@@ -42,7 +42,7 @@ func modelFile() string {
 // trainingJob is a resource block: the smallest job, with lines that override it or add to it.
 func trainingJob(name, lines string) string {
 	attributes := map[string]string{
-		"image":    `"registry.invalid/nobody:0"`, // nobody runs it: these tests report in the master's place
+		"image":    `"registry.invalid/nobody:0"`, // nothing runs it: these tests report in the master's place
 		"model":    fmt.Sprintf("{ content = %q }", modelFile()),
 		"data":     `{ training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }`,
 		"training": `{ minibatch_size = 10, grads_to_wait = 2 }`,
@@ -352,7 +352,7 @@ func TestTrainingJobRequests(t *testing.T) {
 	p := newProxy(t)
 	name := "requests"
 	config := func(lines string) string { return p.config("forecast = \"off\"") + trainingJob(name, lines) }
-	// Whether the parts of a job that has not ended are there is asked for at the same time, in any order.
+	// The requests for the parts of a job that has not ended run at the same time, in any order.
 	parts := []string{
 		"GET /api/v1/namespaces/default/configmaps/" + name + "-model", "GET /api/v1/namespaces/default/secrets/" + name + "-credentials",
 		"GET /api/v1/namespaces/default/serviceaccounts/" + name, "GET /api/v1/namespaces/default/services/" + name + "-master",
@@ -379,7 +379,8 @@ func TestTrainingJobRequests(t *testing.T) {
 	}
 	maps := "/api/v1/namespaces/default/configmaps"
 	object := "/apis/batch/v1/namespaces/default/jobs/" + name
-	// What a plan asks of others, once: where the job would be queued unasked, and whether its pods fit.
+	// The requests of a plan about other objects, once: where the job would be queued by default, and whether its pods
+	// fit.
 	queues, nodes := "GET /apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues", "GET /api/v1/nodes"
 	// Its pods are looked at until it has begun.
 	pods := "GET /api/v1/namespaces/default/pods"

@@ -1,6 +1,6 @@
 // Package task_test is elastic_task on a cluster: the real terraform, the provider in this process, and an embedded
-// cluster whose nodes run the tasks' commands for real. What terraform plans, what it leaves in state, what it says,
-// and what becomes of a task that is changed, taken away or fails are checked from outside.
+// cluster whose nodes run the tasks' commands for real. The tests check from outside what terraform plans, its state
+// and its output, and what happens to a task that is changed, deleted or fails.
 package task_test
 
 import (

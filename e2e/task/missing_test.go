@@ -106,7 +106,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 	})
 }
 
-// partChange is what somebody does to an object of a task.
+// partChange is a change of a task's object by another client.
 type partChange struct {
 	ref        string
 	delete     func()

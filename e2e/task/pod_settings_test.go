@@ -98,7 +98,7 @@ func TestAnInitContainerThatFailsIsNamed(t *testing.T) {
 	providertest.ExpectSays(t, printed, "Task "+ns+"/fails has failed", "container fetch exited with code 7", "no such bucket")
 }
 
-// patchJob changes a task's Job as somebody else does.
+// patchJob changes a task's Job as another client does.
 func patchJob(t *testing.T, ns, name, patch string) {
 	t.Helper()
 	if _, err := client(t).BatchV1().Jobs(ns).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
@@ -117,7 +117,7 @@ func TestATaskThatTakesTooLongFails(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{state("active_deadline_seconds", knownvalue.Int64Exact(3600)), state("phase", text("Running"))},
 			Check:             func(*terraform.State) error { uid = string(job(t, ns, "slow").UID); return nil },
 		},
-		resource.TestStep{ // somebody takes it away: it is planned again
+		resource.TestStep{ // another client deletes it: it is planned again
 			PreConfig: func() { patchJob(t, ns, "slow", `{"spec":{"activeDeadlineSeconds":null}}`) },
 			Config:    block(ns, "slow", "active_deadline_seconds = 3600\n wait_for = \"running\""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
 		},

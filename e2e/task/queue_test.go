@@ -55,7 +55,7 @@ resource "elastic_workload_priority_class" "high" {
 `, ns, cpus)
 }
 
-// queuedTask is a task of the queue that asks for so many CPUs.
+// queuedTask is a task of the queue that requests the given CPUs.
 func queuedTask(name, class, ns string, cpus int, lines string) string {
 	return fmt.Sprintf(`
 resource "elastic_task" %[1]q {
@@ -131,7 +131,7 @@ func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
 	}
 	providertest.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Queued"`, `preemptions = 1`, `reason = "Pending:`, `workload = "job-low-`)
 
-	// The data source is asked in a directory of its own, so that the tasks' plans stay empty.
+	// The data source is read in a directory of its own, so that the tasks' plans stay empty.
 	look := providertest.NewTerminal(t)
 	printed, code = look.Run(t, asAdmin(data), "apply", "-auto-approve")
 	if code != 0 {

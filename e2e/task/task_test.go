@@ -112,7 +112,7 @@ func job(t *testing.T, ns, name string) *batchv1.Job {
 	return live
 }
 
-// await polls until the condition holds; what says what it found otherwise.
+// await polls until the condition holds, and fails with what it found last.
 func await(t *testing.T, what string, condition func(context.Context) (found string, done bool)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
@@ -240,7 +240,7 @@ func TestTaskLife(t *testing.T) {
 				return nil
 			}),
 		},
-		resource.TestStep{ // import finds what the attributes say
+		resource.TestStep{ // import reads the attributes
 			ResourceName: address, ImportState: true, ImportStateId: ns + "/life", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			ImportStateVerifyIgnore: []string{"timeouts"},
 		},

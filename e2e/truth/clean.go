@@ -96,7 +96,7 @@ func (s *Stage) listed(ctx context.Context, kinds []schema.GroupVersionResource)
 	return found, nil
 }
 
-// errUnclean says that a stage cannot be played on any more.
+// errUnclean means that a stage cannot be used any more.
 var errUnclean = errors.New("the cluster is not as it was")
 
 // Clean takes away everything that was not there when the stage was empty, puts nodes and namespaces back as they were,

@@ -130,7 +130,7 @@ func container(object *unstructured.Unstructured) map[string]any {
 	return first
 }
 
-// anyResident draws what is there and has pods; nil where nothing is.
+// anyResident draws an existing object with pods; nil if there is none.
 func (d *drawing) anyResident() *unstructured.Unstructured {
 	with := withPods(slices.Concat(d.first, d.then))
 	if len(with) == 0 {

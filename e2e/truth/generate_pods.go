@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// podFeatures are what pods say about where they want to be.
+// podFeatures are the constraints of pods on their nodes.
 var podFeatures = []feature{
 	{6, func(d *drawing) { d.spread(d.anyPlanned()) }},
 	{6, func(d *drawing) { d.affine(d.anyPlanned()) }},
@@ -131,7 +131,7 @@ func (d *drawing) crowd() {
 	}
 }
 
-// nodeWith changes a node that is there; more is its fields, in YAML.
+// nodeWith changes an existing node; more is its fields, in YAML.
 func nodeWith(name, more string) *unstructured.Unstructured {
 	object := objectOf("{apiVersion: v1, kind: Node, metadata: {name: %s}}", name)
 	for field, value := range yamlOf("%s", more).(map[string]any) {
@@ -178,7 +178,7 @@ func (d *drawing) nodeAffinity() any {
 	return yamlOf("{nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: %d, preference: %s}]}}", 1+d.IntN(100), term)
 }
 
-// tainted keeps pods from a node or two, unless they tolerate it. What is pinned there is there before.
+// tainted keeps pods from a node or two, unless they tolerate it. Pods that are pinned there exist before.
 func (d *drawing) tainted() {
 	effect := one(d, "NoSchedule", "NoSchedule", "PreferNoSchedule")
 	for range 1 + d.IntN(2) {

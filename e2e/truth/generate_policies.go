@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// policyFeatures are what others say about pods: budgets, limits, quotas, classes, Services.
+// policyFeatures are other objects that affect pods: budgets, limits, quotas, classes, Services.
 var policyFeatures = []feature{
 	{8, (*drawing).budget},
 	{4, (*drawing).limits},
@@ -31,7 +31,7 @@ func (d *drawing) budget() {
 		name, one(d, "minAvailable: 1", "minAvailable: 2", "minAvailable: 3", "maxUnavailable: 0", "maxUnavailable: 1", "minAvailable: 50%", "maxUnavailable: 50%"), name))
 }
 
-// limits gives containers what they do not say, or refuses them.
+// limits gives containers defaults, or refuses them.
 func (d *drawing) limits() {
 	limit := one(d,
 		`defaultRequest: {cpu: "2"}`, `defaultRequest: {cpu: "1"}, default: {cpu: "3"}`, `default: {cpu: "2"}`, `max: {cpu: "2"}`,
@@ -42,7 +42,7 @@ func (d *drawing) limits() {
 	}
 }
 
-// quota bounds what a namespace may have, before or after some of it is there.
+// quota bounds a namespace, before or after some of its objects exist.
 func (d *drawing) quota() {
 	hard := one(d,
 		fmt.Sprintf("requests.cpu: %q", fmt.Sprint(4+d.IntN(24))), fmt.Sprintf("cpu: %q", fmt.Sprint(10+d.IntN(20))), fmt.Sprintf("pods: %q", fmt.Sprint(2+d.IntN(12))),
@@ -54,7 +54,7 @@ func (d *drawing) quota() {
 		hard = `pods: "1"`
 	}
 	object := objectOf("{apiVersion: v1, kind: ResourceQuota, metadata: {name: %s}, spec: {hard: {%s}%s}}", d.name("quota"), hard, scope)
-	d.then = append(d.then, object) // so that it does not refuse what is there
+	d.then = append(d.then, object) // so that it does not refuse existing objects
 	if d.oneIn(3) {
 		d.move(d.anyPlanned(), secondNamespace)
 		object.SetNamespace(secondNamespace)
@@ -80,7 +80,7 @@ func (d *drawing) podSecurity() {
 	}
 }
 
-// runtimeClass adds an overhead, or says where pods go.
+// runtimeClass adds an overhead, or a node selector.
 func (d *drawing) runtimeClass() {
 	name := d.name("runtime")
 	d.first = append(d.first, objectOf("{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: %s}, handler: any, %s}", name,

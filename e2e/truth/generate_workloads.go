@@ -14,7 +14,7 @@ var (
 
 // residents fills the nodes, in part with pods of their own and in part with those of controllers.
 func (d *drawing) residents() {
-	fullness := d.IntN(4) // of four: how many nodes have somebody
+	fullness := d.IntN(4) // of four: how many nodes have pods
 	for _, node := range nodeNames {
 		if d.IntN(4) > fullness || d.room == 0 {
 			continue

@@ -41,7 +41,7 @@ func (o Owner) String() string { return fmt.Sprintf("%s %s/%s", o.Kind, o.Namesp
 type Evicted struct {
 	Namespace, Name, Node string
 	Owner                 Owner
-	// New says that it had no node when the forecast was made, or was not there.
+	// New is true if it had no node when the forecast was made, or did not exist.
 	New bool
 }
 
@@ -57,7 +57,7 @@ type Place struct {
 // unnumbered is the index of a pod that its owner distinguishes from the others by its name alone.
 const unnumbered = -1
 
-// moment is what is there before a job file is applied.
+// moment is the state before a job file is applied.
 type moment struct {
 	known     map[types.UID]record // all pods that were ever seen
 	placed    map[types.UID]*corev1.Pod
@@ -165,7 +165,7 @@ func (v *view) described() []string {
 	return lines
 }
 
-// String says what happened, for a reader.
+// String describes what happened, for a reader.
 func (h Happened) String() string {
 	var b strings.Builder
 	section := func(title string, lines []string) {

@@ -72,7 +72,7 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	}
 	judge()
 	if outcome.Verdict == Wrong && s.view.jobsBackOff() != nil {
-		// What a forecast says comes true when Jobs have made their pods again, and theirs may evict others in turn.
+		// A forecast covers the time until Jobs have created their pods again, which may evict others in turn.
 		ctx, cancel := context.WithTimeout(whole, patience)
 		defer cancel()
 		if s.settleBackoffs(ctx) == nil {
@@ -102,19 +102,19 @@ func (s *Stage) setUp(ctx context.Context, part []*unstructured.Unstructured) er
 	return s.Settle(ctx)
 }
 
-// Unfit says of an error of Play that it is the situation's own: the API server refuses what it is to be set up with.
+// Unfit reports whether an error of Play is the situation's own: the API server refuses its objects.
 func Unfit(err error) bool { return isRefusal(err) && !Broken(err) }
 
-// Broken says of an error of Play that nothing more can be played on its stage.
+// Broken reports whether an error of Play makes its stage unusable.
 func Broken(err error) bool { return errors.Is(err, errUnclean) }
 
-// isRefusal says that the API server was asked and would not.
+// isRefusal reports whether the API server has refused a request.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
 }
 
-// forecast is what `elastic-sim forecast --json` says. refusal is its error, where it makes no forecast.
+// forecast is the result of `elastic-sim forecast --json`. refusal is its error, if it makes no forecast.
 func (s *Stage) forecast(ctx context.Context, situation *Situation) (answers []forecast.Answer, refusal string, err error) {
 	dir, err := os.MkdirTemp("", "truth-")
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 const (
 	// calm is for how long nothing may have changed in what has come to rest: controllers act within milliseconds.
 	calm = 400 * time.Millisecond
-	// longCalm is the same where only the lack of any change says that nothing more comes.
+	// longCalm is the same if only the absence of changes shows that nothing more comes.
 	longCalm = 1500 * time.Millisecond
 )
 
@@ -73,8 +73,8 @@ func (s *Stage) settle(ctx context.Context, moves func() (patient bool, moves er
 	}
 }
 
-// moves says what somebody has still to act on; nil when there is nothing of the kind. patient is true where nothing
-// but time shows whether a controller does.
+// moves describes what a controller still has to act on; nil if there is nothing of the kind. patient is true if only
+// time shows whether a controller acts.
 func (v *view) moves() (patient bool, moves error) {
 	for _, pod := range v.pods.all() {
 		if err := podMoves(pod); err != nil {
@@ -110,7 +110,7 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// tried says that a pod without a node was found to have to wait, or is nobody's that we know.
+// tried reports whether a pod without a node was found to have to wait, or belongs to another scheduler.
 func tried(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName != corev1.DefaultSchedulerName ||
 		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -123,7 +123,7 @@ func alive(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return ended(pod) || pod.DeletionTimestamp != nil })
 }
 
-// refused says that pods could not be created for an object, which its controller has reported.
+// refused reports whether pods could not be created for an object, which its controller has reported.
 func (v *view) refused(uid types.UID) bool {
 	return slices.ContainsFunc(v.events.all(), func(e *corev1.Event) bool {
 		return e.InvolvedObject.UID == uid && e.Reason == "FailedCreate"
@@ -147,7 +147,7 @@ func (v *view) jobsMove() error {
 	return nil
 }
 
-// jobsBackOff says that a Job will make pods again in the place of failed ones.
+// jobsBackOff is the error that a Job will replace failed pods later.
 func (v *view) jobsBackOff() error {
 	for _, job := range v.jobs.all() {
 		have, want := len(alive(owned(v.pods.all(), job.UID))), wantedPods(job)

@@ -139,7 +139,7 @@ func paths(value any, at []string) [][]string {
 	return all
 }
 
-// inContainer says that a field is one that every container has.
+// inContainer reports whether every container has a field.
 func inContainer(field string) bool {
 	parts := strings.Split(field, ".")
 	n := len(parts)

@@ -15,7 +15,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// A Situation is what is there, and the job that is planned then.
+// A Situation is the existing objects, and the job that is planned then.
 type Situation struct {
 	Name string
 	// Setup is parts, each of which settles before the next one is applied.
@@ -32,7 +32,7 @@ const (
 	then = "#THEN"
 )
 
-// Load reads a situation from its folder, by whose name it goes.
+// Load reads a situation from its folder, which names it.
 func Load(dir string) (*Situation, error) {
 	setup, err := os.ReadFile(filepath.Join(dir, SetupFile))
 	if err != nil {

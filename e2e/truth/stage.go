@@ -55,7 +55,7 @@ func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string
 	if err != nil {
 		return nil, nil, err
 	}
-	config.WarningHandlerWithContext = rest.NoWarnings{} // situations have what nobody should write
+	config.WarningHandlerWithContext = rest.NoWarnings{} // situations contain deprecated fields
 	s := &Stage{
 		simulator: simulator, kubeconfig: cluster.Kubeconfig,
 		metricsURL: fmt.Sprintf("https://127.0.0.1:%d/metrics", status.Ports.Scheduler),
@@ -89,8 +89,8 @@ func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string
 	return s, stop, nil
 }
 
-// furnish makes what all situations have: the PriorityClasses and the second namespace. What is there then is what an
-// empty stage has.
+// furnish creates what all situations have: the PriorityClasses and the second namespace. These are then the contents
+// of an empty stage.
 func (s *Stage) furnish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -111,7 +111,7 @@ func (s *Stage) furnish(ctx context.Context) error {
 // classes are the PriorityClasses of every situation, by their value.
 var classes = map[string]int64{"low": 1000, "mid": 5000, "high": 1_000_000}
 
-// secondNamespace is there besides default.
+// secondNamespace exists besides default.
 const secondNamespace = "team"
 
 func furniture() []*unstructured.Unstructured {

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// few is how many situations are drawn where $ELASTIC_TRUTH does not say it.
+	// few is how many situations are drawn if $ELASTIC_TRUTH is not set.
 	few = 20
-	// progress is after how many situations a line says what they came to.
+	// progress is the number of situations between lines with interim results.
 	progress = 10
-	// shrunk is how many wrong situations are made small where $ELASTIC_TRUTH_SHRINK does not say it, and
-	// shrinkPatience how long each of them may take.
+	// shrunk is how many wrong situations are reduced if $ELASTIC_TRUTH_SHRINK is not set, and shrinkPatience how long
+	// each of them may take.
 	shrunk         = 3
 	shrinkPatience = 3 * time.Minute
 	// results is where wrong situations are stored.
@@ -66,7 +66,7 @@ func chosen(t *testing.T) (seeds []uint64) {
 	return seeds
 }
 
-// number is what a variable says, or something else where it is not set.
+// number is the value of a variable, or a default if it is not set.
 func number(t *testing.T, variable string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(variable)

@@ -37,8 +37,7 @@ func Judge(answers []forecast.Answer, refusal string, h Happened) (verdict Verdi
 	}
 }
 
-// misjudgedEvictions are the evictions that were said for certain and did not come, and those that came and were not
-// said.
+// misjudgedEvictions are the certain evictions that did not happen, and those that happened and were not forecast.
 func misjudgedEvictions(answers []forecast.Answer, h Happened) []string {
 	var why []string
 	evicted := func(name string) bool {
@@ -77,7 +76,7 @@ func misjudgedEvictions(answers []forecast.Answer, h Happened) []string {
 		}
 	}
 	for _, e := range h.Evicted {
-		// What a controller made in the place of a victim has a name that nobody could know.
+		// The name of a pod that a controller created to replace a victim is not predictable.
 		if named[e.String()] || e.New && owners[e.Owner.String()] {
 			continue
 		}
@@ -100,7 +99,7 @@ func sparesAll(a forecast.Answer, h Happened) bool {
 		}
 	}
 	if len(either) == 0 || a.MaySpareAll || slices.ContainsFunc(either, func(e forecast.Eviction) bool { return e.Planned }) {
-		return false // of a planned victim it is said where it may go
+		return false // the forecast for a planned victim names its possible nodes
 	}
 	return !slices.ContainsFunc(h.Evicted, func(was Evicted) bool {
 		return slices.ContainsFunc(either, func(e forecast.Eviction) bool {
@@ -110,7 +109,7 @@ func sparesAll(a forecast.Answer, h Happened) bool {
 	})
 }
 
-// misjudgedPlaces are the planned pods that are not where, or not as many as, was said.
+// misjudgedPlaces are the planned pods that run on other nodes, or in another number, than forecast.
 func misjudgedPlaces(answers []forecast.Answer, h Happened) []string {
 	var why []string
 	for i, a := range answers {
@@ -131,8 +130,8 @@ func misjudgedPlaces(answers []forecast.Answer, h Happened) []string {
 	return why
 }
 
-// losers are the roles of the pods of an answer that later ones evict, one by one or with their workload: what becomes
-// of those is said by nobody.
+// losers are the roles of the pods of an answer that later ones evict, one by one or with their workload: no answer
+// covers what happens to those.
 func losers(later []forecast.Answer, a forecast.Answer) map[string]bool {
 	roles := map[string]bool{}
 	for _, other := range later {
@@ -152,7 +151,7 @@ func losers(later []forecast.Answer, a forecast.Answer) map[string]bool {
 	return roles
 }
 
-// compare says how the running pods of a job are none of the ways that its answer names.
+// compare describes how the running pods of a job differ from all alternatives of its answer.
 func compare(a forecast.Answer, losers map[string]bool, running []Place) []string {
 	var may, must []forecast.PodForecast
 	for _, pod := range a.Pods {

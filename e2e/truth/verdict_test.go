@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// outcome is what was said of jobs, and what happened.
+// outcome is the forecasts for jobs, and what happened.
 type outcome struct {
 	answers []forecast.Answer
 	refusal string

@@ -26,7 +26,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// A view is what is in the cluster, as far as it matters for what becomes of pods, and when it changed last.
+// A view is the part of the cluster's state that affects pods, and the time of its last change.
 type view struct {
 	typed   informers.SharedInformerFactory
 	dynamic dynamicinformer.DynamicSharedInformerFactory
@@ -59,7 +59,7 @@ type record struct {
 	gone bool
 }
 
-// lost says that the pod has no node any more, or will soon have none.
+// lost reports whether the pod has no node any more, or will soon have none.
 func (r record) lost() bool { return r.gone || r.pod.DeletionTimestamp != nil || ended(r.pod) }
 
 // kept are the objects of one kind.
@@ -92,7 +92,7 @@ func newView(kube kubernetes.Interface, client dynamic.Interface) *view {
 	v.claims.Store = v.watch(v.typed.Core().V1().PersistentVolumeClaims().Informer(), nil)
 	v.volumes.Store = v.watch(v.typed.Core().V1().PersistentVolumes().Informer(), nil)
 	v.classes.Store = v.watch(v.typed.Storage().V1().StorageClasses().Informer(), nil)
-	v.events.Store = v.typed.Core().V1().Events().Informer().GetStore() // they say what changed, and are no change
+	v.events.Store = v.typed.Core().V1().Events().Informer().GetStore() // they describe changes, and are no change
 	return v
 }
 
@@ -180,7 +180,7 @@ func (v *view) forget() {
 	}
 }
 
-// touch begins the quiet anew.
+// touch restarts the quiet period.
 func (v *view) touch() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -204,7 +204,7 @@ func (v *view) run(ctx context.Context) (ended func()) {
 	}
 }
 
-// sync waits until everything is known that is there.
+// sync waits until the caches contain everything.
 func (v *view) sync(ctx context.Context) error {
 	for kind, synced := range v.typed.WaitForCacheSync(ctx.Done()) {
 		if !synced {

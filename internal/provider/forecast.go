@@ -69,7 +69,7 @@ func (s *sharedRead[T]) get(read func() (T, error)) (T, error) {
 // errLate is the cause of a context that ended because a forecast may take no longer.
 var errLate = lateError{}
 
-// lateError is the error for a deadline that has passed. No request was made because of it.
+// lateError is the error of requests that were not answered within forecast_timeout.
 type lateError struct{}
 
 func (lateError) Error() string { return "the cluster has not answered within forecast_timeout" }

@@ -9,13 +9,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Rejection is why a kubelet does not admit a pod that names its node and that the scheduler was not asked about.
+// Rejection is the reason why a kubelet rejects a pod that names its node, and that the scheduler therefore does not
+// place.
 type Rejection struct {
 	Reason string // of the pod's status: "OutOfcpu"
 	Detail string
 }
 
-// Admits says why the kubelet of a node rejects a pod beside those that are on it; nil where it admits it
+// Admits returns the reason why the kubelet of a node rejects a pod beside those on the node; nil if it admits it
 // (pkg/kubelet/lifecycle, predicateAdmitHandler; scheduler.AdmissionCheck).
 func (c *Cluster) Admits(pod *Pod, name string) *Rejection {
 	c.arrive(pod)
@@ -37,8 +38,8 @@ func (c *Cluster) Admits(pod *Pod, name string) *Rejection {
 	return nil
 }
 
-// outOf is the first resource of which a node has too little. Extended resources that it does not have at all are
-// passed over, as a cluster-wide resource may be somebody else's to give.
+// outOf is the first resource of which a node has too little. It ignores extended resources that the node does not have
+// at all, as another component may provide a cluster-wide resource.
 func outOf(s *slots, pod *Pod, n *node) *Rejection {
 	if count := len(n.pods); count+1 > n.podsAllowed {
 		return &Rejection{"OutOfpods", fmt.Sprintf("the node has %d pods of %d", count, n.podsAllowed)}
@@ -55,5 +56,5 @@ func outOf(s *slots, pod *Pod, n *node) *Rejection {
 	return nil
 }
 
-// WantsClaims reports whether a pod has volume claims or asks for devices, which the scheduler would have bound for it.
+// WantsClaims reports whether a pod has volume claims or requests devices, which the scheduler would have bound for it.
 func (c *Cluster) WantsClaims(pod *Pod) bool { return pod.wants != nil || c.mounts(pod) != nil }

@@ -79,9 +79,9 @@ func (p *Pod) hasAffinity() bool {
 	return len(p.affinity) > 0 || len(p.antiAffinity) > 0 || len(p.preferredAffinity) > 0 || len(p.preferredAntiAffinity) > 0
 }
 
-// reach is the terms of an arriving pod with the namespaces that their selectors mean today
-// (interpodaffinity, mergeAffinityTermNamespacesIfNotEmpty). As in the original the selector itself stays, and is asked
-// about no labels at all: one that matches a namespace without labels matches every namespace.
+// reach is the terms of an arriving pod with the namespaces that their selectors match now (interpodaffinity,
+// mergeAffinityTermNamespacesIfNotEmpty). As in the original the selector itself stays, and is matched with no labels
+// at all: a selector that matches a namespace without labels matches every namespace.
 func (c *Cluster) reach(terms []term) []term {
 	reached := make([]term, len(terms))
 	for i, t := range terms {
@@ -106,7 +106,7 @@ func (c *Cluster) reach(terms []term) []term {
 // pair is a value of a topology key: one domain.
 type pair struct{ key, value string }
 
-// affinities is what an arriving pod's terms, and the terms of pods that run, say about every domain
+// affinities counts, for every topology domain, the matches of an arriving pod's terms and of the terms of running pods
 // (interpodaffinity, preFilterState).
 type affinities struct {
 	pod             *Pod

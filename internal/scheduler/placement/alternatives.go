@@ -15,7 +15,7 @@ type Prospect struct {
 	// Sampled: kube-scheduler looks at a part of so many nodes only, and which part is unknown; the options are those
 	// of every part.
 	Sampled bool
-	// Approximate says what is not modelled, or where the options are too many to be all named.
+	// Approximate lists what is not modelled, or where there are too many options to name all.
 	Approximate []string
 }
 
@@ -68,8 +68,8 @@ func (c *Cluster) Alternatives(pod *Pod) Prospect {
 	return p
 }
 
-// Fits names the nodes on which the pod fits beside what is there and the pods for which room is kept, without
-// evictions. It changes no later decision (see reader).
+// Fits names the nodes on which the pod fits without evictions, beside the present and the nominated pods. It changes
+// no later decision (see reader).
 func (c *Cluster) Fits(pod *Pod) []string {
 	if gated(pod) {
 		return nil
@@ -112,9 +112,9 @@ type prospective struct {
 	rank ranking
 }
 
-// evictable adds the ways in which evictions can make room. Where the order of a node's pods is open (equal priority,
-// equal start), it decides whom the reprieve spares, so a node has several outcomes. One of them happens if no other
-// node is sure to have a better.
+// evictable adds the ways in which evictions can make room. If the order of a node's pods is open (equal priority,
+// equal start), it decides which pods the reprieve spares, so that a node has several outcomes. One of them happens
+// unless another node certainly has a better one.
 func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
 	potential := 0
 	var all []prospective
@@ -143,7 +143,7 @@ func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
 	slices.SortFunc(worst, ranking.compare)
 	bar := worst[compared-1]
 	p.Sampled = compared < len(worst)
-	// The search does not end before it has found victims whose budgets allow it, if there are any.
+	// The search continues until it has found victims whose budgets allow the eviction, if there are any.
 	allowed := worst[len(worst)-1].violations == 0
 	for _, o := range all {
 		if o.rank.compare(bar) >= 0 && (!allowed || o.rank.violations == 0) {
@@ -179,7 +179,7 @@ func (cy *cycle) outcomes(at int) (outcomes []prospective, complete bool) {
 		for _, victim := range w.victims {
 			option.Victims = append(option.Victims, Victim{Pod: victim})
 		}
-		// The order also says to which of a budget's pods its allowance goes, and so whether the same victims violate
+		// The order also decides which of a budget's pods use its allowance, and so whether the same victims violate
 		// it.
 		signature := fmt.Sprint(cy.interchange(n, lower, alike, &option), rank.violations)
 		if !known[signature] {

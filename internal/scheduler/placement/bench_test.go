@@ -31,7 +31,7 @@ func large(nodes, podsEach int) Snapshot {
 	return s
 }
 
-// BenchmarkOneAnswer makes a cluster of a snapshot and asks it about one pod that must preempt: all that a forecast
+// BenchmarkOneAnswer builds a cluster from a snapshot and schedules one pod that must preempt: all that a forecast
 // needs.
 func BenchmarkOneAnswer(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {

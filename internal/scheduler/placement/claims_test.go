@@ -53,7 +53,7 @@ func claiming(name, claim, template string) *corev1.Pod {
 	return p
 }
 
-// goes schedules a pod and binds it: where it goes, or what is said of it otherwise.
+// goes schedules a pod and binds it: its node, or the message of the decision.
 func goes(c *Cluster, object *corev1.Pod) string {
 	pod := c.Pod(object)
 	switch d := c.Schedule(pod); d.Kind {
@@ -80,7 +80,7 @@ func TestEvictionsFreeNoDevicesInADryRun(t *testing.T) {
 	b.at("b").runs("full", 0, "4")
 	c := New(b.Snapshot)
 	expect(t, goes(c, requesting("two", 1000, "2")), "cannot allocate all claims")
-	expect(t, goes(c, requesting("one", 1000, "1")), "evicts full") // not "holds", whose device is not free before it has stopped
+	expect(t, goes(c, requesting("one", 1000, "1")), "evicts full") // not "holds", which releases its device only after it has stopped
 	c.RemovePod(c.PodsOn("a")[0], "a")
 	expect(t, goes(c, requesting("late", 1000, "1")), "a")
 	if problems := c.Approximate(c.Pod(requesting("new", 0, "1"))); len(problems) > 0 {

@@ -158,17 +158,17 @@ func (c *Cluster) Clone() *Cluster {
 	return &clone
 }
 
-// reader is the cluster for a question, whose answer must not change later decisions. These depend on more than the
-// nodes: on where the next search begins, on how often Break was called, and on the memos, as a shape that has one
-// leaves other choices to Break. So a reader has a place of its own to begin at, takes the first of equals, and neither
-// makes nor uses a memo. It shares the nodes and must not be used to change them.
+// reader is the cluster for a query, which must not change later decisions. These depend on more than the nodes: on the
+// start of the next search, on how often Break was called, and on the memos, as a shape that has one leaves other
+// choices to Break. So a reader has a start of its own, takes the first of equals, and neither makes nor uses a memo.
+// It shares the nodes and must not be used to change them.
 func (c *Cluster) reader() *Cluster {
 	r := *c
 	r.Break, r.reading, r.work = nil, true, &workspace{}
 	return &r
 }
 
-// Approximate says what a pod uses that is not modelled, as Decision.Approximate does, without a decision.
+// Approximate lists what a pod uses that is not modelled, as Decision.Approximate does, without a decision.
 func (c *Cluster) Approximate(pod *Pod) []string {
 	if gated(pod) {
 		return nil
@@ -334,7 +334,7 @@ func (c *Cluster) AddNode(object *corev1.Node) {
 	c.arrange()
 }
 
-// RemoveNode removes a node and whatever is on it, and says what that was.
+// RemoveNode removes a node with its pods, and returns these.
 func (c *Cluster) RemoveNode(name string) []*Pod {
 	at := c.mustKnow(name)
 	lost := c.PodsOn(name)

@@ -2,9 +2,9 @@ package placement
 
 import "slices"
 
-// contest selects the victims of node after node where evictions may help, from the offset-th on, until those that help
-// are as many as limit and not all violate a budget. It says where they are the best, or one of so many equals, and
-// leaves them in workspace.best; 0 equals: they help nowhere (DryRunPreemption, pickOneNodeForPreemption).
+// contest selects the victims of node after node where evictions may help, from the offset-th on, until limit nodes
+// help and not all of them violate a budget. It returns the best node and the number of equally good ones, and leaves
+// these in workspace.best; equal is 0 if evictions help nowhere (DryRunPreemption, pickOneNodeForPreemption).
 func (cy *cycle) contest(offset, limit int) (at int, best ranking, equal int) {
 	c, w := cy.c, cy.c.work
 	found, unviolating := 0, 0
@@ -41,8 +41,8 @@ func (cy *cycle) contest(offset, limit int) (at int, best ranking, equal int) {
 	return at, best, equal
 }
 
-// eviction is what evictions on a node come to. Its zero value says that their victims are still to be selected: it
-// comes before all others, so that the best of a window is known when nothing in it is open.
+// eviction is the result of evictions on a node. Its zero value means that the victims are still to be selected: it
+// sorts before all others, so that the best of a window is known when nothing in it is open.
 type eviction ranking
 
 func (e eviction) open() bool { return e.count == 0 }
@@ -59,7 +59,7 @@ func (e eviction) compare(other eviction) int {
 	return ranking(e).compare(ranking(other))
 }
 
-// passing are the victims of a node that chance had a say in: they may be others when they are selected again.
+// passing are the victims of a node that were chosen at random: another selection may choose others.
 type passing struct {
 	at      int
 	victims []*Pod

@@ -6,7 +6,7 @@ import "slices"
 type cycle struct {
 	c          *Cluster
 	pod        *Pod
-	affinities *affinities // nil: nothing to say (the plugin is skipped)
+	affinities *affinities // nil: the plugin is skipped
 	spreads    *spreads    // nil: the same
 	mounts     *mounts     // nil: it has no volume claims
 	// kept: there is a memo of the pod's shape.
@@ -93,7 +93,7 @@ func (cy *cycle) withNominated(t *trial) verdict {
 	return v
 }
 
-// run asks the filters that look at more than the node object, in kube-scheduler's order.
+// run applies the filters that read more than the node object, in kube-scheduler's order.
 func (cy *cycle) run(t *trial) verdict {
 	if v := t.ports(cy.pod); v != feasible {
 		return v
@@ -119,7 +119,7 @@ func (cy *cycle) run(t *trial) verdict {
 	return cy.allocate(t.node)
 }
 
-// workspace is memory that is used again and again.
+// workspace is memory that is reused.
 type workspace struct {
 	feasible      []int
 	helpful       positionSet

@@ -20,8 +20,8 @@ type Devices struct {
 	Templates []*resourcev1.ResourceClaimTemplate
 }
 
-// devices is what the plugin DynamicResources knows, where all devices of a driver on a node are as good as each other:
-// then it only counts them. What that is not true of is a problem of the pods that ask for it.
+// devices is the state of the plugin DynamicResources, if all devices of a driver on a node are equivalent: then the
+// plugin only counts them. If they are not, the pods that request them have a problem.
 type devices struct {
 	slots     *slots
 	classes   map[string]*deviceClass
@@ -98,7 +98,7 @@ func (v *devices) driverSlot(driver string) int {
 // byDriver is the expression by which most classes select devices.
 var byDriver = regexp.MustCompile(`^\s*device\.driver\s*==\s*["']([^"']+)["']\s*$`)
 
-// driverOf is the driver whose devices a class selects; known is false where it selects by more than that, or less.
+// driverOf is the driver whose devices a class selects; known is false if it selects by more than that, or less.
 func driverOf(class *resourcev1.DeviceClass) (driver string, known bool) {
 	for _, selector := range class.Spec.Selectors {
 		var match []string
@@ -155,7 +155,7 @@ func (v *devices) offer(list []*resourcev1.ResourceSlice, taken map[deviceID]boo
 	}
 }
 
-// unlike says why the devices of a slice may not be exchanged for one another; "" when they may.
+// unlike is the reason why the devices of a slice are not equivalent; "" if they are.
 func unlike(slice *resourcev1.ResourceSlice) string {
 	of := "devices of " + slice.Spec.Driver
 	if slice.Spec.NodeName == nil {
@@ -217,7 +217,7 @@ func claimKey(pod *corev1.Pod, claim *corev1.PodResourceClaim) string {
 	return ""
 }
 
-// wants is what a pod asks drivers for besides what it requests as extended resources.
+// wants is a pod's requests to drivers besides its extended resources.
 type wants struct {
 	own    map[int]int64 // by claims of its own: by driver
 	shared []string      // claims that it names, which other pods may name too
@@ -226,7 +226,7 @@ type wants struct {
 	problem string
 }
 
-// of is what a pod asks for; nil where it asks for no devices.
+// of is a pod's requests for devices; nil if there are none.
 func (v *devices) of(pod *corev1.Pod, requests quantities) *wants {
 	if v == nil {
 		return nil
@@ -282,7 +282,7 @@ func (w *wants) trouble(problem string) {
 	}
 }
 
-// demand is what a claim asks for, by driver.
+// demand is the devices that a claim requests, by driver.
 func (w *wants) demand(v *devices, spec *resourcev1.ResourceClaimSpec) map[int]int64 {
 	demand := map[int]int64{}
 	if len(spec.Devices.Constraints) > 0 {

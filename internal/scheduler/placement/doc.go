@@ -1,5 +1,5 @@
-// Package placement says where pods go and whom they evict: kube-scheduler's rules (v1.36, default profile) as a pure
-// engine.
+// Package placement decides where pods go and which pods they evict: kube-scheduler's rules (v1.36, default profile)
+// as a pure engine.
 //
 // Data in, data out: there is no I/O, no clock and no goroutine here. A Cluster is made of real API objects, and
 // changes as its owner says:
@@ -15,8 +15,8 @@
 //
 // Schedule answers as one kube-scheduler would: one node, one set of victims, and what is equal to it. Where the real
 // one chooses at random (between equal nodes, a rotating window of nodes to score in a large cluster, a random offset
-// among the candidates for preemption), Alternatives names everything that is possible. Explain says why, node by node
-// and in kube-scheduler's own words.
+// among the candidates for preemption), Alternatives names everything that is possible. Explain gives the reasons, node
+// by node and in kube-scheduler's own words.
 //
 // The rules, each with its source in k8s.io/kubernetes/pkg/scheduler named where it is: the filters NodeUnschedulable,
 // NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, PodTopologySpread and InterPodAffinity;

@@ -19,7 +19,7 @@ type Explanation struct {
 	Message string
 }
 
-// NodeExplanation is what the filters say about one node, and what evictions would change.
+// NodeExplanation is the result of the filters for one node, and the effect of evictions.
 type NodeExplanation struct {
 	Node string
 	// Reasons against it, in kube-scheduler's words; none when the pod fits.
@@ -61,8 +61,8 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// Explain says why Schedule decides as it does. Of equals, its decision takes the first. Like all questions, it changes
-// no later decision (see reader).
+// Explain explains the decision of Schedule. Of equals, its decision takes the first. Like all queries, it changes no
+// later decision (see reader).
 func (c *Cluster) Explain(pod *Pod) Explanation {
 	c = c.reader()
 	decision, _ := c.decide(pod)
@@ -106,8 +106,8 @@ func (cy *cycle) everywhere() []verdict {
 	return verdicts
 }
 
-// evictions adds to the nodes whose eviction makes room there, and is what kube-scheduler says of nodes where none
-// does; why is the reason for which it does not look at all.
+// evictions adds to the nodes whose eviction makes room there, and returns kube-scheduler's messages for nodes where
+// none does; why is the reason for which it does not try at all.
 func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwards map[string]int, why string) {
 	w := cy.c.work
 	if why = cy.ineligible(); why != "" {

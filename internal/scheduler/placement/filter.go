@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// verdict is what the filters say about a node: the first that objects speaks.
+// verdict is the result of the filters for a node: that of the first filter that rejects it.
 type verdict uint8
 
 const (
@@ -50,11 +50,11 @@ func (v verdict) resolvable() bool { return v >= portsTaken }
 // arrival is what counts of a pod only while it looks for a node. Made when it first does.
 type arrival struct {
 	required    nodeaffinity.RequiredNodeAffinity
-	selective   bool // required has anything to say
+	selective   bool // required has any terms
 	tolerations []corev1.Toleration
 	preferred   *nodeaffinity.PreferredSchedulingTerms
-	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names it
-	// asks for.
+	// names are the nodes that its affinity names; nil: it names none. conflicting: no node can have all the names that
+	// it requires.
 	names       []string
 	conflicting bool
 	// Topology spread constraints. spreadAll: nodes without all keys of the soft ones do not count for these.

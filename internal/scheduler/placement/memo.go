@@ -2,11 +2,11 @@ package placement
 
 import "cmp"
 
-// memo is what was found out about the nodes for pods of one shape. It costs what has changed since it was last asked:
-// simulations ask about thousands of pods of few shapes.
+// memo caches what was computed about the nodes for pods of one shape. Its cost is what has changed since it was last
+// used: simulations schedule thousands of pods of few shapes.
 //
-// It is kept for pods for which only the node itself counts (see keeps). Where pods are nominated to a node, what holds
-// for the pod that asks depends on its priority, and on whether it is nominated there itself.
+// It is kept for pods for which only the node itself matters (see keeps). If pods are nominated to a node, the result
+// for a pod depends on its priority, and on whether it is nominated there itself.
 type memo struct {
 	cluster *Cluster
 	layout  *layout
@@ -18,12 +18,11 @@ type memo struct {
 	helpful   positionSet  // where evictions may help
 	nominated positionSet  // where pods are nominated
 
-	// priority of the pod that asked last.
+	// priority of the pod that used it last.
 	priority int32
-	// own is where the pod that asked last was nominated; -1: nowhere.
+	// own is the nominated node of the pod that used it last; -1: none.
 	own int
-	// evictions are of the helpful nodes but those where they turned out not to help. It is made when they are first
-	// asked about.
+	// evictions are of the helpful nodes but those where they turned out not to help. It is created on first use.
 	evictions index[eviction]
 	// passing are those evictions that hold for one decision only.
 	passing []passing
@@ -38,9 +37,8 @@ func (s score) compare(other score) int { return cmp.Compare(s, other) }
 // preempt.
 const mostMemos = 256
 
-// keeps reports whether there is a memo for the pod's shape, or is to be one: where for the pod nothing counts but a
-// node itself and what is on it (no topology, and no ports, whose owners it would take longer to look at than all
-// else), and its shape is not seen for the first time.
+// keeps reports whether there is or should be a memo for the pod's shape: only a node itself and its pods matter for
+// the pod (no topology, and no ports, whose check would take longer than all else), and its shape has occurred before.
 func (cy *cycle) keeps() bool {
 	a := cy.pod.arrival
 	if cy.c.reading || len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil || cy.mounts != nil || cy.pod.wants != nil {

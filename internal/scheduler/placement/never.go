@@ -16,14 +16,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
-// Never answers the one question that needs no knowledge of what runs. It looks at resources, the node selector,
-// required node affinity, taints and the node's name; volumes, ports, and affinity to other pods are left out, so that
-// "never" is certain and "perhaps" is not more than that.
+// Never answers the one question that does not depend on running pods. It checks resources, the node selector, required
+// node affinity, taints and the node's name. It ignores volumes, ports, and affinity to other pods, so that "never" is
+// certain and "perhaps" is not more than that.
 //
-// It says that a pod fits on none of the nodes even when they are empty, and why, in kube-scheduler's manner: "2 have
-// too little cpu (it requests 8, the largest has 3920m), 1 has untolerated taint {gpu: present}". Without nodes nothing
-// is known. A cordoned node counts as one that can take the pod: cordons end. Requests that the pod leaves out are its
-// limits, as the API server has it.
+// It reports whether a pod fits on none of the nodes even when they are empty, and why, in kube-scheduler's manner: "2
+// have too little cpu (it requests 8, the largest has 3920m), 1 has untolerated taint {gpu: present}". Without nodes
+// nothing is known. A cordoned node counts as one that can take the pod: cordons end. Requests that the pod omits are
+// its limits, as for the API server.
 func Never(pod *corev1.Pod, nodes []*corev1.Node) (why string, never bool) {
 	if len(nodes) == 0 {
 		return "", false
@@ -92,7 +92,7 @@ type shortage struct {
 	nodes map[corev1.ResourceName]int // how many have too little
 }
 
-// lacking are the resources of which an empty node has less than is asked for.
+// lacking are the resources of which an empty node has less than requested.
 func (s *shortage) lacking(node *corev1.Node) []corev1.ResourceName {
 	var names []corev1.ResourceName
 	for name, asked := range s.asked {
@@ -120,7 +120,7 @@ func (s *shortage) text(name corev1.ResourceName) string {
 	return fmt.Sprintf("%d have too little %s (it requests %s, the largest has %s)", s.nodes[name], name, asked.String(), most.String())
 }
 
-// Never is the same of a pod of a cluster: devices, which are offered beside the nodes' objects, are not asked for.
+// Never is the function Never for a pod of a cluster. It ignores devices, which are not part of the nodes' objects.
 func (c *Cluster) Never(pod *Pod, nodes []*corev1.Node) (why string, never bool) {
 	object := pod.object
 	if c.devices != nil && pod.wants != nil {

@@ -80,7 +80,7 @@ func (c *Cluster) Pod(object *corev1.Pod) *Pod {
 	return p
 }
 
-// want finds out which devices the pod asks for.
+// want determines the devices that the pod requests.
 func (p *Pod) want(devices *devices) {
 	p.wants = devices.of(p.object, p.requests)
 	if p.wants == nil || len(p.wants.own) == 0 {

@@ -47,8 +47,8 @@ func (cy *cycle) ineligible() string {
 	return ""
 }
 
-// victims selects whom to evict from a node, into workspace.victims, the most important first. drawn: chance had a say
-// (SelectVictimsOnNode).
+// victims selects the pods to evict from a node, into workspace.victims, the most important first. drawn: the choice
+// was partly random (SelectVictimsOnNode).
 func (cy *cycle) victims(n *node) (rank ranking, helps, drawn bool) {
 	w := cy.c.work
 	w.lower = w.lower[:0]
@@ -85,8 +85,8 @@ func (cy *cycle) shuffle(n *node, lower []int) (drawn bool) {
 	return drawn
 }
 
-// reprieve evicts the pods at some places of a node, and takes back as many as it can: in their order, those whose
-// budget does not allow their eviction first.
+// reprieve evicts the pods at some places of a node, and spares as many as it can: in their order, those whose budget
+// does not allow their eviction first.
 func (cy *cycle) reprieve(n *node, lower []int) (ranking, bool) {
 	w := cy.c.work
 	w.requested = append(w.requested[:0], n.requested...)
@@ -226,7 +226,7 @@ func (b Budgets) String() string {
 	return fmt.Sprint(allowed)
 }
 
-// At is a copy of the cluster whose decisions go by the budgets of another moment.
+// At is a copy of the cluster whose decisions use the budgets of another moment.
 func (c *Cluster) At(budgets Budgets) *Cluster {
 	clone := c.Clone()
 	clone.budgets = slices.Clone(budgets.list)
@@ -237,8 +237,8 @@ func (b *budget) covers(pod *Pod) bool {
 	return b.namespace == pod.namespace && len(pod.labels) > 0 && b.selector.Matches(pod.labels) && !b.disrupted[pod.Name]
 }
 
-// violating says of each of some pods, in their order, whether its budget would not allow its eviction after those
-// before it (filterPodsWithPDBViolation). The result is good until the next call.
+// violating reports for each of several pods, in their order, whether its budget would not allow its eviction after
+// those before it (filterPodsWithPDBViolation). The result is valid until the next call.
 func (c *Cluster) violating(n *node, pods []int) []bool {
 	c.work.violating = grow(c.work.violating, len(pods))
 	result := c.work.violating

@@ -203,7 +203,7 @@ func sets(p Prospect) string {
 			}
 			names = append(names, strings.Join(group, "|"))
 		}
-		// Victims that are alike stand for one another: their group is all of them.
+		// Equivalent victims may replace one another: their group is all of them.
 		all := strings.Split(strings.Join(names, "|"), "|")
 		slices.Sort(all)
 		texts = append(texts, fmt.Sprint(o.Node, len(o.Victims), slices.Compact(all)))

@@ -39,7 +39,7 @@ func (q quantities) add(other quantities, sign int64) quantities {
 	return q
 }
 
-// slots gives every resource name a small number. It grows with the names it is asked for.
+// slots gives every resource name a small number. It grows with the names that it is called with.
 type slots struct {
 	of    map[corev1.ResourceName]int
 	names []corev1.ResourceName
@@ -91,7 +91,7 @@ func scalar(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceAttachableVolumesPrefix)
 }
 
-// What a container that asks for nothing counts for in scores (util.DefaultMilliCPURequest, DefaultMemoryRequest).
+// The values that a container without requests has in scores (util.DefaultMilliCPURequest, DefaultMemoryRequest).
 var unasked = [2]int64{slotCPU: 100, slotMemory: 200 << 20}
 
 func unaskedList() corev1.ResourceList {
@@ -101,14 +101,14 @@ func unaskedList() corev1.ResourceList {
 	}
 }
 
-// demands are what a pod asks for, in the several readings that kube-scheduler has.
+// demands are a pod's requests, in the several readings of kube-scheduler.
 type demands struct {
 	// requests decides whether it fits (NodeResourcesFit) and how it balances (NodeResourcesBalancedAllocation).
 	requests quantities
 	// held is what it takes from a node that it is bound to: a resize that is under way counts.
 	held quantities
-	// heldForScore is its cpu and memory on a node it is bound to, for least-allocated scoring: containers that ask for
-	// nothing count too.
+	// heldForScore is its cpu and memory on a node it is bound to, for least-allocated scoring, which counts containers
+	// without requests too.
 	heldForScore [2]int64
 	// score is its own cpu and memory in least-allocated scoring. The plugin leaves pod-level resources out of it (its
 	// scorer is made without that feature).

@@ -1,6 +1,6 @@
 package placement
 
-// Kind says what a decision is.
+// Kind is the kind of a decision.
 type Kind string
 
 const (
@@ -14,7 +14,7 @@ const (
 	Gated Kind = "Gated"
 )
 
-// Decision is what becomes of one pod.
+// Decision is the scheduling decision about one pod.
 type Decision struct {
 	Kind Kind
 	// Node is where the pod goes, or which is reserved for it.
@@ -25,7 +25,7 @@ type Decision struct {
 	Victims []*Pod
 	// Violations (Preempts) is how many victims' disruption budgets do not allow it.
 	Violations int
-	// Approximate says what the pod uses that is not modelled.
+	// Approximate lists what the pod uses that is not modelled.
 	Approximate []string
 }
 
@@ -39,7 +39,8 @@ func (c *Cluster) Schedule(pod *Pod) Decision {
 	return decision
 }
 
-// decide is Schedule without its effect on nominations; lost says that the pod's, if it has one, is to end.
+// decide is Schedule without its effect on nominations; lost reports whether the pod's nomination, if it has one, is to
+// end.
 func (c *Cluster) decide(pod *Pod) (decision Decision, lost bool) {
 	if gated(pod) {
 		return Decision{Kind: Gated}, false

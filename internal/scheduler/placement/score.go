@@ -82,7 +82,7 @@ func leastAllocated(pod *Pod, n *node) int64 {
 }
 
 // balanced favours nodes that the pod brings nearer to an equal use of cpu and memory (noderesources,
-// balancedResourceScorer). It says nothing about pods that ask for neither.
+// balancedResourceScorer). It is 0 for pods that request neither.
 func balanced(pod *Pod, n *node) int64 {
 	if pod.requests[slotCPU] == 0 && pod.requests[slotMemory] == 0 {
 		return 0

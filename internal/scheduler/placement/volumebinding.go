@@ -87,7 +87,7 @@ func (v *volumes) equal(b binding, n *node, list []binding) string {
 	}
 }
 
-// OpenVolumes says which equal volumes differ in where they are, of those that were bound; "" where none do.
+// OpenVolumes names the bound volumes among equal ones that differ in topology; "" if there are none.
 func (c *Cluster) OpenVolumes() string {
 	if c.volumes == nil {
 		return ""

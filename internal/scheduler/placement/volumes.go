@@ -37,7 +37,7 @@ type volumes struct {
 	claims     map[string]*corev1.PersistentVolumeClaim // by namespace and name
 	persistent []*corev1.PersistentVolume
 	users      map[string]int // of claims: pods on nodes
-	// open says that equal volumes were to be had, which differ in where they are.
+	// open notes that there were several equal volumes, which differ in topology.
 	open string
 }
 

@@ -23,11 +23,11 @@ type Cluster struct {
 	Quotas          []*corev1.ResourceQuota
 }
 
-// Refusal says why an API server rejects a pod.
+// Refusal is the reason why an API server rejects a pod.
 type Refusal struct {
 	// Message is in the words of the API server.
 	Message string
-	// Passing says that the pod is admitted when others have ended: a quota is used up.
+	// Passing is true if the pod is admitted after others have ended: a quota is exhausted.
 	Passing bool
 }
 
@@ -52,8 +52,8 @@ func New(cluster Cluster, pods []*corev1.Pod) *Controller {
 	return c
 }
 
-// Admit returns the pod as the API server stores it, and charges its use to the quotas of its namespace; or it says why
-// the pod is rejected. The pod given is not changed.
+// Admit returns the pod as the API server stores it, and charges it to the quotas of its namespace; or the reason why
+// the pod is rejected. It does not change its argument.
 func (c *Controller) Admit(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 	pod, refusal := c.Complete(pod)
 	if refusal != nil {
@@ -62,7 +62,7 @@ func (c *Controller) Admit(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 	return pod, c.Charge(pod)
 }
 
-// Complete returns the pod with all defaults, or says why the pod is rejected whatever quotas say.
+// Complete returns the pod with all defaults, or the reason why the pod is rejected whatever the quotas are.
 func (c *Controller) Complete(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 	pod = pod.DeepCopy()
 	if pod.Namespace == "" {

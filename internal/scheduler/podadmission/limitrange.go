@@ -86,7 +86,7 @@ func addDefaults(pod *corev1.Pod, item *corev1.LimitRangeItem) {
 	}
 }
 
-// exceeds says which bounds of an item the pod is outside of (PodValidateLimitFunc).
+// exceeds lists the bounds of an item that the pod violates (PodValidateLimitFunc).
 func exceeds(pod *corev1.Pod, item *corev1.LimitRangeItem) []string {
 	var complaints []string
 	switch item.Type {

@@ -34,7 +34,7 @@ func newLedger(quota *corev1.ResourceQuota, pods []*corev1.Pod) *ledger {
 	return l
 }
 
-// Charge counts the pod in the quotas of its namespace, or says which it would exceed
+// Charge counts the pod in the quotas of its namespace, or returns the quota that it would exceed
 // (k8s.io/apiserver/pkg/admission/plugin/resourcequota, CheckRequest).
 func (c *Controller) Charge(pod *corev1.Pod) *Refusal {
 	var covering []*ledger
@@ -59,8 +59,8 @@ func (c *Controller) Charge(pod *corev1.Pod) *Refusal {
 	return nil
 }
 
-// ChargeObject counts an object of a resource, such as "jobs.batch", in the quotas that limit how many there are, or
-// says which it would exceed.
+// ChargeObject counts an object of a resource, such as "jobs.batch", in the quotas for the number of such objects, or
+// returns the quota that it would exceed.
 func (c *Controller) ChargeObject(namespace, resourceName string) *Refusal {
 	use := corev1.ResourceList{corev1.ResourceName("count/" + resourceName): *resource.NewQuantity(1, resource.DecimalSI)}
 	counting := func(l *ledger) bool {
@@ -173,8 +173,8 @@ func inClass(pod *corev1.Pod, selector corev1.ScopedResourceSelectorRequirement)
 	return err == nil && matches.Matches(set)
 }
 
-// bestEffort is the pod's quality of service (pkg/apis/core/v1/helper/qos): nobody asks for or limits processors or
-// memory.
+// bestEffort reports whether the pod's quality of service is BestEffort (pkg/apis/core/v1/helper/qos): no container has
+// requests or limits of processors or memory.
 func bestEffort(pod *corev1.Pod) bool {
 	asks := func(r *corev1.ResourceRequirements) bool {
 		for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
@@ -213,7 +213,7 @@ func crossesNamespaces(pod *corev1.Pod) bool {
 			slices.ContainsFunc(anti.PreferredDuringSchedulingIgnoredDuringExecution, weighted))
 }
 
-// requires reports whether containers leave out what a quota of processors or memory makes them say
+// requires refuses a pod with containers that omit a request which a quota of processors or memory makes mandatory
 // (podEvaluator.Constraints).
 func (l *ledger) requires(pod *corev1.Pod) *Refusal {
 	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {
@@ -246,7 +246,7 @@ func (l *ledger) requires(pod *corev1.Pod) *Refusal {
 	return refuse("failed quota: %s: must specify %s", l.Name, strings.Join(texts, "; "))
 }
 
-// exceeded says what of a use is more than the quota has left.
+// exceeded lists the resources of which a use is more than the quota has left.
 func (l *ledger) exceeded(use corev1.ResourceList) *Refusal {
 	var requested, used, limited []string
 	for _, name := range slices.Sorted(maps.Keys(use)) {
