@@ -195,7 +195,7 @@ func matches(named []placement, places []string) bool {
 	return false
 }
 
-func TestWhatIsSaidIsRead(t *testing.T) {
+func TestForecastsAreReadFromThePlansOutput(t *testing.T) {
 	s := saidOf(t, `
 Warning: ns/j will preempt
 

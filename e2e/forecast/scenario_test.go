@@ -33,9 +33,9 @@ var (
 	seeds     = flag.Int("forecast.seeds", 50, "how many scenarios are drawn")
 )
 
-// TestWhatThenHappensIsWhatThePlanSaid draws scenarios and plays each on nodes of its own. A seed that fails is played
+// TestThePlansForecastHappens draws scenarios and plays each on nodes of its own. A seed that fails is played
 // again by: go test ./forecast -run WhatThenHappens -forecast.seed=N -forecast.seeds=1.
-func TestWhatThenHappensIsWhatThePlanSaid(t *testing.T) {
+func TestThePlansForecastHappens(t *testing.T) {
 	makeClasses(t)
 	var next atomic.Int64
 	for lane := range lanes {

@@ -47,9 +47,9 @@ func apply(t *testing.T, terminal *providertest.Terminal, command string, variab
 	return printed
 }
 
-// TestTheFirstTutorialsPlanNamesTheWorkerThatGoes is ElasticDL's: two low workers, of which the second starts two
+// TestTheFirstTutorialsPlanNamesTheEvictedWorker is ElasticDL's: two low workers, of which the second starts two
 // seconds after the first, and a high job that needs the room of one.
-func TestTheFirstTutorialsPlanNamesTheWorkerThatGoes(t *testing.T) {
+func TestTheFirstTutorialsPlanNamesTheEvictedWorker(t *testing.T) {
 	terminal := tutorial(t, "elastic-scheduling")
 	variables := func(more ...string) []string {
 		return append([]string{"image=elastic-trainer:test", "low_epochs=100000", "high_epochs=100000"}, more...)
@@ -110,9 +110,9 @@ func places(t *testing.T, job string) map[string]string {
 	return nodes
 }
 
-// TestTheSecondTutorialsPlanNamesTheWorkloadThatGoes is Trainy's: a low task with all GPUs of the queue, and a high
+// TestTheSecondTutorialsPlanNamesTheEvictedWorkload is Trainy's: a low task with all GPUs of the queue, and a high
 // one.
-func TestTheSecondTutorialsPlanNamesTheWorkloadThatGoes(t *testing.T) {
+func TestTheSecondTutorialsPlanNamesTheEvictedWorkload(t *testing.T) {
 	terminal := tutorial(t, "queue-priorities")
 	variables := func(more ...string) []string { return append([]string{"image=host"}, more...) }
 	t.Cleanup(func() { apply(t, terminal, "destroy", variables()...) })

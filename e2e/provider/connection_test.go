@@ -124,7 +124,7 @@ func TestTheWrongClusterIsRefused(t *testing.T) {
 	)
 }
 
-func TestWhoMayNotIsToldWhatIsMissing(t *testing.T) {
+func TestMissingPermissionsAreNamed(t *testing.T) {
 	admin := adminConfig(t)
 	nobody := providertest.Account(t, admin, "nobody", "")
 	class := priorityClass("forbidden", "value = 1")

@@ -183,7 +183,7 @@ func inSchema(attribute string) string { return places.ReplaceAllString(attribut
 
 var places = regexp.MustCompile(`\[("[^"]*"|\d+)\]`)
 
-func TestWhatOthersSetAndNobodyConfiguredIsPlannedAndRemoved(t *testing.T) {
+func TestUnconfiguredFieldsOfOthersArePlannedAndRemoved(t *testing.T) {
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range driftKinds() {
 		t.Run(k.resource, func(t *testing.T) {
@@ -311,7 +311,7 @@ func differences(want, got tftypes.Value) string {
 	return b.String()
 }
 
-func TestWhatADriftWarningSaysToIgnoreIsIgnored(t *testing.T) {
+func TestTheRemedyOfADriftWarningMakesThePlanIgnoreTheDrift(t *testing.T) {
 	const full, reduced = "drift-full", "drift-less"
 	r := newTerminal(t)
 	config := func(lifecycle func(ref string) string) string {
@@ -366,7 +366,7 @@ func TestWhatADriftWarningSaysToIgnoreIsIgnored(t *testing.T) {
 	r.expectNoChanges(t, config(func(ref string) string { return remedies[ref] }))
 }
 
-func TestAPlanSaysThatItReleasesAQueueThatAnActionHolds(t *testing.T) {
+func TestAPlanWarnsThatItReleasesAQueueThatAnActionHolds(t *testing.T) {
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
 	for _, k := range driftKinds() {
 		if k.title() != "ClusterQueue" && k.title() != "LocalQueue" {

@@ -61,7 +61,7 @@ func (r *terminal) plans(t *testing.T, config string, sentences ...string) strin
 	return printed
 }
 
-func TestMistakesAreToldWithTheirPlace(t *testing.T) {
+func TestMistakesAreReportedAtTheirAttribute(t *testing.T) {
 	r := newTerminal(t)
 	for mistake, c := range map[string]struct {
 		resource, lines string
@@ -92,7 +92,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestARuleThatHadToWaitIsToldWhenItIsKnown(t *testing.T) {
+func TestARuleAboutUnknownValuesIsCheckedWhenTheyAreKnown(t *testing.T) {
 	r := newTerminal(t)
 	printed := r.refuses(t, "with a quota that is known after apply", asAdmin("")+`
 		resource "terraform_data" "later" {
@@ -253,7 +253,7 @@ func requireNoClasses(t *testing.T) {
 	}
 }
 
-func TestAmountsAreTheSameHoweverTheyAreSpelled(t *testing.T) {
+func TestSpellingsOfOneQuantityAreEqual(t *testing.T) {
 	r := newTerminal(t)
 	queue := func(first, second string) string {
 		return asAdmin("") + kindOf(t, "elastic_cluster_queue").block("test", "spelled", fmt.Sprintf(`

@@ -41,7 +41,7 @@ func (k kueueKind) untilThere(t *testing.T, name string, generation int64) {
 	}
 }
 
-func TestActiveIsWaitedForWhereItIsAskedFor(t *testing.T) {
+func TestWaitForActiveWaitsForTheConditionActive(t *testing.T) {
 	const name = "waits"
 	for _, resource := range []string{"elastic_cluster_queue", "elastic_local_queue", "elastic_admission_check"} {
 		t.Run(resource, func(t *testing.T) {
@@ -187,7 +187,7 @@ func admittedWorkloads(t *testing.T) {
 	}
 }
 
-func TestAClusterWithoutKueueIsSaidToBeOne(t *testing.T) {
+func TestAClusterWithoutKueueIsReported(t *testing.T) {
 	const name = "without"
 	p, r := newProxy(t), newTerminal(t)
 	k := kindOf(t, "elastic_local_queue")

@@ -88,7 +88,7 @@ func TestOneApplyEntryOwnsWhatWeWrote(t *testing.T) {
 	)
 }
 
-func TestWhatIsImportedBecomesOursWhereItIsEqual(t *testing.T) {
+func TestAnImportTakesOwnershipOfEqualFields(t *testing.T) {
 	name := "imported"
 	steps(t,
 		resource.TestStep{
@@ -146,7 +146,7 @@ func TestWhatIsImportedIsChangedWhereItDiffers(t *testing.T) {
 	)
 }
 
-func TestImportOfWhatIsNotThereSaysSo(t *testing.T) {
+func TestImportOfAMissingObjectIsAnError(t *testing.T) {
 	steps(t, resource.TestStep{
 		Config:        asAdmin("") + priorityClass("not-there", "value = 9"),
 		ResourceName:  class,
@@ -156,7 +156,7 @@ func TestImportOfWhatIsNotThereSaysSo(t *testing.T) {
 	})
 }
 
-func TestACreateWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
+func TestAnObjectIsFoundAfterTheResponseToItsCreationWasLost(t *testing.T) {
 	p := newProxy(t)
 	name := "lost-answer"
 	var once atomic.Bool
@@ -192,7 +192,7 @@ func TestACreateThatNeverArrivedIsAnError(t *testing.T) {
 	})
 }
 
-func TestWhatWasMadeAnewIsNeitherChangedNorDeleted(t *testing.T) {
+func TestAnObjectThatOthersReplacedIsNeitherChangedNorDeleted(t *testing.T) {
 	p := newProxy(t)
 	name := "made-anew"
 	steps(t,

@@ -91,9 +91,9 @@ func TestTheRolesOfTheExampleSufficeForTheExpectedCluster(t *testing.T) {
 	steps(t, resource.TestStep{Config: stranger + trainingJob("uid-job", ""), ExpectError: says("Cannot get Namespace kube-system", "--clusterrole=elastic-")})
 }
 
-// TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing has an account that may read what others share, and one that may read
+// TestAPlanWithReadOnlyPermissionsNamesTheMissingOnes has an account that may read what others share, and one that may read
 // nothing.
-func TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing(t *testing.T) {
+func TestAPlanWithReadOnlyPermissionsNamesTheMissingOnes(t *testing.T) {
 	roles, admin, terminal := providertest.ExampleRoles(t), adminConfig(t), providertest.NewTerminal(t)
 	config := trainingJob("looked-at", `
 		master  = { priority_class_name = "nobodys" }
@@ -116,7 +116,7 @@ func TestAPlanOfWhoMayOnlyLookSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestWhoMayOnlyLookChangesNothing(t *testing.T) {
+func TestAnAccountWithReadOnlyPermissionsChangesNothing(t *testing.T) {
 	roles, admin := providertest.ExampleRoles(t), adminConfig(t)
 	config := trainingJob("untouched", "") + priorityClass("untouched", "value = 1") + `
 		resource "elastic_task" "t" {

@@ -10,7 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
-// TestGrantingMorePermissionsThanOneHasNamesTheRemedy has a user who may make every object of a job, but none of its pods.
+// TestGrantingMorePermissionsThanOneHasNamesTheRemedy uses an account that may create every object of a job, but none of
+// its pods.
 func TestGrantingMorePermissionsThanOneHasNamesTheRemedy(t *testing.T) {
 	all := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	rules := []rbacv1.PolicyRule{

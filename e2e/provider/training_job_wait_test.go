@@ -125,7 +125,7 @@ func TestAWaitSeesTheRunEnd(t *testing.T) {
 	r.expectNoChanges(t, config)
 }
 
-func TestARunThatFailsIsAnErrorOnlyWhenAskedFor(t *testing.T) {
+func TestAFailedRunIsAnErrorOnlyWithFailOnError(t *testing.T) {
 	t.Run("a failed run is a warning, and stays", func(t *testing.T) {
 		name, r := "fails", newTerminal(t)
 		config := asAdmin("") + trainingJob(name, "wait_for = \"running\""+nowhere)
@@ -178,7 +178,7 @@ func TestAnUpdateWaitsToo(t *testing.T) {
 	expectSays(t, printed, "Warning: Training job default/update-waits is not running yet", "Its phase is Waiting: fewer workers than the minimum")
 }
 
-func TestAReplacementSaysWhatIsLost(t *testing.T) {
+func TestAReplacementWarnsWhatIsLost(t *testing.T) {
 	name, r := "replaced", newTerminal(t)
 	config := func(seed int) string {
 		return asAdmin("") + trainingJob(name, fmt.Sprintf("training = { minibatch_size = 10, seed = %d }\n workers = { max = 1 }", seed))

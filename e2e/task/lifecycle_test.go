@@ -244,7 +244,7 @@ func awaitDefaultQueue(t *testing.T, ns string) {
 	})
 }
 
-func TestTheQueuesAreClosedToWhoMayNotReadThem(t *testing.T) {
+func TestTheQueuesNeedPermissionToReadThem(t *testing.T) {
 	t.Parallel()
 	user := fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n", cluster.UserKubeconfig)
 	for data, says := range map[string]string{

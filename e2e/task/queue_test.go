@@ -98,7 +98,7 @@ func awaitRunning(t *testing.T, ns, name string) {
 	})
 }
 
-func TestALowTaskMakesRoomForAHighOneAndComesBack(t *testing.T) {
+func TestALowTaskMakesRoomForAHighOneAndRunsAgain(t *testing.T) {
 	t.Parallel()
 	ns, r := namespace(t), providertest.NewTerminal(t)
 	released := t.TempDir() + "/released"
@@ -256,7 +256,7 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	r.ExpectNoChanges(t, slow)
 }
 
-func TestAQueueThatNeverPreemptsIsSaidToDoSo(t *testing.T) {
+func TestAQueueThatNeverPreemptsIsReported(t *testing.T) {
 	t.Parallel()
 	ns, r := namespace(t), providertest.NewTerminal(t)
 	never := strings.Replace(queue(ns, 4), `within_cluster_queue = "LowerPriority"`, `within_cluster_queue = "Never"`, 1)

@@ -29,7 +29,7 @@ func enforce(t *testing.T, ns, standard string) {
 	}
 }
 
-func TestATaskThatSaysSoIsAdmittedWhereRestrictedIsEnforced(t *testing.T) {
+func TestATaskWithTheSettingsIsAdmittedWhereRestrictedIsEnforced(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	enforce(t, ns, "restricted")

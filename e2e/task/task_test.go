@@ -327,7 +327,7 @@ func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 	}
 }
 
-func TestAFailedTaskSaysWhy(t *testing.T) {
+func TestAFailedTaskReportsTheReason(t *testing.T) {
 	t.Parallel()
 	t.Run("as a warning", func(t *testing.T) {
 		t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-func TestATallySaysWhatSituationsCameTo(t *testing.T) {
+func TestATallyCountsTheResultsOfSituations(t *testing.T) {
 	reasons := []forecast.Reason{{Code: forecast.OtherScheduler}, {Code: forecast.NotModelled}}
 	tally := &truth.Tally{}
 	tally.Count(truth.Outcome{Verdict: truth.Right}, nil)

@@ -145,7 +145,7 @@ func TestAForecastIsAWarning(t *testing.T) {
 	}
 }
 
-func TestWhoIsPlannedTwiceIsForecastOnce(t *testing.T) {
+func TestAJobThatIsPlannedTwiceIsForecastOnce(t *testing.T) {
 	c := planning(newAPIServer(t).URL, forecastError, time.Minute)
 	job := trainingJobNamed(t, "high-prio-job", "high")
 	if first := c.forecast(t.Context(), job, ""); len(first) != 1 {

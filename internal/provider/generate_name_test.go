@@ -140,7 +140,7 @@ func TestANameThatIsTakenIsTriedWithOtherLetters(t *testing.T) {
 	}
 }
 
-func TestJobsOfOnePrefixAreToldApartWhileTheyArePlanned(t *testing.T) {
+func TestPlannedJobsOfOnePrefixHaveDistinctNames(t *testing.T) {
 	var names plannedNames
 	first, second := names.next("low-"), names.next("low-")
 	if first == second || !strings.HasPrefix(first, "low-") || len(first) != len("low-")+generatedLetters {

@@ -92,7 +92,7 @@ func TestWaitsEndWhenNothingMoreIsToBeExpected(t *testing.T) {
 	}
 }
 
-func TestAWaitThatIsInterruptedSaysSo(t *testing.T) {
+func TestAnInterruptedWaitIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)

@@ -269,7 +269,7 @@ func TestAcceleratorsInAnyShape(t *testing.T) {
 	}
 }
 
-func TestHowATaskGoes(t *testing.T) {
+func TestTheProgressOfATask(t *testing.T) {
 	suspended := func(labels map[string]string) *batchv1.Job {
 		j := &batchv1.Job{}
 		j.Labels, j.Spec.Suspend, j.Spec.Parallelism = labels, new(true), new(int32(2))
@@ -332,7 +332,7 @@ func TestHowATaskGoes(t *testing.T) {
 	}
 }
 
-func TestADefaultQueueIsNobodysChange(t *testing.T) {
+func TestADefaultQueueIsNoChange(t *testing.T) {
 	for _, c := range []struct{ asked, live, want string }{
 		{"", trainingjob.DefaultQueue, ""}, {"", "other", "other"}, {"user-queue", trainingjob.DefaultQueue, trainingjob.DefaultQueue}, {"user-queue", "", ""},
 	} {

@@ -14,7 +14,7 @@ import (
 
 // What drawDefinition never draws proves nothing about reading, replacing and writing it: a field that is new fails
 // here until it is drawn, and is then lost in TestTrainingJobModelAndDefinition wherever it was forgotten.
-func TestTheDrawnDefinitionsSayAllThatAJobMaySay(t *testing.T) {
+func TestTheDrawnDefinitionsSetEveryFieldOfAJob(t *testing.T) {
 	elsewhere := map[string]string{
 		"Job.Model.File": "is set when a job is rendered",
 		"Labels":         "are read from the Job",

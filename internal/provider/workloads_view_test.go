@@ -154,7 +154,7 @@ func TestPlacesInTheQueue(t *testing.T) {
 	})
 }
 
-func TestWhatAWorkloadAsksFor(t *testing.T) {
+func TestTheRequestsOfAWorkload(t *testing.T) {
 	cpu := func(amount string) corev1.ResourceList { return corev1.ResourceList{"cpu": resource.MustParse(amount)} }
 	w := workload("w")
 	w.Spec.PodSets = []kueue.PodSet{{Name: "main", Count: 3, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -180,7 +180,7 @@ func TestWhatAWorkloadAsksFor(t *testing.T) {
 	}
 }
 
-func TestWhoEvictedAWorkload(t *testing.T) {
+func TestThePreemptorOfAWorkload(t *testing.T) {
 	const message = "Preempted to accommodate a workload (UID: 5c023c28-8533-4927-b266-56bca5e310c1, JobUID: 4548c8bd) due to prioritization in the ClusterQueue; preemptor path: /team; preemptee path: /team"
 	for name, c := range map[string]struct {
 		workload *kueue.Workload

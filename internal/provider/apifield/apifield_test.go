@@ -91,7 +91,7 @@ func TestExpandLeavesOutWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestFlattenKeepsWhatMeansTheSame(t *testing.T) {
+func TestFlattenKeepsPriorValuesOfEqualMeaning(t *testing.T) {
 	quota := func(spelled string) map[string]any {
 		return map[string]any{"fairSharing": map[string]any{"weight": spelled}}
 	}

@@ -54,7 +54,7 @@ func paths(changes []drift.Change) []string {
 	return names
 }
 
-func TestChangesGoAsDeepAsTheShapesAreTheSame(t *testing.T) {
+func TestChangesAreNamedAsDeepAsTheShapesAreEqual(t *testing.T) {
 	unknown := tftypes.NewValue(tftypes.String, tftypes.UnknownValue)
 	for behaviour, c := range map[string]struct {
 		from, to tftypes.Value
@@ -147,7 +147,7 @@ Applying this plan sets them to the values that it shows. That releases the queu
 	}
 }
 
-func TestALabelThatBecomesOursIsNamedWhereOthersHaveIt(t *testing.T) {
+func TestANewlyConfiguredLabelIsNamedIfOthersHaveSetIt(t *testing.T) {
 	o := drift.Observation{Writers: []drift.Writer{edited}, Others: map[string]string{`labels["team"]`: drift.Digest("ops")}}
 	changes := drift.Changes(attributes{"labels": noMap}, attributes{"labels": mapOf("team", "ml")}, all)
 	if _, detail, ok := drift.Warning("x", changes, o, attributes{"labels": mapOf("team", "ml")}, func(drift.Change) string { return "" }); !ok ||
@@ -156,7 +156,7 @@ func TestALabelThatBecomesOursIsNamedWhereOthersHaveIt(t *testing.T) {
 	}
 }
 
-func TestLostAttributesStayKnownUntilSomebodyWritesThem(t *testing.T) {
+func TestRemovedAttributesStayKnownUntilAnotherManagerWritesThem(t *testing.T) {
 	changes := drift.Changes(attributes{"a": text("x"), "stop_policy": text("None")}, attributes{"a": noText, "stop_policy": text("Hold")}, all)
 	first := drift.Observation{Writers: []drift.Writer{stopped}}.Observed(changes, drift.Observation{})
 	if diff := cmp.Diff([]string{"a"}, first.Lost); diff != "" {
@@ -214,7 +214,7 @@ func TestConflictsAreWhatThePlanHasNotSeen(t *testing.T) {
 	}
 }
 
-func TestAConflictSaysWhatIsThereAndWhatCanBeDone(t *testing.T) {
+func TestAConflictNamesTheLiveValuesAndTheRemedies(t *testing.T) {
 	planned := attributes{"stop_policy": text("Hold"), "description": text("d")}
 	live := attributes{"stop_policy": text("HoldAndDrain"), "description": noText}
 	desired := attributes{"stop_policy": text("None"), "description": text("d")}

@@ -65,7 +65,7 @@ func taskJob(t *testing.T, of task.Task) forecast.Job {
 	return planned
 }
 
-func TestWhatBecomesOfAJobInAQueue(t *testing.T) {
+func TestTheForecastForAJobInAQueue(t *testing.T) {
 	low, lowPod := runningTask("low", 100)
 	waiting := forecasttest.Workload("Job", "waiting", "job-waiting", forecasttest.Pod("waiting", "", "4", 0, 0), 1000, -20)
 	for behaviour, c := range map[string]struct {

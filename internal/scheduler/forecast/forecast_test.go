@@ -53,7 +53,7 @@ func high(t *testing.T) forecast.Job {
 	return job(t, forecasttest.TrainingJob("high-prio-job", "high", "high", 1, 1))
 }
 
-func TestAJobThatWaitsIsToldWhenIfTheRunningJobsGiveATime(t *testing.T) {
+func TestAJobThatWaitsHasAnEstimateIfRunningJobsHaveKnownEnds(t *testing.T) {
 	running := forecasttest.Master(forecasttest.Pod("running-x", "node-1", "2", 1000000, 0), "running")
 	worker := forecasttest.Worker(forecasttest.Pod("running-worker-0", "node-1", "1", 1000000, 0), "running", 0)
 	s := oneNode("4", running, worker)
@@ -86,7 +86,7 @@ func TestAJobThatWaitsIsToldWhenIfTheRunningJobsGiveATime(t *testing.T) {
 	}
 }
 
-func TestWhatBecomesOfAJob(t *testing.T) {
+func TestTheForecastForAJob(t *testing.T) {
 	for behaviour, c := range map[string]struct {
 		on     func() *forecast.Snapshot
 		before []forecast.Job

@@ -196,7 +196,7 @@ func TestAWorkloadsPodsAreFoundByTheAnnotationOfKueue(t *testing.T) {
 	}
 }
 
-func TestJobsOfOneFileAreAskedAboutTheirOwnVictimsOnly(t *testing.T) {
+func TestForecastsOfOneFileNameTheirOwnVictimsOnly(t *testing.T) {
 	s := oneNode("4")
 	s.Nodes = nil
 	for _, name := range []string{"a-1", "a-2", "b-1", "b-2"} {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestEveryFilterSaysWhatIsAgainstANode(t *testing.T) {
+func TestEveryFilterReportsWhyItRejectsANode(t *testing.T) {
 	pod := func(cpu string, changes ...func(*corev1.Pod)) *corev1.Pod {
 		p := prioritised("new", 0, amounts("cpu", cpu))
 		for _, change := range changes {
@@ -208,7 +208,7 @@ func TestVictimsAreChosenByTheSixCriteria(t *testing.T) {
 	}
 }
 
-func TestAPodThatWaitsForItsVictimsEvictsNobodyElse(t *testing.T) {
+func TestAPodThatWaitsForItsVictimsEvictsNoOther(t *testing.T) {
 	c := New(nodes("a", "b").at("a").runs("low-a", 0, "4").at("b").runs("low-b", 0, "4").Snapshot)
 	pod := c.Pod(prioritised("high", 100, amounts("cpu", "4")))
 	d := c.Schedule(pod)

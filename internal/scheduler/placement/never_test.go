@@ -29,7 +29,7 @@ func asking(requests corev1.ResourceList) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}}}
 }
 
-func TestAPodThatFitsNowhereIsToldWhy(t *testing.T) {
+func TestAPodThatFitsNowhereGetsTheReasons(t *testing.T) {
 	small := func() []*corev1.Node {
 		return []*corev1.Node{machine("a", amounts("cpu", "3920m", "memory", "15Gi")), machine("b", amounts("cpu", "2", "memory", "15Gi"))}
 	}

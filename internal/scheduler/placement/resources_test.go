@@ -54,7 +54,7 @@ func equalQuantities(a, b quantities) bool {
 	return true
 }
 
-func TestAPodThatAsksForNothingCountsInScores(t *testing.T) {
+func TestAPodWithoutRequestsCountsInScores(t *testing.T) {
 	s := newSlots()
 	always := corev1.ContainerRestartPolicyAlways
 	with := func(change func(*corev1.Pod)) *corev1.Pod {

@@ -378,7 +378,7 @@ func TestADaemonSetsPodsAreTiedToTheirNodes(t *testing.T) {
 	}
 }
 
-func TestWhatDecidesAboutPodsComesBeside(t *testing.T) {
+func TestObjectsThatAffectPodsAreReadBesideTheJobs(t *testing.T) {
 	contents, err := read(t, with(`{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {selector: {app: a}}}
 ---
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}
