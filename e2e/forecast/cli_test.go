@@ -68,15 +68,15 @@ func TestTheExitCodeOfAForecastIsItsOutcome(t *testing.T) {
 		code int
 		more []string
 	}{
-		"it fits":                      {ask("100m", "p10"), 0, nil},
-		"it preempts":                  {ask("2", "p1000"), 10, nil},
-		"it waits":                     {ask("2", "p100"), 11, nil},
-		"it can never run":             {ask("5", "p1000"), 12, nil},
-		"there is no such file":        {"nowhere.yaml", 1, nil},
-		"there is no such context":     {ask("1", "p10"), 1, []string{"--context", "nobodys"}},
-		"an argument that is no flag":  {ask("1", "p10"), 2, []string{"again"}},
-		"the same as data":             {ask("2", "p1000"), 10, []string{"--json"}},
-		"in time that nobody can keep": {ask("1", "p10"), 1, []string{"--timeout", "1ns"}},
+		"it fits":                          {ask("100m", "p10"), 0, nil},
+		"it preempts":                      {ask("2", "p1000"), 10, nil},
+		"it waits":                         {ask("2", "p100"), 11, nil},
+		"it can never run":                 {ask("5", "p1000"), 12, nil},
+		"there is no such file":            {"nowhere.yaml", 1, nil},
+		"there is no such context":         {ask("1", "p10"), 1, []string{"--context", "nobodys"}},
+		"an argument that is no flag":      {ask("1", "p10"), 2, []string{"again"}},
+		"the same as data":                 {ask("2", "p1000"), 10, []string{"--json"}},
+		"with a timeout that is too short": {ask("1", "p10"), 1, []string{"--timeout", "1ns"}},
 	} {
 		command := exec.CommandContext(t.Context(), sim, append([]string{"forecast", "-f", c.file, "--kubeconfig", cluster.Kubeconfig}, c.more...)...)
 		output, err := command.CombinedOutput()

@@ -89,7 +89,7 @@ check "gate" {
 	}
 	one := strings.Join(strings.Fields(printed), " ")
 	if want := `true, "never", false, true, [ "master starts", "worker 0 never", "worker 1 never", ], 0, true,`; !strings.Contains(one, want) {
-		t.Errorf("it does not say %s:\n%s", want, printed)
+		t.Errorf("%s is missing:\n%s", want, printed)
 	}
 	nowhere := "provider \"elastic\" {\n host = \"https://127.0.0.1:1\"\n}\n"
 	printed, code = terminal.Run(t, nowhere+strings.Replace(data, "length(data.elastic_forecast.f.victims)", "data.elastic_forecast.f.victims == null", 1)+

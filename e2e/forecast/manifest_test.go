@@ -36,7 +36,7 @@ output "f" {
 	printed, code := terminal.Run(t, data, "plan")
 	one := strings.Join(strings.Fields(printed), " ")
 	if want := `"never", + [ + "driver starts", + "workers 0 never", + "workers 1 never", ],`; code != 0 || !strings.Contains(one, want) {
-		t.Errorf("exit code %d, and it does not say %s:\n%s", code, want, printed)
+		t.Errorf("exit code %d, and %s is missing:\n%s", code, want, printed)
 	}
 	printed, code = terminal.Run(t, strings.Replace(data, "replicas: 2", "replicas: -2", 1), "plan")
 	if code == 0 || !strings.Contains(printed, "replicas is -2") {

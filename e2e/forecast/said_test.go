@@ -34,11 +34,11 @@ func saidOf(t *testing.T, printed, job string) said {
 	t.Helper()
 	begin := strings.Index(printed, "Warning: "+job+" ")
 	if begin < 0 {
-		t.Fatalf("the plan says nothing of %s:\n%s", job, printed)
+		t.Fatalf("the plan has no forecast for %s:\n%s", job, printed)
 	}
 	text, _, complete := strings.Cut(printed[begin:], "nothing is reserved.")
 	if !complete {
-		t.Fatalf("what the plan says has no end:\n%s", printed)
+		t.Fatalf("the forecast has no end:\n%s", printed)
 	}
 	s := said{text: text, starts: map[string][]string{}, alike: map[string][]string{}, perhaps: map[string][]string{}}
 	lines := strings.Split(text, "\n")

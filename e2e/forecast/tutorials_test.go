@@ -145,6 +145,6 @@ func workloadOf(t *testing.T, job string) *kueue.Workload {
 			return w
 		}
 	}
-	t.Fatalf("no workload stands for Job %s", job)
+	t.Fatalf("Job %s has no Workload", job)
 	return nil
 }

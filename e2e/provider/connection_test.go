@@ -18,10 +18,10 @@ import (
 
 func TestAPlanOfWhatIsNewNeedsNoCluster(t *testing.T) {
 	for where, config := range map[string]string{
-		"with no provider configuration":         `provider "elastic" {}`,
-		"with a kubeconfig that is not there":    `provider "elastic" { config_path = "made/later" }`,
-		"with a host that is not known":          unknownHost,
-		"with a host at which nobody is at home": `provider "elastic" { host = "https://127.0.0.1:1" }`,
+		"with no provider configuration":      `provider "elastic" {}`,
+		"with a kubeconfig that is not there": `provider "elastic" { config_path = "made/later" }`,
+		"with a host that is not known":       unknownHost,
+		"with a host without a server":        `provider "elastic" { host = "https://127.0.0.1:1" }`,
 	} {
 		t.Run(where, func(t *testing.T) {
 			steps(t, resource.TestStep{
@@ -52,7 +52,7 @@ func TestWithoutAClusterTheErrorNamesWhatToDo(t *testing.T) {
 			"kubeconfig /nowhere/kubeconfig", "no such file",
 		}},
 		"the context is not there": {asAdmin(`config_context = "other"`), []string{`context "other" does not exist`}},
-		"nobody listens": {`provider "elastic" { host = "https://127.0.0.1:1" }`, []string{
+		"no server listens": {`provider "elastic" { host = "https://127.0.0.1:1" }`, []string{
 			"Cannot create PriorityClass nowhere", "https://127.0.0.1:1", "cannot be reached", "connection refused", "Check that the cluster runs",
 		}},
 		"the name does not exist": {`provider "elastic" { host = "https://cluster.invalid:6443" }`, []string{

@@ -341,7 +341,7 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 				case planned == nil:
 				case len(planned.Replaces) == 0:
 					if wrong := m.Apply(t, planned); len(wrong) > 0 {
-						t.Errorf("%s: apply says\n%s", group, texts(wrong))
+						t.Errorf("%s: apply reports\n%s", group, texts(wrong))
 					}
 				case !remade[root]:
 					remade[root] = true

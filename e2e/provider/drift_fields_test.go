@@ -248,11 +248,11 @@ func TestEveryFieldOfEveryObjectOfAJobThatOthersChangeIsPlannedAndCorrected(t *t
 				for _, ch := range group {
 					root, _, _ := strings.Cut(ch.path, "[")
 					if !strings.Contains(said, root) && !strings.Contains(said, "labels[") && !strings.Contains(said, "annotations[") && !isAttribute(ch.path) || !strings.Contains(said, driftTester) && !strings.Contains(said, ", removed, or") {
-						t.Errorf("%s: the plan does not say who has changed %s:\n%s", what, ch.path, said)
+						t.Errorf("%s: the plan does not name the writer of %s:\n%s", what, ch.path, said)
 					}
 				}
 				if wrong := m.Apply(t, planned); len(wrong) > 0 {
-					t.Errorf("%s: apply says\n%s", what, texts(wrong))
+					t.Errorf("%s: apply reports\n%s", what, texts(wrong))
 				}
 				expectEmptyPlan(t, strings.Join(what, ", "), m)
 				resigned := slices.ContainsFunc(group, func(ch change) bool { return strings.HasPrefix(ch.name, "Secret ") })

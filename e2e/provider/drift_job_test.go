@@ -137,7 +137,7 @@ func TestWhatOthersChangeInAJobAfterThePlanIsAConflict(t *testing.T) {
 			}
 			m.Refresh(t)
 			if wrong := m.Apply(t, m.Plan(t)); len(wrong) > 0 {
-				t.Errorf("planned again, apply says\n%s", texts(wrong))
+				t.Errorf("planned again, apply reports\n%s", texts(wrong))
 			}
 			expectEmptyPlan(t, "corrected", m)
 			if !m.State.Equal(pristine) {

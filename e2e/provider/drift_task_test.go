@@ -225,7 +225,7 @@ func expectTaskCorrected(t *testing.T, m *providertest.Managed, pristine tftypes
 		t.Error(diff)
 	}
 	if wrong := m.Apply(t, planned); len(wrong) > 0 {
-		t.Errorf("%v: apply says\n%s", group, texts(wrong))
+		t.Errorf("%v: apply reports\n%s", group, texts(wrong))
 	}
 	expectEmptyPlan(t, strings.Join(group, ", "), m)
 }

@@ -65,7 +65,7 @@ func (d *drifting) expectCorrected(t *testing.T, attributes ...string) {
 	}
 	d.expectNamed(t, planned.Diagnostics, attributes)
 	if wrong := d.Apply(t, planned); len(wrong) > 0 {
-		t.Errorf("%s, %s: apply says\n%s", d.resource, when, texts(wrong))
+		t.Errorf("%s, %s: apply reports\n%s", d.resource, when, texts(wrong))
 	}
 	live := d.get(t, d.name)
 	for _, field := range [][]string{{"spec"}, {"metadata", "labels"}, {"metadata", "annotations"}, {"description"}, {"globalDefault"}, {"value"}} {
@@ -245,7 +245,7 @@ func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
 			was := d.get(t, d.name).GetResourceVersion()
 			wrong := d.Apply(t, planned)
 			if len(wrong) != 1 || wrong[0].Severity != tfprotov6.DiagnosticSeverityError {
-				t.Fatalf("apply overwrites %v, which nobody has seen:\n%s", paths, texts(wrong))
+				t.Fatalf("apply overwrites %v, which no plan has shown:\n%s", paths, texts(wrong))
 			}
 			for _, path := range paths {
 				if !strings.Contains(wrong[0].Detail, "  - "+path+": ") {
@@ -276,7 +276,7 @@ func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
 				t.Fatal(err)
 			}
 			if wrong := d.Apply(t, planned); len(wrong) > 0 {
-				t.Errorf("apply says\n%s", texts(wrong))
+				t.Errorf("apply reports\n%s", texts(wrong))
 			}
 			d.expectEmptyPlan(t, "set back by others")
 		})

@@ -76,7 +76,7 @@ func TestANameIsMadeOfAPrefixAndStays(t *testing.T) {
 		t.Run(k.resource, func(t *testing.T) {
 			m := server.Manage(t, k.resource, "generate_name = \"made-up-\"\n"+k.attributes)
 			if planned := m.Plan(t); entriesOf(planned.Value)["name"].IsKnown() {
-				t.Errorf("the name is planned before it is there")
+				t.Errorf("the name is planned before it exists")
 			}
 			m.Make(t)
 			t.Cleanup(func() { m.Destroy(t) })
@@ -103,7 +103,7 @@ func TestANameIsMadeOfAPrefixAndStays(t *testing.T) {
 				t.Errorf("a shorter prefix replaces by %v", planned.Replaces)
 			}
 			if wrong := m.Apply(t, planned); len(wrong) > 0 {
-				t.Errorf("apply says\n%s", texts(wrong))
+				t.Errorf("apply reports\n%s", texts(wrong))
 			}
 			expectEmptyPlan(t, "with another prefix", m)
 			if textIn(t, m.State, "name") != name || k.prefixOf(t, name) != "made-" {

@@ -59,7 +59,7 @@ func TestAMissingNamespaceIsAWarning(t *testing.T) {
 	}
 	expectSays(t, printed, warning, "a provider sees neither depends_on nor what a reference refers to", "kubernetes_namespace_v1.NAME.id")
 	for what, config := range map[string]string{
-		"one that is there":            asAdmin("forecast = \"off\"") + resources(`"kube-public"`),
+		"one that exists":              asAdmin("forecast = \"off\"") + resources(`"kube-public"`),
 		"one that is not known yet":    asAdmin("forecast = \"off\"") + "resource \"terraform_data\" \"later\" {}\n" + resources("terraform_data.later.id"),
 		"one that may not be read":     providertest.Account(t, adminConfig(t), "reads-no-namespaces", "forecast = \"off\"") + resources(`"no-such-namespace"`),
 		"one where nothing is planned": asAdmin("forecast = \"off\""),

@@ -100,7 +100,7 @@ func TestKueueResourcesLive(t *testing.T) {
 		t.Helper()
 		for _, k := range kinds {
 			if uid := string(k.live(t, name).GetUID()); uid != uids[k.resource] {
-				t.Errorf("%s, %s: it was made anew", k.resource, when)
+				t.Errorf("%s, %s: it was replaced", k.resource, when)
 			}
 		}
 	}

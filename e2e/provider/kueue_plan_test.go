@@ -104,7 +104,7 @@ func TestARuleAboutUnknownValuesIsCheckedWhenTheyAreKnown(t *testing.T) {
 
 func TestPlanningAQueueNeedsNoCluster(t *testing.T) {
 	r := newTerminal(t)
-	t.Run("where nobody listens", func(t *testing.T) {
+	t.Run("where no server listens", func(t *testing.T) {
 		r.plans(t, "provider \"elastic\" {\n  host = \"http://127.0.0.1:1\"\n}\n"+referring("nowhere")+`
 			resource "elastic_local_queue" "by_name" {
 			  name          = "by-name"
@@ -188,7 +188,7 @@ func TestNamesOfWhatIsNotThereAreWarnedAbout(t *testing.T) {
 		expectSays(t, printed, sentences...)
 	}
 	if strings.Contains(printed, "warned-there is not there") {
-		t.Errorf("what is there is missed:\n%s", printed)
+		t.Errorf("an existing object is reported as missing:\n%s", printed)
 	}
 	requests := p.take()
 	slices.Sort(requests)
@@ -212,7 +212,7 @@ func TestAPlanDoesNotWaitForAServerThatDoesNotAnswer(t *testing.T) {
 	}
 	r.plans(t, config)
 	if requests := p.take(); len(requests) > 2 {
-		t.Errorf("it is asked again and again: %q", requests)
+		t.Errorf("the requests are repeated: %q", requests)
 	}
 }
 
@@ -227,14 +227,14 @@ func TestAQueueThatNeverPreemptsIsWarnedAbout(t *testing.T) {
 	const says = "Warning: ClusterQueue never never preempts"
 	printed := r.plans(t, asAdmin("")+class("low", 1)+class("high", 2)+queue(""), says, `priorities decide who is next in the queue`, `within_cluster_queue = "LowerPriority"`)
 	if n := len(regexp.MustCompile(says).FindAllString(printed, -1)); n != 1 {
-		t.Errorf("it is said %d times:\n%s", n, printed)
+		t.Errorf("it is reported %d times:\n%s", n, printed)
 	}
 	for silence, config := range map[string]string{
 		"a queue that preempts":     class("low", 1) + class("high", 2) + queue(`preemption = { within_cluster_queue = "LowerPriority" }`),
 		"one class":                 class("low", 1) + queue(""),
 		"classes of the same value": class("low", 1) + class("high", 1) + queue(""),
 	} {
-		t.Run("nothing is said of "+silence, func(t *testing.T) {
+		t.Run("there is no warning about "+silence, func(t *testing.T) {
 			requireNoClasses(t)
 			r.plans(t, asAdmin("")+config)
 		})

@@ -119,7 +119,7 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 		"a queue by workloads": {"elastic_cluster_queue", admittedWorkloads, []string{
 			"Workload default/holder-admitted (is admitted, of Job train)", "Workload default/holder-reserving (holds quota)", `set stop_policy = "HoldAndDrain"`,
 		}},
-		"a flavor by nobody": {"elastic_resource_flavor", func(*testing.T) {}, []string{
+		"a flavor without references": {"elastic_resource_flavor", func(*testing.T) {}, []string{
 			"Nothing was found that uses it", "kubectl get pods -n kueue-system", "kubectl patch resourceflavor.kueue.x-k8s.io held",
 		}},
 	} {

@@ -85,7 +85,7 @@ func TestPriorityClassLife(t *testing.T) {
 			Check: func(*terraformState) error {
 				live := liveClass(t, name)
 				if string(live.UID) != uid {
-					t.Errorf("the class was made anew: UID %s, was %s", live.UID, uid)
+					t.Errorf("the class was replaced: UID %s, was %s", live.UID, uid)
 				}
 				if diff := cmp.Diff(map[string]string{"team": "ml", "tier": "gold"}, live.Labels); diff != "" {
 					t.Error(diff)

@@ -50,7 +50,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 	t.Cleanup(release)
 	deleteJobByHand(t, name)
 	why := []string{"Training job default/held is being deleted", "marked for deletion since 20", "held by finalizers: example.com/hold", "kubectl patch job -n default held"}
-	t.Run("a plan says so", func(t *testing.T) {
+	t.Run("a plan warns about it", func(t *testing.T) {
 		data := "\ndata \"elastic_training_job\" \"test\" {\n  name = \"held\"\n}\n"
 		printed, code := r.run(t, waiting+data, "plan")
 		if code != 0 {
@@ -107,7 +107,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 			t.Errorf("the last events are also those of the earlier job, %s, %q:\n%s", pod, message, printed)
 		}
 	})
-	t.Run("destroy says what holds it", func(t *testing.T) {
+	t.Run("destroy names what blocks it", func(t *testing.T) {
 		finalizers(t, name, `["example.com/hold"]`)
 		held = true
 		printed, code := r.run(t, waiting, "destroy", "-auto-approve")

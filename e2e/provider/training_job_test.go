@@ -156,7 +156,7 @@ func TestTrainingJobLife(t *testing.T) {
 	var uid types.UID
 	expectSameJob := func() {
 		if live := liveJob(t, name); live.UID != uid {
-			t.Errorf("the job was made anew: UID %s, was %s", live.UID, uid)
+			t.Errorf("the job was replaced: UID %s, was %s", live.UID, uid)
 		}
 	}
 	steps(t,

@@ -96,7 +96,7 @@ func TestTheTrainerRuns(t *testing.T) {
 		}
 		r.expectNoChanges(t, config("{ max = 2 }"))
 		if liveJob(t, "long").UID != uid {
-			t.Error("the job was made anew")
+			t.Error("the job was replaced")
 		}
 	})
 	t.Run("a job that loses what it owns gets it back", func(t *testing.T) { losesItsParts(t, job) })

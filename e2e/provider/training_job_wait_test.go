@@ -87,7 +87,7 @@ func TestAWaitThatTimesOutIsAWarning(t *testing.T) {
 	uid := liveJob(t, name).UID
 	r.expectNoChanges(t, config)
 	if printed, code := r.run(t, config, "apply", "-auto-approve"); code != 0 || liveJob(t, name).UID != uid {
-		t.Errorf("the next apply exited with %d and made the job anew:\n%s", code, printed)
+		t.Errorf("the next apply exited with %d and replaced the job:\n%s", code, printed)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 	expectSays(t, printed, "Training job default/interrupted has not succeeded yet", "it was interrupted")
 	r.expectNoChanges(t, config)
 	if liveJob(t, name).UID != uid {
-		t.Error("the job was made anew")
+		t.Error("the job was replaced")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAFailedRunIsAnErrorOnlyWithFailOnError(t *testing.T) {
 		expectSays(t, printed, "Warning: Training job default/fails has failed", "model.py:3: no such layer", "at step 1 of 2", "fail_on_error = true")
 		r.expectNoChanges(t, config)
 	})
-	t.Run("with fail_on_error it is an error, and the next plan begins anew", func(t *testing.T) {
+	t.Run("with fail_on_error it is an error, and the next plan replaces the job", func(t *testing.T) {
 		name, r := "fails-hard", newTerminal(t)
 		config := asAdmin("") + trainingJob(name, "wait_for = \"succeeded\"\n fail_on_error = true"+nowhere)
 		r.destroyAtTheEnd(t, name, config)
@@ -278,7 +278,7 @@ func TestAJobThatTakesTooLongFails(t *testing.T) {
 	}
 	expectSays(t, printed, "Training job default/too-long has failed", "DeadlineExceeded", "1 changed")
 	if again := liveJob(t, name); again.UID != live.UID {
-		t.Error("the job was made anew")
+		t.Error("the job was replaced")
 	}
 }
 

@@ -106,7 +106,7 @@ func TestImportAndThenARemoval(t *testing.T) {
 	}
 	printed, code = foreign.Run(t, block(ns, "foreign", ""), "import", address, ns+"/foreign")
 	if code == 0 {
-		t.Errorf("somebody's Job was imported:\n%s", printed)
+		t.Errorf("a Job of another client was imported:\n%s", printed)
 	}
 	providertest.ExpectSays(t, printed, "Job "+ns+"/foreign is no task", "A Job that it did not make cannot be imported")
 	printed, _ = foreign.Run(t, block(ns, "foreign", ""), "import", address, "foreign")
@@ -166,7 +166,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 	providertest.ExpectSays(t, printed, "Task "+ns+"/interrupted has not succeeded yet", "it was interrupted", "Its phase is Running")
 	r.ExpectNoChanges(t, config)
 	if job(t, ns, "interrupted").UID != uid {
-		t.Error("the task was made anew")
+		t.Error("the task was replaced")
 	}
 }
 

@@ -93,7 +93,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 		}
 		apply(t) // the phase is new
 	})
-	t.Run("a task that is being deleted says so", func(t *testing.T) {
+	t.Run("a task that is being deleted is reported", func(t *testing.T) {
 		change := onPart(t, job(t, ns, "parts"))
 		change.finalizers(`["example.com/hold"]`)
 		t.Cleanup(func() { change.finalizers("null") })

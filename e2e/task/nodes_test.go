@@ -44,7 +44,7 @@ func TestATaskOfTwoNodesStartsAndRestartsTogether(t *testing.T) {
 			}
 			for _, want := range []string{"rank 0 of 2 sees 2 nodes", "rank 1 of 2 sees 2 nodes"} {
 				if !slices.Contains(printed, want) {
-					t.Errorf("nobody said %q: %q", want, printed)
+					t.Errorf("%q is missing: %q", want, printed)
 				}
 			}
 			if _, err := client(t).RbacV1().Roles(ns).Get(t.Context(), task.ServiceAccountName("pair"), metav1.GetOptions{}); err != nil {

@@ -127,7 +127,7 @@ func TestATaskThatTakesTooLongFails(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{state("phase", text("Failed")), state("reason", knownvalue.StringRegexp(regexp.MustCompile("DeadlineExceeded")))},
 			Check: func(*terraform.State) error {
 				if live := job(t, ns, "slow"); string(live.UID) != uid {
-					t.Errorf("the task was made anew")
+					t.Errorf("the task was replaced")
 				}
 				return nil
 			},

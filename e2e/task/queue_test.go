@@ -148,7 +148,7 @@ func TestALowTaskMakesRoomForAHighOneAndRunsAgain(t *testing.T) {
 	awaitRunning(t, ns, "low")
 	r.ExpectNoChanges(t, both)
 	if live := job(t, ns, "low"); live.UID != uid {
-		t.Error("the low task was made anew")
+		t.Error("the low task was replaced")
 	}
 	providertest.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Running"`, `preemptions = 1`)
 	providertest.ExpectSays(t, show(t, r, both, "elastic_task.high"), `phase = "Succeeded"`)

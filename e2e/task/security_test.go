@@ -49,7 +49,7 @@ func TestATaskNeedsNothingWhereBaselineIsEnforcedAndGetsNoNode(t *testing.T) {
 	grabbing = strings.Replace(grabbing, `create = "60s"`, `create = "10s"`, 1)
 	printed, _ := r.Run(t, grabbing, "apply", "-auto-approve")
 	if printed = strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " "); !strings.Contains(printed, `violates PodSecurity "baseline:latest": hostPath volumes`) {
-		t.Errorf("apply says:\n%s", printed)
+		t.Errorf("apply reports:\n%s", printed)
 	}
 	if printed, code := r.Run(t, grabbing, "destroy", "-auto-approve"); code != 0 {
 		t.Errorf("destroy exited with %d:\n%s", code, printed)
@@ -124,7 +124,7 @@ func TestPodLogsAreShownUnlessTheyAreNotToBe(t *testing.T) {
 				t.Errorf("apply exited with %d:\n%q", code, printed)
 			}
 			if !c.shown && !strings.Contains(printed, "show_pod_logs = false") {
-				t.Errorf("it does not say why no log is shown:\n%s", printed)
+				t.Errorf("the reason for the missing log is missing:\n%s", printed)
 			}
 			if printed, code := r.Run(t, c.config, "destroy", "-auto-approve"); code != 0 {
 				t.Errorf("destroy exited with %d:\n%s", code, printed)

@@ -186,7 +186,7 @@ func TestTaskLife(t *testing.T) {
 	var uid string
 	same := func(*terraform.State) error {
 		if live := job(t, ns, "life"); string(live.UID) != uid {
-			t.Errorf("the task was made anew: UID %s, was %s", live.UID, uid)
+			t.Errorf("the task was replaced: UID %s, was %s", live.UID, uid)
 		}
 		return nil
 	}
@@ -249,7 +249,7 @@ func TestTaskLife(t *testing.T) {
 			ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
 			Check: func(*terraform.State) error {
 				if live := job(t, ns, "life"); string(live.UID) == uid {
-					t.Error("the task was not made anew")
+					t.Error("the task was not replaced")
 				}
 				return nil
 			},
@@ -306,19 +306,19 @@ func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 	t.Parallel()
 	file := func(lines string) string { return "yaml = <<-EOT\n" + lines + "\nEOT\n" }
 	for refusal, c := range map[string]struct{ lines, says string }{
-		"a key that is none":         {file("run: echo\nrun_: x"), "yaml:2: unknown key run_; did you mean run?"},
-		"what the file says too":     {file("run: echo\nresources:\n  cpus: 2") + `cpus = "4"`, "cpus is also set by the task file"},
-		"a variable that is too":     {file("run: echo\nenvs:\n  A: b") + `env = { A = "c" }`, `env["A"] is also set by the task file`},
-		"a secret's value":           {file("run: echo\nsecrets:\n  TOKEN: abc"), "secrets.TOKEN has its value in the file"},
-		"a file without run":         {file("setup: echo"), "run is empty; say what the task runs"},
-		"an unknown accelerator":     {`accelerators = "T5:4"`, `accelerator "T5" is unknown; the nearest names are T4`},
-		"alternatives that differ":   {`accelerators = ["T4:4", "H100:8"]`, "a pod has one request"},
-		"accelerators of a number":   {`accelerators = 4`, "neither text nor a list of texts"},
-		"an amount that is none":     {`memory = "lots"`, "memory"},
-		"an exit code that is none":  {`recovery = { recover_on_exit_codes = [137] }`, "used too much memory or was killed"},
-		"a name of a pod's variable": {`env = { SKYPILOT_NODE_RANK = "1" }`, "which the task sets itself"},
-		"Kueue's label":              {`labels = { "kueue.x-k8s.io/queue-name" = "q" }`, "say it by queue"},
-		"values without a version":   {`secrets_wo = { A = "b" }`, "secrets_wo_version"},
+		"a key that is none":                  {file("run: echo\nrun_: x"), "yaml:2: unknown key run_; did you mean run?"},
+		"an attribute that the file sets too": {file("run: echo\nresources:\n  cpus: 2") + `cpus = "4"`, "cpus is also set by the task file"},
+		"a variable that is too":              {file("run: echo\nenvs:\n  A: b") + `env = { A = "c" }`, `env["A"] is also set by the task file`},
+		"a secret's value":                    {file("run: echo\nsecrets:\n  TOKEN: abc"), "secrets.TOKEN has its value in the file"},
+		"a file without run":                  {file("setup: echo"), "run is empty; say what the task runs"},
+		"an unknown accelerator":              {`accelerators = "T5:4"`, `accelerator "T5" is unknown; the nearest names are T4`},
+		"alternatives that differ":            {`accelerators = ["T4:4", "H100:8"]`, "a pod has one request"},
+		"accelerators of a number":            {`accelerators = 4`, "neither text nor a list of texts"},
+		"an amount that is none":              {`memory = "lots"`, "memory"},
+		"an exit code that is none":           {`recovery = { recover_on_exit_codes = [137] }`, "used too much memory or was killed"},
+		"a name of a pod's variable":          {`env = { SKYPILOT_NODE_RANK = "1" }`, "which the task sets itself"},
+		"Kueue's label":                       {`labels = { "kueue.x-k8s.io/queue-name" = "q" }`, "say it by queue"},
+		"values without a version":            {`secrets_wo = { A = "b" }`, "secrets_wo_version"},
 	} {
 		t.Run(refusal, func(t *testing.T) {
 			t.Parallel()
@@ -344,7 +344,7 @@ func TestAFailedTaskReportsTheReason(t *testing.T) {
 			"the data is missing", "Last events:", "Last lines of pod", "the data is missing", "With fail_on_error = true this would be an error")
 		r.ExpectNoChanges(t, config)
 	})
-	t.Run("as an error, and the next plan begins anew", func(t *testing.T) {
+	t.Run("as an error, and the next plan replaces the task", func(t *testing.T) {
 		t.Parallel()
 		ns, r := namespace(t), providertest.NewTerminal(t)
 		config := block(ns, "fails", `

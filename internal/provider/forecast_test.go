@@ -125,7 +125,7 @@ func ofOne(t *testing.T, diags diag.Diagnostics, severity diag.Severity, says ..
 	text := diags[0].Summary() + "\n" + diags[0].Detail()
 	for _, sentence := range says {
 		if !strings.Contains(text, sentence) {
-			t.Errorf("it does not say %q:\n%s", sentence, text)
+			t.Errorf("%q is missing:\n%s", sentence, text)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestAForecastIsAWarning(t *testing.T) {
 	count := map[string]int{}
 	for _, path := range s.queries {
 		if count[path]++; count[path] > 1 && !strings.Contains(path, "configmaps") && !strings.HasSuffix(path, "/namespaces/default/pods") {
-			t.Errorf("%s was asked for %d times", path, count[path])
+			t.Errorf("%s was requested %d times", path, count[path])
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestWhereNoForecastCanBeMade(t *testing.T) {
 		says    []string
 	}{
 		"the cluster does not answer in time": {prepare: func(s *apiServer) { s.silent = hanging }, timeout: 50 * time.Millisecond, says: []string{"has not answered within forecast_timeout"}},
-		"nobody listens":                      {host: "https://127.0.0.1:1", timeout: time.Minute, says: []string{"cannot be reached"}},
+		"no server listens":                   {host: "https://127.0.0.1:1", timeout: time.Minute, says: []string{"cannot be reached"}},
 		"verbs are missing": {prepare: func(s *apiServer) {
 			s.denied = []string{"/api/v1/pods", "/apis/scheduling.k8s.io/v1/priorityclasses"}
 		}, timeout: time.Minute, says: []string{"not allowed: list pods, list priorityclasses.scheduling.k8s.io (in the whole cluster)", "elastic-forecaster"}},
@@ -218,7 +218,7 @@ func TestWhereNoForecastCanBeMade(t *testing.T) {
 			warning := planning(host, forecastWarn, c.timeout)
 			ofOne(t, warning.forecast(t.Context(), trainingJobNamed(t, "first", "high"), ""), diag.SeverityWarning, append(c.says, "No forecast can be made for first")...)
 			if more := warning.forecast(t.Context(), trainingJobNamed(t, "second", "high"), ""); len(more) > 0 {
-				t.Errorf("it is said again: %v", more)
+				t.Errorf("it is reported again: %v", more)
 			}
 			gate := planning(host, forecastError, c.timeout)
 			for _, name := range []string{"first", "second"} {

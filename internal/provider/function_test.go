@@ -107,7 +107,7 @@ func TestElasticdlArgsFunction(t *testing.T) {
 		t.Errorf("volumes are %v (%v)", volumes, err)
 	}
 	if got, _ := call(t, "elasticdl_args", str(line)); !at(t, got, "volumes").IsNull() {
-		t.Error("there are volumes that nobody asked for")
+		t.Error("there are volumes that the file does not have")
 	}
 	_, problem = call(t, "elasticdl_args", str(line+" --num_workers=3"))
 	if problem == nil || problem.FunctionArgument == nil || !strings.Contains(problem.Text, "did you mean --num_worker?") {
@@ -198,7 +198,7 @@ run: |
 		}
 	}
 	if !at(t, got, "recovery").IsNull() || !at(t, got, "volumes").IsNull() {
-		t.Errorf("what the file does not say is there: %s", got)
+		t.Errorf("there is a value that the file does not set: %s", got)
 	}
 	got, problem = call(t, "skypilot_task", str("resources:\n  accelerators: {H100:8, A100-80GB:8}\nrun: echo\n"))
 	if problem != nil {

@@ -80,7 +80,7 @@ func TestWhatKueueWouldRefuseIsRefusedAtTheAttribute(t *testing.T) {
 			t.Run(resourceType+": "+mistake, func(t *testing.T) {
 				found := validate(t, resourceType, configurationOf(t, objects[resourceType], c.fields))
 				if !slices.ContainsFunc(found, func(d *tfprotov6.Diagnostic) bool { return where(d) == c.at && strings.Contains(d.Detail, c.says) }) {
-					t.Errorf("nothing at %s that says %q, but:", c.at, c.says)
+					t.Errorf("nothing at %s contains %q, but:", c.at, c.says)
 				}
 				told := map[string]bool{}
 				for _, d := range found {

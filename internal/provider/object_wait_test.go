@@ -57,14 +57,14 @@ func TestWaitsEndWhenNothingMoreIsToBeExpected(t *testing.T) {
 		takes     time.Duration
 		says      []string // none where there is no warning
 	}{
-		"created is not waited for":                         {waitFor: waitForCreated},
-		"active at once":                                    {waitForActive, []reported{{condition: condition("True", 2)}}, 0, nil},
-		"active after a while":                              {waitForActive, []reported{{}, {after: 10 * time.Second, condition: condition("False", 2)}, {after: time.Minute, condition: condition("True", 2)}}, 70 * time.Second, nil},
-		"a condition without generation counts":             {waitForActive, []reported{{condition: condition("True", 0)}}, 0, nil},
-		"nobody says anything":                              {waitForActive, []reported{{}}, silence, []string{"Waited 20s", "nobody has said anything", "Kueue does not seem to run", "kubectl get pods -n kueue-system"}},
-		"what was said of the generation before is silence": {waitForActive, []reported{{condition: condition("True", 1)}}, silence, []string{"nobody has said anything"}},
-		"inactive until the time is up":                     {waitForActive, []reported{{condition: condition("False", 2)}}, 5 * time.Minute, []string{"Waited 5m0s", "the time for it was up", "is False, reason Because: of something."}},
-		"somebody deletes it":                               {waitForActive, []reported{{condition: condition("False", 2)}, {after: time.Second, uid: "u-2"}}, time.Second, []string{"was deleted while it was waited for"}},
+		"created is not waited for":                           {waitFor: waitForCreated},
+		"active at once":                                      {waitForActive, []reported{{condition: condition("True", 2)}}, 0, nil},
+		"active after a while":                                {waitForActive, []reported{{}, {after: 10 * time.Second, condition: condition("False", 2)}, {after: time.Minute, condition: condition("True", 2)}}, 70 * time.Second, nil},
+		"a condition without generation counts":               {waitForActive, []reported{{condition: condition("True", 0)}}, 0, nil},
+		"no condition is reported":                            {waitForActive, []reported{{}}, silence, []string{"Waited 20s", "nobody has said anything", "Kueue does not seem to run", "kubectl get pods -n kueue-system"}},
+		"a condition of an earlier generation does not count": {waitForActive, []reported{{condition: condition("True", 1)}}, silence, []string{"nobody has said anything"}},
+		"inactive until the time is up":                       {waitForActive, []reported{{condition: condition("False", 2)}}, 5 * time.Minute, []string{"Waited 5m0s", "the time for it was up", "is False, reason Because: of something."}},
+		"another client deletes it":                           {waitForActive, []reported{{condition: condition("False", 2)}, {after: time.Second, uid: "u-2"}}, time.Second, []string{"was deleted while it was waited for"}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestWaitsEndWhenNothingMoreIsToBeExpected(t *testing.T) {
 				}
 				for _, sentence := range c.says {
 					if !strings.Contains(diags[0].Detail(), sentence) {
-						t.Errorf("does not say %q: %s", sentence, diags[0].Detail())
+						t.Errorf("%q is missing: %s", sentence, diags[0].Detail())
 					}
 				}
 			})

@@ -41,8 +41,8 @@ func TestWorkOfDifferentPriorityInAQueueThatNeverPreempts(t *testing.T) {
 		"not where it may preempt":              {[]work{{"task 1", "a", "preempts", "low"}, {"task 2", "a", "preempts", "high"}}, false},
 		"not in different queues":               {[]work{{"task 1", "a", "never", "low"}, {"task 2", "a", "preempts", "high"}}, false},
 		"not of one that is planned twice":      {[]work{{"task 1", "a", "never", "low"}, {"task 1", "a", "never", "high"}}, false},
-		"not of a class that nobody knows":      {[]work{{"task 1", "a", "never", "low"}, {"task 2", "a", "never", "unknown"}}, false},
-		"not of a queue that nobody knows":      {[]work{{"task 1", "a", "unknown", "low"}, {"task 2", "a", "unknown", "high"}}, false},
+		"not about an unknown class":            {[]work{{"task 1", "a", "never", "low"}, {"task 2", "a", "never", "unknown"}}, false},
+		"not about an unknown queue":            {[]work{{"task 1", "a", "unknown", "low"}, {"task 2", "a", "unknown", "high"}}, false},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			connection := plan(t)
@@ -56,7 +56,7 @@ func TestWorkOfDifferentPriorityInAQueueThatNeverPreempts(t *testing.T) {
 				return
 			}
 			if again := connection.plansQueued(t.Context(), path.Root("queue"), "task 3", "a", "never", "high"); len(again) > 0 {
-				t.Errorf("it is said again: %v", again)
+				t.Errorf("it is reported again: %v", again)
 			}
 		})
 	}
@@ -65,9 +65,9 @@ func TestWorkOfDifferentPriorityInAQueueThatNeverPreempts(t *testing.T) {
 func TestWhatIsPlannedIsThere(t *testing.T) {
 	c := plan(t)
 	for behaviour, to := range map[string]reference{
-		"an object planned before":               {aLocalQueue, "a", "never"},
-		"no name":                                {aLocalQueue, "a", ""},
-		"whatever no cluster can be asked about": {aLocalQueue, "a", "unknown"},
+		"an object planned before": {aLocalQueue, "a", "never"},
+		"no name":                  {aLocalQueue, "a", ""},
+		"whatever is not known without a cluster": {aLocalQueue, "a", "unknown"},
 	} {
 		if diags := c.checkReference(t.Context(), path.Root("queue"), to, ""); len(diags) > 0 {
 			t.Errorf("%s: %v", behaviour, diags)

@@ -234,7 +234,7 @@ func TestMoveFromTheKubernetesProvider(t *testing.T) {
 			}
 			for name, value := range got {
 				if _, wanted := c.want[name]; !wanted && !value.IsNull() {
-					t.Errorf("%s is %s, and the other provider's state says nothing of it", name, value)
+					t.Errorf("%s is %s, and the other provider's state does not have it", name, value)
 				}
 			}
 		})

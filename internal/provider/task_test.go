@@ -126,7 +126,7 @@ func inState(t rapid.TB, model *taskModel) tftypes.Value {
 
 func TestTaskModelAndTask(t *testing.T) {
 	ctx := context.Background()
-	t.Run("what is imported asks for what is there", func(t *testing.T) {
+	t.Run("an imported task plans no change", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			d := drawTask(t)
 			model := importedTask(t)
@@ -204,9 +204,9 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 		t.Fatal(diags)
 	}
 	if !again.Run.IsNull() || !again.Accelerators.IsNull() || !again.NumNodes.IsNull() || !again.Queue.Equal(model.Queue) || !again.Envs.Equal(model.Envs) {
-		t.Fatalf("what the file says came into attributes: %+v", again)
+		t.Fatalf("values of the file came into attributes: %+v", again)
 	}
-	// What somebody else changed shows in the attribute.
+	// A change by another client shows in the attribute.
 	live.Queue = "another"
 	if again.readTask(ctx, live, false); !again.Queue.Attributes()["name"].Equal(types.StringValue("another")) {
 		t.Fatalf("another's queue is not seen: %s", again.Queue)
@@ -219,7 +219,7 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 		said = append(said, at.String())
 	}
 	if want := []string{"run", `env["A"]`, "num_nodes"}; !slices.Equal(said, want) {
-		t.Fatalf("said twice are %v, want %v", said, want)
+		t.Fatalf("attributes that the file sets too are %v, want %v", said, want)
 	}
 }
 
@@ -297,9 +297,9 @@ func TestTheProgressOfATask(t *testing.T) {
 	}{
 		"it waits for quota":                 {suspended(queued), waiting, taskProgress{phase: taskQueued, reason: "Pending: insufficient unused quota.", workload: "job-low-12345", preemptions: 2}},
 		"it waits for a workload":            {suspended(queued), nil, taskProgress{phase: taskQueued, reason: "Kueue has made no Workload of it."}},
-		"nobody will start it":               {suspended(nil), nil, taskProgress{phase: taskSuspended, reason: "The Job is suspended, and in no queue: nothing starts it until it is resumed."}},
+		"no controller starts it":            {suspended(nil), nil, taskProgress{phase: taskSuspended, reason: "The Job is suspended, and in no queue: nothing starts it until it is resumed."}},
 		"its workload is deactivated":        {suspended(queued), deactivated, taskProgress{phase: taskSuspended, reason: "Deactivated: Somebody set spec.active to false; it is queued again when that is true.", workload: "job-low-12345"}},
-		"one of two pods is there":           {running(1, 0, 0), nil, taskProgress{phase: taskStarting}},
+		"one of two pods exists":             {running(1, 0, 0), nil, taskProgress{phase: taskStarting}},
 		"all pods are there":                 {running(2, 0, 1), nil, taskProgress{phase: taskRunning, restarts: 1}},
 		"one has ended, the other continues": {running(1, 1, 0), nil, taskProgress{phase: taskRunning}},
 		"it has succeeded":                   {ended(running(0, 2, 1), batchv1.JobComplete, "CompletionsReached", "x"), nil, taskProgress{phase: taskSucceeded, restarts: 1}},
@@ -313,7 +313,7 @@ func TestTheProgressOfATask(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what a workload said stays known after the end", func(t *testing.T) {
+	t.Run("the content of a workload stays known after the end", func(t *testing.T) {
 		m := taskObservedModel{}
 		m.observe(taskProgress{phase: taskRunning, workload: "job-low-12345", preemptions: 2})
 		m.observe(taskProgress{phase: taskSucceeded})

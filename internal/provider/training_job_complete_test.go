@@ -69,7 +69,7 @@ func TestEveryPhaseIsDescribed(t *testing.T) {
 	description := observedAttributes()["phase"].GetMarkdownDescription()
 	for _, phase := range trainingjob.Phases() {
 		if !strings.Contains(description, "`"+string(phase)+"`") {
-			t.Errorf("%q does not say what %s is", description, phase)
+			t.Errorf("%q does not explain %s", description, phase)
 		}
 	}
 }

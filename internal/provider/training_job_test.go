@@ -235,7 +235,7 @@ func importedModel(t *rapid.T) *trainingJobModel {
 
 func TestTrainingJobModelAndDefinition(t *testing.T) {
 	ctx := context.Background()
-	t.Run("what is imported asks for what is there", func(t *testing.T) {
+	t.Run("an imported job plans no change", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			d := drawDefinition(t)
 			model := importedModel(t)
@@ -321,11 +321,11 @@ func TestTrainingJobObservation(t *testing.T) {
 		"without a Job the last word of the master is what counts": {trainingjob.PhaseWaiting, nil, nil, trainingjob.PhaseWaiting},
 		"a group that is not admitted is queued":                   {trainingjob.PhasePending, &batchv1.Job{}, workload("group"), trainingjob.PhaseQueued},
 		"one that was evicted is queued again":                     {trainingjob.PhaseWaiting, &batchv1.Job{}, workload("group", is(kueue.WorkloadEvicted, "Preempted", "")), trainingjob.PhaseQueued},
-		"one that is admitted is what its master says":             {trainingjob.PhaseRunning, &batchv1.Job{}, workload("group", is(kueue.WorkloadAdmitted, "Admitted", "")), trainingjob.PhaseRunning},
+		"one that is admitted has its master's phase":              {trainingjob.PhaseRunning, &batchv1.Job{}, workload("group", is(kueue.WorkloadAdmitted, "Admitted", "")), trainingjob.PhaseRunning},
 		"a job that has failed waits for nothing":                  {trainingjob.PhaseWaiting, failed, workload("group"), trainingjob.PhaseFailed},
-		"a job that somebody has suspended is not running":         {trainingjob.PhaseRunning, suspended, nil, trainingjob.PhaseSuspended},
+		"a suspended job is not running":                           {trainingjob.PhaseRunning, suspended, nil, trainingjob.PhaseSuspended},
 		"a suspended Job that has failed has failed":               {trainingjob.PhaseFailed, suspended, nil, trainingjob.PhaseFailed},
-		"a group that somebody has deactivated is suspended":       {trainingjob.PhaseWaiting, &batchv1.Job{}, deactivated, trainingjob.PhaseSuspended},
+		"a group with a deactivated Workload is suspended":         {trainingjob.PhaseWaiting, &batchv1.Job{}, deactivated, trainingjob.PhaseSuspended},
 		"one that has succeeded neither":                           {trainingjob.PhaseSucceeded, &batchv1.Job{}, workload("group"), trainingjob.PhaseSucceeded},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 			}(),
 			standing{workloadPending, kueue.WorkloadAdmissionGated, "It is held back by example.com/review."},
 		},
-		"one that somebody deactivated": {
+		"one that a user has deactivated": {
 			func() *kueue.Workload {
 				w := workload("w")
 				w.Spec.Active = new(false)
@@ -186,10 +186,10 @@ func TestThePreemptorOfAWorkload(t *testing.T) {
 		workload *kueue.Workload
 		want     types.UID
 	}{
-		"who waits since":         {workload("w", is(kueue.WorkloadPreempted, kueue.InClusterQueueReason, message)), "5c023c28-8533-4927-b266-56bca5e310c1"},
-		"who is back":             {workload("w", isNot(kueue.WorkloadPreempted, kueue.InClusterQueueReason, "Previously: "+message)), ""},
-		"by somebody unknown":     {workload("w", is(kueue.WorkloadPreempted, kueue.InClusterQueueReason, "Preempted to accommodate a workload (UID: UNKNOWN, JobUID: UNKNOWN) due to x")), ""},
-		"who was never preempted": {workload("w"), ""},
+		"a workload that waits since":         {workload("w", is(kueue.WorkloadPreempted, kueue.InClusterQueueReason, message)), "5c023c28-8533-4927-b266-56bca5e310c1"},
+		"a workload that was admitted again":  {workload("w", isNot(kueue.WorkloadPreempted, kueue.InClusterQueueReason, "Previously: "+message)), ""},
+		"by an unknown workload":              {workload("w", is(kueue.WorkloadPreempted, kueue.InClusterQueueReason, "Preempted to accommodate a workload (UID: UNKNOWN, JobUID: UNKNOWN) due to x")), ""},
+		"a workload that was never preempted": {workload("w"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := preemptorOf(c.workload); got != c.want {

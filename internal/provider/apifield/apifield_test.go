@@ -66,10 +66,10 @@ func TestExpandLeavesOutWhatIsNotThere(t *testing.T) {
 		value tftypes.Value
 		want  any
 	}{
-		"null":               {tftypes.NewValue(tftypes.String, nil), nil},
-		"unknown":            {unknown, nil},
-		"empty is there":     {text(""), ""},
-		"no items are there": {listOf(tftypes.String), []any{}},
+		"null":                  {tftypes.NewValue(tftypes.String, nil), nil},
+		"unknown":               {unknown, nil},
+		"an empty text is kept": {text(""), ""},
+		"no items are there":    {listOf(tftypes.String), []any{}},
 		"an item of a list that is not known keeps its place": {
 			listOf(tftypes.String, text("a"), unknown, text("c")), []any{"a", "", "c"},
 		},
@@ -81,7 +81,7 @@ func TestExpandLeavesOutWhatIsNotThere(t *testing.T) {
 			tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, map[string]tftypes.Value{"snake_case.io/a_b": text("x")}),
 			map[string]any{"snake_case.io/a_b": "x"},
 		},
-		"an object without attributes is there": {tftypes.NewValue(item, map[string]tftypes.Value{"node_label": tftypes.NewValue(tftypes.String, nil)}), map[string]any{}},
+		"an object without attributes is kept": {tftypes.NewValue(item, map[string]tftypes.Value{"node_label": tftypes.NewValue(tftypes.String, nil)}), map[string]any{}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, apifield.Expand(c.value)); diff != "" {

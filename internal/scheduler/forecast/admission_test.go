@@ -87,14 +87,14 @@ high will preempt
   starts  the pod on node-1 after default/low-pod has terminated (grace period 30s)`,
 		},
 
-		"in which everybody is as important: it waits behind who came before": {
+		"of equal priorities: it waits behind earlier workloads": {
 			team([]*kueue.Workload{low, waiting}, lowPod), nil, taskJob(t, forecasttest.Task("low-too", "user-queue", "low", "4", 1)), `
 low-too will wait
   queue   waits in ClusterQueue team, behind 1: task low: those before it find no quota either
           approximate: workload job-waiting is ahead and about to be admitted; the places of its pods are not known`,
 		},
 
-		"of which it asks more than there is: it is never admitted": {team(nil), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "5", 1)), `
+		"with less quota than it requests: it is never admitted": {team(nil), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "5", 1)), `
 high can never run
   queue   is never admitted by ClusterQueue team, even if it were the only one: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor any, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4)`},
 
@@ -141,7 +141,7 @@ low-too will wait
           approximate: ClusterQueue team may order workloads by what their LocalQueues have used, which is not looked at`,
 		},
 
-		"that is elastic: the floor goes through it as one, the others one by one": {
+		"that is elastic: its minimum is one workload, and every other worker another": {
 			team(nil), nil, job(t, elastic("elastic", 1, 2)), `
 elastic will start without evicting any pods
   queue   master and worker 0 admitted by ClusterQueue team with quota of any

@@ -32,7 +32,7 @@ func crowded(nodes int) *forecast.Snapshot {
 	return s
 }
 
-// BenchmarkMake forecasts a training job of a master and eight workers, each of which evicts somebody.
+// BenchmarkMake forecasts a training job of a master and eight workers, each of which evicts a pod.
 func BenchmarkMake(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%d_nodes_%d_pods", nodes, 10*nodes), func(b *testing.B) {

@@ -67,7 +67,7 @@ func TestAJobThatWaitsHasAnEstimateIfRunningJobsHaveKnownEnds(t *testing.T) {
 	s.Jobs = map[types.NamespacedName]forecast.TrainingJob{name: {Status: trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 100, StepsTotal: 300}}}
 	answer = forecast.Make(s, nil, high(t))
 	if want := "expects to start at about 2026-11-21 10:24Z (in 20m0s): job running is at step 100 of 300, and ends then at its pace so far"; !strings.Contains(answer.Text(), want) {
-		t.Errorf("it does not say %q:\n%s", want, answer.Text())
+		t.Errorf("%q is missing:\n%s", want, answer.Text())
 	}
 	status := s.Jobs[name]
 	status.Status.Generation = 2 // the master was started again, and has not done all of these steps
@@ -119,7 +119,7 @@ high-prio-job will preempt
   evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job waits with 1 of 4 workers, below its floor of 2
   starts  master on node-3 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)`},
 
-		"on as many nodes as there are pods: nobody is evicted": {func() *forecast.Snapshot {
+		"on as many nodes as there are pods: no pod is evicted": {func() *forecast.Snapshot {
 			s := tutorial()
 			s.Nodes = append(s.Nodes, forecasttest.Node("node-4", "3.92"), forecasttest.Node("node-5", "3.92"))
 			return s
@@ -136,7 +136,7 @@ high-prio-job will preempt
   evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
   starts  master on node-4 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)`},
 
-		"without anybody less important: it waits, and is told why": {func() *forecast.Snapshot {
+		"without pods of lower priority: it waits, with the reason": {func() *forecast.Snapshot {
 			return oneNode("4", forecasttest.Pod("busy", "node-1", "2", 1000000, 0))
 		}, nil, high(t), `
 high-prio-job will wait
@@ -191,7 +191,7 @@ high-prio-job will preempt
   evicts  default/cheap (priority 5) on node-1: Job cheap recreates it, and it starts on node-2
   starts  master on node-1 after its victim has terminated (grace period 30s); worker 0 on node-1 after default/cheap has terminated (grace period 30s)`},
 
-		"that pushes others down: who is evicted for its victim is named too": {func() *forecast.Snapshot {
+		"with an eviction that causes another: both are named": {func() *forecast.Snapshot {
 			s := oneNode("4", forecasttest.OfJob(forecasttest.Pod("middle", "node-1", "4", 500, 0), "middle"))
 			s.Nodes[0].Labels["fast"] = "true"
 			s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "4"))
@@ -220,7 +220,7 @@ high-prio-job will wait
   starts  master on node-1 immediately
   waits   worker 0: node-1: Insufficient cpu (requested 3, free 1)`},
 
-		"where budgets may not be read: it says what that means": {func() *forecast.Snapshot {
+		"without permission to read budgets: the answer has the consequence": {func() *forecast.Snapshot {
 			s := tutorial()
 			s.Unread = []forecast.Unread{{Kind: forecast.Budgets, Verb: "list poddisruptionbudgets.policy"}}
 			return s

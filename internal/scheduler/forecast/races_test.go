@@ -62,7 +62,7 @@ template:
 `))
 	for _, node := range []string{"node-1", "node-2"} {
 		if !strings.Contains(answer.Text(), "on "+node) && !strings.Contains(answer.Text(), "or "+node) {
-			t.Errorf("it does not say that a pod may start on %s:\n%s", node, answer.Text())
+			t.Errorf("the answer does not name %s for a pod:\n%s", node, answer.Text())
 		}
 	}
 }

@@ -44,7 +44,7 @@ func says(t *testing.T, answer forecast.Answer, lines ...string) {
 	text := answer.Summary() + "\n" + answer.Text()
 	for _, line := range lines {
 		if !strings.Contains(text, line) {
-			t.Errorf("it does not say %q:\n%s", line, text)
+			t.Errorf("%q is missing:\n%s", line, text)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestWhatTheAPIServerMakesOfPodsDecides(t *testing.T) {
 		"a suspended Job makes no pods": {func(*forecast.Snapshot) {}, "{suspend: true, template: {spec: {priorityClassName: high}}}", []string{
 			"will wait", "the job is made suspended",
 		}},
-		"a pod with a node name evicts nobody, and its kubelet rejects it where it does not fit": {func(*forecast.Snapshot) {}, "{template: {spec: {priorityClassName: high, nodeName: node-2}}}", []string{
+		"a pod with a node name evicts no pod, and its kubelet rejects it where it does not fit": {func(*forecast.Snapshot) {}, "{template: {spec: {priorityClassName: high, nodeName: node-2}}}", []string{
 			"will be rejected by its node", "refused the pod, by the kubelet of node-2: OutOfcpu (it requests 3 of cpu, and 1 are free)",
 		}},
 		"a Job without a queue goes to the default one of its namespace": {func(s *forecast.Snapshot) {

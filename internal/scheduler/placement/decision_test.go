@@ -97,10 +97,10 @@ func TestTheNodeIsTheOneWithTheHighestScore(t *testing.T) {
 		"less is taken of one":             {nodes("a", "b").at("a").runs("x", 0, "1"), nil, "b"},
 		"a taint is better avoided":        {nodes("a", "b").at("a").with(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "spot", Effect: "PreferNoSchedule"}} }), nil, "b"},
 		"a preferred label outweighs room": {nodes("a", "b").at("a").with(ssd).runs("x", 0, "2"), []func(*corev1.Pod){prefersSSD}, "a"},
-		"its image is there": {nodes("a", "b").at("b").with(func(n *corev1.Node) {
+		"its image is on the node": {nodes("a", "b").at("b").with(func(n *corev1.Node) {
 			n.Status.Images = []corev1.ContainerImage{{Names: []string{"big:latest"}, SizeBytes: 2 << 30}}
 		}), []func(*corev1.Pod){func(p *corev1.Pod) { p.Spec.Containers[0].Image = "big" }}, "b"},
-		"its image is there, and it is as large as the node says that was added first": {
+		"its image is on the node, with the size that the first node reported": {
 			nodes("a", "b", "c", "d").at("a").with(zoned("y")).at("b").with(zoned("y")).with(pulled(2<<30)).at("c").with(zoned("z")).with(pulled(1)).runs("x", 0, "500m"),
 			[]func(*corev1.Pod){func(p *corev1.Pod) { p.Spec.Containers[0].Image = "big" }},
 			"b",
@@ -180,7 +180,7 @@ func TestVictimsAreChosenByTheSixCriteria(t *testing.T) {
 			[]func(*corev1.Pod){withPort(80)},
 			"a, evicting default/w; b, evicting default/y",
 		},
-		"what repels it goes": {
+		"the pod that repels it ends": {
 			nodes("a").at("a").runs("x", 0, "1", labelledAs("web")).runs("y", 0, "1"), "1", []func(*corev1.Pod){repelledBy("web", corev1.LabelHostname)}, "a, evicting default/x",
 		},
 		"its equals are never evicted":           {nodes("a").at("a").runs("x", 100, "4"), "4", nil, "Unschedulable"},
@@ -236,7 +236,7 @@ func TestAPodThatWaitsForItsVictimsEvictsNoOther(t *testing.T) {
 		t.Errorf("a more important pod may take it: %s on %s", d.Kind, d.Node)
 	}
 	if d := c.Schedule(pod); d.Kind != Bound || d.Node != "b" {
-		t.Errorf("it goes where room was made for it: %s on %s", d.Kind, d.Node)
+		t.Errorf("it is placed where room was made for it: %s on %s", d.Kind, d.Node)
 	}
 
 	c.AddPod(highest, "b")

@@ -58,7 +58,7 @@ func TestAPodThatFitsNowhereGetsTheReasons(t *testing.T) {
 		"the largest node is too small":           {asking(amounts("cpu", "4")), small(), "2 have too little cpu (it requests 4, the largest has 3920m)"},
 		"a resource that no node has":             {asking(amounts("nvidia.com/gpu", "1")), small(), "2 have too little nvidia.com/gpu (it requests 1, the largest has 0)"},
 		"a limit without a request is a request":  {byLimits, []*corev1.Node{tainted}, "1 has too little nvidia.com/gpu (it requests 8, the node has 4)"},
-		"an init container asks for more":         {initialised, small(), "2 have too little cpu (it requests 5, the largest has 3920m)"},
+		"an init container requests more":         {initialised, small(), "2 have too little cpu (it requests 5, the largest has 3920m)"},
 		"a taint that is not tolerated":           {asking(amounts("cpu", "8")), append(small(), tainted), "2 have too little cpu (it requests 8, the largest has 3920m), 1 has untolerated taint {nvidia.com/gpu: present}"},
 		"a label that no node has":                {selecting, small(), "2 have labels that the pod's node selector or affinity does not match"},
 		"a node that is cordoned and not ready":   {asking(amounts("cpu", "8")), append(small(), broken), ""},
@@ -92,7 +92,7 @@ func TestAnotherNodeNeverMakesAPodFitLess(t *testing.T) {
 			fits = fits || n.Status.Allocatable.Cpu().Value() >= int64(asks)
 		}
 		if fits == after {
-			t.Fatalf("it asks for %d; never %v: %s", asks, after, why)
+			t.Fatalf("it requests %d; never %v: %s", asks, after, why)
 		}
 	})
 }

@@ -196,15 +196,15 @@ var eachKind = map[string]struct{ text, want string }{
 		"{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: ray, QUEUED}, spec: {rayVersion: '2.52', headGroupSpec: {rayStartParams: {num-cpus: '0'}, template: TEMPLATE}, workerGroupSpecs: [{groupName: Small-Group, replicas: 1, minReplicas: 2, maxReplicas: 5, template: TEMPLATE}, {groupName: tpu, replicas: 1, numOfHosts: 4, template: TEMPLATE}]}}",
 		"RayCluster team/ray | user-queue head×1 small-group×2 tpu×4",
 	},
-	"RayJob: the cluster and, when it runs, who submits": {
+	"RayJob: the cluster and, when it runs, the submitter": {
 		"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray, QUEUED}, spec: {entrypoint: python x.py, rayClusterSpec: {headGroupSpec: {template: TEMPLATE}, workerGroupSpecs: [{groupName: w, replicas: 2, template: TEMPLATE}]}}}",
 		"RayJob team/ray | user-queue head×1 w×2 submitter@1×1",
 	},
-	"RayJob: by HTTP nobody submits": {
+	"RayJob: with HTTP there is no submitter": {
 		"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray}, spec: {submissionMode: HTTPMode, suspend: true, rayClusterSpec: {enableInTreeAutoscaling: true, headGroupSpec: {template: TEMPLATE}}}}",
 		"RayJob team/ray (suspended) |  head×1 ~",
 	},
-	"RayJob on a cluster that is there: not Kueue's": {
+	"RayJob on an existing cluster: not Kueue's": {
 		"{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: ray, QUEUED}, spec: {clusterSelector: {ray.io/cluster: c}}}",
 		"RayJob team/ray |  submitter×1",
 	},
@@ -212,7 +212,7 @@ var eachKind = map[string]struct{ text, want string }{
 		"{apiVersion: ray.io/v1, kind: RayService, metadata: {name: ray}, spec: {serveConfigV2: x, rayClusterConfig: {headGroupSpec: {template: TEMPLATE}}}}",
 		"RayService team/ray |  head×1",
 	},
-	"MPIJob: the launcher once the workers run, with the priority that its policy says": {
+	"MPIJob: the launcher once the workers run, with the priority of its policy": {
 		"{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: mpi, QUEUED}, spec: {slotsPerWorker: 1, launcherCreationPolicy: WaitForWorkersReady, runPolicy: {cleanPodPolicy: Running, schedulingPolicy: {priorityClass: high}}, mpiReplicaSpecs: {Launcher: {replicas: 1, template: TEMPLATE}, Worker: {replicas: 2, template: TEMPLATE}}}}",
 		"MPIJob team/mpi | user-queue(high) worker×2 launcher@1×1",
 	},

@@ -72,12 +72,12 @@ func TestTextAndJSONNameWhatIsNotKnown(t *testing.T) {
 	}
 	for _, part := range []string{"b will preempt (replace elastic_task.b)", "a job without a name yet (create elastic_task.c) cannot be forecast: its name is not known until apply.", "not forecast: helm_release.d"} {
 		if !strings.Contains(text.String(), part) {
-			t.Errorf("the text does not say %q:\n%s", part, text.String())
+			t.Errorf("%q is missing in the text:\n%s", part, text.String())
 		}
 	}
 	for _, part := range []string{`{"address":"elastic_task.b","action":"replace","namespace":"default"`, `"unknown":"its name is not known until apply"`, `{"skipped":"helm_release.d`} {
 		if !strings.Contains(lines.String(), part) {
-			t.Errorf("the JSON does not say %q:\n%s", part, lines.String())
+			t.Errorf("%q is missing in the JSON:\n%s", part, lines.String())
 		}
 	}
 	if worst := sample().Worst(); worst != forecast.Preempts {
