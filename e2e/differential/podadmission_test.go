@@ -29,7 +29,7 @@ import (
 func TestPodsAreAdmittedAsByTheAPIServer(t *testing.T) {
 	first, count := seeds(5000, 500_000)
 	each(first, count, 8, func(seed uint64) {
-		g := &admissionCase{rand.New(rand.NewPCG(seed, 16))} //nolint:gosec // repeatable, and nobody's secret
+		g := &admissionCase{rand.New(rand.NewPCG(seed, 16))} //nolint:gosec // repeatable, and no secret
 		limits, quotas, pods := g.limits(), g.quotas(), g.pods()
 		ours := podadmission.New(podadmission.Cluster{LimitRanges: limits, Quotas: quotas}, nil)
 		theirs := &plugins{limits: limits}

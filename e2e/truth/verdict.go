@@ -193,7 +193,7 @@ func exchangeable(alike [][]string, role string, index int) bool {
 	})
 }
 
-// said are pods and their places.
+// said lists pods and their places.
 func said(pods []forecast.PodForecast) string {
 	if len(pods) == 0 {
 		return "no pod at all"

@@ -18,7 +18,7 @@ type outcome struct {
 
 var j = truth.Owner{Kind: "Job", Namespace: "default", Name: "j"}
 
-// said is an answer about j.
+// said is a forecast for j.
 func said(pods []forecast.PodForecast, evicts ...forecast.Eviction) []forecast.Answer {
 	return []forecast.Answer{{Namespace: "default", Name: "j", Pods: pods, Evicts: evicts}}
 }

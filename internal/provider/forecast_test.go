@@ -180,7 +180,7 @@ func TestAGateRefusesEvictionsOnly(t *testing.T) {
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityError, "high-prio-job will preempt",
 		`It is refused by forecast = "error": evicts default/low-prio-job-worker-1 of training job low-prio-job.`)
 	c = planning(s.URL, forecastError, time.Minute)
-	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "another", "low"), ""), diag.SeverityWarning, "another will wait") // it harms nobody
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "another", "low"), ""), diag.SeverityWarning, "another will wait") // it evicts no other job
 	big := forecasttest.TrainingJob("big", "high", "high", 1, 1)
 	big.Workers.Resources.Requests = forecasttest.CPU("40")
 	job, err := forecast.OfTrainingJob(big)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheGuidesConfigurationsAreExamples keeps what a guide shows among the examples, which are validated. A line "# …"
-// stands for any others, and how far a line is indented does not matter.
+// TestTheGuidesConfigurationsAreExamples checks that the configurations of guides occur in the examples, which are
+// validated. A line "# …" matches any lines, and indentation does not matter.
 func TestTheGuidesConfigurationsAreExamples(t *testing.T) {
 	guides, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil || len(guides) == 0 {

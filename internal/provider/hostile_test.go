@@ -14,9 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// The tests of this file give every attribute of everything that can be configured the values that nobody expects,
-// through the protocol that Terraform speaks, and hold all diagnostics to what a user needs: an attribute, its name in
-// the text, no second copy, and never the claim that the provider is broken.
+// The tests of this file give every attribute of everything that can be configured unexpected values, through
+// Terraform's protocol, and check what a user needs in all diagnostics: an attribute, its name in the text, no
+// duplicate, and never the claim that the provider is broken.
 
 // hostileTexts are for every text.
 func hostileTexts() []string {
@@ -274,7 +274,7 @@ func sound() map[string][]map[string]any {
 	}
 }
 
-// theProvidersFault is what nobody should read who only mistyped a value.
+// theProvidersFault is a text that a user who only mistyped a value must not get.
 var theProvidersFault = regexp.MustCompile(`(?i)always an error in the provider|bug in the provider|report (this|the following) to the provider|issue (with|in) the provider|panic`)
 
 // findings are what is wrong with the diagnostics of a configuration.
@@ -467,7 +467,8 @@ func TestHostileImportIDsAreRefusedOrRead(t *testing.T) {
 	}
 }
 
-// meansSomething are attributes of resources whose empty text is a value, or is the same as leaving it out, and why.
+// meansSomething are attributes of resources whose empty text is a value, or the same as an omitted attribute, with the
+// reason.
 var meansSomething = map[string]string{
 	"description": "free text",
 	"setup":       "a script of no commands is no script",

@@ -34,7 +34,7 @@ func TestAQueueFromWhichNothingIsAdmittedIsNamed(t *testing.T) {
 		"Kueue has not looked at it yet": {queue(), ""},
 		"it is active":                   {queue(metav1.Condition{Type: kueue.ConditionActive, Status: metav1.ConditionTrue, Reason: "Ready"}), ""},
 		"its ClusterQueue is missing":    {queue(inactive(kueue.LocalQueueActiveReasonClusterQueueDoesNotExist)), "ClusterQueue team of LocalQueue ns/q does not exist (Can't submit new workloads to clusterQueue)"},
-		"its ClusterQueue is held":       {queue(inactive("ClusterQueueIsInactive")), ""}, // it may be released while somebody waits
+		"its ClusterQueue is held":       {queue(inactive("ClusterQueueIsInactive")), ""}, // it may be released during the wait
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := queueProblem("ns", "q", c.found); got != c.want {

@@ -70,7 +70,7 @@ func TestEveryFieldOfTheCRDsHasItsAttribute(t *testing.T) {
 	}
 }
 
-// compareFields compares an object's schema in a CRD with the attributes that stand for it.
+// compareFields compares an object's schema in a CRD with the attributes of the object.
 func compareFields(t *testing.T, at string, definition map[string]any, attributes map[string]schema.Attribute, ignored map[string]string) {
 	t.Helper()
 	properties, _ := definition["properties"].(map[string]any)

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// groups is a ClusterQueue or Cohort with one group of CPU in flavor "spot", with more said of the quota and of the
-// queue.
+// groups is a ClusterQueue or Cohort with one group of CPU in flavor "spot", with further fields of the quota and of
+// the queue.
 func groups(quota, queue string) string {
 	return `{"resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"spot","resources":[{"name":"cpu","nominalQuota":"4"` + quota + `}]}]}]` + queue + `}`
 }

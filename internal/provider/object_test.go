@@ -17,7 +17,7 @@ import (
 type plainObject interface {
 	resource.ResourceWithModifyPlan
 	about() (resourceType, title, below string, namespaced bool)
-	// configure is a configuration that says what an object in the API's JSON says.
+	// configure converts an object in the API's JSON to a configuration.
 	configure(ctx context.Context, text string) (tftypes.Value, error)
 }
 
@@ -76,7 +76,7 @@ func configurationOf(t *testing.T, object plainObject, fields string) tftypes.Va
 	return config
 }
 
-// validate asks the provider about a configuration, as terraform validate does.
+// validate validates a configuration with the provider, as terraform validate does.
 func validate(t *testing.T, resourceType string, config tftypes.Value) []*tfprotov6.Diagnostic {
 	t.Helper()
 	server, _ := server(t)

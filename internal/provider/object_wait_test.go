@@ -22,7 +22,7 @@ type reported struct {
 	uid       string
 }
 
-// waiting is a resource whose objects are watched as the sightings say, and then for as long as somebody wants to.
+// waiting is a resource whose watch reports the given observations, and then stays open.
 func waiting(sightings ...reported) *object[*kueue.LocalQueue] {
 	return &object[*kueue.LocalQueue]{kind: &kind[*kueue.LocalQueue]{
 		title: "LocalQueue", namespaced: true,

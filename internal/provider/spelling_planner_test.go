@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// planner plans resources as Terraform asks for it, with no cluster.
+// planner plans resources with Terraform's requests, without a cluster.
 type planner struct {
 	server  tfprotov6.ProviderServer
 	kinds   map[string]tftypes.Type
@@ -140,8 +140,8 @@ func encoded(t tester, v tftypes.Value) *tfprotov6.DynamicValue {
 	return &e
 }
 
-// proposedNew is the plan that Terraform proposes (objchange.ProposedNew): the configuration, and where it says nothing
-// of a computed attribute the state.
+// proposedNew is the plan that Terraform proposes (objchange.ProposedNew): the configuration, and the state for
+// computed attributes that it omits.
 func proposedNew(attributes map[string]schema.Attribute, state, config tftypes.Value) tftypes.Value {
 	configured, before := attributesIn(config), attributesIn(state)
 	if configured == nil {

@@ -13,14 +13,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spelling says how the value of one attribute can be written. Values are as JSON has them; nil is an attribute that is
-// left out, and list, set and tuple are what only the dynamic type tells apart.
+// spelling is the ways to write the value of one attribute. Values are as in JSON; nil is an omitted attribute, and
+// list, set and tuple differ only in the dynamic type.
 type spelling struct {
 	// same are groups of values, those of one group with the same meaning.
 	same [][]any
 	// only is why there is no other way to write a value; it stands in the place of same.
 	only string
-	// other is a value that means something else than the first one of same, or than what the base configuration says.
+	// other is a value of another meaning than the first one of same, or than the base configuration.
 	other any
 	// with are attributes, by their paths, that the base configuration needs besides.
 	with map[string]any
@@ -151,7 +151,7 @@ func TestManyOtherSpellingsPlanNothing(t *testing.T) {
 	}
 }
 
-// configurable are the paths of the attributes that a configuration can say, those in lists and maps after "[]".
+// configurable are the paths of the attributes that a configuration can set, those in lists and maps after "[]".
 func configurable(attributes map[string]schema.Attribute, above string) []string {
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -36,7 +36,7 @@ func TestTheDrawnDefinitionsSetEveryFieldOfAJob(t *testing.T) {
 	}
 }
 
-// say notes of every field of package trainingjob's types whether a value sets it; what is not there sets none.
+// say notes for every field of package trainingjob's types whether a value sets it; an absent value sets none.
 func say(v reflect.Value, path string, said map[string]bool) {
 	ours := func(t reflect.Type) bool {
 		return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[trainingjob.Definition]().PkgPath()

@@ -15,7 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
 
-// named is a Job of one important pod of 3 CPUs, or what spec says of it.
+// named is a Job of one important pod of 3 CPUs, unless spec changes it.
 func named(t *testing.T, name, spec string) forecast.Job {
 	t.Helper()
 	job := batchJob(t, spec)

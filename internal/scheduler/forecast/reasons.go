@@ -40,7 +40,7 @@ const (
 	NodesRequested   ReasonCode = "nodes-requested"    // a ProvisioningRequest: nodes may be made for the job
 	MayGrow          ReasonCode = "autoscaler"         // an autoscaler may add nodes
 	ReadyTimeout     ReasonCode = "ready-timeout"      // Kueue evicts workloads whose pods are not ready in time
-	WebhookNotCalled ReasonCode = "webhook-not-called" // webhooks that a dry run would have asked
+	WebhookNotCalled ReasonCode = "webhook-not-called" // webhooks that a dry run would have called
 )
 
 // ReasonCodes are all codes, in the order of the guide.

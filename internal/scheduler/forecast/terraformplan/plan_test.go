@@ -16,7 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/terraformplan"
 )
 
-// readPlan reads a plan where our own provider's resources are jobs of as many pods as "pods" says.
+// readPlan reads a plan in which this provider's resources are jobs with the number of pods in "pods".
 func readPlan(t testing.TB, text []byte) (terraformplan.Contents, error) {
 	t.Helper()
 	return terraformplan.Read(text, terraformplan.Given{
