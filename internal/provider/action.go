@@ -30,7 +30,7 @@ type onNamed struct {
 	connection *connection
 }
 
-// named is what an action is about.
+// named is the object of an action.
 type named struct{ namespace, name string }
 
 var _ action.ActionWithConfigure = &onNamed{}
@@ -89,7 +89,7 @@ func specOf(field string, value any) map[string]any {
 	return map[string]any{"spec": map[string]any{field: value}}
 }
 
-// refusedActionError is why an action cannot be carried out, and what can be done instead.
+// refusedActionError is the reason why an action is not possible, and the alternative.
 type refusedActionError struct{ summary, detail string }
 
 func (e *refusedActionError) Error() string { return e.summary }

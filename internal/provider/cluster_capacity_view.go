@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// room is what a node has, or several have together.
+// room is the capacity of a node, or of several together.
 type room struct {
 	allocatable corev1.ResourceList
 	requested   corev1.ResourceList
@@ -33,7 +33,7 @@ func roomOn(node *corev1.Node, pods []*corev1.Pod) room {
 	return r
 }
 
-// plus is the room of both. What is free of it may be in pieces too small for a pod.
+// plus is the sum of both. Its free part may be in pieces too small for a pod.
 func (r room) plus(other room) room {
 	sum := room{allocatable: corev1.ResourceList{}, requested: corev1.ResourceList{}, free: corev1.ResourceList{}}
 	for _, part := range []room{r, other} {
@@ -52,7 +52,7 @@ func addTo(list corev1.ResourceList, name corev1.ResourceName, amount resource.Q
 	list[name] = sum
 }
 
-// remainder is what is left of an amount, at least zero.
+// remainder is the rest of an amount, at least zero.
 func remainder(amount, used resource.Quantity) resource.Quantity {
 	left := amount.DeepCopy()
 	left.Sub(used)

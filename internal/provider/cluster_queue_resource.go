@@ -45,8 +45,8 @@ func conditionActive(conditions []metav1.Condition) *metav1.Condition {
 	return apimeta.FindStatusCondition(conditions, kueue.ConditionActive)
 }
 
-// quotaConcerns are what rules about quotas look at besides their neighbours: limits need a cohort above, and the
-// resources of a flavor are those that its group covers.
+// quotaConcerns are the attributes that rules about quotas read besides their neighbours: limits need a cohort above,
+// and the resources of a flavor are those that its group covers.
 func quotaConcerns(at, above string) []string {
 	group, _, isOfFlavor := strings.Cut(at, ".flavors")
 	switch {

@@ -20,7 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// Environment is what the configuration takes from the process.
+// Environment is the part of the configuration that comes from the process.
 type Environment struct {
 	Variable         func(name string) string // as os.Getenv
 	HomeDirectory    string                   // replaces ~
@@ -125,7 +125,7 @@ func (r *resolver) truth(attribute string, value types.Bool, variable string) bo
 	return truth
 }
 
-// pem reads a certificate or key; clouds often give it in base64 once more.
+// pem reads a certificate or key, which clouds often encode in base64 once more.
 func (r *resolver) pem(attribute string, value types.String, variable string) []byte {
 	text := r.text(attribute, value, variable)
 	if text == "" {

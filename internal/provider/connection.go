@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// connection is what the provider hands to its resources: the cluster, connected on first use, so that a plan that
-// needs no cluster works before there is one. All resources share one client.
+// connection is the provider's data for its resources: the cluster, connected on first use, so that a plan that needs
+// no cluster works before there is one. All resources share one client.
 type connection struct {
 	config  cluster.Config
 	unknown []string // attributes of the provider's configuration that are not known yet

@@ -14,7 +14,7 @@ import (
 // dataSourceTimeout bounds a data source, which waits for nothing but answers.
 const dataSourceTimeout = 2 * time.Minute
 
-// dataSource is what all data sources have.
+// dataSource is the part that all data sources share.
 type dataSource struct {
 	name       string // the type's, without the provider's: "workloads"
 	connection *connection

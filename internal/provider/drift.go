@@ -15,16 +15,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
-// observationKey is where a resource's private data hold what the last refresh observed.
+// observationKey is the key of the last refresh's observation in a resource's private data.
 const observationKey = "observation"
 
-// privateData is what Terraform keeps with a state and hands to plans and applies; nil where there is none.
+// privateData is the data that Terraform keeps with a state and passes to plans and applies; nil if there is none.
 type privateData interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// observationIn is what the last refresh observed; nothing where an earlier release of the provider made it.
+// observationIn is the observation of the last refresh; empty if an earlier release of the provider made it.
 func observationIn(ctx context.Context, private privateData) drift.Observation {
 	var o drift.Observation
 	if text, diags := private.GetKey(ctx, observationKey); !diags.HasError() && len(text) > 0 {

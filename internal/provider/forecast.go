@@ -32,15 +32,15 @@ const defaultForecastTimeout = 3 * time.Second
 // maxJobsAsked bounds how many jobs' own ConfigMaps are read for one forecast.
 const maxJobsAsked = 16
 
-// forecastConfig is how plans are forecast.
+// forecastConfig is the provider's configuration of forecasts.
 type forecastConfig struct {
 	mode     string
 	timeout  time.Duration
 	accepted []forecast.ReasonCode // reasons for being approximate that the mode error lets pass
 }
 
-// forecasts is what this process knows of the cluster for its forecasts, and what it has planned so far. The cluster is
-// read once, whatever comes of it, and all plans share that.
+// forecasts is the information of this process about the cluster for its forecasts, and the jobs that it has planned so
+// far. It reads the cluster once, even if that fails, and all plans share the result.
 type forecasts struct {
 	forecastConfig
 	cluster sharedRead[*forecast.Snapshot]
@@ -218,7 +218,7 @@ func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, pl
 	return forecast.Make(&known, before, job), nil
 }
 
-// snapshot is the cluster with what is planned besides jobs: classes and queues.
+// snapshot is the cluster with the planned objects besides jobs: classes and queues.
 func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snapshot, error) {
 	f := c.forecasts
 	client, diags := c.cluster()
@@ -255,7 +255,7 @@ func isUnreachable(err error) bool {
 	return !errors.As(err, &forbidden) && !errors.Is(err, snapshot.ErrNoKueue)
 }
 
-// patiently reads something of the cluster for as long as forecasts may take.
+// patiently reads an object of the cluster within the time budget of forecasts.
 func patiently[T any](ctx context.Context, c *connection, client *cluster.Client, read func(context.Context, *cluster.Client) (T, error)) (value T, err error) {
 	if c.planned.isSilent() {
 		return value, errSilentCluster

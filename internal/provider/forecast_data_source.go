@@ -183,8 +183,8 @@ type forecastPodModel struct {
 	Tolerations       types.List   `tfsdk:"tolerations"`
 }
 
-// Read makes the forecast of what is described. Only what is described wrongly is an error: that no forecast can be
-// made is an answer too.
+// Read makes the forecast for the described job. Only a wrong description is an error: that no forecast is possible is
+// an answer too.
 func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
 	defer cancel()
@@ -253,7 +253,7 @@ func (d *forecastData) contents(ctx context.Context, m *forecastDataModel) (mani
 	return contents, nil
 }
 
-// job is what the configuration describes.
+// job is the job that the configuration describes.
 func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnostics) {
 	r := &expander{ctx: ctx}
 	var groups []forecast.Group

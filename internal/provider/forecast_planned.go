@@ -11,8 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// addTo puts the planned classes and queues into a snapshot, in the place of what the cluster has under their names: a
-// job that is planned with its queue is forecast with it.
+// addTo adds the planned classes and queues to a snapshot, and replaces the cluster's objects of the same names: a job
+// that is planned with its queue is forecast with it.
 func (p *planned) addTo(s *forecast.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *planned) addTo(s *forecast.Snapshot) {
 	}
 }
 
-// with is a list with one more object, or with that in the place of the one of its name.
+// with is a list with an object added, or with the object of the same name replaced.
 func with[T cluster.Object](list []T, object T) []T {
 	list = slices.Clone(list)
 	same := func(other T) bool { return key(other) == key(object) }

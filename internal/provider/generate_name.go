@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// generatedLetters is how many letters and digits follow a prefix, as with Kubernetes' own generateName.
+	// generatedLetters is the number of letters and digits after a prefix, as with Kubernetes' own generateName.
 	generatedLetters = 5
 	// generatedAttempts bounds how many names are tried, as the API server does for generateName.
 	generatedAttempts = 8
@@ -27,8 +27,8 @@ const (
 	exampleLetters = "x0000"
 )
 
-// nameAttributes are name and generate_name, exactly one of which is configured. word is what they name, and rules are
-// those of its name.
+// nameAttributes are name and generate_name, exactly one of which is configured. word is the object that they name, and
+// rules are the rules for its name.
 func nameAttributes(word, description string, rules ...validator.String) (name, generateName schema.StringAttribute) {
 	name = schema.StringAttribute{
 		MarkdownDescription: description + " Exactly one of `name` and `generate_name` is set. Changing it replaces the " + word + ".",

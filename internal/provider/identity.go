@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// nameIdentity is the identity of what is in no namespace.
+// nameIdentity is the identity of a cluster-scoped object.
 type nameIdentity struct {
 	Name types.String `tfsdk:"name"`
 }
 
-// namespacedIdentity is the identity of what is in a namespace.
+// namespacedIdentity is the identity of an object in a namespace.
 type namespacedIdentity struct {
 	Namespace types.String `tfsdk:"namespace"`
 	Name      types.String `tfsdk:"name"`
 }
 
-// identitySchema is the schema of either; what is the word for what it identifies.
+// identitySchema is the schema of either; what is the word for the object.
 func identitySchema(what string, namespaced bool) identityschema.Schema {
 	attributes := map[string]identityschema.Attribute{
 		"name": identityschema.StringAttribute{Description: "Name of the " + what + ".", RequiredForImport: true},

@@ -37,7 +37,8 @@ func (k jobKind) podsOf(ref trainingjob.JobRef) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: k.label + "=" + ref.Name}
 }
 
-// pods are those of this very job: the master's, by the label of the Job controller, and the workers', by ours.
+// pods are the pods of this job only: the master's, by the label of the Job controller, and the workers', by the
+// trainer's label.
 func (c *jobCluster) pods(ctx context.Context, ref trainingjob.JobRef) ([]corev1.Pod, error) {
 	list, err := c.client.Kubernetes().CoreV1().Pods(ref.Namespace).List(ctx, c.podsOf(ref))
 	if err != nil {

@@ -174,7 +174,8 @@ func (c *jobCluster) createPart(ctx context.Context, part trainingjob.Object, jo
 	}
 }
 
-// isLeftover reports whether an object belongs to another Job of the same name, which is gone: ours has taken the name.
+// isLeftover reports whether an object belongs to another Job of the same name, which is gone: the new Job has its
+// name.
 func isLeftover(object metav1.Object, job trainingjob.JobRef) bool {
 	for _, owner := range object.GetOwnerReferences() {
 		if owner.Kind == "Job" && owner.Name == job.Name && owner.UID != job.UID {

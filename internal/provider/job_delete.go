@@ -61,7 +61,7 @@ func (c *jobCluster) deletePart(ctx context.Context, part trainingjob.Object, re
 	return c.part(part).delete(ctx, live.GetUID())
 }
 
-// explainStuck names each pod that does not go, with what holds it and what to do.
+// explainStuck names each pod that is not deleted, with the cause and the remedy.
 func (c *jobCluster) explainStuck(ctx context.Context, diags *diag.Diagnostics, ref trainingjob.JobRef, err error) {
 	if ctx.Err() == nil {
 		c.subject.explain(diags, err)

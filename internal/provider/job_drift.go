@@ -19,7 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
-// jobDrift is what there is to know of the drift of a kind of jobs.
+// jobDrift is the parameters of drift detection for a kind of jobs.
 type jobDrift struct {
 	schema schema.Schema
 	// attributesOf are the attributes that a field of the Job or of its ConfigMap means.
@@ -174,7 +174,7 @@ func (d jobDrift) check(
 	return &drift.ConflictError{Ref: cluster.Ref{Kind: "Job", Namespace: job.Namespace, Name: job.Name}, Conflicts: found}
 }
 
-// unreadableJobError is why what a job is made of cannot be compared with a plan.
+// unreadableJobError is the reason why a job's objects cannot be compared with a plan.
 type unreadableJobError struct{ diags diag.Diagnostics }
 
 func (e *unreadableJobError) Error() string {
@@ -184,11 +184,10 @@ func (e *unreadableJobError) Error() string {
 // jobPatchAttempts bounds how often the patch of a Job is repeated after a conflict with another writer.
 const jobPatchAttempts = 10
 
-// jobPatch is what changes in a Job; null takes a field away.
+// jobPatch is the change of a Job; null removes a field.
 type jobPatch struct{ labels, annotations, spec map[string]any }
 
-// of is the merge patch for this version of the Job. What has no change is left out, because null would take it all
-// away.
+// of is the merge patch for this version of the Job. It omits parts without a change, because null would remove them.
 func (p jobPatch) of(job *batchv1.Job) map[string]any {
 	metadata := map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
 	merge := map[string]any{"metadata": metadata}

@@ -25,7 +25,7 @@ func (c *jobCluster) hintAtOnce(ctx context.Context, ref trainingjob.JobRef) dia
 	ctx, cancel := context.WithTimeout(ctx, hintTime)
 	defer cancel()
 	var reasons []string
-	// Whoever may not list pods gets no hint, and no error.
+	// An account that may not list pods gets no hint, and no error.
 	_ = cluster.WaitFor(ctx, c.client, c.client.Kubernetes().CoreV1().Pods(ref.Namespace), c.podsOf(ref), func(found []*corev1.Pod) (bool, error) {
 		var pods []corev1.Pod
 		for _, pod := range found {

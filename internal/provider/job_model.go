@@ -18,8 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// Timeouts where the configuration gives none. Create and update include the wait; delete includes the pods' grace
-// periods.
+// Default timeouts. Create and update include the wait; delete includes the pods' grace periods.
 const (
 	jobTimeout     = 10 * time.Minute
 	jobReadTimeout = 2 * time.Minute
@@ -81,8 +80,8 @@ func (m *jobModel) liveJob(ctx context.Context, client *cluster.Client, about su
 	return job
 }
 
-// readMetadata takes over the prefix of the Job's name, and its labels and annotations that are the user's: those that
-// are not reserved.
+// readMetadata copies the prefix of the Job's name, and the labels and annotations of the user: those that are not
+// reserved.
 func (m *jobModel) readMetadata(client *cluster.Client, job *batchv1.Job, reserved func(key string) bool) diag.Diagnostics {
 	var diags, more diag.Diagnostics
 	m.GenerateName = textOrNull(job.GenerateName)

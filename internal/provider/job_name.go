@@ -11,8 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// exampleName gives a job that only has a prefix, perhaps one that is not known yet, a name such as it will get, for
-// the rules that look at its other attributes. Those of names are the prefix's own to check.
+// exampleName gives a job with only a prefix, which may be unknown, a name like the later one, for the rules that look
+// at its other attributes. The rules of names are checked at the prefix.
 func (m *jobModel) exampleName() (isExample bool) {
 	if !m.Name.IsNull() {
 		return false
@@ -31,7 +31,7 @@ func (m *jobModel) withPlannedName(plan tftypes.Value, names *plannedNames) tfty
 	return replaced(plan, tftypes.NewAttributePath().WithAttributeName("name"), tftypes.NewValue(tftypes.String, m.Name.ValueString()))
 }
 
-// renamed are the reasons to replace a job by its name or its prefix that no comparison of what it consists of finds.
+// renamed are the reasons to replace a job by its name or its prefix, which a comparison of its objects does not find.
 func renamed(replaces path.Paths) []reasonToReplace {
 	var reasons []reasonToReplace
 	for _, at := range replaces {

@@ -19,7 +19,7 @@ type replacement[T any] struct {
 	of        func(T) any
 }
 
-// reasonToReplace is where a plan shows the replacement, and why it is one.
+// reasonToReplace is the path at which a plan shows the replacement, and the reason.
 type reasonToReplace struct {
 	at  path.Path
 	why string

@@ -21,7 +21,7 @@ func activeDeadlineAttribute(description string) schema.Attribute {
 	return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}}
 }
 
-// resourcesAttribute is what a container requests and is limited to.
+// resourcesAttribute is a container's requests and limits.
 func resourcesAttribute(description string) schema.Attribute {
 	amounts := func(description string) schema.Attribute {
 		return schema.MapAttribute{
@@ -42,7 +42,7 @@ func resourcesAttribute(description string) schema.Attribute {
 }
 
 // securityContextAttribute is the identity and the rights of a pod's processes, of which the API keeps a part at the
-// pod and a part at each container. What holds where an attribute is left out ends the description.
+// pod and a part at each container. The description ends with the default.
 func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
 	id := func(description string) schema.Attribute {
 		return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.Between(0, math.MaxInt32)}}

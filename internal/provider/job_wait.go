@@ -95,8 +95,8 @@ func (c *jobCluster) shown(pods []corev1.Pod) []corev1.Pod {
 	return pods
 }
 
-// lastLines are the last of what a container printed, or why they cannot be read. There are none where they are not to
-// be shown.
+// lastLines are the last lines of a container's log, or the reason why it cannot be read. There are none if logs are
+// not to be shown.
 func (c *jobCluster) lastLines(ctx context.Context, pod *corev1.Pod, container string) []string {
 	if c.client.HidesPodLogs() {
 		return []string{"(not shown: show_pod_logs = false)"}

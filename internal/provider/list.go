@@ -38,7 +38,7 @@ type finder struct {
 
 var _ listing.ListResourceWithConfigure = &finder{}
 
-// listModel is a list block's configuration; Namespace is not in the schema of what has none.
+// listModel is a list block's configuration; the schema of cluster-scoped objects has no Namespace.
 type listModel struct {
 	Namespace     types.String
 	LabelSelector types.String
@@ -50,7 +50,7 @@ func (o *object[T]) newFinder() *finder {
 	return &finder{ResourceWithConfigure: o, namespaced: o.namespaced, kind: kind}
 }
 
-// newJobFinder is the list resource of what is one Job with others around it.
+// newJobFinder is the list resource of a resource that consists of a Job and its related objects.
 func newJobFinder(of resource.ResourceWithConfigure, label string) *finder {
 	return &finder{ResourceWithConfigure: of, namespaced: true, kind: batchv1.SchemeGroupVersion.WithKind("Job"), label: label}
 }

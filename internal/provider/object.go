@@ -17,8 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
-// objectTimeout bounds an operation where the configuration gives no timeout: API servers answer at once, and what
-// holds a deletion for longer does so for as long as something is in use.
+// objectTimeout bounds an operation without a configured timeout: API servers answer immediately, and a deletion that
+// takes longer is blocked for as long as the object is in use.
 const objectTimeout = 2 * time.Minute
 
 // object is the resource of one kind of plain object: one whose attributes are the API's fields, and for which creating
@@ -34,7 +34,7 @@ func newObject[T cluster.Object](k *kind[T]) func() resource.Resource {
 	return func() resource.Resource { return &object[T]{kind: k} }
 }
 
-// kind is what sets one kind of plain object apart from the others. Only the first group has to be given.
+// kind is the parameters of one kind of plain object. Only the first group is required.
 type kind[T cluster.Object] struct {
 	name       string // the resource's type without the provider's name: "cluster_queue"
 	title      string // the kind as the API calls it: "ClusterQueue"
@@ -220,8 +220,8 @@ func (o *object[T]) ValidateConfig(ctx context.Context, req resource.ValidateCon
 	resp.Diagnostics.Append(withoutRepetition(ctx, o.laidOut(ctx).schema, req.Config.Raw, o.refusals(ctx, req.Config.Raw))...)
 }
 
-// ModifyPlan lets what may not change replace the object, names what others have changed, and checks what the object
-// refers to.
+// ModifyPlan plans a replacement for changes of immutable attributes, names the changes by others, and checks the
+// objects that the object refers to.
 func (o *object[T]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return

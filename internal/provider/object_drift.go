@@ -17,7 +17,7 @@ func isOfCluster(attribute string) bool {
 	return isField(attribute) || attribute == "labels" || attribute == "annotations" || attribute == "generate_name"
 }
 
-// observation is what a live object shows besides the values that state takes over from it.
+// observation is the information about a live object that is not in the state.
 func (k *kind[T]) observation(ctx context.Context, client *cluster.Client, state values, live T) (drift.Observation, error) {
 	about := k.subject(ctx, nil)
 	return observationOf(client, live, state, func(field string) []path.Path {

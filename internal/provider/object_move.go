@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// MoveState takes over state of the hashicorp/kubernetes provider, with a moved block (Terraform 1.8). The object in
-// the cluster is not touched; the first apply takes its fields over.
+// MoveState converts state of the hashicorp/kubernetes provider, for a moved block (Terraform 1.8). It does not change
+// the object in the cluster; the first apply takes ownership of its fields.
 func (o *object[T]) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{StateMover: o.move}}
 }
@@ -57,7 +57,7 @@ func (o *object[T]) move(ctx context.Context, req resource.MoveStateRequest, res
 }
 
 // movedFromManifest reads the state of kubernetes_manifest, whose attributes are dynamic: a value beside its type. The
-// manifest is what was configured, the object what the API server made of it.
+// manifest is the configuration, the object the API server's answer.
 func (k *kind[T]) movedFromManifest(state []byte) (T, error) {
 	object := k.empty()
 	var source struct {

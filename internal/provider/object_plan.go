@@ -34,7 +34,7 @@ func (o *object[T]) desired(ctx context.Context, plan values, diags *diag.Diagno
 func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
 	v := valuesOf(config)
-	// Through the API's JSON and back, so that what is left out has its default.
+	// Through the API's JSON and back, so that omitted attributes have their defaults.
 	given, _ := apifield.Expand(config).(map[string]any)
 	for name, value := range apifield.Flatten(ctx, o.laidOut(ctx).fields, given, v) {
 		v[name] = value

@@ -69,7 +69,7 @@ func isField(attribute string) bool {
 	}
 }
 
-// layout is what follows from the schema of a kind.
+// layout is the information that follows from the schema of a kind.
 type layout struct {
 	once   sync.Once
 	schema schema.Schema
@@ -113,7 +113,7 @@ func (k *kind[T]) group() string {
 	return group
 }
 
-// importID is what terraform import takes.
+// importID is the argument of terraform import.
 func (k *kind[T]) importID(v values) string {
 	if k.namespaced {
 		return v.text("namespace") + "/" + v.text("name")
@@ -174,7 +174,7 @@ func (k *kind[T]) same(ctx context.Context) func(a, b tftypes.Value) bool {
 	}
 }
 
-// flatten takes over the fields of an object.
+// flatten copies the fields of an object.
 func (k *kind[T]) flatten(ctx context.Context, v values, live T) error {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
@@ -217,7 +217,7 @@ func (k *kind[T]) read(ctx context.Context, client *cluster.Client, v values, li
 	return diags
 }
 
-// setDefaults gives an imported or moved object what the cluster does not hold.
+// setDefaults sets the attributes of an imported or moved object that the cluster does not hold.
 func (k *kind[T]) setDefaults(v values) {
 	if k.active != nil && v["wait_for"].IsNull() {
 		v.setText("wait_for", waitForCreated)

@@ -27,7 +27,7 @@ type plannedReader interface {
 	readPlanned(ctx context.Context, raw tftypes.Value, flavors func(namespace, queue string) []map[string]string) (PlannedResource, diag.Diagnostics)
 }
 
-// ReadPlanned reads a resource from the attributes that terraform show -json gives for it. flavors are the node labels
+// ReadPlanned reads a resource from its attributes in the output of terraform show -json. flavors are the node labels
 // among which a queue chooses. An unknown resource type is an error.
 func ReadPlanned(ctx context.Context, version, resourceType string, attributes []byte, flavors func(namespace, queue string) []map[string]string) (PlannedResource, error) {
 	for _, create := range (&elastic{version: version}).Resources(ctx) {
@@ -59,7 +59,7 @@ func ReadPlanned(ctx context.Context, version, resourceType string, attributes [
 	return PlannedResource{}, fmt.Errorf("%s is no resource of this version of the provider", resourceType)
 }
 
-// withTypes gives dynamic attributes their types, which the JSON of a plan leaves out.
+// withTypes adds the types of dynamic attributes, which the JSON of a plan omits.
 func withTypes(attributes []byte, kind tftypes.Type) ([]byte, error) {
 	object, isObject := kind.(tftypes.Object)
 	var fields map[string]json.RawMessage

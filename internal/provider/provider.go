@@ -29,7 +29,7 @@ var (
 	_ provider.ProviderWithValidateConfig = &elastic{}
 )
 
-// New makes the provider's constructor. The version goes into the schema and into the User-Agent of requests; the
+// New returns the provider's constructor. The version is in the schema and in the User-Agent of requests; the
 // environment is read when the provider is configured.
 func New(version string, env Environment) func() provider.Provider {
 	return func() provider.Provider { return &elastic{version: version, env: env} }

@@ -106,7 +106,7 @@ func hasErrorAt(diags diag.Diagnostics, at path.Path) bool {
 	})
 }
 
-// refusalsOf are what an attribute's type and validators have against its value.
+// refusalsOf are the errors of an attribute's type and validators for its value.
 func refusalsOf(ctx context.Context, s schema.Schema, config tftypes.Value, attribute schema.Attribute, at path.Path, raw tftypes.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
 	kind := attribute.GetType()

@@ -83,7 +83,7 @@ func checkResourceFlavor(ctx context.Context, c *connection, flavor *kueue.Resou
 	}}}
 }
 
-// clusterQueuesUsing finds the ClusterQueues that use an object, for whoever wants to delete it.
+// clusterQueuesUsing finds the ClusterQueues that use an object, for an error about its deletion.
 func clusterQueuesUsing(uses func(queue *kueue.ClusterQueue, name string) bool) func(context.Context, *cluster.Client, string) ([]string, error) {
 	return func(ctx context.Context, client *cluster.Client, name string) ([]string, error) {
 		queues, err := client.Kueue().ClusterQueues().List(ctx, metav1.ListOptions{})

@@ -32,7 +32,7 @@ type respelling struct {
 	same func(a, b tftypes.Value) bool
 }
 
-// object goes through the attributes of an object, whose values are objects themselves.
+// object visits the attributes of an object, whose values are objects themselves.
 func (r *respelling) object(at *tftypes.AttributePath, attributes map[string]schema.Attribute, config, prior, plan tftypes.Value) {
 	configured, before, after := attributesIn(config), attributesIn(prior), attributesIn(plan)
 	if before == nil || after == nil {

@@ -13,7 +13,7 @@ import (
 const acceleratorShapes = `write one text, "T4:4", a list in order of preference, ["H100:8", "A100:8"], or a set of equal rank, toset(["H100:8", "A100:8"])`
 
 // acceleratorTexts are the texts of a known value, and whether their order is one of preference. The problem is "" or a
-// sentence. Elements that are not known yet are left out.
+// sentence. It omits elements that are not known yet.
 func acceleratorTexts(value types.Dynamic) (texts []string, ordered bool, problem string) {
 	var elements []attr.Value
 	switch v := value.UnderlyingValue().(type) {

@@ -85,7 +85,8 @@ func (c *taskCluster) flavors(ctx context.Context, namespace, queue string) []ma
 	return labels
 }
 
-// createParts makes what the Job owns, and lets it start where Kueue does not. It returns the Job as it is then.
+// createParts creates the objects that the Job owns, and starts the Job unless Kueue does. It returns the Job
+// afterwards.
 func (c *taskCluster) createParts(ctx context.Context, objects *task.Objects, job *batchv1.Job) (*batchv1.Job, diag.Diagnostics) {
 	ref := task.JobRef{Name: job.Name, Namespace: job.Namespace, UID: job.UID}
 	objects.Own(ref)

@@ -68,7 +68,7 @@ type taskObservedModel struct {
 	Logs        types.String `tfsdk:"logs"`
 }
 
-// taskQueueModel is where a task or a described job waits for quota.
+// taskQueueModel is the queue in which a task or a described job waits for quota.
 type taskQueueModel struct {
 	Name                  types.String `tfsdk:"name"`
 	WorkloadPriorityClass types.String `tfsdk:"workload_priority_class"`

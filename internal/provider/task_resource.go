@@ -174,7 +174,7 @@ func checkTask(ctx context.Context, client *cluster.Client, req resource.UpdateR
 	})
 }
 
-// read takes over what the cluster holds of a task.
+// read copies the task's objects in the cluster to the state.
 func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
 	imported := m.UID.IsNull()
 	m.UID = types.StringValue(string(job.UID))

@@ -196,7 +196,7 @@ func computed(text schema.StringAttribute) schema.StringAttribute {
 	return text
 }
 
-// overridesNothing has pod_overrides be an empty patch where they are left out.
+// overridesNothing makes an omitted pod_overrides an empty patch.
 func overridesNothing(overrides schema.StringAttribute) schema.StringAttribute {
 	overrides.Computed, overrides.Default = true, stringdefault.StaticString("{}")
 	return overrides

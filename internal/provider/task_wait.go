@@ -34,7 +34,7 @@ func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnosti
 	watching, end := c.whileQueueExists(ctx, ref.Namespace, a.Queue)
 	defer end()
 	job, err := c.follow(watching, ref, goal)
-	// The context may have ended, but the user wants to know where the task is.
+	// The context may have ended, but the user needs the progress of the task.
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
 	var workload *kueue.Workload

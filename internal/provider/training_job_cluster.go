@@ -59,7 +59,7 @@ func (c *trainingJobCluster) render(d trainingjob.Definition) (*trainingjob.Obje
 	return objects, diags
 }
 
-// createParts makes what the Job owns, and then lets it start.
+// createParts creates the objects that the Job owns, and then starts it.
 func (c *trainingJobCluster) createParts(ctx context.Context, objects *trainingjob.Objects, job trainingjob.JobRef) diag.Diagnostics {
 	objects.Own(job)
 	diags := c.jobCluster.createParts(ctx, job, objects.Parts(), func(part trainingjob.Object) error {
@@ -159,7 +159,7 @@ func (c *trainingJobCluster) credentials(ctx context.Context, ref trainingjob.Jo
 	return trainingjob.CredentialsOf(secret), nil
 }
 
-// delete also lets go of the pods that a queue holds.
+// delete also releases the pods that a queue holds; see releaseGroup.
 func (c *trainingJobCluster) delete(ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object, queued bool) diag.Diagnostics {
 	if queued {
 		if err := c.disband(ctx, ref); err != nil {

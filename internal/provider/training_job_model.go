@@ -31,7 +31,7 @@ type trainingJobModel struct {
 	observedModel
 }
 
-// observedModel is what the master reports.
+// observedModel holds the attributes that the master reports.
 type observedModel struct {
 	Phase          types.String  `tfsdk:"phase"`
 	StepsDone      types.Int64   `tfsdk:"steps_done"`

@@ -10,8 +10,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
 )
 
-// checkModelFile reads a job's model file as its master will: what it would refuse is an error with its line, and what
-// its author most likely did not mean a warning. A script of another framework is not read.
+// checkModelFile reads a job's model file as its master will: a mistake that the master would refuse is an error with
+// its line, and a probable mistake a warning. It does not read a script of another framework.
 func checkModelFile(d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if d.ModelText == "" || len(d.Job.Command) > 0 {

@@ -155,7 +155,7 @@ func whyQueued(w *kueue.Workload) string {
 	return text + ": " + strings.TrimSpace(s.message)
 }
 
-// disband has both Jobs of a queued job deleted, which makes no pod any more, and then lets its pods go. It waits for
+// disband deletes both Jobs of a queued job, which then create no more pods, and releases its pods. It waits for
 // nothing: the Jobs wait for the pods.
 func (c *trainingJobCluster) disband(ctx context.Context, ref trainingjob.JobRef) error {
 	if err := c.client.Verify(ctx); err != nil {
@@ -183,8 +183,8 @@ func (c *trainingJobCluster) disband(ctx context.Context, ref trainingjob.JobRef
 	return c.releaseGroup(ctx, ref)
 }
 
-// releaseGroup lets go of the pods of a job that is being deleted. Kueue keeps the pods of a group that has not
-// succeeded, for others to take their places, until the group's Workload is deleted, or one of them is marked as not
+// releaseGroup releases the pods of a job that is being deleted. Kueue keeps the pods of a group that has not
+// succeeded, for others to replace them, until the group's Workload is deleted, or one of them is marked as not
 // replaced.
 func (c *trainingJobCluster) releaseGroup(ctx context.Context, ref trainingjob.JobRef) error {
 	pods, err := c.pods(ctx, ref)

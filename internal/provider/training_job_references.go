@@ -45,8 +45,8 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 	return diags
 }
 
-// checkPriorities warns about classes that are not there, and about a master that the scheduler would take for the sake
-// of its own workers.
+// checkPriorities warns about classes that do not exist, and about a master that the scheduler would evict for its own
+// workers.
 func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	const otherwise = "Without it the job cannot be created."

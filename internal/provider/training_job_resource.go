@@ -97,7 +97,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	model.UID = types.StringValue(string(job.UID))
 	model.setMissing(nil)
 	model.setChanged(nil)
-	// Without the Job: it is suspended for as long as its parts are made, which is not what phase Suspended means.
+	// Without the Job: it is suspended while its parts are created, which is not the meaning of phase Suspended.
 	resp.Diagnostics.Append(model.observe(ctx, observation{status: trainingjob.Status{Phase: trainingjob.PhasePending}})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
@@ -167,7 +167,7 @@ func checkTrainingJob(ctx context.Context, client *cluster.Client, req resource.
 	})
 }
 
-// read takes over what the cluster holds of a job.
+// read copies the job's objects in the cluster to the state.
 func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job *batchv1.Job) diag.Diagnostics {
 	kube := client.Kubernetes()
 	imported := m.UID.IsNull()
@@ -210,7 +210,7 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 	return diags
 }
 
-// statusOf is what a job's master last reported; Pending before it has reported anything.
+// statusOf is the last report of a job's master; Pending before the first one.
 func statusOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) (trainingjob.Status, diag.Diagnostics) {
 	reported, err := reportOf(ctx, client, job)
 	if err != nil {

@@ -83,8 +83,8 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 	}
 }
 
-// observedAttributes are what the master reports. An update that does not wait leaves them as they were at the last
-// refresh, so that a plan shows only what the user changes.
+// observedAttributes are the attributes that the master reports. An update that does not wait leaves them as they were
+// at the last refresh, so that a plan shows only the user's changes.
 func observedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"phase": observedText("`Pending`, `Queued` (its queue has not admitted it), `Suspended` (its Job was suspended or, in a queue, " +

@@ -60,7 +60,7 @@ func (m *observedModel) asReported() trainingjob.Status {
 	return s
 }
 
-// observation is what was last observed of a job.
+// observation is the last observation of a job.
 type observation struct {
 	status trainingjob.Status
 	job    *batchv1.Job    // nil when it was not
@@ -104,8 +104,8 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 	return nil
 }
 
-// readDefinition takes over what the cluster holds where it means something else than the state. Where it means the
-// same the state keeps the user's spelling, and absent stays absent.
+// readDefinition copies what the cluster holds if it differs in meaning from the state. Otherwise the state keeps the
+// user's spelling, and absent values stay absent.
 func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.Definition) diag.Diagnostics {
 	prior, diags := m.definition(ctx)
 	w := &flattener{ctx: ctx, types: attributesOf(trainingJobSchema(ctx).Type())}

@@ -73,7 +73,8 @@ func pathOf(field string) path.Path {
 // isKnown reports whether all of the configuration at a field is known, and everything it is in.
 func isKnown(config tftypes.Value, field string) bool { return valueAt(config, field).IsFullyKnown() }
 
-// valueAt is the value at a field, of the form that pathOf takes; of what it is in where that is unknown or absent.
+// valueAt is the value at a field in the format of pathOf, or of the innermost value around it if the field is unknown
+// or absent.
 func valueAt(value tftypes.Value, field string) tftypes.Value {
 	for step := range strings.SplitSeq(field, ".") {
 		name, index, isIndexed := strings.Cut(strings.TrimSuffix(step, "]"), "[")

@@ -43,7 +43,7 @@ func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) 
 	if err == nil && phase != trainingjob.PhaseFailed {
 		return diags
 	}
-	// The context may have ended, but the user wants to know why.
+	// The context may have ended, but the user needs the reason.
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
 	if gone, deleted := c.endedByDeletion(gather, goal, err); deleted {
@@ -72,9 +72,9 @@ func (s observation) reached(goal string) bool {
 	}
 }
 
-// follow watches the status that the master writes, the Job for the end that no master can report, and under a queue
-// the group that has to be admitted. All watches have ended when it returns. Its error is why it did not get to see the
-// goal.
+// follow watches the status that the master writes, the Job for an end that no master can report, and in a queue the
+// group that has to be admitted. All watches have ended when it returns. Its error is the reason why it did not observe
+// the goal.
 func (c *trainingJobCluster) follow(ctx context.Context, ref trainingjob.JobRef, goal string) (observation, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()

@@ -27,7 +27,7 @@ const (
 	workloadFinished      = "Finished"
 )
 
-// standing is where a workload stands, and why.
+// standing is the phase of a workload, and the reason.
 type standing struct {
 	phase   string
 	reason  string // a word of Kueue's; "" where there is nothing to give a reason for

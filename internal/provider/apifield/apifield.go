@@ -37,9 +37,8 @@ func Camel(attribute string) string {
 	return strings.Join(words, "")
 }
 
-// Expand is a value as the API's JSON: objects with the fields' names, maps with the keys that they have, whole numbers
-// as int64. What is null is left out, and so is what is not known yet; only items of lists are there in any case, so
-// that the others keep their places.
+// Expand is a value as the API's JSON: objects with the fields' names, maps with their own keys, whole numbers as
+// int64. It omits null and unknown values, except for items of lists, so that the other items keep their places.
 func Expand(value tftypes.Value) any {
 	if value.IsNull() || !value.IsKnown() {
 		return nil

@@ -107,9 +107,9 @@ func at(object map[string]tftypes.Value, of path.Path) (tftypes.Value, bool) {
 	return value, true
 }
 
-// IgnorePath is what ignore_changes has to name in a resource with the given configuration, so that Terraform leaves a
-// path alone: the path itself, or the part of it that the configuration sets. Terraform finds nothing to ignore below
-// null, but for keys of a map.
+// IgnorePath is the path for ignore_changes in a resource with the given configuration, so that Terraform ignores a
+// path: the path itself, or the part of it that the configuration sets. Terraform finds nothing to ignore below null,
+// except for keys of a map.
 func IgnorePath(config map[string]tftypes.Value, of path.Path) path.Path {
 	steps := of.Steps()
 	for i := 1; i < len(steps); i++ {

@@ -4,15 +4,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Comparison is what an apply knows of a resource.
+// Comparison is the input of an apply's check for conflicts.
 type Comparison struct {
-	// Planned is the state that the plan was made for, and Desired what it sets.
+	// Planned is the state that the plan was made for, and Desired the planned state.
 	Planned, Desired map[string]tftypes.Value
-	// Live is what a refresh of Planned would find now, and LiveAsDesired one of Desired: each keeps the spelling of the
-	// value that it began with where the cluster's means the same.
+	// Live is the result of a refresh of Planned now, and LiveAsDesired one of Desired: each keeps the spelling of its
+	// first value if the cluster's value means the same.
 	Live, LiveAsDesired map[string]tftypes.Value
 	Config              map[string]tftypes.Value
-	// Before is what the refresh of the plan observed, and Now what would be observed now.
+	// Before is the observation of the plan's refresh, and Now the current one.
 	Before, Now Observation
 	Compared    func(attribute string) bool
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Observation is what a refresh saw of an object besides the values that it left in state. It is kept with the state,
-// as private data of the resource, so that a plan can name writers without asking the cluster again, and its apply
-// knows what the plan was made for.
+// Observation is the information about an object that a refresh reads and that is not in the state. Terraform keeps it
+// with the state, as private data of the resource. A plan can then name writers without another request to the cluster,
+// and its apply can compare the cluster with the basis of the plan.
 type Observation struct {
 	// Writers are the attributes whose fields other field managers own.
 	Writers []Writer `json:"writers,omitempty"`

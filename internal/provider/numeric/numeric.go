@@ -55,7 +55,7 @@ func (Int64) Validate(_ context.Context, in tftypes.Value, at path.Path) diag.Di
 	return diags
 }
 
-// ValueFromTerraform makes a value of what Terraform sends. What Validate refuses becomes the nearest number towards
+// ValueFromTerraform converts a value of Terraform. A value that Validate refuses becomes the nearest number towards
 // zero.
 func (t Int64) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	if value := valueOf(in); value != nil {
@@ -93,7 +93,7 @@ func (Float64) Validate(_ context.Context, in tftypes.Value, at path.Path) diag.
 	return diags
 }
 
-// ValueFromTerraform makes a value of what Terraform sends. What Validate refuses becomes the nearest number.
+// ValueFromTerraform converts a value of Terraform. A value that Validate refuses becomes the nearest number.
 func (t Float64) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	if value := valueOf(in); value != nil && !fits(value) {
 		nearest, _ := value.Float64()

@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// Attributes gives the types of this package to all numbers of a resource's schema, at any depth, and returns the same
+// Attributes sets the types of this package for all numbers of a resource's schema, at any depth, and returns the same
 // map. A schema passes through it once, so that no attribute can be forgotten.
 func Attributes(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	for name, attribute := range attributes {

@@ -49,7 +49,7 @@ func (Type) ValueFromString(_ context.Context, in basetypes.StringValue) (basety
 	return Value{StringValue: in}, nil
 }
 
-// ValueFromTerraform makes a Value of what Terraform sends.
+// ValueFromTerraform converts a value of Terraform.
 func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	value, err := t.StringType.ValueFromTerraform(ctx, in)
 	if err != nil {
