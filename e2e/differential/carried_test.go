@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// rounds is how often victims end and what still waits is decided on again.
+// rounds is how often victims end and the scheduler decides again about pending pods.
 const rounds = 3
 
-// The simulator and the forecast do not load a snapshot for every decision: they carry decisions out in the engine and
-// continue. What it then decides must be what it decides on a snapshot of the outcome.
+// The simulator and the forecast do not load a snapshot for every decision: they apply decisions in the engine and
+// continue. The next decision must be the same as on a snapshot of the result.
 func TestAnEngineThatCarriedDecisionsOutDecidesAsOneThatWasLoadedWithTheirOutcome(t *testing.T) {
 	first, count := seeds(200, 5000)
 	each(first, count, 8, func(seed uint64) {

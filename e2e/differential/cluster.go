@@ -50,8 +50,8 @@ func NewCluster(config *rest.Config, schedulerPort int) (*Cluster, error) {
 	return &Cluster{client: client, http: forMetrics, metricsURL: fmt.Sprintf("https://127.0.0.1:%d/metrics", schedulerPort)}, nil
 }
 
-// Decide puts a snapshot to the API server, has the scheduler decide on its pending pods one after the other, and takes
-// everything away again. The steps' snapshots are what the API server had, in which later pods are not there yet.
+// Decide applies a snapshot to the API server, lets the scheduler decide on its pending pods one after the other, and
+// removes everything. The steps' snapshots are the contents of the API server, in which later pods do not exist yet.
 func (c *Cluster) Decide(ctx context.Context, s *Snapshot) (steps []Step, err error) {
 	defer func() {
 		if clearErr := c.clear(context.WithoutCancel(ctx)); err == nil {
@@ -107,7 +107,7 @@ func (c *Cluster) step(ctx context.Context, pending *corev1.Pod) (Step, error) {
 			return Step{}, fmt.Errorf("waiting for a decision: %w", err)
 		}
 	}
-	// A nomination that merely stays comes with a word on why nothing was preempted.
+	// A nomination that merely stays has a message about why nothing was preempted.
 	if !strings.Contains(step.Decision.Message, "preemption:") {
 		step.Decision.Nominated = pod.Status.NominatedNodeName
 		step.Decision.Victims, err = c.victims(ctx, before, pod)
@@ -147,7 +147,7 @@ func (c *Cluster) victims(ctx context.Context, before *Snapshot, preemptor *core
 	return victims, nil
 }
 
-// idlePatience is how long is waited for a preemption that may have nothing to do.
+// idlePatience is the wait for a preemption that may have nothing to do.
 const idlePatience = 500 * time.Millisecond
 
 // awaitPreemption waits until the scheduler has carried a preemption out, which its metrics count. It does not count

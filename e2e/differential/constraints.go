@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// constrain gives a pod what restricts or prefers where it can be.
+// constrain adds requirements and preferences to a pod about its node.
 func (g *generator) constrain(pod *corev1.Pod) {
 	if g.chance(g.taints) {
 		g.tolerate(pod)

@@ -15,12 +15,13 @@ type Step struct {
 	Decision Decision
 }
 
-// A Decision is what a scheduler makes of one pending pod. Of Node and Nominated at most one is set; with neither the
-// pod stays pending.
+// A Decision is a scheduler's decision about one pending pod. At most one of Node and Nominated is set; with neither
+// the pod stays pending.
 type Decision struct {
-	// Node is what the pod is bound to.
+	// Node is the node that the pod is bound to.
 	Node string
-	// Nominated is where it will go once its victims have stopped. It is empty where an earlier nomination merely stays.
+	// Nominated is the node reserved for it until its victims have stopped. It is empty if an earlier nomination merely
+	// stays.
 	Nominated string
 	// Victims are the pods evicted for it, namespace/name, sorted. Pods that were being deleted already are not among
 	// them.
@@ -54,7 +55,7 @@ func (d Decision) String() string {
 	return text
 }
 
-// compareDecisions orders decisions by what they do.
+// compareDecisions orders decisions by their effect.
 func compareDecisions(a, b Decision) int {
 	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Nominated, b.Nominated), slices.Compare(a.Victims, b.Victims))
 }

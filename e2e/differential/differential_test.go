@@ -82,7 +82,7 @@ func each(first, count uint64, atATime int, do func(seed uint64)) {
 	workers.Wait()
 }
 
-// mostShown is how many differences are made small and shown.
+// mostShown is the number of differences that are reduced and shown.
 const mostShown = 5
 
 // A tally counts decisions by family.

@@ -143,7 +143,7 @@ func (g *generator) nodes() {
 	}
 }
 
-// size is what a node has for pods.
+// size is the resources of a node for pods.
 func (g *generator) size() corev1.ResourceList {
 	pods := int64(110)
 	if g.chance(g.fewPods) {
@@ -226,7 +226,7 @@ func (g *generator) disruptionBudgets() {
 	}
 }
 
-// workloads makes what gives pods a default spread: a Service by its selector, and controllers by ownership.
+// workloads makes the objects that give pods a default spread: a Service by its selector, and controllers by ownership.
 func (g *generator) workloads() {
 	if g.chance(0.7) {
 		g.made.Services = append(g.made.Services, &corev1.Service{

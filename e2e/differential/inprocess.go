@@ -200,7 +200,7 @@ func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.Q
 	return step, nil
 }
 
-// decision is what has become of the popped pod.
+// decision is the decision about the popped pod.
 func (p *process) decision() Decision {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -65,7 +65,7 @@ func (p *process) patch(action clienttesting.Action) (bool, runtime.Object, erro
 	return true, patched, errors.Join(problem, err)
 }
 
-// change changes a pod, ours and the scheduler's.
+// change changes a pod, in the API and in the scheduler's cache.
 func (p *process) change(namespace, name string, change func(*corev1.Pod)) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

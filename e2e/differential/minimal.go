@@ -8,8 +8,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Minimal is the smallest part of s that is found for which differs still holds: objects are taken away, and then
-// features of objects, as long as that is so and ctx does not end. The pending pod of the given name stays.
+// Minimal is the smallest part of s found for which differs still holds: it removes objects, and then features of
+// objects, until none can be removed or ctx ends. The pending pod of the given name stays.
 func Minimal(ctx context.Context, s *Snapshot, pod string, differs func(*Snapshot) bool) *Snapshot {
 	for {
 		smaller := false

@@ -127,7 +127,7 @@ func validResources(spec *core.PodSpec) error {
 	return errs.Filter(func(err error) bool { return !strings.Contains(err.Error(), " limit of ") }).ToAggregate()
 }
 
-// admissionCase draws what is admitted, and by what.
+// admissionCase draws pods and the objects that affect their admission.
 type admissionCase struct{ *rand.Rand }
 
 func (g *admissionCase) chance(one int) bool { return g.IntN(one) == 0 }

@@ -132,7 +132,7 @@ func quantities(list corev1.ResourceList) string {
 	return strings.Join(texts, ", ")
 }
 
-// optional writes what is there.
+// optional writes a value unless it is absent.
 func optional(b *strings.Builder, what string, value any) {
 	if text := compact(value); text != "null" && text != "{}" && text != "[]" {
 		fmt.Fprintf(b, " %s %s", what, text)

@@ -1,6 +1,7 @@
-// Package forecast_test holds the forecast in terraform plan to what then happens: the real terraform plans and applies
-// on an embedded cluster with a real kube-scheduler, and whoever is evicted must be among those that the plan has
-// named, and every pod on a node that it has named. It runs both tutorials, and scenarios that are drawn from seeds.
+// Package forecast_test compares the forecast in terraform plan with what then happens: the real terraform plans and
+// applies on an embedded cluster with a real kube-scheduler. Every evicted pod must be among those that the plan has
+// named, and every pod on a node that it has named. The package runs both tutorials, and scenarios that are drawn from
+// seeds.
 package forecast_test
 
 import (
@@ -94,7 +95,7 @@ func eventually(t *testing.T, what string, done func(ctx context.Context) (seen 
 	}
 }
 
-// queues is where Kueue's objects are.
+// queues is a client for Kueue's objects.
 func queues(t *testing.T) *kueueclient.Client {
 	t.Helper()
 	c, err := cluster.Kueue()

@@ -54,8 +54,7 @@ func TestThePlansForecastHappens(t *testing.T) {
 	}
 }
 
-// play sets a scenario up, lets terraform plan and apply the job, waits until everything has come to rest, and
-// compares.
+// play sets a scenario up, lets terraform plan and apply the job, waits until nothing changes, and compares.
 func play(t *testing.T, terminal *providertest.Terminal, lane string, d drawn) {
 	ns := fmt.Sprintf("seed-%d", d.seed)
 	s := &stage{t: t, ns: ns, lane: lane, d: d}
@@ -74,7 +73,7 @@ func play(t *testing.T, terminal *providertest.Terminal, lane string, d drawn) {
 	}
 }
 
-// stage is where one scenario is played.
+// stage is the cluster and the namespace of one scenario.
 type stage struct {
 	t        *testing.T
 	ns, lane string
@@ -311,7 +310,7 @@ func (s *stage) lacking(ctx context.Context, pods []corev1.Pod) string {
 	return ""
 }
 
-// roleOf is what a forecast calls a pod of the job; "" for a pod that is not the job's.
+// roleOf is the name of a pod of the job in a forecast; "" for any other pod.
 func roleOf(pod *corev1.Pod) string {
 	index := pod.Labels[batchv1.JobCompletionIndexAnnotation]
 	switch {

@@ -81,7 +81,7 @@ func renameSeconds(pod any, from, to string) {
 	}
 }
 
-// data is the ConfigMap's data for a changed definition; its error is why no job can be like that.
+// data is the ConfigMap's data for a changed definition; its error is the reason why no job can have it.
 func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 	whole, err := json.Marshal(a)
 	if err != nil {

@@ -50,7 +50,7 @@ func (d *drifting) expectEmptyPlan(t *testing.T, when string) {
 }
 
 // expectCorrected checks that a plan shows the drift of all the attributes and names them in one warning, and that
-// applying it makes the object what it was.
+// applying it restores the object.
 func (d *drifting) expectCorrected(t *testing.T, attributes ...string) {
 	t.Helper()
 	when := strings.Join(attributes, ", ")

@@ -15,8 +15,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
-// TestEveryActionAndListResourceHasAnExampleThatIsValid reads the blocks that terraform knows from 1.14 on, which this
-// machine's may not: their configuration must have what the schema wants, and nothing else.
+// TestEveryActionAndListResourceHasAnExampleThatIsValid reads the blocks that terraform supports from 1.14 on, which
+// the installed version may not: their configuration must have the required attributes of the schema, and no unknown
+// ones.
 func TestEveryActionAndListResourceHasAnExampleThatIsValid(t *testing.T) {
 	schemas := providertest.NewServer(t, nil).Schemas
 	actions := map[string]*tfprotov6.Schema{}

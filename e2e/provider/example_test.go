@@ -42,7 +42,7 @@ func exampleFolders(t *testing.T) []string {
 	return slices.DeleteFunc(slices.Compact(folders), func(folder string) bool { return filepath.Dir(folder) == "actions" }) // newer terraform's
 }
 
-// TestEveryExampleIsValid also calls the functions, which a validation does not: their values are what resources take.
+// TestEveryExampleIsValid also calls the functions, which a validation does not: their values are inputs of resources.
 func TestEveryExampleIsValid(t *testing.T) {
 	r := providertest.NewTerminal(t)
 	if err := os.CopyFS(r.Directory, os.DirFS(examples)); err != nil { // whole: some read files of their neighbours

@@ -46,7 +46,7 @@ func installKueue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A cluster of the user's own may have Kueue: its definitions are better than ours.
+	// A user's own cluster may have Kueue: its definitions are better than those of the tests.
 	if _, err := client.Resource(kueue.SchemeGroupVersion.WithResource("clusterqueues")).List(ctx, metav1.ListOptions{Limit: 1}); err == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (k kueueKind) plural() string {
 	}
 }
 
-// ref is what messages call an object of the kind.
+// ref is the name of an object of the kind in messages.
 func (k kueueKind) ref(name string) string {
 	if k.namespaced {
 		return k.title() + " default/" + name
@@ -87,7 +87,7 @@ func (k kueueKind) block(label, name, attributes string) string {
 	return fmt.Sprintf("resource %q %q {\n  name = %q\n%s\n}\n", k.resource, label, name, attributes)
 }
 
-// in is where the objects are, for whoever is not the provider.
+// in is a client for the objects, independent of the provider.
 func (k kueueKind) in(t *testing.T) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(adminConfig(t))

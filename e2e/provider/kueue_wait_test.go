@@ -150,7 +150,7 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 // admittedWorkloads makes workloads with quota of ClusterQueue "held": one that runs, one that waits for checks and one
 // that has ended.
 func admittedWorkloads(t *testing.T) {
-	// The owner has to be there, else the garbage collector takes the workload away.
+	// The owner has to exist, else the garbage collector deletes the workload.
 	jobs := adminClient(t).BatchV1().Jobs(metav1.NamespaceDefault)
 	owner, err := jobs.Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "train"},

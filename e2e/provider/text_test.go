@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
-// terraformState is what a Check function gets and these tests do not need.
+// terraformState is the argument of a Check function, which these tests do not need.
 type terraformState = terraform.State
 
 // says is providertest.Says, which reads better without its package.

@@ -37,8 +37,8 @@ func deletePart(t *testing.T, part trainingjob.Object) (ref string) {
 	return fmt.Sprintf("%s %s/%s", kinds[0].Kind, part.GetNamespace(), part.GetName())
 }
 
-// theJobGoesOn deletes a worker and waits until another one has taken its place, and the job has got further: a pod was
-// made, started with what it mounts, found the master, and the master has reported.
+// theJobGoesOn deletes a worker and waits until another one has replaced it and the job has made progress: a pod was
+// created, started with its volumes, found the master, and the master has reported.
 func theJobGoesOn(t *testing.T, name string) {
 	t.Helper()
 	core := adminClient(t).CoreV1()
@@ -110,7 +110,7 @@ func losesItsParts(t *testing.T, job func(name, lines string) string) {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
 	uid := liveJob(t, name).UID
-	// repaired has terraform plan and apply, which prints both. What it creates again is missing in no later plan.
+	// repaired runs terraform plan and apply, and returns their output. No later plan reports the objects as missing.
 	repaired := func(t *testing.T, missing int) (printed string) {
 		t.Helper()
 		printed, code := r.run(t, slow, "apply", "-auto-approve")
@@ -146,7 +146,7 @@ func losesItsParts(t *testing.T, job func(name, lines string) string) {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
 		pods := adminClient(t).CoreV1().Pods("default")
-		// A master, too, starts again with what was created: workers take up the new pace when they do.
+		// A new master, too, starts with the created objects: workers adapt to its settings when they do.
 		if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: trainingjob.LabelJobName + "=" + name}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// terminal is terraform as a person runs it, with what only training jobs need.
+// terminal is terraform as a person runs it, with additions for training jobs.
 type terminal struct {
 	*providertest.Terminal
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/gang"
 )
 
-// Each rank notes its pod and the addresses it is given. In the first run rank 1 fails, when all have come so far that
-// the next run is their second, and the others wait for ever; in the second all end well, rank 0 last.
+// Each rank notes its pod and its addresses. In the first run rank 1 fails after all ranks have noted that the next run
+// is their second, and the others never end; in the second all end successfully, rank 0 last.
 const ranks = `
 echo "$SKYPILOT_NODE_RANK $MY_POD_NAME $SKYPILOT_NUM_NODES $(echo $SKYPILOT_NODE_IPS | wc -w) $(echo "$SKYPILOT_NODE_IPS" | grep -cx "$MY_POD_IP")" >> /shared/log
 if mkdir /shared/first-$SKYPILOT_NODE_RANK 2>/dev/null; then

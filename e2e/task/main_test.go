@@ -66,7 +66,7 @@ func asAdmin(config string) string {
 	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n%s", cluster.Kubeconfig, config)
 }
 
-// queues is where Kueue's objects are.
+// queues is a client for Kueue's objects.
 func queues(t *testing.T) *kueueclient.Client {
 	t.Helper()
 	c, err := cluster.Kueue()

@@ -154,7 +154,7 @@ func TestALowTaskMakesRoomForAHighOneAndRunsAgain(t *testing.T) {
 	providertest.ExpectSays(t, show(t, r, both, "elastic_task.high"), `phase = "Succeeded"`)
 }
 
-// show is what the state holds of a resource after a refresh.
+// show is the state of a resource after a refresh.
 func show(t *testing.T, r *providertest.Terminal, config, address string) string {
 	t.Helper()
 	if printed, code := r.Run(t, config, "apply", "-refresh-only", "-auto-approve"); code != 0 {

@@ -26,7 +26,7 @@ func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "terraform.log")
 	r.Environment = append(r.Environment, "TF_LOG=TRACE", "TF_LOG_PATH="+log)
 	config := func(value string, version int) string {
-		// The value comes from outside of the configuration, as it should.
+		// The value comes from outside of the configuration, as recommended.
 		r.Environment = append(r.Environment, "TF_VAR_token="+value)
 		return "variable \"token\" {\n  type = string\n  ephemeral = true\n}\n" + block(ns, "secret", fmt.Sprintf(`
 			yaml = <<-EOT

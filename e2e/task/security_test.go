@@ -56,7 +56,8 @@ func TestATaskNeedsNothingWhereBaselineIsEnforcedAndGetsNoNode(t *testing.T) {
 	}
 }
 
-// TestTheExamplesNamespaceRefusesWhatItSays makes the namespace of examples/rbac, and pods in it that want too much.
+// TestTheExamplesNamespaceRefusesWhatItSays creates the namespace of examples/rbac, and pods in it that request too
+// much.
 func TestTheExamplesNamespaceRefusesWhatItSays(t *testing.T) {
 	t.Parallel()
 	const ns = "team-a"

@@ -18,7 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
-// An inventory is what is in a cluster.
+// An inventory is the list of objects in a cluster.
 type inventory struct {
 	kinds      []schema.GroupVersionResource
 	objects    map[identity]metav1.ObjectMeta
@@ -157,7 +157,7 @@ func remaining(object identity, is metav1.ObjectMeta) string {
 	return fmt.Sprintf("%s (it is being deleted, and has finalizers %v and owners %v)", object, is.Finalizers, is.OwnerReferences)
 }
 
-// remove deletes an object at once, with what it owns.
+// remove deletes an object immediately, with the objects that it owns.
 func (s *Stage) remove(ctx context.Context, object identity) error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
 	err := s.metadata.Resource(object.kind).Namespace(object.namespace).Delete(ctx, object.name, now)
@@ -177,7 +177,7 @@ func (s *Stage) removeEvents(ctx context.Context) error {
 	return nil
 }
 
-// restore puts back what situations change of what they do not make.
+// restore restores the objects that situations change but do not create.
 func (s *Stage) restore(ctx context.Context) error {
 	for name, was := range s.empty.nodes {
 		is, err := s.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

@@ -27,8 +27,8 @@ func Generate(seed uint64) *Situation {
 }
 
 const (
-	// maxBefore is how many pods there are at most before the job, and maxPlanned how many are planned, so that a
-	// situation comes to rest within seconds.
+	// maxBefore is the largest number of pods before the job, and maxPlanned of planned pods, so that a situation
+	// settles within seconds.
 	maxBefore  = 12
 	maxPlanned = 6
 )

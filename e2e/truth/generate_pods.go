@@ -140,7 +140,7 @@ func nodeWith(name, more string) *unstructured.Unstructured {
 	return object
 }
 
-// affine lets an object's pods want, or not want, to be with others.
+// affine gives an object's pods affinity or anti-affinity to others.
 func (d *drawing) affine(object *unstructured.Unstructured) {
 	value := one(d, "left", "right")
 	label(d.anyWithPods(), "side", value)

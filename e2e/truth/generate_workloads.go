@@ -54,7 +54,7 @@ func (d *drawing) controller(name string, pods int, class string) []*unstructure
 	}
 }
 
-// planned is what the forecast is about.
+// planned draws the planned job.
 func (d *drawing) planned() {
 	jobs := 1
 	if d.oneIn(3) {

@@ -17,7 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// Happened is what became of a planned job file, and of others meanwhile.
+// Happened is the result of applying a planned job file, for its objects and for others.
 type Happened struct {
 	// Evicted are the pods that had a node and lost it, in the order of their names. Those that were planned are not
 	// among them.
@@ -26,13 +26,13 @@ type Happened struct {
 	Workloads []string
 	// Planned are the pods of each object of the job file, as they are at the end.
 	Planned map[Owner][]Place
-	// Refused is why an object of the job file was not taken by the API server; "" when all were.
+	// Refused is the reason why the API server refused an object of the job file; "" if it accepted all.
 	Refused string
 	// Before and After are all pods, for a reader.
 	Before, After []string
 }
 
-// Owner is what a pod belongs to, or the pod itself if nothing owns it.
+// Owner is the owner of a pod, or the pod itself if nothing owns it.
 type Owner struct{ Kind, Namespace, Name string }
 
 func (o Owner) String() string { return fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name) }
@@ -47,7 +47,7 @@ type Evicted struct {
 
 func (e Evicted) String() string { return e.Namespace + "/" + e.Name }
 
-// Place is where a planned pod is.
+// Place is the node of a planned pod.
 type Place struct {
 	Name  string
 	Node  string // "" while it waits
@@ -81,7 +81,7 @@ func (v *view) moment() moment {
 	return m
 }
 
-// happened is what became of a job file that was applied after a moment.
+// happened is the result of a job file that was applied after a moment.
 func (v *view) happened(before moment, job []*unstructured.Unstructured) Happened {
 	h := Happened{Planned: map[Owner][]Place{}, Before: before.pods, After: v.described()}
 	for _, object := range job {

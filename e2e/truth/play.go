@@ -20,7 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// An Outcome is what a situation came to.
+// An Outcome is the result of a situation.
 type Outcome struct {
 	Situation *Situation
 	Verdict   Verdict
@@ -31,12 +31,12 @@ type Outcome struct {
 	Took      time.Duration
 }
 
-// Play sets a situation up, forecasts its job, applies it, waits until everything has come to rest, judges, and takes
-// everything away. An error means that the situation, or the cluster, is not fit to judge by.
+// Play sets a situation up, forecasts its job, applies it, waits until nothing changes, judges, and removes everything.
+// An error means that the situation, or the cluster, does not allow a judgement.
 func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome, err error) {
 	began := time.Now()
 	defer func() {
-		// What a test's end interrupts is cleaned up all the same.
+		// A situation that the test's end interrupts is cleaned up nevertheless.
 		if cleanErr := s.Clean(context.WithoutCancel(ctx)); cleanErr != nil {
 			err = errors.Join(err, fmt.Errorf("%s: cleaning up: %w", situation.Name, cleanErr))
 		}

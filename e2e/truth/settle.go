@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// calm is for how long nothing may have changed in what has come to rest: controllers act within milliseconds.
+	// calm is how long a settled cluster must have had no change: controllers act within milliseconds.
 	calm = 400 * time.Millisecond
 	// longCalm is the same if only the absence of changes shows that nothing more comes.
 	longCalm = 1500 * time.Millisecond
@@ -158,7 +158,7 @@ func (v *view) jobsBackOff() error {
 	return nil
 }
 
-// wantedPods is how many pods of a Job are to run at once.
+// wantedPods is the number of pods of a Job that run at the same time.
 func wantedPods(job *batchv1.Job) int {
 	over := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed || c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobSuccessCriteriaMet)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Minimal is what comes of the smallest situation found that is still forecast wrongly, each time that it is played.
+// Minimal is the outcome of the smallest situation found that is still forecast wrongly, each time that it is played.
 func Minimal(ctx context.Context, stage *Stage, outcome Outcome) Outcome {
 	refused := outcome.Happened.Refused != ""
 	Shrink(ctx, outcome.Situation, func(s *Situation) bool {
@@ -27,8 +27,8 @@ func Minimal(ctx context.Context, stage *Stage, outcome Outcome) Outcome {
 	return outcome
 }
 
-// Shrink takes away from a situation what is not needed for a predicate to hold, as long as ctx lasts: objects first,
-// then numbers and fields. It returns the smallest situation found, which may be the one given.
+// Shrink removes the parts of a situation that a predicate does not need, until ctx ends: objects first, then numbers
+// and fields. It returns the smallest situation found, which may be the given one.
 func Shrink(ctx context.Context, s *Situation, holds func(*Situation) bool) *Situation {
 	for {
 		smaller := false

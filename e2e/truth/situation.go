@@ -20,7 +20,7 @@ type Situation struct {
 	Name string
 	// Setup is parts, each of which settles before the next one is applied.
 	Setup [][]*unstructured.Unstructured
-	// Job is what is forecast, and then applied, as one file.
+	// Job is the file that is forecast and then applied.
 	Job []*unstructured.Unstructured
 }
 
@@ -139,7 +139,7 @@ func text(objects []*unstructured.Unstructured) string {
 	return strings.Join(documents, "---\n")
 }
 
-// widest is how many columns what is written in one line may have.
+// widest is the largest width of a value that is written in one line.
 const widest = 120
 
 // document is an object in YAML, in as few lines as are easily read: whatever fits into a line is in one.

@@ -26,7 +26,7 @@ const (
 	fieldManager = "truth"
 	// patience bounds every wait. Nothing of a situation takes a tenth of it on an idle machine.
 	patience = 60 * time.Second
-	// pause is the time between two looks at what gives no notice.
+	// pause is the time between two reads of sources without notifications.
 	pause = 20 * time.Millisecond
 )
 
@@ -44,8 +44,8 @@ type Stage struct {
 	empty      *inventory
 }
 
-// NewStage makes a stage of a cluster in which nothing is but what it needs itself. simulator is the program
-// elastic-sim. stop ends what the stage began.
+// NewStage makes a stage of a cluster that is empty except for its own objects. simulator is the program elastic-sim.
+// stop ends the goroutines of the stage.
 func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string) (stage *Stage, stop func(), err error) {
 	config, err := cluster.Config()
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	// each of them may take.
 	shrunk         = 3
 	shrinkPatience = 3 * time.Minute
-	// results is where wrong situations are stored.
+	// results is the folder for wrong situations.
 	results = "../out/truth"
 )
 

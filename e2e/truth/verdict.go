@@ -9,7 +9,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// A Verdict is what a forecast turned out to be.
+// A Verdict is the result of comparing a forecast with what happened.
 type Verdict string
 
 // The verdicts.
@@ -20,8 +20,8 @@ const (
 	Wrong       Verdict = "wrong"
 )
 
-// Judge compares the answers of a forecast with what happened. why is the ways in which they differ, a sentence each,
-// which may be there though the verdict is Approximate; or why no forecast was made.
+// Judge compares the answers of a forecast with what happened. why lists the differences, a sentence each, also if the
+// verdict is Approximate; or the reason why no forecast was made.
 func Judge(answers []forecast.Answer, refusal string, h Happened) (verdict Verdict, why []string) {
 	if refusal != "" {
 		return Refused, []string{refusal}

@@ -53,7 +53,7 @@ type view struct {
 	evicted map[types.UID]bool // workloads that were seen without their quota, though they may have some again
 }
 
-// record is what was seen of a pod.
+// record is the observations of a pod.
 type record struct {
 	pod  *corev1.Pod // as it was last
 	gone bool

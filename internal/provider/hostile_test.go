@@ -41,7 +41,7 @@ func hostileNumbers() []*big.Float {
 	return numbers
 }
 
-// hostile are values of a type, unknown among them; null is left out, which a schema checks by itself.
+// hostile are values of a type, unknown among them; not null, which a schema checks by itself.
 func hostile(kind tftypes.Type) []tftypes.Value {
 	values := []tftypes.Value{tftypes.NewValue(kind, tftypes.UnknownValue)}
 	add := func(of tftypes.Type, value any) { values = append(values, tftypes.NewValue(of, value)) }
@@ -93,7 +93,7 @@ func hostile(kind tftypes.Type) []tftypes.Value {
 	return values
 }
 
-// place is an attribute within a configuration, and what it may hold.
+// place is an attribute within a configuration, and its type.
 type place struct {
 	steps []any // string: an attribute or a map's key; int: a list's index
 	kind  tftypes.Type
@@ -181,8 +181,7 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// plain is a value of a type from Go's strings, ints, bools, []any and map[string]any; attributes that are left out are
-// null.
+// plain is a value of a type from Go's strings, ints, bools, []any and map[string]any; omitted attributes are null.
 func plain(t *testing.T, kind tftypes.Type, value any) tftypes.Value {
 	t.Helper()
 	if value == nil {
@@ -277,7 +276,7 @@ func sound() map[string][]map[string]any {
 // theProvidersFault is a text that a user who only mistyped a value must not get.
 var theProvidersFault = regexp.MustCompile(`(?i)always an error in the provider|bug in the provider|report (this|the following) to the provider|issue (with|in) the provider|panic`)
 
-// findings are what is wrong with the diagnostics of a configuration.
+// findings are the faults of the diagnostics of a configuration.
 func findings(diagnostics []*tfprotov6.Diagnostic) []string {
 	var found []string
 	at := map[string]*tfprotov6.Diagnostic{}
@@ -354,7 +353,7 @@ func TestHostileValuesOfResourcesAreRefusedAtTheirAttribute(t *testing.T) {
 						config := put(t, baseFor(t, base, p), p.steps, value)
 						diagnostics := validated(t, server, resourceType, kind, config)
 						report(t, p, value, "validate", findings(diagnostics))
-						// Planning takes as long as all the rest; texts of no meaning are planned alike.
+						// Planning takes as long as all the rest; meaningless texts all plan alike.
 						if hasErrors(diagnostics) || value.IsKnown() && p.kind.Is(tftypes.String) && v%4 > 0 {
 							continue
 						}

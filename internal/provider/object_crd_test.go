@@ -147,8 +147,8 @@ func compareDefaults(t *testing.T, where string, property map[string]any, attrib
 	}
 }
 
-// TestReplacementIsWhereTheAPIIsImmutable has a case for every rule of the CRDs that looks at the old object: a rule
-// that comes without one fails, as does a change that replaces though no rule is broken.
+// TestReplacementIsWhereTheAPIIsImmutable has a case for every rule of the CRDs that reads the old object: a rule
+// without a case fails, as does a change that replaces though no rule is broken.
 func TestReplacementIsWhereTheAPIIsImmutable(t *testing.T) {
 	const flavor = `"nodeLabels":{"a":"b"},"tolerations":[{"key":"k","operator":"Exists"}]`
 	cases := map[string]struct {

@@ -19,7 +19,7 @@ func (o *object[T]) explainHeld(ctx context.Context, diags *diag.Diagnostics, cl
 		o.subject(ctx, v).explain(diags, err)
 		return
 	}
-	// The context has ended, but the user wants to know why.
+	// The context has ended, but the user needs the reason.
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
 	found, listErr := o.holders(gather, client, v.text("name"))

@@ -15,7 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// reported is what is seen of a queue after a while.
+// reported is an observation of a queue after a while.
 type reported struct {
 	after     time.Duration
 	condition *metav1.Condition

@@ -10,7 +10,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// plan is what has been planned so far, without a cluster: a queue that never preempts, one that does, and two classes.
+// plan is a plan so far, without a cluster: a queue that never preempts, one that does, and two classes.
 func plan(t *testing.T) *connection {
 	t.Helper()
 	c := newConnection(cluster.Config{}, nil, forecastConfig{mode: forecastOff})

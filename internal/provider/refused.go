@@ -17,9 +17,9 @@ import (
 )
 
 // The framework reports what a schema refuses, and then what the resource's own validation refuses. Many rules are in
-// both: the schema's are known to the documentation and apply to one value, the resource's are those of the job, the
-// task or Kueue, and apply to all of it, also when it comes from a file. withoutRepetition keeps a mistake from being
-// reported by both.
+// both: the schema's appear in the documentation and apply to one value, the resource's are those of the job, the task
+// or Kueue, and apply to all of it, also when it comes from a file. withoutRepetition prevents two reports of one
+// mistake.
 
 // withoutRepetition leaves out errors at attributes that the schema refuses, and makes one error of several at another
 // one.

@@ -36,7 +36,7 @@ func one(why string, other any) spelling { return spelling{only: why, other: oth
 // byDefault is an attribute with a default, which can be written out.
 func byDefault(value, other any) spelling { return alike(items{nil, value}).but(other) }
 
-// labelled are what all resources have.
+// labelled are the attributes of all resources.
 func labelled(timeout, seconds string) map[string]spelling {
 	all := map[string]spelling{
 		"generate_name": one("the name begins with it", "other-").given(entries{"name": nil, "generate_name": "low-"}),

@@ -99,7 +99,7 @@ func (p *planner) validate(t tester, resourceType string, config map[string]any)
 	accepted(t, config, validated.Diagnostics)
 }
 
-// planned is what a valid configuration plans for a state, and what in it replaces the object.
+// planned is the plan of a valid configuration for a state, and the attributes that replace the object.
 func (p *planner) planned(t tester, resourceType string, state tftypes.Value, config map[string]any) (tftypes.Value, []*tftypes.AttributePath) {
 	t.Helper()
 	kind := p.kinds[resourceType]
@@ -171,8 +171,8 @@ func proposedNew(attributes map[string]schema.Attribute, state, config tftypes.V
 	return tftypes.NewValue(config.Type(), proposed)
 }
 
-// invalidPlan is what Terraform has against a plan (objchange.AssertPlanValid), or "": what is configured is planned as
-// it is configured or as it was, and what is neither configured nor computed is not planned.
+// invalidPlan is Terraform's objection to a plan (objchange.AssertPlanValid), or "": a configured value is planned as
+// configured or as before, and a value that is neither configured nor computed is not planned.
 func invalidPlan(attributes map[string]schema.Attribute, state, config, planned tftypes.Value) string {
 	configured, before, after := attributesIn(config), attributesIn(state), attributesIn(planned)
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -18,17 +18,17 @@ import (
 type spelling struct {
 	// same are groups of values, those of one group with the same meaning.
 	same [][]any
-	// only is why there is no other way to write a value; it stands in the place of same.
+	// only is the reason why there is no other way to write a value; it replaces same.
 	only string
 	// other is a value of another meaning than the first one of same, or than the base configuration.
 	other any
 	// with are attributes, by their paths, that the base configuration needs besides.
 	with map[string]any
-	// unseen is why Terraform cannot see a difference.
+	// unseen is the reason why Terraform cannot see a difference.
 	unseen string
 }
 
-// set is what toset gives.
+// set is a value of toset.
 type set []any
 
 // listOf is a list, which from brackets is a tuple.

@@ -88,7 +88,7 @@ func render(t rapid.TB, d task.Task) *task.Objects {
 	return objects
 }
 
-// ofCluster is what Read gets of a task.
+// ofCluster is the input of Read for a task.
 func ofCluster(t rapid.TB, d task.Task) task.Task {
 	objects := render(t, d)
 	live, err := task.Of(objects.ConfigMap, objects.Job)
@@ -98,7 +98,7 @@ func ofCluster(t rapid.TB, d task.Task) task.Task {
 	return live
 }
 
-// importedTask is what Read gets after an import: names, and nothing else.
+// importedTask is the state of Read after an import: names only.
 func importedTask(t rapid.TB) *taskModel {
 	ctx := context.Background()
 	schema := taskSchema(ctx)

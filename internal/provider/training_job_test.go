@@ -204,7 +204,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 	return d
 }
 
-// throughTheCluster is what Read gets of a definition: rendered, kept as text, and read back.
+// throughTheCluster is the input of Read for a definition: rendered, kept as text, and read back.
 func throughTheCluster(t *rapid.T, d trainingjob.Definition) trainingjob.Definition {
 	data, err := d.ConfigData()
 	if err != nil {
@@ -218,7 +218,7 @@ func throughTheCluster(t *rapid.T, d trainingjob.Definition) trainingjob.Definit
 	return live
 }
 
-// importedModel is what Read gets after an import: names, and nothing else.
+// importedModel is the state of Read after an import: names only.
 func importedModel(t *rapid.T) *trainingJobModel {
 	ctx := context.Background()
 	schema := trainingJobSchema(ctx)

@@ -147,8 +147,8 @@ func TestWhateverIsAppliedIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// server is what an API server makes of JSON: quantities in their canonical form, and neither empty texts, lists and
-// maps nor false; but objects that are there stay there.
+// server is an API server's version of JSON: quantities in their canonical form, and neither empty texts, lists and
+// maps nor false; but objects stay, even empty ones.
 func server(value any) any {
 	switch value := value.(type) {
 	case string:

@@ -67,7 +67,7 @@ type evictedWorkload struct {
 	name     types.NamespacedName
 	priority int32
 	reason   string // of the condition Preempted
-	// ahead is how many are before it when it is queued again.
+	// ahead is the number of workloads before it when it is queued again.
 	ahead int
 }
 

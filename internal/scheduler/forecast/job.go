@@ -68,7 +68,7 @@ type Pod struct {
 	Optional bool
 	// Set is the name of the Workload's pod set that counts the pod. Where it is empty, the first word of Role is.
 	Set string
-	// Template is what a controller creates the pod from; nil for a pod that a user applies.
+	// Template is the pod template of a controller; nil for a pod that a user applies.
 	Template *corev1.PodTemplateSpec
 	// Wave orders the pods of one part: those of a wave are created when all pods of the waves before it run, or have
 	// ended if they are to end.

@@ -21,11 +21,11 @@ type Prospect struct {
 
 // Option is one thing that may happen.
 type Option struct {
-	// Node is where the pod goes, or which is reserved for it.
+	// Node is the node that the pod is bound to, or that is reserved for it.
 	Node string
 	// Victims (Preempts), the most important first.
 	Victims []Victim
-	// Violations (Preempts) is how many victims' disruption budgets do not allow it.
+	// Violations (Preempts) is the number of victims whose disruption budgets do not allow the eviction.
 	Violations int
 }
 
@@ -155,7 +155,7 @@ func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
 // mostOrders bounds how many orders of a node's equal pods are tried: 5 different pods that all started at once.
 const mostOrders = 120
 
-// outcomes are what the evictions on a node may be. complete is false when there are more than are tried.
+// outcomes are the possible results of evictions on a node. complete is false if there are more than are tried.
 func (cy *cycle) outcomes(at int) (outcomes []prospective, complete bool) {
 	n, w := cy.c.nodes[at], cy.c.work
 	var lower []int

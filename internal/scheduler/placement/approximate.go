@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unmodelled is what a pod uses that decides about where it can run and that is not modelled, a sentence for each.
+// unmodelled lists the features of a pod that affect its placement and that are not modelled, a sentence for each.
 func (c *Cluster) unmodelled(p *Pod) []string {
 	pod := p.object
 	var uses []string

@@ -54,8 +54,8 @@ func BenchmarkOneAnswer(b *testing.B) {
 	}
 }
 
-// BenchmarkPreemptors lets pods of high priority come into a cluster that is full of pods of low priority: four on
-// every node, of which each must evict one.
+// BenchmarkPreemptors schedules pods of high priority in a cluster that is full of pods of low priority: four on every
+// node, of which each must evict one.
 func BenchmarkPreemptors(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%dnodes", nodes), func(b *testing.B) {

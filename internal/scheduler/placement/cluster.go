@@ -30,7 +30,7 @@ type Snapshot struct {
 	StatefulSets           []*appsv1.StatefulSet
 	// Devices that drivers offer; nil where they are not known.
 	Devices *Devices
-	// Storage is what volume claims are bound to; nil where it is not known.
+	// Storage is the objects that volume claims are bound to; nil if they are not known.
 	Storage *Storage
 }
 
@@ -61,7 +61,7 @@ type Cluster struct {
 	// state that a clone would share.
 	Break func(n int) int
 
-	// next is where the search for feasible nodes begins (sched.nextStartNodeIndex).
+	// next is the start of the next search for feasible nodes (sched.nextStartNodeIndex).
 	next int
 	// reading: this is a reader, which leaves alone what decisions share.
 	reading bool
@@ -70,7 +70,7 @@ type Cluster struct {
 	owner *byte
 }
 
-// layout is what follows from the node objects alone. It is replaced when they change.
+// layout is the information that follows from the node objects alone. It is replaced when they change.
 type layout struct {
 	// position of every node in Cluster.nodes.
 	position map[string]int
@@ -250,8 +250,8 @@ func (c *Cluster) Evict(pod *Pod, node string) {
 	}
 }
 
-// Unnoticed is the end of a pod that kube-scheduler's cache does not have yet: victims are evicted beside the next
-// decisions. The pod counts as one that stays, until Evict. What it has left of budgets stays as it is.
+// Unnoticed marks a victim whose deletion kube-scheduler's cache has not observed yet: the next decisions count it as a
+// pod that stays, and evict further victims, until Evict. The budgets stay as its eviction has left them.
 func (c *Cluster) Unnoticed(pod *Pod, node string) {
 	n := c.own(c.mustKnow(node))
 	if i := n.find(pod); i >= 0 {

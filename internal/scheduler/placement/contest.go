@@ -65,8 +65,8 @@ type passing struct {
 	victims []*Pod
 }
 
-// contestIndex is contest where there are no budgets to violate, by what is remembered: of the nodes that would be
-// looked at, it looks at those of which it does not know what evictions there come to.
+// contestIndex is contest without budgets to violate, by cached results: of the nodes that the search would visit, it
+// evaluates only those without a cached result.
 func (cy *cycle) contestIndex(offset, limit int) (at int, best ranking, equal int) {
 	m, w := &cy.pod.arrival.memo, cy.c.work
 	m.prepare()

@@ -11,8 +11,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// Devices are what drivers offer by ResourceSlices (dynamic resource allocation). Pods get them by claims or, as
-// extended resources, by what a DeviceClass calls them.
+// Devices are offered by drivers in ResourceSlices (dynamic resource allocation). Pods get them by claims or, as
+// extended resources, by the name in a DeviceClass.
 type Devices struct {
 	Classes   []*resourcev1.DeviceClass
 	Slices    []*resourcev1.ResourceSlice
@@ -90,7 +90,7 @@ func (v *devices) name(classes []*resourcev1.DeviceClass) {
 	}
 }
 
-// driverSlot is where the devices of a driver are counted. No resource has such a name.
+// driverSlot is the slot in which the devices of a driver are counted. No resource has such a name.
 func (v *devices) driverSlot(driver string) int {
 	return v.slots.slot(corev1.ResourceName("devices of " + driver))
 }
@@ -322,7 +322,7 @@ func (c *Cluster) byDevices(allocatable quantities) map[int]*deviceClass {
 	return slots
 }
 
-// devicesInUse is how many devices of a driver the pods of a node have.
+// devicesInUse is the number of devices of a driver in use by the pods of a node.
 func (n *node) devicesInUse(driver int) int64 {
 	used := n.requested.at(driver)
 	for slot, class := range n.byDevices {

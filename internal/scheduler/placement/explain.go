@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Explanation is why a pod goes where it goes, or nowhere.
+// Explanation is the reason for the placement of a pod, or for its absence.
 type Explanation struct {
 	Decision Decision
 	// Nodes, in the cluster's order: all of them, though kube-scheduler may have stopped earlier.
 	Nodes []NodeExplanation
-	// Message is what kube-scheduler writes into the pod's condition PodScheduled and its event FailedScheduling; ""
-	// for a pod that is bound.
+	// Message is kube-scheduler's text in the pod's condition PodScheduled and its event FailedScheduling; "" for a pod
+	// that is bound.
 	Message string
 }
 
@@ -26,7 +26,7 @@ type NodeExplanation struct {
 	Reasons []string
 	// Detail has the reasons with figures: "Insufficient cpu (requested 3, free 2.92)".
 	Detail string
-	// Score is by what it is compared with others where the pod fits on several nodes.
+	// Score is the node's score if the pod fits on several nodes.
 	Score int64
 	// Victims whose eviction makes room, the most important first; none: the pod fits without, or eviction does not
 	// help or is not allowed.
@@ -131,7 +131,7 @@ func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwa
 	return afterwards, ""
 }
 
-// bare is what is against a node once all pods of lower priority are gone.
+// bare is the reasons against a node after all pods of lower priority are gone.
 func (cy *cycle) bare(n *node) []string {
 	without := trial{node: n, requested: slices.Clone(n.requested), count: len(n.pods)}
 	least := cy.remember()

@@ -47,7 +47,7 @@ const (
 // resolvable reports whether the eviction of pods may change the verdict.
 func (v verdict) resolvable() bool { return v >= portsTaken }
 
-// arrival is what counts of a pod only while it looks for a node. Made when it first does.
+// arrival is the data of a pod that matters only while the pod is pending. It is computed on first use.
 type arrival struct {
 	required    nodeaffinity.RequiredNodeAffinity
 	selective   bool // required has any terms
@@ -170,7 +170,7 @@ type trial struct {
 	guests    []*Pod
 	gone      []*Pod
 	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet
-	// allows) is free when either goes: framework.HostPortInfo is a set.
+	// allows) is free when either ends: framework.HostPortInfo is a set.
 	freed []hostPort
 }
 

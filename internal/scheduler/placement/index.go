@@ -15,7 +15,7 @@ type index[V rated[V]] struct {
 	ties   []int32 // how many of them have it
 }
 
-// rated is what nodes are compared by: greater than zero when it is better than another.
+// rated is a value by which nodes are compared: greater than zero if it is better than another.
 type rated[V any] interface {
 	comparable
 	compare(other V) int
@@ -86,7 +86,7 @@ func (x *index[V]) window(from, limit int) window {
 	return window{from: from, end: x.nodes, rest: x.nth(last-fit) + 1}
 }
 
-// before is how many nodes before a position come into question.
+// before is the number of candidate nodes before a position.
 func (x *index[V]) before(at int) int {
 	count := int32(0)
 	for i := x.leaves + at; i > 1; i /= 2 {
@@ -97,7 +97,7 @@ func (x *index[V]) before(at int) int {
 	return int(count)
 }
 
-// nth is the position of the nth node that comes into question, from 0.
+// nth is the position of the nth candidate node, from 0.
 func (x *index[V]) nth(n int) int {
 	i := 1
 	for i < x.leaves {
@@ -110,7 +110,7 @@ func (x *index[V]) nth(n int) int {
 	return i - x.leaves
 }
 
-// top is the highest value in a window, and how many nodes have it; 0: no node comes into question.
+// top is the highest value in a window, and how many nodes have it; 0: there is no candidate node.
 func (x *index[V]) top(w window) (best V, ties int32) {
 	best, ties = x.highest(w.from, w.end)
 	rest, tiesRest := x.highest(0, w.rest)

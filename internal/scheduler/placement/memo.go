@@ -28,7 +28,7 @@ type memo struct {
 	passing []passing
 }
 
-// score is what of a node's score depends on the node alone.
+// score is the part of a node's score that depends on the node alone.
 type score int16
 
 func (s score) compare(other score) int { return cmp.Compare(s, other) }

@@ -192,8 +192,8 @@ func TestAnIndexKnowsTheBestOfAWindow(t *testing.T) {
 	})
 }
 
-// TestTheEvictionsOfAnIndexAreThoseOfALook lets pods of one shape preempt in a cluster so large that a part of it is
-// looked at, and compares what is found by the index with a look at every node, from the same offset.
+// TestTheEvictionsOfAnIndexAreThoseOfALook preempts with pods of one shape in a cluster so large that the search visits
+// only a part of it, and compares the result of the index with a search of every node, from the same offset.
 func TestTheEvictionsOfAnIndexAreThoseOfALook(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

@@ -63,7 +63,7 @@ func Never(pod *corev1.Pod, nodes []*corev1.Node) (why string, never bool) {
 	return strings.Join(reasons, ", "), true
 }
 
-// barrier is what keeps the pod off a node whatever its resources; "" when nothing does.
+// barrier is the reason why the pod cannot use a node whatever its resources; "" if there is none.
 func barrier(pod *corev1.Pod, affinity nodeaffinity.RequiredNodeAffinity, node *corev1.Node) string {
 	if pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name {
 		return "another name than " + pod.Spec.NodeName

@@ -25,7 +25,7 @@ type Pod struct {
 	*shape
 }
 
-// shape is what pods made from one template share.
+// shape is the data that pods of one template share.
 type shape struct {
 	object    *corev1.Pod
 	namespace string

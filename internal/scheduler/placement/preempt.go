@@ -36,7 +36,7 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 	return true
 }
 
-// ineligible is why the pod may not preempt; "" when it may (PodEligibleToPreemptOthers).
+// ineligible is the reason why the pod may not preempt; "" if it may (PodEligibleToPreemptOthers).
 func (cy *cycle) ineligible() string {
 	if policy := cy.pod.object.Spec.PreemptionPolicy; policy != nil && *policy == corev1.PreemptNever {
 		return "not eligible due to preemptionPolicy=Never."
@@ -68,7 +68,7 @@ func (cy *cycle) victims(n *node) (rank ranking, helps, drawn bool) {
 	return rank, helps, drawn
 }
 
-// shuffle gives pods that nothing orders a chosen order: kube-scheduler has them in that of its cache. It reports
+// shuffle chooses an order for pods that nothing orders: kube-scheduler has them in the order of its cache. It reports
 // whether there were any.
 func (cy *cycle) shuffle(n *node, lower []int) (drawn bool) {
 	for from := 0; from < len(lower); {
@@ -151,7 +151,7 @@ func since(p *Pod) int64 {
 	return p.Started.UnixNano()
 }
 
-// ranking is what a node's victims are compared by (pickOneNodeForPreemption).
+// ranking is the values by which nodes' victims are compared (pickOneNodeForPreemption).
 type ranking struct {
 	violations int
 	highest    int32
@@ -205,8 +205,8 @@ func newBudget(pdb *policyv1.PodDisruptionBudget) *budget {
 	return b
 }
 
-// Budgets is what PodDisruptionBudgets allow at one moment. The disruption controller writes it, and kube-scheduler may
-// still read what was written before.
+// Budgets is the allowed disruptions of PodDisruptionBudgets at one moment. The disruption controller writes them, and
+// kube-scheduler may still read older values.
 type Budgets struct {
 	list []*budget
 }

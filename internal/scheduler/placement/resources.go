@@ -63,8 +63,8 @@ func (s *slots) slot(name corev1.ResourceName) int {
 	return slot
 }
 
-// quantities reads a resource list as kube-scheduler does: what it does not schedule by (the number of pods apart) is
-// left out (framework.Resource, util.IsScalarResourceName).
+// quantities reads a resource list as kube-scheduler does: it omits resources that do not affect scheduling (the number
+// of pods is separate; framework.Resource, util.IsScalarResourceName).
 func (s *slots) quantities(list corev1.ResourceList) quantities {
 	q := make(quantities, firstScalar)
 	for name, amount := range list {
@@ -105,7 +105,7 @@ func unaskedList() corev1.ResourceList {
 type demands struct {
 	// requests decides whether it fits (NodeResourcesFit) and how it balances (NodeResourcesBalancedAllocation).
 	requests quantities
-	// held is what it takes from a node that it is bound to: a resize that is under way counts.
+	// held is the resources that the pod takes from its node: a resize in progress counts.
 	held quantities
 	// heldForScore is its cpu and memory on a node it is bound to, for least-allocated scoring, which counts containers
 	// without requests too.

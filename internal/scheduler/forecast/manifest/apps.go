@@ -189,7 +189,7 @@ func daemonTolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	return tolerations
 }
 
-// tie requires a node by its name, in the place of all other terms (ReplaceDaemonSetPodNodeNameNodeAffinity).
+// tie requires a node by its name, replacing all other terms (ReplaceDaemonSetPodNodeNameNodeAffinity).
 func tie(spec *corev1.PodSpec, node string) {
 	if spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}

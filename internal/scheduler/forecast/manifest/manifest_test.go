@@ -63,7 +63,7 @@ func read(t testing.TB, text string) (manifest.Contents, error) {
 	return all, nil
 }
 
-// outline is a job in a line: what it is, and of each Workload the queue and its pods by pod set and wave.
+// outline is a job in a line: its kind, and for each Workload the queue and its pods by pod set and wave.
 func outline(job forecast.Job) string {
 	text := fmt.Sprintf("%s %s", job.Noun, job)
 	if job.Suspended {
@@ -432,7 +432,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzRead has no file crash what reads it, or make it plan more pods than it may.
+// FuzzRead checks that no file crashes the reader, or makes it plan too many pods.
 func FuzzRead(f *testing.F) {
 	for _, c := range eachKind {
 		f.Add(with(c.text))
