@@ -64,7 +64,9 @@ func TestAnAdministratorHasTheVerbsThatQueuesAndClassesNeedAndNoOther(t *testing
 				name     = "NAME"
 				labels   = %[1]s
 				wait_for = "active"
-				timeouts = { delete = "5s" }
+				timeouts = { create = "5s", update = "5s", delete = "5s" }
+				# Its flavor is missing: it never becomes active, so that the wait always needs its watch.
+				resource_groups = [{ covered_resources = ["cpu"], flavors = [{ name = "nobodys", resources = [{ name = "cpu", nominal_quota = "1" }] }] }]
 			}
 			resource "elastic_local_queue" "l" {
 				name          = "NAME"
@@ -72,6 +74,7 @@ func TestAnAdministratorHasTheVerbsThatQueuesAndClassesNeedAndNoOther(t *testing
 				cluster_queue = elastic_cluster_queue.q.name
 				labels        = %[1]s
 				wait_for      = "active"
+				timeouts      = { create = "5s", update = "5s" }
 			}`, labels), "NAME", p.ns)
 	}
 	terminal := providertest.NewTerminal(t)
