@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # fuzz.sh [PATTERN...]: runs the fuzz targets of fuzz-targets.txt one after the other, or those whose lines match a pattern,
-# each for FUZZTIME (10m) in one process that may have 512 MiB of memory of its own. It goes on after a finding, which is
+# each for FUZZTIME (10m) in one process that may have 512 MiB of memory of its own. It continues after a finding, which is
 # then in the package's testdata/fuzz, and fails at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-work=$(mktemp -d "${TMPDIR:-/tmp}/fuzz.XXXXXX")
+work=$(mktemp -d -t fuzz.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 targets=$(grep -vE '^(#|$)' tools/fuzz-targets.txt)
 [ $# -eq 0 ] || targets=$(grep -E "$(IFS='|'; echo "$*")" <<<"$targets")

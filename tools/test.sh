@@ -3,7 +3,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-log=$(mktemp "${TMPDIR:-/tmp}/test.XXXXXX")
+log=$(mktemp -t test.XXXXXX)
 trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT # go test ends with 1 then, and the next module would begin
 

@@ -90,9 +90,8 @@ var installed = map[string]string{
 	"ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
 }
 
-// awaitServed waits until the API server serves what was installed, to the controller itself. A definition that is
-// established, and a role that is bound, take effect a moment later; whoever asks before that is told to come back much
-// later.
+// awaitServed waits until the API server serves what was installed to the controller's own account. An established
+// definition and a bound role take effect a moment later, and a reflector that fails before that backs off for long.
 func awaitServed(ctx context.Context, own *rest.Config) error {
 	client, err := dynamic.NewForConfig(own)
 	if err != nil {

@@ -242,13 +242,19 @@ const (
 	maxCompetitors = 200
 )
 
-// competitors are the cluster's pending pods of at least the priority of the planned ones: the scheduler tries them
-// first.
-func (f *forecast) competitors() []*placement.Pod {
+// leastPriority is the lowest priority of the planned pods.
+func (f *forecast) leastPriority() int32 {
 	least := int32(math.MaxInt32)
 	for pod := range f.planned {
 		least = min(least, pod.Priority)
 	}
+	return least
+}
+
+// competitors are the cluster's pending pods of at least the priority of the planned ones: the scheduler tries them
+// first.
+func (f *forecast) competitors() []*placement.Pod {
+	least := f.leastPriority()
 	var found []*placement.Pod
 	for _, pod := range f.cluster.Pending() {
 		o := pod.Object()
@@ -269,10 +275,7 @@ const maxLesser = 4
 // lesser are the cluster's pending pods of lower priority than the planned ones: they may take freed room while a
 // planned pod backs off, and be evicted for it later.
 func (f *forecast) lesser() []*placement.Pod {
-	least := int32(math.MaxInt32)
-	for pod := range f.planned {
-		least = min(least, pod.Priority)
-	}
+	least := f.leastPriority()
 	var found []*placement.Pod
 	for _, pod := range f.cluster.Pending() {
 		o := pod.Object()
